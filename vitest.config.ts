@@ -1,0 +1,38 @@
+import { defineConfig } from 'vitest/config';
+
+// Our packages resolve to their sources, so a test never sees a stale build.
+const conditions = ['@incumbent/source', 'module', 'node', 'development|production'];
+const sources = { resolve: { conditions }, ssr: { resolve: { conditions } } };
+
+export default defineConfig({
+  test: {
+    // A test that fails once has failed: no retries.
+    retry: 0,
+    coverage: {
+      provider: 'v8',
+      include: ['packages/*/src/**/*.ts', 'simulation/src/**/*.ts'],
+      reporter: ['text', 'html'],
+    },
+    projects: [
+      {
+        ...sources,
+        test: {
+          name: 'unit',
+          include: ['packages/*/test/**/*.test.ts', '{simulation,chaos,bench}/test/**/*.test.ts'],
+          testTimeout: 30_000,
+        },
+      },
+      {
+        ...sources,
+        test: {
+          name: 'integration',
+          include: ['packages/*/test-integration/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          // Each file may start servers of its own: more than two at once starve each other.
+          maxWorkers: 2,
+        },
+      },
+    ],
+  },
+});
