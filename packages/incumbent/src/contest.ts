@@ -1,0 +1,190 @@
+/**
+ * What a mechanism (the lease race, the queue) owes the campaign, and what a backend is to the
+ * library. Time, renewal, reasons and the order of events are written once, in the core: a contest
+ * says who won and what was confirmed, it decides nothing else.
+ */
+import type { CandidateInfo } from './candidate.ts';
+import type { Clock, Instant } from './clock.ts';
+import type { EndReason } from './reasons.ts';
+import type { Drain, LeaderRequest, TermSummary, UncleanLeader, View } from './record.ts';
+import type { Timing, TimingLimits } from './timing.ts';
+
+/**
+ * One process, or one process group, that acts for a term, described so that another process on
+ * the same machine can prove it dead. Opaque to everything but the store that made it.
+ */
+export type Actor = Readonly<Record<string, string | number>>;
+
+/** A process of this machine that acts for a term. */
+export interface ActorProcess {
+  readonly pid: number;
+  /** Process group that must be empty as well before the actor counts as dead. */
+  readonly group?: number;
+}
+
+/** What the holder of a seat wants its record to say. */
+export interface SeatState {
+  /** False while the predecessor is being fenced: nobody leads yet. */
+  readonly announced: boolean;
+  /** Those who act for this term, all of them; null: not (yet) complete, nothing can be proved. */
+  readonly actors: readonly Actor[] | null;
+  readonly addresses: readonly string[];
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+export type Confirmation =
+  | {
+      /** The seat was ours at some time after `sentAt`. */
+      readonly outcome: 'confirmed';
+      /** Both clocks, read before the request that proves it was sent. */
+      readonly sentAt: Instant;
+      /** The state that the record is now known to show. */
+      readonly state: SeatState;
+    }
+  /** Nothing was learnt: neither extended nor lost. Try again. */
+  | { readonly outcome: 'unresolved' }
+  | { readonly outcome: 'lost'; readonly reason: EndReason };
+
+/** What the mechanism found in the record besides the seat; delivered to `SeatEvents`. */
+export interface SeatEvents {
+  /** An operator asks for something. Called again at every confirmation while it stands. */
+  onRequest(request: LeaderRequest): void;
+  /** This candidate is to stay out until then. */
+  onDrained(untilUnixMs: number): void;
+  /** A hint that the record changed: confirm soon. */
+  onHint(): void;
+}
+
+/** A seat that was won. One seat serves one term. */
+export interface Seat<Guard> {
+  /** Strictly greater than that of every earlier term of this election. */
+  readonly token: bigint;
+  readonly guard: Guard;
+  /** Both clocks, read before the request that won was sent. */
+  readonly sentAt: Instant;
+  /** What the record showed when it was won. */
+  readonly state: SeatState;
+  /** Who led before, if anybody; `clean` when its end was confirmed. */
+  readonly predecessor: Predecessor | undefined;
+  /** Who must be fenced before this term may be announced. Empty when the state was announced. */
+  readonly unfenced: readonly UncleanLeader[];
+  /** How long this term must wait before it may be announced (the queue's waiting successor). */
+  readonly waitBeforeAnnounceMs: number;
+
+  /** From now on `events` is told what the mechanism notices. */
+  attach(events: SeatEvents): void;
+  /**
+   * One attempt to confirm that the seat is ours, and to make the record show `state`. Never called
+   * while an earlier call is pending. Rejects when the outcome is unknown (and `signal` aborted).
+   */
+  confirm(state: SeatState, signal: AbortSignal): Promise<Confirmation>;
+  /**
+   * Gives the seat back as clean. Belief has ended before it is called. Never touches a successor.
+   * @returns false when the seat was not ours any more
+   */
+  release(end: SeatEnd, signal: AbortSignal): Promise<boolean>;
+  /** Belief has ended but the work has not: leave the seat to run out, as unclean. */
+  abandon(signal: AbortSignal): Promise<void>;
+}
+
+export interface Predecessor extends CandidateInfo {
+  readonly token: bigint;
+  readonly clean: boolean;
+}
+
+/** How a term ended, for the record. */
+export interface SeatEnd {
+  readonly reason: EndReason;
+  readonly fromUnixMs: number;
+  readonly toUnixMs: number;
+  /** Whoever still has to be fenced by the next leader. */
+  readonly unfenced: readonly UncleanLeader[];
+  /** Only this candidate may take the seat for `reserveMs`; undefined: nobody may. */
+  readonly reservedFor?: string;
+  readonly reserveMs?: number;
+}
+
+/** One candidate's part in an election. */
+export interface Contest<Guard> {
+  /**
+   * Waits for the seat. Not called again before the last seat was released or abandoned.
+   * @param stateAtWin what the record is to show, given who would have to be fenced
+   * @param once true: give up when the seat is not to be had now, instead of waiting
+   * @returns the seat, or undefined when `once` and somebody else has it
+   * @throws ElectionEndedError, errors that waiting cannot cure (damaged or newer record,
+   * unsuitable store); `signal.reason` when aborted
+   */
+  campaign(
+    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
+    once: boolean,
+    signal: AbortSignal,
+  ): Promise<Seat<Guard> | undefined>;
+  /** A live process as an actor; undefined where the store cannot prove a death. */
+  describe(process: ActorProcess): Promise<Actor | undefined>;
+}
+
+/** What is known about an election at one moment, for operators. */
+export interface Snapshot {
+  readonly view: View;
+  readonly history: readonly TermSummary[];
+  readonly drains: readonly Drain[];
+  readonly request: LeaderRequest | undefined;
+  /** D of the present record, where there is a lease. */
+  readonly leaseMs: number | undefined;
+  /** True when the store can prove that the holder is dead. */
+  readonly holderGone: boolean;
+}
+
+export type AdminRequest =
+  | { readonly kind: 'vacate'; readonly force: boolean }
+  | { readonly kind: 'transfer'; readonly to: string }
+  | { readonly kind: 'drain'; readonly id: string; readonly untilUnixMs: number }
+  | { readonly kind: 'end' }
+  | { readonly kind: 'reopen' };
+
+/** What became of a request: what stood in the record when it was written. */
+export interface AdminResult {
+  /** False: there was nothing to do, such as vacating a vacant seat. */
+  readonly changed: boolean;
+  readonly view: View;
+}
+
+/** What a mechanism gets from the core. */
+export interface Scope {
+  readonly election: string;
+  readonly clock: Clock;
+  readonly timing: Timing;
+  /** 0 ≤ x < 1, for jitter. */
+  readonly random: () => number;
+  /** Unique for ever: nonces. */
+  readonly uniqueId: () => string;
+  /** Trouble that nobody waits for; goes to diagnostics. */
+  readonly onTrouble: (what: string, error: unknown) => void;
+}
+
+/** One election on one backend. */
+export interface ElectionBackend<Guard> {
+  contest(candidate: CandidateInfo): Contest<Guard>;
+  /**
+   * The present view and then every change, until `signal` aborts; trouble is a view and not a
+   * throw. The consumer may be slow: only the latest view matters.
+   */
+  observe(signal: AbortSignal): AsyncIterable<View>;
+  inspect(signal: AbortSignal): Promise<Snapshot>;
+  administer(request: AdminRequest, signal: AbortSignal): Promise<AdminResult>;
+  /** Who waits or leads, the leader first; absent where the store cannot list them. */
+  candidates?(signal: AbortSignal): Promise<readonly CandidateInfo[]>;
+  /** Whatever the store needs once. */
+  init?(signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A store, ready to hold elections. Made by `memory()`, `file(directory)` and the like. */
+export interface Backend<Guard = unknown> {
+  /** `file`, `postgres`, … */
+  readonly kind: string;
+  /** For people: which store this is, without secrets. */
+  readonly description: string;
+  readonly limits?: TimingLimits;
+  open(scope: Scope): ElectionBackend<Guard>;
+}

@@ -1,0 +1,60 @@
+import { describeValue } from './candidate.ts';
+import { maxTimerMs } from './clock.ts';
+import { InvalidOptionError } from './errors.ts';
+
+/** A number of milliseconds, or a number with a unit: `"250ms"`, `"15s"`, `"1.5m"`, `"1h"`. */
+export type Duration = number | string;
+
+const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/**
+ * @param what names the option in the error
+ * @returns milliseconds, from 0 to 2^31 - 1
+ * @throws InvalidOptionError for anything else, naming the value and the rule
+ */
+export function parseDuration(what: string, value: unknown): number {
+  let ms: number;
+  if (typeof value === 'number') {
+    ms = value;
+  } else if (typeof value === 'string') {
+    const match = /^([+-]?(?:\d+(?:\.\d+)?|\.\d+))\s*([a-zA-Z]*)$/.exec(value.trim());
+    const unit = match?.[2] ?? '';
+    const factor = unitMs[unit];
+    if (match === null || factor === undefined) {
+      const why = match !== null && unit === '' ? 'has no unit' : 'is not a duration';
+      throw new InvalidOptionError(
+        `${what} ${describeValue(value)} ${why}: write a number of ms, or a string such as ` +
+          '"500ms", "15s", "2m" or "1h"',
+      );
+    }
+    ms = Number(match[1]) * factor;
+  } else {
+    throw new InvalidOptionError(
+      `${what} must be a duration such as "15s" or a number of ms, not ${describeValue(value)}`,
+    );
+  }
+  if (!Number.isFinite(ms)) {
+    throw new InvalidOptionError(`${what} must be finite, not ${describeValue(value)}`);
+  }
+  if (ms < 0) {
+    throw new InvalidOptionError(`${what} must not be negative, not ${describeValue(value)}`);
+  }
+  if (ms > maxTimerMs) {
+    throw new InvalidOptionError(
+      `${what} ${describeValue(value)} is ${ms} ms; timers keep at most 2^31 - 1 ms (24.8 days)`,
+    );
+  }
+  return ms;
+}
+
+/** `1500` as `"1.5s"`: for messages and tables. */
+export function formatDuration(ms: number): string {
+  if (ms < 1000) return `${trim(ms)}ms`;
+  if (ms < 120_000) return `${trim(ms / 1000)}s`;
+  if (ms < 7_200_000) return `${trim(ms / 60_000)}m`;
+  return `${trim(ms / 3_600_000)}h`;
+}
+
+function trim(value: number): string {
+  return String(Math.round(value * 100) / 100);
+}

@@ -1,0 +1,199 @@
+import type { EndReason } from './reasons.ts';
+
+export type ElectionErrorCode =
+  | 'INVALID_OPTION'
+  | 'INVALID_TIMING'
+  | 'MISUSE'
+  | 'CLOSED'
+  | 'TERM_ENDED'
+  | 'NOT_LEADING'
+  | 'NOT_ELECTED'
+  | 'ELECTION_ENDED'
+  | 'REFUSED'
+  | 'OPERATION_TIMEOUT'
+  | 'STORE_UNAVAILABLE'
+  | 'STORE_UNSUITABLE'
+  | 'RECORD_DAMAGED'
+  | 'RECORD_TOO_NEW'
+  | 'TAKEOVER_FAILED';
+
+type Details = ErrorOptions & { readonly retryable?: boolean };
+
+/** Base of everything the library throws. Branch on `code` or `retryable`, not on the message. */
+export class ElectionError extends Error {
+  override readonly name: string = 'ElectionError';
+  readonly code: ElectionErrorCode;
+  /** True when the same call can succeed later. */
+  readonly retryable: boolean;
+
+  constructor(code: ElectionErrorCode, message: string, details: Details = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = code;
+    this.retryable = details.retryable ?? false;
+  }
+}
+
+/** An option has a value that cannot be used. Thrown at once, before anything is changed. */
+export class InvalidOptionError extends ElectionError {
+  override readonly name: string = 'InvalidOptionError';
+  constructor(message: string) {
+    super('INVALID_OPTION', message);
+  }
+}
+
+/** Durations that do not fit together. `violations` has one sentence for each broken rule. */
+export class InvalidTimingError extends ElectionError {
+  override readonly name: string = 'InvalidTimingError';
+  readonly violations: readonly string[];
+  constructor(violations: readonly string[]) {
+    super('INVALID_TIMING', `these timings cannot be kept:\n  ${violations.join('\n  ')}`);
+    this.violations = violations;
+  }
+}
+
+/** The API was used in an order that cannot work, such as two campaigns on one handle. */
+export class MisuseError extends ElectionError {
+  override readonly name: string = 'MisuseError';
+  constructor(message: string) {
+    super('MISUSE', message);
+  }
+}
+
+/** The handle was closed; create another one. */
+export class ClosedError extends ElectionError {
+  override readonly name: string = 'ClosedError';
+  constructor(election: string) {
+    super('CLOSED', `this handle on election "${election}" is closed; create another one`);
+  }
+}
+
+/** What `term.signal.reason` is: why the term ended. */
+export class TermEndedError extends ElectionError {
+  override readonly name: string = 'TermEndedError';
+  readonly reason: EndReason;
+  readonly token: bigint;
+  constructor(reason: EndReason, token: bigint, message: string, options: ErrorOptions = {}) {
+    super('TERM_ENDED', message, options);
+    this.reason = reason;
+    this.token = token;
+  }
+}
+
+/** `assertLeading` found that less belief is left than was asked for. */
+export class NotLeadingError extends ElectionError {
+  override readonly name: string = 'NotLeadingError';
+  readonly token: bigint;
+  readonly neededMs: number;
+  /** Zero or less: the belief is over. */
+  readonly remainingMs: number;
+  constructor(election: string, token: bigint, neededMs: number, remainingMs: number) {
+    super(
+      'NOT_LEADING',
+      `term ${token} of election "${election}" has ${Math.max(0, Math.floor(remainingMs))} ms of ` +
+        `belief left, ${neededMs} ms are needed: stop, or do a smaller step`,
+    );
+    this.token = token;
+    this.neededMs = neededMs;
+    this.remainingMs = remainingMs;
+  }
+}
+
+/** `campaign` with `wait` did not win within its bound. */
+export class NotElectedError extends ElectionError {
+  override readonly name: string = 'NotElectedError';
+  constructor(election: string, waitMs: number) {
+    super(
+      'NOT_ELECTED',
+      waitMs === 0
+        ? `election "${election}" has a leader already`
+        : `election "${election}" was not won within ${waitMs} ms`,
+      { retryable: true },
+    );
+  }
+}
+
+/** Somebody ended the election for everybody. */
+export class ElectionEndedError extends ElectionError {
+  override readonly name: string = 'ElectionEndedError';
+  constructor(election: string) {
+    super(
+      'ELECTION_ENDED',
+      `election "${election}" was ended for everybody; \`incumbent init --reopen\` opens it again`,
+    );
+  }
+}
+
+/** An operator's request that cannot be granted; the message says what to do instead. */
+export class RefusedError extends ElectionError {
+  override readonly name: string = 'RefusedError';
+  constructor(message: string) {
+    super('REFUSED', message);
+  }
+}
+
+/** The store did not answer within the operation timeout. Whether a write was applied is unknown. */
+export class OperationTimeoutError extends ElectionError {
+  override readonly name: string = 'OperationTimeoutError';
+  constructor(operation: string, timeoutMs: number) {
+    super('OPERATION_TIMEOUT', `${operation} was not answered within ${Math.round(timeoutMs)} ms`, {
+      retryable: true,
+    });
+  }
+}
+
+/** The store cannot be reached or refuses to work at the moment. */
+export class StoreUnavailableError extends ElectionError {
+  override readonly name: string = 'StoreUnavailableError';
+  constructor(message: string, options: ErrorOptions = {}) {
+    super('STORE_UNAVAILABLE', message, { ...options, retryable: true });
+  }
+}
+
+/** The store cannot give what an election needs, such as a network file system. */
+export class StoreUnsuitableError extends ElectionError {
+  override readonly name: string = 'StoreUnsuitableError';
+  constructor(message: string) {
+    super('STORE_UNSUITABLE', message);
+  }
+}
+
+/** What stands in the store is not a record of ours. It is never overwritten. */
+export class RecordDamagedError extends ElectionError {
+  override readonly name: string = 'RecordDamagedError';
+  /** The file, key or object that could not be read. */
+  readonly location: string;
+  constructor(location: string, why: string, options: ErrorOptions = {}) {
+    super(
+      'RECORD_DAMAGED',
+      `${location} is not an election record (${why}); it is left as it is: move it away by hand ` +
+        'once no candidate of this election runs',
+      options,
+    );
+    this.location = location;
+  }
+}
+
+/** The record was written by a newer version. It is refused, not guessed. */
+export class RecordTooNewError extends ElectionError {
+  override readonly name: string = 'RecordTooNewError';
+  readonly format: number;
+  constructor(location: string, format: number, supported: number) {
+    super(
+      'RECORD_TOO_NEW',
+      `${location} has record format ${format}, this version reads up to ${supported}: ` +
+        'update this program',
+    );
+    this.format = format;
+  }
+}
+
+/** A fence hook failed or did not end in time, so the term was given up before it began. */
+export class TakeoverFailedError extends ElectionError {
+  override readonly name: string = 'TakeoverFailedError';
+  constructor(election: string, why: string, options: ErrorOptions = {}) {
+    super('TAKEOVER_FAILED', `taking over election "${election}" failed: ${why}`, {
+      ...options,
+      retryable: true,
+    });
+  }
+}

@@ -1,0 +1,59 @@
+/** Why a term ended. */
+export const endReasons = [
+  /** The leader gave this term up (`term.resign()`), and stays a candidate. */
+  'resigned',
+  /** The candidate was told to stop being one: its signal was aborted or its handle closed. */
+  'withdrawn',
+  /** The work returned. */
+  'work-finished',
+  /** The work threw an error of its own. */
+  'work-failed',
+  /** No confirmation arrived in time. */
+  'renewal-failed',
+  /** Somebody else holds the seat. */
+  'superseded',
+  /** The session with the store ended. */
+  'session-expired',
+  /** The record was deleted. */
+  'record-gone',
+  /** An operator asked the leader to go, or drained it. */
+  'vacated',
+  /** The seat went to a named candidate. */
+  'handed-over',
+  /** The health check failed. */
+  'unhealthy',
+  /** This process stood still for so long that its belief ended. */
+  'stalled',
+  /** The election was ended for everybody. */
+  'election-ended',
+  /** Fencing an unclean predecessor failed, so the term never began. */
+  'takeover-failed',
+] as const;
+
+export type EndReason = (typeof endReasons)[number];
+
+const sentences: Record<EndReason, string> = {
+  resigned: 'it resigned',
+  withdrawn: 'the candidate withdrew',
+  'work-finished': 'its work finished',
+  'work-failed': 'its work failed',
+  'renewal-failed': 'it could not be confirmed in time',
+  superseded: 'another candidate holds the seat',
+  'session-expired': 'the session with the store expired',
+  'record-gone': 'its record is gone from the store',
+  vacated: 'an operator asked the leader to go',
+  'handed-over': 'the seat was handed over',
+  unhealthy: 'the health check failed',
+  stalled: 'this process stood still for too long',
+  'election-ended': 'the election was ended for everybody',
+  'takeover-failed': 'the previous leader could not be fenced',
+};
+
+export function describeEnd(reason: EndReason): string {
+  return sentences[reason];
+}
+
+/** Ends after which nobody may believe any more, at once: the seat is not ours. */
+export function takesSeatAway(reason: EndReason): boolean {
+  return reason === 'superseded' || reason === 'record-gone' || reason === 'session-expired';
+}

@@ -1,0 +1,127 @@
+import { type Duration, formatDuration, parseDuration } from './duration.ts';
+import { InvalidOptionError, InvalidTimingError } from './errors.ts';
+
+/** How long things take. Only `lease` is needed; the rest follows from it. */
+export interface TimingOptions {
+  /** D: how long the record protects a leader that does not confirm. 1 s to 1 h, default 15 s. */
+  readonly lease?: Duration;
+  /** H: how long a leader believes after the last confirmation was *sent*. Default 0.8 D. */
+  readonly belief?: Duration;
+  /** G: how long before the end of belief the work is told to stop. Default 2 D / 15, at most 30 s. */
+  readonly stopMargin?: Duration;
+  /** R: time between confirmations. Default D / 5, at most 30 s. */
+  readonly renewEvery?: Duration;
+  /** X: how long one store operation may take. Default D / 6, at most 10 s. */
+  readonly operationTimeout?: Duration;
+  /** Pause after a failed confirmation. Default R / 4. */
+  readonly retryBackoff?: Duration;
+  /** How often a follower reads the store when no change is announced. Default R, at most 5 s. */
+  readonly pollEvery?: Duration;
+  /** How long a leader goes on renewing for work that was asked to stop. Default 30 s. */
+  readonly stopTimeout?: Duration;
+  /** ρ: how far a clock's *rate* may be off, as a fraction. Default 0.05; 0 to 0.2. */
+  readonly clockDrift?: number;
+}
+
+/** All in milliseconds; see `TimingOptions`. */
+export interface Timing {
+  readonly leaseMs: number;
+  readonly beliefMs: number;
+  readonly stopMarginMs: number;
+  readonly renewEveryMs: number;
+  readonly operationTimeoutMs: number;
+  readonly retryBackoffMs: number;
+  readonly pollEveryMs: number;
+  readonly stopTimeoutMs: number;
+  readonly clockDrift: number;
+}
+
+/** What a backend may say about durations on its store. */
+export interface TimingLimits {
+  readonly defaultLeaseMs?: number;
+  readonly minLeaseMs?: number;
+}
+
+const defaultLeaseMs = 15_000;
+const smallestLeaseMs = 1_000;
+const largestLeaseMs = 3_600_000;
+/** Room for rounding in fractions of D, far below any clock's resolution. */
+const roundingMs = 1e-6;
+
+/**
+ * Fills in what was not given and checks every inequality of ARCHITECTURE.md ("Time").
+ * @throws InvalidOptionError for a value that is no duration, InvalidTimingError with every broken
+ * rule and its numbers for values that do not fit together
+ */
+export function resolveTiming(options: TimingOptions = {}, limits: TimingLimits = {}): Timing {
+  const given = (name: keyof TimingOptions, fallback: number): number =>
+    options[name] === undefined ? fallback : parseDuration(name, options[name]);
+  const leaseMs = given('lease', limits.defaultLeaseMs ?? defaultLeaseMs);
+  const renewEveryMs = given('renewEvery', Math.min(leaseMs / 5, 30_000));
+  const timing: Timing = {
+    leaseMs,
+    beliefMs: given('belief', 0.8 * leaseMs),
+    stopMarginMs: given('stopMargin', Math.min((2 * leaseMs) / 15, 30_000)),
+    renewEveryMs,
+    operationTimeoutMs: given('operationTimeout', Math.min(leaseMs / 6, 10_000)),
+    retryBackoffMs: given('retryBackoff', renewEveryMs / 4),
+    pollEveryMs: given('pollEvery', Math.min(renewEveryMs, 5_000)),
+    stopTimeoutMs: given('stopTimeout', 30_000),
+    clockDrift: options.clockDrift ?? 0.05,
+  };
+  if (!(timing.clockDrift >= 0 && timing.clockDrift <= 0.2)) {
+    throw new InvalidOptionError(
+      `clockDrift must be a fraction from 0 to 0.2, not ${String(timing.clockDrift)}`,
+    );
+  }
+  const violations = timingViolations(timing, limits.minLeaseMs ?? smallestLeaseMs);
+  if (violations.length > 0) throw new InvalidTimingError(violations);
+  return timing;
+}
+
+/** One sentence, with numbers and a way out, for each rule that `timing` breaks. */
+export function timingViolations(timing: Timing, minLeaseMs: number = smallestLeaseMs): string[] {
+  const d = timing.leaseMs;
+  const h = timing.beliefMs;
+  const g = timing.stopMarginMs;
+  const r = timing.renewEveryMs;
+  const x = timing.operationTimeoutMs;
+  const b = timing.retryBackoffMs;
+  const rho = timing.clockDrift;
+  const show = formatDuration;
+  const violations: string[] = [];
+  const require = (holds: boolean, sentence: string) => {
+    if (!holds) violations.push(sentence);
+  };
+  require(
+    d >= minLeaseMs && d <= largestLeaseMs,
+    `lease: ${show(d)} is outside ${show(minLeaseMs)} to ${show(largestLeaseMs)}`,
+  );
+  for (const [name, value] of [
+    ['belief', h],
+    ['renewEvery', r],
+    ['operationTimeout', x],
+    ['pollEvery', timing.pollEveryMs],
+  ] as const) {
+    require(value > 0, `${name}: it must be longer than 0`);
+  }
+  const neededLease = (h * (1 + rho)) / (1 - rho);
+  require(
+    neededLease <= d + roundingMs,
+    `P1 belief·(1+ρ)/(1−ρ) ≤ lease: ${show(h)} of belief at a clock drift of ${rho} needs a lease ` +
+      `of ${show(neededLease)}, it is ${show(d)}: lengthen the lease or shorten the belief to ` +
+      `${show((d * (1 - rho)) / (1 + rho))}`,
+  );
+  require(
+    g > 0 && g < h - r,
+    `P2 0 < stopMargin < belief − renewEvery: ${show(g)} is not between 0 and ` +
+      `${show(h)} − ${show(r)} = ${show(h - r)}`,
+  );
+  require(
+    r + 2 * x + b <= h - g + roundingMs,
+    `P3 renewEvery + 2·operationTimeout + retryBackoff ≤ belief − stopMargin: ${show(r)} + 2·` +
+      `${show(x)} + ${show(b)} = ${show(r + 2 * x + b)} is more than ${show(h)} − ${show(g)} = ` +
+      `${show(h - g)}: two full attempts would not fit before the work is told to stop`,
+  );
+  return violations;
+}
