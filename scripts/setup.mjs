@@ -1,0 +1,62 @@
+// Installs and builds what is missing; says nothing and takes a moment when nothing is.
+//
+//   node scripts/setup.mjs [--no-build]
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { must, root, seconds, tsc } from './lib/run.mjs';
+
+const reason = whyInstall();
+if (reason !== undefined) {
+  console.log(`setup: npm ci (${reason})`);
+  const { ms } = await must(['npm', 'ci', '--no-audit', '--no-fund']);
+  console.log(`setup: installed in ${seconds(ms)}`);
+}
+
+if (!process.argv.includes('--no-build')) {
+  const before = buildTimes();
+  if (before.includes(undefined)) console.log('setup: tsc -b');
+  const { ms } = await must(tsc('-b'));
+  if (buildTimes().some((time, i) => time !== before[i])) {
+    console.log(`setup: built in ${seconds(ms)}`);
+  }
+}
+
+/**
+ * Why node_modules must be installed anew, or undefined. npm keeps a record of what it installed in
+ * node_modules/.package-lock.json. Its content is compared, not its age: a checkout touches the
+ * lockfile without changing it, and `npm ci` would delete node_modules under a running test.
+ */
+function whyInstall() {
+  const wanted = packagesOf('package-lock.json');
+  const installed = packagesOf('node_modules/.package-lock.json');
+  if (wanted === undefined) throw new Error('package-lock.json is missing');
+  if (installed === undefined) return 'node_modules is missing';
+  for (const [path, want] of Object.entries(wanted)) {
+    if (path === '') continue;
+    const got = installed[path];
+    // A package for another platform is left out.
+    if (got === undefined && want.optional) continue;
+    if (got?.version !== want.version || got?.integrity !== want.integrity) {
+      return `${path} is not as package-lock.json says`;
+    }
+  }
+  return undefined;
+}
+
+function packagesOf(lockfile) {
+  try {
+    return JSON.parse(readFileSync(join(root, lockfile), 'utf8')).packages;
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** When each project was last built; undefined where it never was. */
+function buildTimes() {
+  const { references } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8'));
+  return references.map(({ path }) => {
+    const info = join(root, path, 'dist/.tsbuildinfo');
+    return statSync(info, { throwIfNoEntry: false })?.mtimeMs;
+  });
+}

@@ -1,0 +1,175 @@
+// Runs every stage of the tests and counts them. See `usage` below; CONTRIBUTING.md says where
+// tests go. The very last line is always `N passed, N failed, N skipped`.
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { root, run, seconds, tool } from './lib/run.mjs';
+
+// `limitMin` only turns a hang into a failure that says so.
+const stages = [
+  {
+    id: 'unit',
+    name: 'unit',
+    about: 'what needs no server, on a simulated clock',
+    vitestProject: 'unit',
+    limitMin: 10,
+  },
+  {
+    id: 'simulation',
+    name: 'simulation',
+    about: 'whole elections in virtual time, thousands of seeds',
+    script: ['simulation/dist/main.js', '--seeds', '10000'],
+    limitMin: 15,
+  },
+  {
+    id: 'variants',
+    name: 'broken variants',
+    about: 'the simulation must find each deliberately broken variant',
+    script: ['simulation/dist/variants.js'],
+    limitMin: 15,
+  },
+  {
+    id: 'integration',
+    name: 'integration',
+    about: 'real stores and real processes',
+    vitestProject: 'integration',
+    limitMin: 30,
+  },
+  {
+    id: 'chaos',
+    name: 'chaos (short)',
+    about: 'processes killed, frozen and cut off, judged by a log',
+    script: ['chaos/dist/main.js', '--short'],
+    limitMin: 20,
+  },
+];
+
+const usage = `npm test                              every stage
+npm test -- --only unit,integration   some of them
+npm test -- --list                    their names`;
+
+const chosen = chooseStages();
+const ci = process.env.CI === 'true';
+const scratch = mkdtempSync(join(tmpdir(), 'incumbent-test-'));
+const total = { passed: 0, failed: [], skipped: [] };
+try {
+  for (const stage of chosen) await runStage(stage);
+} finally {
+  rmSync(scratch, { recursive: true, force: true });
+}
+summarize();
+
+async function runStage(stage) {
+  console.log(`\n=== ${stage.name} ===`);
+  const startMs = performance.now();
+  const counts = stage.vitestProject ? await runVitest(stage) : await runScript(stage);
+  // A stage that did not run is one skipped test; where everything must run, one failed test.
+  if (counts.notRun !== undefined) {
+    console.log(`skipped: ${counts.notRun}`);
+    if (ci) counts.failed.push(`${stage.name}: must not be skipped in CI (${counts.notRun})`);
+    else counts.skipped.push({ name: stage.name, reason: counts.notRun });
+  }
+  total.passed += counts.passed;
+  total.failed.push(...counts.failed);
+  total.skipped.push(...counts.skipped);
+  const sums = `${counts.passed} passed, ${counts.failed.length} failed, ${counts.skipped.length} skipped`;
+  console.log(`=== ${stage.name}: ${sums} in ${seconds(performance.now() - startMs)} ===`);
+}
+
+async function runVitest({ name, vitestProject, limitMin }) {
+  const file = join(scratch, `${vitestProject}.json`);
+  const { code, timedOut } = await run(
+    tool(
+      'vitest/vitest.mjs',
+      'run',
+      ...['--project', vitestProject, '--passWithNoTests'],
+      ...['--reporter', 'default', '--reporter', join(root, 'scripts/lib/vitest-counts.mjs')],
+    ),
+    { output: 'inherit', limitMs: limitMin * 60_000, env: { VITEST_COUNTS_FILE: file } },
+  );
+  const counts = existsSync(file)
+    ? JSON.parse(readFileSync(file, 'utf8'))
+    : { passed: 0, failed: [], skipped: [] };
+  const none = counts.passed + counts.failed.length + counts.skipped.length === 0;
+  if (code === 0 && none) counts.notRun = 'there are no such tests yet';
+  blameExit(counts, { name, code, timedOut, limitMin });
+  return counts;
+}
+
+async function runScript({ name, script: [file, ...args], limitMin }) {
+  const counts = { passed: 0, failed: [], skipped: [] };
+  if (!existsSync(join(root, file))) {
+    return { ...counts, notRun: `${file} does not exist` };
+  }
+  const { code, timedOut, stdout } = await run([process.execPath, file, ...args], {
+    output: 'both',
+    limitMs: limitMin * 60_000,
+  });
+  const last = stdout.trimEnd().split('\n').at(-1);
+  const sums = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/.exec(last);
+  if (sums === null) {
+    counts.failed.push(`${name}: its last line was not "N passed, N failed" but "${last}"`);
+  } else {
+    const [passed, failed, skipped] = sums.slice(1).map((digits) => Number(digits ?? 0));
+    counts.passed = passed;
+    for (let i = 1; i <= failed; i += 1)
+      counts.failed.push(`${name}: ${i} of ${failed}, see above`);
+    // A stage may explain its skips with lines `skipped: what: why`.
+    const reasons = [...stdout.matchAll(/^skipped: (.+)$/gm)].map((match) => match[1]);
+    for (let i = 0; i < skipped; i += 1) {
+      counts.skipped.push({ name, reason: reasons[i] ?? 'no reason given' });
+    }
+    if (passed + failed + skipped === 0) counts.failed.push(`${name}: it ran nothing`);
+  }
+  blameExit(counts, { name, code, timedOut, limitMin });
+  return counts;
+}
+
+/** A bad exit is a failure even when every count looks well. */
+function blameExit(counts, { name, code, timedOut, limitMin }) {
+  if (timedOut) counts.failed.push(`${name}: still running after ${limitMin} minutes, so stopped`);
+  else if (code !== 0 && counts.failed.length === 0) {
+    counts.failed.push(`${name}: exit code ${code}`);
+  }
+}
+
+function summarize() {
+  const { passed, failed, skipped } = total;
+  if (passed + failed.length === 0) failed.push('no test ran');
+  console.log('');
+  for (const { name, reason } of skipped) console.log(`skipped: ${name}: ${reason}`);
+  for (const name of failed) console.log(`failed: ${name}`);
+  console.log(`${passed} passed, ${failed.length} failed, ${skipped.length} skipped`);
+  process.exitCode = failed.length > 0 ? 1 : 0;
+}
+
+function chooseStages() {
+  let options;
+  try {
+    options = parseArgs({
+      options: { only: { type: 'string' }, list: { type: 'boolean' }, help: { type: 'boolean' } },
+    }).values;
+  } catch (error) {
+    refuse(`${error.message}\n${usage}`);
+  }
+  if (options.help || options.list) {
+    if (options.help) console.log(`${usage}\n`);
+    for (const { id, about } of stages) console.log(`${id.padEnd(12)} ${about}`);
+    process.exit(0);
+  }
+  if (options.only === undefined) return stages;
+  const wanted = options.only.split(',').map((name) => name.trim());
+  const known = stages.map((stage) => stage.id);
+  for (const name of wanted) {
+    if (!stages.some((stage) => stage.id === name || stage.name === name)) {
+      refuse(`unknown stage "${name}"; known: ${known.join(', ')}`);
+    }
+  }
+  return stages.filter((stage) => wanted.includes(stage.id) || wanted.includes(stage.name));
+}
+
+function refuse(message) {
+  console.error(message);
+  process.exit(64);
+}
