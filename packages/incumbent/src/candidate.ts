@@ -45,7 +45,9 @@ export function checkName(what: string, value: unknown, maxBytes: number): strin
     );
   }
   if (hasLoneSurrogate(value)) {
-    throw new InvalidOptionError(`${what} ${JSON.stringify(value)} has half a surrogate pair in it`);
+    throw new InvalidOptionError(
+      `${what} ${JSON.stringify(value)} has half a surrogate pair in it`,
+    );
   }
   const bytes = Buffer.byteLength(value);
   if (bytes > maxBytes) {
@@ -90,7 +92,9 @@ export function checkMetadata(value: unknown): Readonly<Record<string, string>> 
       );
     }
     if (hasLoneSurrogate(key) || hasLoneSurrogate(entry)) {
-      throw new InvalidOptionError(`metadata ${JSON.stringify(key)} has half a surrogate pair in it`);
+      throw new InvalidOptionError(
+        `metadata ${JSON.stringify(key)} has half a surrogate pair in it`,
+      );
     }
     copy[key] = entry;
   }

@@ -51,6 +51,8 @@ export interface SeatEvents {
   onRequest(request: LeaderRequest): void;
   /** This candidate is to stay out until then. */
   onDrained(untilUnixMs: number): void;
+  /** Somebody ended the election for everybody. */
+  onElectionEnded(): void;
   /** A hint that the record changed: confirm soon. */
   onHint(): void;
 }

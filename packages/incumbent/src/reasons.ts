@@ -53,6 +53,11 @@ export function describeEnd(reason: EndReason): string {
   return sentences[reason];
 }
 
+/** Ends that were chosen, here or by an operator: the term is renewed until its work has settled. */
+export function isVoluntary(reason: EndReason): boolean {
+  return !(takesSeatAway(reason) || reason === 'renewal-failed' || reason === 'stalled');
+}
+
 /** Ends after which nobody may believe any more, at once: the seat is not ours. */
 export function takesSeatAway(reason: EndReason): boolean {
   return reason === 'superseded' || reason === 'record-gone' || reason === 'session-expired';

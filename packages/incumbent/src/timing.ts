@@ -1,4 +1,5 @@
-import { type Duration, formatDuration, parseDuration } from './duration.ts';
+import type { Duration } from './duration.ts';
+import { formatDuration, parseDuration } from './duration.ts';
 import { InvalidOptionError, InvalidTimingError } from './errors.ts';
 
 /** How long things take. Only `lease` is needed; the rest follows from it. */
@@ -93,10 +94,9 @@ export function timingViolations(timing: Timing, minLeaseMs: number = smallestLe
   const require = (holds: boolean, sentence: string) => {
     if (!holds) violations.push(sentence);
   };
-  require(
-    d >= minLeaseMs && d <= largestLeaseMs,
-    `lease: ${show(d)} is outside ${show(minLeaseMs)} to ${show(largestLeaseMs)}`,
-  );
+  require(d >= minLeaseMs &&
+    d <=
+      largestLeaseMs, `lease: ${show(d)} is outside ${show(minLeaseMs)} to ${show(largestLeaseMs)}`);
   for (const [name, value] of [
     ['belief', h],
     ['renewEvery', r],
@@ -106,22 +106,19 @@ export function timingViolations(timing: Timing, minLeaseMs: number = smallestLe
     require(value > 0, `${name}: it must be longer than 0`);
   }
   const neededLease = (h * (1 + rho)) / (1 - rho);
-  require(
-    neededLease <= d + roundingMs,
-    `P1 belief·(1+ρ)/(1−ρ) ≤ lease: ${show(h)} of belief at a clock drift of ${rho} needs a lease ` +
-      `of ${show(neededLease)}, it is ${show(d)}: lengthen the lease or shorten the belief to ` +
-      `${show((d * (1 - rho)) / (1 + rho))}`,
-  );
-  require(
-    g > 0 && g < h - r,
-    `P2 0 < stopMargin < belief − renewEvery: ${show(g)} is not between 0 and ` +
-      `${show(h)} − ${show(r)} = ${show(h - r)}`,
-  );
-  require(
-    r + 2 * x + b <= h - g + roundingMs,
-    `P3 renewEvery + 2·operationTimeout + retryBackoff ≤ belief − stopMargin: ${show(r)} + 2·` +
-      `${show(x)} + ${show(b)} = ${show(r + 2 * x + b)} is more than ${show(h)} − ${show(g)} = ` +
-      `${show(h - g)}: two full attempts would not fit before the work is told to stop`,
-  );
+  require(neededLease <=
+    d +
+      roundingMs, `P1 belief·(1+ρ)/(1−ρ) ≤ lease: ${show(h)} of belief at a clock drift of ${rho} needs a lease ` +
+    `of ${show(neededLease)}, it is ${show(d)}: lengthen the lease or shorten the belief to ` +
+    `${show((d * (1 - rho)) / (1 + rho))}`);
+  require(g > 0 &&
+    g < h - r, `P2 0 < stopMargin < belief − renewEvery: ${show(g)} is not between 0 and ` +
+    `${show(h)} − ${show(r)} = ${show(h - r)}`);
+  require(r + 2 * x + b <=
+    h -
+      g +
+      roundingMs, `P3 renewEvery + 2·operationTimeout + retryBackoff ≤ belief − stopMargin: ${show(r)} + 2·` +
+    `${show(x)} + ${show(b)} = ${show(r + 2 * x + b)} is more than ${show(h)} − ${show(g)} = ` +
+    `${show(h - g)}: two full attempts would not fit before the work is told to stop`);
   return violations;
 }

@@ -1,8 +1,10 @@
 import type { CandidateInfo } from '../candidate.ts';
 import type { Actor } from '../contest.ts';
 import { RecordDamagedError, RecordTooNewError } from '../errors.ts';
-import { type EndReason, endReasons } from '../reasons.ts';
+import type { EndReason } from '../reasons.ts';
+import { endReasons } from '../reasons.ts';
 import type { Drain, LeaderRequest, TermSummary, UncleanLeader } from '../record.ts';
+import { drainLimit } from '../record.ts';
 
 /** The format this version writes, and the newest it reads. */
 export const recordFormat = 1;
@@ -44,6 +46,13 @@ export interface LeaseRecord {
   readonly unfenced: readonly UncleanLeader[];
   readonly drains: readonly Drain[];
   readonly history: readonly TermSummary[];
+}
+
+/** The drains that still count, for the next record. */
+export function currentDrains(record: LeaseRecord | undefined, wallMs: number): readonly Drain[] {
+  return (record?.drains ?? [])
+    .filter(({ untilUnixMs }) => untilUnixMs > wallMs)
+    .slice(-drainLimit);
 }
 
 /** The record as JSON; tokens as decimal strings. */

@@ -1,0 +1,257 @@
+/**
+ * One candidacy: waiting → won → fencing → announced, again and again. Everything that has an order
+ * in time between "the seat is ours" and "work may start" is here.
+ */
+import type { CandidateInfo } from './candidate.ts';
+import type { Instant } from './clock.ts';
+import type { Actor, Contest, Scope, Seat, SeatState } from './contest.ts';
+import type { DiagnosticSource } from './diagnostics.ts';
+import { publish } from './diagnostics.ts';
+import { TakeoverFailedError } from './errors.ts';
+import type { HealthOptions } from './health.ts';
+import { HealthGate } from './health.ts';
+import { HeldTerm } from './held-term.ts';
+import type { UncleanLeader } from './record.ts';
+import { bounded, onAbort, sleep } from './wait.ts';
+
+/** What a fence hook is told. */
+export interface TakeoverContext {
+  readonly election: string;
+  /** Token of the term that is about to begin: newer than anything `predecessor` ever had. */
+  readonly token: bigint;
+  /** Aborted when the belief of the new term is about to end: stop, the takeover has failed. */
+  readonly signal: AbortSignal;
+  /** Belief that is left for this hook, in ms; renewals prolong it meanwhile. */
+  remaining(): number;
+}
+
+/** Makes sure that `predecessor`, whose end nobody confirmed, can do no more harm. */
+export type FenceHook = (
+  predecessor: UncleanLeader,
+  context: TakeoverContext,
+) => Promise<void> | void;
+
+export interface CampaignSettings {
+  readonly candidate: CandidateInfo;
+  readonly onUnclean: readonly FenceHook[];
+  readonly takeoverDelayMs: number;
+  readonly hookTimeoutMs: number;
+  readonly health: HealthOptions | undefined;
+  readonly actors: 'self' | 'declared';
+  readonly onBelief: ((deadline: Instant | undefined) => void) | undefined;
+}
+
+/** How long a candidate that gave its seat up stays out, so that others get a chance. */
+export const standAsideMs = 1_000;
+
+export class Campaign<Guard> {
+  readonly #contest: Contest<Guard>;
+  readonly #scope: Scope;
+  readonly #settings: CampaignSettings;
+  readonly #source: DiagnosticSource;
+  readonly #health: HealthGate | undefined;
+  readonly #over = new AbortController();
+  #standAsideUntilMs = 0;
+  #term: HeldTerm<Guard> | undefined;
+
+  constructor(contest: Contest<Guard>, scope: Scope, settings: CampaignSettings) {
+    this.#contest = contest;
+    this.#scope = scope;
+    this.#settings = settings;
+    this.#source = { election: scope.election, candidate: settings.candidate.id };
+    if (settings.health !== undefined) {
+      this.#health = new HealthGate(settings.health, scope, this.#source);
+      void this.#health.run(this.#over.signal);
+    }
+  }
+
+  /** Ends the health checks; terms end by themselves. */
+  close(): void {
+    this.#over.abort();
+  }
+
+  /** Resolves when the seat of the present term, if any, was given back or left to run out. */
+  get left(): Promise<void> {
+    return this.#term?.left ?? new Promise(() => {});
+  }
+
+  /**
+   * Waits until this candidate leads.
+   * @param once true: undefined when the seat is not to be had now
+   * @throws `signal.reason` when aborted (a seat that was won meanwhile is given back first),
+   * ElectionEndedError, and what else waiting cannot cure
+   */
+  async next(once: boolean, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
+    for (;;) {
+      signal.throwIfAborted();
+      await this.#health?.until(true, signal);
+      const asideMs = this.#standAsideUntilMs - this.#scope.clock.monotonicMs();
+      if (asideMs > 0) await sleep(this.#scope.clock, asideMs, signal);
+      publish('incumbent:waiting', this.#source, {});
+      const self = await this.#contest.describe({ pid: process.pid });
+      const seat = await this.#contestWhileHealthy(
+        (unfenced) => this.#stateAtWin(unfenced, self),
+        once,
+        signal,
+      );
+      if (seat === undefined) return undefined;
+      if (seat === 'unhealthy') continue;
+      const term = await this.#begin(seat, signal);
+      if (term !== undefined) return term;
+      signal.throwIfAborted();
+      if (once) return undefined;
+    }
+  }
+
+  /** After a term: the others first, if it was given up by choice. */
+  standAside(): void {
+    this.#standAsideUntilMs = this.#scope.clock.monotonicMs() + standAsideMs;
+  }
+
+  async #contestWhileHealthy(
+    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
+    once: boolean,
+    signal: AbortSignal,
+  ): Promise<Seat<Guard> | 'unhealthy' | undefined> {
+    if (this.#health === undefined) return this.#contest.campaign(stateAtWin, once, signal);
+    const stop = new AbortController();
+    const removeListener = onAbort(signal, () => stop.abort(signal.reason));
+    const unhealthy = new Error('unhealthy');
+    this.#health.until(false, stop.signal).then(
+      () => stop.abort(unhealthy),
+      () => {},
+    );
+    try {
+      return await this.#contest.campaign(stateAtWin, once, stop.signal);
+    } catch (error) {
+      if (error === unhealthy) return 'unhealthy';
+      throw error;
+    } finally {
+      removeListener();
+      stop.abort();
+    }
+  }
+
+  #stateAtWin(unfenced: readonly UncleanLeader[], self: Actor | undefined): SeatState {
+    const { candidate, actors } = this.#settings;
+    const announced = !this.#mustFence(unfenced);
+    return {
+      announced,
+      // While a hook runs, others than this process may act for the term: nothing can be proved.
+      actors: announced && actors === 'self' && self !== undefined ? [self] : null,
+      addresses: candidate.addresses,
+      metadata: candidate.metadata,
+    };
+  }
+
+  #mustFence(unfenced: readonly UncleanLeader[]): boolean {
+    const { onUnclean, takeoverDelayMs } = this.#settings;
+    return unfenced.length > 0 && (onUnclean.length > 0 || takeoverDelayMs > 0);
+  }
+
+  /** From the seat to the announced term; undefined when it ended on the way. */
+  async #begin(seat: Seat<Guard>, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
+    const { candidate, actors, onBelief } = this.#settings;
+    const term = new HeldTerm(seat, this.#contest, {
+      scope: this.#scope,
+      candidate,
+      actors,
+      onBelief,
+    });
+    this.#term = term;
+    const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
+    const stopWatchingHealth = this.#watchHealth(term);
+    void term.ended.then(stopWatchingHealth);
+    try {
+      publish('incumbent:won', this.#source, {
+        token: term.token,
+        unfenced: seat.unfenced.map(({ id }) => id),
+      });
+      await this.#waitIn(term, seat.waitBeforeAnnounceMs);
+      await this.#fence(term, seat.unfenced);
+      await term.announce();
+      return term;
+    } catch (error) {
+      if (!term.isEnding) {
+        publish('incumbent:takeover-failed', this.#source, { token: term.token, error });
+        term.stop('takeover-failed', error);
+        this.standAside();
+      }
+      term.settle();
+      await term.ended;
+      return undefined;
+    } finally {
+      removeListener();
+    }
+  }
+
+  async #fence(term: HeldTerm<Guard>, unfenced: readonly UncleanLeader[]): Promise<void> {
+    if (!this.#mustFence(unfenced)) return;
+    const { onUnclean, takeoverDelayMs } = this.#settings;
+    await this.#waitIn(term, takeoverDelayMs);
+    for (const predecessor of unfenced) {
+      for (const [index, hook] of onUnclean.entries()) {
+        term.signal.throwIfAborted();
+        const what = `fence hook ${index + 1} of ${onUnclean.length} for "${predecessor.id}"`;
+        const context = {
+          election: this.#scope.election,
+          token: term.token,
+          remaining: () => Math.max(0, term.marginMs()),
+        };
+        await this.#runHook(term, what, (hookSignal) =>
+          hook(predecessor, { ...context, signal: hookSignal }),
+        );
+        // A hook may have taken longer than the belief, or have blocked the event loop.
+        if (term.marginMs() <= 0) {
+          throw new TakeoverFailedError(this.#scope.election, `${what} ended too late`);
+        }
+      }
+    }
+  }
+
+  /** One hook within its bound. A hook that goes on after it was aborted is unsettled work. */
+  async #runHook(
+    term: HeldTerm<Guard>,
+    what: string,
+    hook: (signal: AbortSignal) => Promise<void> | void,
+  ): Promise<void> {
+    let settle = () => {};
+    term.holdSettling(
+      new Promise<void>((resolve) => {
+        settle = resolve;
+      }),
+    );
+    try {
+      await bounded(
+        this.#scope.clock,
+        what,
+        this.#settings.hookTimeoutMs,
+        term.signal,
+        async (hookSignal) => {
+          try {
+            await hook(hookSignal);
+          } finally {
+            settle();
+          }
+        },
+      );
+    } catch (error) {
+      if (term.signal.aborted) throw error;
+      throw new TakeoverFailedError(this.#scope.election, `${what} failed`, { cause: error });
+    }
+  }
+
+  async #waitIn(term: HeldTerm<Guard>, ms: number): Promise<void> {
+    if (ms > 0) await sleep(this.#scope.clock, ms, term.signal);
+  }
+
+  #watchHealth(term: HeldTerm<Guard>): () => void {
+    if (this.#health === undefined) return () => {};
+    const stop = new AbortController();
+    this.#health.until(false, stop.signal).then(
+      () => term.stop('unhealthy'),
+      () => {},
+    );
+    return () => stop.abort();
+  }
+}

@@ -1,0 +1,516 @@
+import { Belief } from './belief.ts';
+import type { CandidateInfo } from './candidate.ts';
+import { checkAddresses, checkMetadata } from './candidate.ts';
+import type { Clock, Instant, Timer } from './clock.ts';
+import { maxTimerMs } from './clock.ts';
+import type {
+  ActorProcess,
+  Contest,
+  Predecessor,
+  Scope,
+  Seat,
+  SeatEvents,
+  SeatState,
+} from './contest.ts';
+import { publish } from './diagnostics.ts';
+import { MisuseError, NotLeadingError, TermEndedError } from './errors.ts';
+import type { EndReason } from './reasons.ts';
+import { describeEnd, isVoluntary, takesSeatAway } from './reasons.ts';
+import type { LeaderRequest, UncleanLeader } from './record.ts';
+import type { Proclamation, Term, TermOutcome, TermState } from './term.ts';
+import { bounded, Deferred, onAbort, sleep, Wakeup } from './wait.ts';
+
+export interface HeldTermOptions {
+  readonly scope: Scope;
+  readonly candidate: CandidateInfo;
+  readonly actors: 'self' | 'declared';
+  /** Told the new end of belief at every extension, and undefined when belief is over. */
+  readonly onBelief?: ((deadline: Instant | undefined) => void) | undefined;
+}
+
+interface End {
+  readonly reason: EndReason;
+  readonly error: unknown;
+}
+
+/** How long the last attempts to give a seat back may take, in operation timeouts. */
+const releaseTimeouts = 3;
+
+/**
+ * A term from the moment its seat is won: keeps it confirmed, stops it in order, gives it back.
+ *
+ * Order, always: the end is decided → `signal` aborts → the work settles (renewed meanwhile if the
+ * end was voluntary, else until belief ends) → belief ends → the seat is released, or left to run
+ * out if the work has not settled.
+ */
+export class HeldTerm<Guard> implements Term<Guard> {
+  readonly election: string;
+  readonly candidate: string;
+  readonly token: bigint;
+  readonly guard: Guard;
+  readonly predecessor: Predecessor | undefined;
+  readonly #scope: Scope;
+  readonly #clock: Clock;
+  readonly #seat: Seat<Guard>;
+  readonly #contest: Contest<Guard>;
+  readonly #info: CandidateInfo;
+  readonly #actors: 'self' | 'declared';
+  readonly #onBelief: (deadline: Instant | undefined) => void;
+  readonly #belief: Belief;
+  readonly #work = new AbortController();
+  /** Aborts the store operations of this term when they are of no use any more. */
+  readonly #operations = new AbortController();
+  readonly #wakeup = new Wakeup();
+  readonly #settled = new Deferred<void>();
+  readonly #lost = new Deferred<void>();
+  readonly #ended = new Deferred<TermOutcome>();
+  readonly #stopped = new Deferred<void>();
+  readonly #left = new Deferred<void>();
+  #announced: boolean;
+  #state: TermState = 'leading';
+  #sinceUnixMs: number;
+  #end: End | undefined;
+  #isLost = false;
+  #isSettled = false;
+  #pendingHook: Promise<void> | undefined;
+  #confirmedAt: Instant;
+  #attemptFailed = false;
+  /** What the record is to show; `#shownRevision` is the revision that it is known to show. */
+  #want: SeatState;
+  #revision = 0;
+  #shownRevision = 0;
+  #shown = new Deferred<void>();
+  #unfenced: readonly UncleanLeader[];
+  #stopTimer: Timer | undefined;
+  #reservation: { readonly reservedFor?: string; readonly reserveMs?: number } = {};
+
+  constructor(seat: Seat<Guard>, contest: Contest<Guard>, options: HeldTermOptions) {
+    this.#scope = options.scope;
+    this.#clock = options.scope.clock;
+    this.#seat = seat;
+    this.#contest = contest;
+    this.#info = options.candidate;
+    this.#actors = options.actors;
+    this.#onBelief = (deadline) => {
+      try {
+        options.onBelief?.(deadline);
+      } catch (error) {
+        this.#scope.onTrouble('onBelief', error);
+      }
+    };
+    this.election = options.scope.election;
+    this.candidate = options.candidate.id;
+    this.token = seat.token;
+    this.guard = seat.guard;
+    this.predecessor = seat.predecessor;
+    this.#want = seat.state;
+    this.#announced = false;
+    this.#unfenced = seat.unfenced;
+    this.#sinceUnixMs = this.#clock.wallMs();
+    this.#confirmedAt = seat.sentAt;
+    this.#belief = new Belief(this.#clock, this.#scope.timing.beliefMs, seat.sentAt);
+    this.#onBelief(this.#belief.deadline);
+    this.#armStopTimer();
+    seat.attach(this.#events());
+    void this.#keep();
+  }
+
+  // --- what the work sees ---
+
+  get state(): TermState {
+    if (this.#state !== 'ended' && this.#belief.remainingMs() <= 0) return 'ended';
+    return this.#state;
+  }
+
+  get sinceUnixMs(): number {
+    return this.#sinceUnixMs;
+  }
+
+  get signal(): AbortSignal {
+    return this.#work.signal;
+  }
+
+  get ended(): Promise<TermOutcome> {
+    return this.#ended.promise;
+  }
+
+  isLeading(): boolean {
+    return this.#announced && this.#belief.remainingMs() > 0;
+  }
+
+  assertLeading(minMs = 0): void {
+    const remainingMs = this.#announced ? this.#belief.remainingMs() : 0;
+    // Written so that NaN refuses.
+    if (!(remainingMs > 0 && remainingMs > minMs)) {
+      throw new NotLeadingError(this.election, this.token, minMs, remainingMs);
+    }
+  }
+
+  remaining(): number {
+    return this.#announced ? Math.max(0, this.#belief.remainingMs()) : 0;
+  }
+
+  async proclaim(
+    proclamation: Proclamation,
+    options: { signal?: AbortSignal } = {},
+  ): Promise<void> {
+    const addresses = checkAddresses(proclamation.addresses ?? this.#want.addresses);
+    const metadata = checkMetadata(proclamation.metadata ?? this.#want.metadata);
+    await this.#show({ ...this.#want, addresses, metadata }, options.signal);
+  }
+
+  async declareActors(
+    processes: readonly ActorProcess[] | null,
+    options: { signal?: AbortSignal } = {},
+  ): Promise<void> {
+    if (this.#actors !== 'declared') {
+      throw new MisuseError('declareActors needs the option actors: "declared"');
+    }
+    let actors: SeatState['actors'] = null;
+    if (processes !== null) {
+      const described = await Promise.all(
+        processes.map((process) => this.#contest.describe(process)),
+      );
+      const complete = described.filter((actor) => actor !== undefined);
+      // A store that cannot prove a death has no use for the list.
+      if (complete.length < described.length) return;
+      actors = complete;
+    }
+    await this.#show({ ...this.#want, actors }, options.signal);
+  }
+
+  resign(): void {
+    this.stop('resigned');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.stop('resigned');
+    this.settle();
+    await this.#ended.promise;
+  }
+
+  // --- what the campaign does with it ---
+
+  /** True once the term is to end, whoever decided it. */
+  get isEnding(): boolean {
+    return this.#end !== undefined;
+  }
+
+  /** Resolves when the seat was given back or left to run out, even if the work goes on. */
+  get left(): Promise<void> {
+    return this.#left.promise;
+  }
+
+  /** Belief left before the work must be told to stop: the bound of hooks. */
+  marginMs(): number {
+    return this.#belief.remainingMs() - this.#scope.timing.stopMarginMs;
+  }
+
+  /**
+   * The predecessor is fenced: makes the record say that this term leads. Resolves when that is
+   * confirmed and the belief still holds.
+   * @throws the term's end
+   */
+  async announce(): Promise<void> {
+    if (!this.#want.announced) {
+      // From here on the record says that this process alone acts for the term, if it does.
+      let { actors } = this.#want;
+      if (this.#actors === 'self') {
+        const self = await this.#contest.describe({ pid: process.pid });
+        actors = self === undefined ? null : [self];
+      }
+      await this.#show({ ...this.#want, announced: true, actors });
+    }
+    if (this.#end === undefined && this.marginMs() <= 0) this.#lose('stalled');
+    this.#work.signal.throwIfAborted();
+    this.#unfenced = [];
+    this.#announced = true;
+    this.#sinceUnixMs = this.#clock.wallMs();
+    publish('incumbent:leading', this, { token: this.token });
+  }
+
+  /** The work of this term has settled, or there never was any. */
+  settle(): void {
+    const pending = this.#pendingHook;
+    this.#pendingHook = undefined;
+    if (pending !== undefined) {
+      void pending.then(() => this.settle());
+      return;
+    }
+    this.#isSettled = true;
+    this.#settled.resolve();
+  }
+
+  /** Work that must be over before the term can count as settled: a fence hook. Never rejects. */
+  holdSettling(hook: Promise<void>): void {
+    this.#pendingHook = hook;
+  }
+
+  /**
+   * Asks for an end. The first reason stays.
+   * @param reservation who alone may take the seat for a while after it was given back
+   */
+  stop(
+    reason: EndReason,
+    error?: unknown,
+    reservation: { readonly reservedFor?: string; readonly reserveMs?: number } = {},
+  ): void {
+    if (this.#end !== undefined) return;
+    this.#reservation = reservation;
+    this.#begin(reason, error);
+  }
+
+  // --- keeping it ---
+
+  async #keep(): Promise<void> {
+    const { timing } = this.#scope;
+    let dueMs = this.#confirmedAt.monotonicMs + timing.renewEveryMs;
+    try {
+      for (;;) {
+        await this.#wakeup.wait(
+          this.#clock,
+          dueMs - this.#clock.monotonicMs(),
+          this.#operations.signal,
+        );
+        this.#checkMargin();
+        const revision = this.#revision;
+        const startMs = this.#clock.monotonicMs();
+        if (!(await this.#confirm(revision))) {
+          dueMs = this.#clock.monotonicMs() + timing.retryBackoffMs;
+        } else if (this.#revision > this.#shownRevision) {
+          dueMs = startMs;
+        } else {
+          dueMs = startMs + timing.renewEveryMs;
+        }
+      }
+    } catch (error) {
+      // `#operations` was aborted: there is nothing to keep any more. Anything else is a defect of
+      // ours, and then the belief runs out.
+      if (!this.#operations.signal.aborted) this.#scope.onTrouble('keeping a term', error);
+    }
+    this.#stopped.resolve();
+  }
+
+  /** One confirmation. @returns true when it arrived */
+  async #confirm(revision: number): Promise<boolean> {
+    const sentMs = this.#clock.monotonicMs();
+    let error: unknown;
+    try {
+      const confirmation = await this.#seat.confirm(this.#want, this.#operations.signal);
+      if (confirmation.outcome === 'lost') {
+        this.#lose(confirmation.reason);
+        return false;
+      }
+      if (confirmation.outcome === 'confirmed') {
+        if (!this.#isLost && !this.#belief.extend(confirmation.sentAt)) this.#lose('stalled');
+        if (this.#isLost) return false;
+        this.#confirmedAt = confirmation.sentAt;
+        this.#attemptFailed = false;
+        this.#setState(this.#end === undefined ? 'leading' : 'stopping');
+        this.#onBelief(this.#belief.deadline);
+        if (confirmation.state === this.#want) this.#hasShown(revision);
+        publish('incumbent:confirmed', this, {
+          token: this.token,
+          elapsedMs: this.#clock.monotonicMs() - sentMs,
+          remainingMs: this.#belief.remainingMs(),
+        });
+        return true;
+      }
+    } catch (thrown) {
+      if (this.#operations.signal.aborted) throw thrown;
+      error = thrown;
+    }
+    this.#attemptFailed = true;
+    if (this.#state === 'leading') this.#setState('uncertain');
+    publish('incumbent:unconfirmed', this, {
+      token: this.token,
+      remainingMs: this.#belief.remainingMs(),
+      error,
+    });
+    this.#checkMargin();
+    return false;
+  }
+
+  /** Wants the record to show `state` and waits until it does. */
+  async #show(state: SeatState, signal?: AbortSignal): Promise<void> {
+    this.#work.signal.throwIfAborted();
+    signal?.throwIfAborted();
+    this.#want = state;
+    this.#revision += 1;
+    const revision = this.#revision;
+    this.#wakeup.raise();
+    const stop = new Deferred<void>();
+    const removers = [
+      onAbort(signal, () => stop.resolve()),
+      onAbort(this.#work.signal, () => stop.resolve()),
+    ];
+    try {
+      while (this.#shownRevision < revision) {
+        await Promise.race([this.#shown.promise, stop.promise]);
+        if (this.#shownRevision >= revision) return;
+        signal?.throwIfAborted();
+        this.#work.signal.throwIfAborted();
+      }
+    } finally {
+      for (const remove of removers) remove();
+    }
+  }
+
+  #hasShown(revision: number): void {
+    if (revision <= this.#shownRevision) return;
+    this.#shownRevision = revision;
+    this.#shown.resolve();
+    this.#shown = new Deferred();
+  }
+
+  #events(): SeatEvents {
+    const giveUp = (reason: EndReason) => this.stop(reason);
+    return {
+      onRequest: (request: LeaderRequest) => {
+        if (request.kind === 'vacate') return giveUp('vacated');
+        const reserveMs = Math.min(this.#scope.timing.leaseMs, 15_000);
+        this.stop('handed-over', undefined, { reservedFor: request.to, reserveMs });
+      },
+      onDrained: () => giveUp('vacated'),
+      onElectionEnded: () => giveUp('election-ended'),
+      onHint: () => this.#wakeup.raise(),
+    };
+  }
+
+  // --- losing it, ending it ---
+
+  /** Tells the work to stop when belief − G has come. The timer may be late, so others call it too. */
+  #checkMargin(): void {
+    if (!this.#isLost && this.marginMs() <= 0) {
+      this.#lose(this.#attemptFailed ? 'renewal-failed' : 'stalled');
+    }
+  }
+
+  #armStopTimer(): void {
+    if (this.#isLost) return;
+    // Wall and monotonic clock may disagree by a little: never wait less than a millisecond.
+    const delayMs = Math.min(Math.max(1, this.marginMs()), maxTimerMs);
+    this.#stopTimer = this.#clock.setTimer(() => {
+      this.#checkMargin();
+      this.#armStopTimer();
+    }, delayMs);
+  }
+
+  /** No confirmation counts any more. */
+  #lose(reason: EndReason): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    this.#stopTimer?.cancel();
+    if (takesSeatAway(reason)) this.#endBelief();
+    this.#lost.resolve();
+    this.#begin(reason, undefined);
+  }
+
+  #begin(reason: EndReason, error: unknown): void {
+    if (this.#end !== undefined) return;
+    this.#end = { reason, error };
+    // State first, then the event: whoever hears of it finds everything decided.
+    this.#setState('stopping');
+    this.#work.abort(
+      new TermEndedError(
+        reason,
+        this.token,
+        `term ${this.token} of election "${this.election}" ended: ${describeEnd(reason)}`,
+        error === undefined ? {} : { cause: error },
+      ),
+    );
+    void this.#closeOut(reason, error);
+  }
+
+  async #closeOut(reason: EndReason, error: unknown): Promise<void> {
+    if (isVoluntary(reason)) await this.#waitForWork(this.#scope.timing.stopTimeoutMs);
+    // Told to stop for longer than we renew for: let the belief run out.
+    this.#isLost = true;
+    this.#stopTimer?.cancel();
+    while (!this.#isSettled && this.#belief.remainingMs() > 0) {
+      await this.#waitForWork(this.#belief.remainingMs(), true);
+    }
+    this.#operations.abort();
+    await this.#stopped.promise;
+    const settled = this.#isSettled;
+    const overSinceMs = this.#clock.monotonicMs();
+    this.#endBelief();
+    this.#setState('ended');
+    let released = false;
+    if (settled) {
+      released = await this.#release(reason);
+      this.#left.resolve();
+    } else {
+      publish('incumbent:overrun', this, { token: this.token, reason });
+      await this.#bounded('leaving the seat', (signal) => this.#seat.abandon(signal));
+      this.#left.resolve();
+      await this.#settled.promise;
+    }
+    publish('incumbent:ended', this, { token: this.token, reason, released, settled, error });
+    this.#ended.resolve({
+      reason,
+      released,
+      overrunMs: settled ? 0 : this.#clock.monotonicMs() - overSinceMs,
+      ...(error === undefined ? {} : { error }),
+    });
+  }
+
+  /** Waits until the work has settled, the time is up, or (unless `evenLost`) the seat is lost. */
+  async #waitForWork(ms: number, evenLost = false): Promise<void> {
+    if (this.#isSettled || (this.#isLost && !evenLost)) return;
+    const done = new AbortController();
+    const waits = [
+      this.#settled.promise,
+      sleep(this.#clock, Math.max(1, ms), done.signal).catch(() => {}),
+    ];
+    if (!evenLost) waits.push(this.#lost.promise);
+    await Promise.race(waits);
+    done.abort();
+  }
+
+  async #release(reason: EndReason): Promise<boolean> {
+    if (takesSeatAway(reason)) {
+      await this.#bounded('leaving the seat', (signal) => this.#seat.abandon(signal));
+      return false;
+    }
+    const released = await this.#bounded('releasing', (signal) =>
+      this.#seat.release(
+        {
+          reason,
+          fromUnixMs: this.#sinceUnixMs,
+          toUnixMs: this.#clock.wallMs(),
+          unfenced: this.#unfenced,
+          ...this.#reservation,
+        },
+        signal,
+      ),
+    );
+    return released === true;
+  }
+
+  /** With a fresh signal: the one that asked us to stop must not cut this short. */
+  async #bounded<T>(
+    what: string,
+    operation: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T | undefined> {
+    const timeoutMs = releaseTimeouts * this.#scope.timing.operationTimeoutMs;
+    try {
+      return await bounded(this.#clock, what, timeoutMs, new AbortController().signal, operation);
+    } catch (error) {
+      this.#scope.onTrouble(what, error);
+      return undefined;
+    }
+  }
+
+  #endBelief(): void {
+    if (this.#belief.deadline === undefined) return;
+    this.#belief.end();
+    this.#onBelief(undefined);
+  }
+
+  #setState(state: TermState): void {
+    if (this.#state === state || this.#state === 'ended') return;
+    this.#state = state;
+    publish('incumbent:state', this, { token: this.token, state });
+  }
+}

@@ -1,0 +1,41 @@
+import type { Instant } from '../clock.ts';
+import type { SeatState } from '../contest.ts';
+
+/** What is remembered of a write whose outcome may turn out later. */
+export interface Attempt {
+  /** Both clocks, read before the write was sent. */
+  readonly sentAt: Instant;
+  readonly state: SeatState;
+}
+
+/**
+ * Writes of one holder that may have landed: found again by their nonce. Bounded: a forgotten
+ * attempt that lands all the same is still known as ours by incarnation and token, and then
+ * extends nothing.
+ */
+export class Attempts {
+  static readonly limit = 16;
+  readonly #byNonce = new Map<string, Attempt>();
+
+  add(nonce: string, attempt: Attempt): void {
+    this.#byNonce.set(nonce, attempt);
+    for (const oldest of this.#byNonce.keys()) {
+      if (this.#byNonce.size <= Attempts.limit) break;
+      this.#byNonce.delete(oldest);
+    }
+  }
+
+  find(nonce: string): Attempt | undefined {
+    return this.#byNonce.get(nonce);
+  }
+
+  /**
+   * The record was seen in a later state: attempts on the earlier one can no longer land, except
+   * that the one found stays findable under an operator's later write, which keeps the nonce.
+   */
+  settle(nonce: string): void {
+    for (const other of this.#byNonce.keys()) {
+      if (other !== nonce) this.#byNonce.delete(other);
+    }
+  }
+}

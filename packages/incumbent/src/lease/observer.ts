@@ -1,0 +1,99 @@
+import type { Scope, Snapshot } from '../contest.ts';
+import type { View } from '../record.ts';
+import { Wakeup } from '../wait.ts';
+import { isIncurable } from './race.ts';
+import type { Sighting } from './reading.ts';
+import { Observation } from './reading.ts';
+import type { LeaseStore } from './store.ts';
+
+/**
+ * The present view, then a view for every look at the store, until `signal` aborts. Reads on hints
+ * and every `pollEvery`, never writes. The caller leaves out repetitions.
+ */
+export async function* observeLease(
+  store: LeaseStore,
+  scope: Scope,
+  signal: AbortSignal,
+): AsyncGenerator<View, void, void> {
+  const { clock, timing, random } = scope;
+  const observation = new Observation(store, scope);
+  const wakeup = new Wakeup();
+  const unwatch = store.watch?.(() => wakeup.raise());
+  let vacantSinceMs: number | undefined;
+  try {
+    while (!signal.aborted) {
+      let waitMs = timing.pollEveryMs;
+      let view: View;
+      try {
+        const sighting = await observation.read(signal);
+        const leftMs = leaseLeftMs(store, observation, sighting);
+        if (leftMs > 0) {
+          waitMs = Math.min(waitMs, leftMs);
+          vacantSinceMs = undefined;
+        } else {
+          vacantSinceMs ??= clock.wallMs();
+        }
+        view = viewOf(sighting, leftMs > 0, vacantSinceMs ?? clock.wallMs());
+      } catch (error) {
+        if (signal.aborted) return;
+        view = { state: 'unknown', sinceUnixMs: clock.wallMs(), error: asError(error) };
+        if (isIncurable(error)) waitMs = timing.pollEveryMs;
+      }
+      yield view;
+      try {
+        await wakeup.wait(clock, waitMs + random() * 0.1 * timing.renewEveryMs, signal, true);
+      } catch {
+        return;
+      }
+    }
+  } finally {
+    unwatch?.();
+  }
+}
+
+/** Everything one read can tell. A holder counts as leading unless its death is proved. */
+export async function inspectLease(
+  store: LeaseStore,
+  scope: Scope,
+  signal: AbortSignal,
+): Promise<Snapshot> {
+  const observation = new Observation(store, scope);
+  const sighting = await observation.read(signal);
+  const { record } = sighting;
+  const leftMs = leaseLeftMs(store, observation, sighting);
+  const wallMs = scope.clock.wallMs();
+  return {
+    view: viewOf(sighting, leftMs > 0, wallMs),
+    history: record?.history ?? [],
+    drains: (record?.drains ?? []).filter(({ untilUnixMs }) => untilUnixMs > wallMs),
+    request: record?.holding?.request,
+    leaseMs: record?.holding === undefined ? undefined : record.leaseMs,
+    holderGone: record?.holding !== undefined && leftMs <= 0,
+  };
+}
+
+/** How much longer the record protects its holder; zero when nobody holds it or it is proved dead. */
+function leaseLeftMs(store: LeaseStore, observation: Observation, sighting: Sighting): number {
+  const { record } = sighting;
+  if (record?.holding === undefined) return 0;
+  const { actors } = record.holding;
+  if (actors !== null && actors.length > 0 && store.provesGone?.(actors) === true) return 0;
+  return record.leaseMs - observation.unchangedMs(sighting);
+}
+
+export function viewOf(sighting: Sighting, protectedStill: boolean, sinceUnixMs: number): View {
+  const { record } = sighting;
+  if (record === undefined) return { state: 'vacant', sinceUnixMs };
+  const { token } = record;
+  if (record.ended) return { state: 'ended', token, sinceUnixMs };
+  if (record.holding === undefined) {
+    return { state: 'vacant', token, sinceUnixMs: record.history.at(-1)?.toUnixMs ?? sinceUnixMs };
+  }
+  if (!protectedStill || !record.holding.announced) return { state: 'vacant', token, sinceUnixMs };
+  const { candidate, electedAtUnixMs } = record.holding;
+  return { state: 'led', leader: candidate, token, sinceUnixMs: electedAtUnixMs };
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

@@ -1,0 +1,323 @@
+/**
+ * The race for a lease: candidates compete by a conditional write on one record. Expiry is judged
+ * by *observed time* (each candidate's own clock, since it first saw the present version, for the
+ * lease written in that version), as client-go and Amazon's DynamoDB lock client do: no clocks are
+ * compared. The proof is in ARCHITECTURE.md, "Why the lease race is safe".
+ */
+import type { CandidateInfo } from '../candidate.ts';
+import { readClocks } from '../clock.ts';
+import type { Actor, ActorProcess, Contest, Scope, Seat, SeatState } from '../contest.ts';
+import { ElectionEndedError, ElectionError } from '../errors.ts';
+import type { UncleanLeader } from '../record.ts';
+import { appendTerm, unfencedLimit } from '../record.ts';
+import { sleep, Wakeup } from '../wait.ts';
+import { Attempts } from './attempts.ts';
+import type { Sighting } from './reading.ts';
+import { Observation, swapStore } from './reading.ts';
+import type { LeaseRecord } from './record.ts';
+import { currentDrains } from './record.ts';
+import { LeaseSeat } from './seat.ts';
+import type { LeaseStore, SwapResult } from './store.ts';
+
+/** How often a follower asks whether the holder's processes have died: no store read, two syscalls. */
+const proofEveryMs = 100;
+
+export type MakeGuard<Guard> = (token: bigint) => Guard;
+
+export class LeaseRace<Guard> implements Contest<Guard> {
+  readonly #store: LeaseStore;
+  readonly #scope: Scope;
+  readonly #candidate: CandidateInfo;
+  readonly #guard: MakeGuard<Guard>;
+  readonly #observation: Observation;
+  /** The highest token seen. An operator may delete the record; we never go below this. */
+  #highestToken = 0n;
+
+  constructor(store: LeaseStore, scope: Scope, candidate: CandidateInfo, guard: MakeGuard<Guard>) {
+    this.#store = store;
+    this.#scope = scope;
+    this.#candidate = candidate;
+    this.#guard = guard;
+    this.#observation = new Observation(store, scope);
+  }
+
+  async describe(process: ActorProcess): Promise<Actor | undefined> {
+    return this.#store.describe?.(process);
+  }
+
+  async campaign(
+    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
+    once: boolean,
+    signal: AbortSignal,
+  ): Promise<Seat<Guard> | undefined> {
+    const { clock, timing, random, onTrouble } = this.#scope;
+    const wakeup = new Wakeup();
+    const unwatch = this.#store.watch?.(() => wakeup.raise());
+    const delist = once ? undefined : await this.#enlist();
+    let failures = 0;
+    try {
+      for (;;) {
+        let pauseMs: number;
+        let sighting: Sighting | undefined;
+        try {
+          wakeup.clear();
+          sighting = await this.#observation.read(signal);
+          const verdict = this.#judge(sighting);
+          if (verdict === 'attempt') {
+            const seat = await this.#attempt(sighting, stateAtWin, signal);
+            if (seat !== undefined) return seat;
+            pauseMs = 0;
+          } else {
+            pauseMs = verdict + random() * 0.1 * timing.renewEveryMs;
+          }
+          failures = 0;
+        } catch (error) {
+          if (signal.aborted) throw signal.reason;
+          if (isIncurable(error) || once) throw error;
+          onTrouble('campaigning', error);
+          failures += 1;
+          pauseMs =
+            Math.min(timing.retryBackoffMs * 2 ** Math.min(failures - 1, 6), timing.pollEveryMs) *
+            (0.5 + random() / 2);
+        }
+        if (once) return undefined;
+        // After a lost attempt: read again at once, the record has moved on. A store that keeps
+        // saying "conflict" without moving must not make this loop hot.
+        if (pauseMs === 0) pauseMs = Math.min(5, timing.retryBackoffMs) * random();
+        await this.#pause(pauseMs, sighting, wakeup, clock.monotonicMs(), signal);
+      }
+    } finally {
+      unwatch?.();
+      await delist?.();
+    }
+  }
+
+  /** What the present record allows: an attempt now, or another look in so many ms. */
+  #judge(sighting: Sighting): 'attempt' | number {
+    const { record } = sighting;
+    const { timing } = this.#scope;
+    if (record === undefined) return 'attempt';
+    if (record.token > this.#highestToken) this.#highestToken = record.token;
+    if (record.ended) throw new ElectionEndedError(this.#scope.election);
+    const wallMs = this.#scope.clock.wallMs();
+    const drain = record.drains.find(({ id }) => id === this.#candidate.id);
+    if (drain !== undefined && drain.untilUnixMs > wallMs) {
+      return Math.min(drain.untilUnixMs - wallMs, timing.pollEveryMs);
+    }
+    let standsForMs: number;
+    if (record.holding === undefined) {
+      if (record.reservation === undefined || record.reservation.for === this.#candidate.id) {
+        return 'attempt';
+      }
+      standsForMs = record.reservation.reserveMs;
+    } else if (record.holding.candidate.incarnation === this.#candidate.incarnation) {
+      // A write of ours that landed after we had given up on it. Nobody but this very object could
+      // believe in it, and it does not.
+      return 'attempt';
+    } else {
+      standsForMs = record.leaseMs;
+    }
+    const leftMs = standsForMs - this.#observation.unchangedMs(sighting);
+    if (leftMs <= 0 || this.#isProvedGone(record)) return 'attempt';
+    return Math.min(leftMs, timing.pollEveryMs);
+  }
+
+  #isProvedGone(record: LeaseRecord | undefined): boolean {
+    const actors = record?.holding?.actors;
+    return (
+      actors !== undefined &&
+      actors !== null &&
+      actors.length > 0 &&
+      this.#store.provesGone?.(actors) === true
+    );
+  }
+
+  async #attempt(
+    sighting: Sighting,
+    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
+    signal: AbortSignal,
+  ): Promise<LeaseSeat<Guard> | undefined> {
+    const { clock, timing } = this.#scope;
+    const previous = sighting.record;
+    const unfenced = unfencedAfter(previous, this.#candidate.incarnation);
+    const state = stateAtWin(unfenced);
+    const next = this.#winningRecord(previous, unfenced, state);
+    const attempts = new Attempts();
+    const sentAt = readClocks(clock);
+    attempts.add(next.nonce, { sentAt, state });
+    const won = (record: LeaseRecord, version: Sighting['version']) =>
+      new LeaseSeat(this.#store, this.#scope, this.#candidate, {
+        record,
+        version,
+        attempts,
+        sentAt,
+        state,
+        guard: this.#guard(next.token),
+        predecessor: previous,
+        unfenced: state.announced ? [] : unfenced,
+      });
+
+    let result: SwapResult | undefined;
+    try {
+      result = await swapStore(this.#store, this.#scope, sighting.version, next, signal);
+    } catch (error) {
+      if (signal.aborted) {
+        // Somebody wants us to stop while a write of ours is under way: if it lands it is a ghost
+        // that nobody believes in, and costs the others one lease. Take it back if we can see it.
+        await this.#withdrawGhost(next);
+        throw signal.reason;
+      }
+      this.#scope.onTrouble('writing as a candidate', error);
+    }
+    if (result?.outcome === 'ok') {
+      this.#highestToken = next.token;
+      return won(next, result.version);
+    }
+    // Conflict or unknown: a retry inside a client library may have met its own first success, and
+    // an unknown write may have landed. Only the record itself can tell, by our nonce.
+    const giveUpAtMs = sentAt.monotonicMs + timing.beliefMs - timing.stopMarginMs;
+    for (;;) {
+      try {
+        const reading = await this.#observation.read(signal);
+        const nonceIsOurs = reading.record?.nonce === next.nonce;
+        if (nonceIsOurs && reading.record?.holding !== undefined) {
+          this.#highestToken = next.token;
+          return won(reading.record, reading.version);
+        }
+        return undefined;
+      } catch (error) {
+        if (signal.aborted) {
+          await this.#withdrawGhost(next);
+          throw signal.reason;
+        }
+        if (isIncurable(error)) throw error;
+        this.#scope.onTrouble('reading back as a candidate', error);
+        if (clock.monotonicMs() + timing.retryBackoffMs >= giveUpAtMs) return undefined;
+        await sleep(clock, timing.retryBackoffMs, signal);
+      }
+    }
+  }
+
+  #winningRecord(
+    previous: LeaseRecord | undefined,
+    unfenced: readonly UncleanLeader[],
+    state: SeatState,
+  ): LeaseRecord {
+    const wallMs = this.#scope.clock.wallMs();
+    const newest = previous?.token ?? 0n;
+    const last = previous?.holding;
+    let history = previous?.history ?? [];
+    if (previous !== undefined && last?.announced === true) {
+      history = appendTerm(history, {
+        token: previous.token,
+        id: last.candidate.id,
+        incarnation: last.candidate.incarnation,
+        fromUnixMs: last.electedAtUnixMs,
+        toUnixMs: wallMs,
+        why: 'unclean',
+      });
+    }
+    return {
+      election: this.#scope.election,
+      token: (newest > this.#highestToken ? newest : this.#highestToken) + 1n,
+      nonce: this.#scope.uniqueId(),
+      leaseMs: this.#scope.timing.leaseMs,
+      ended: false,
+      holding: {
+        candidate: { ...this.#candidate, addresses: state.addresses, metadata: state.metadata },
+        electedAtUnixMs: wallMs,
+        announced: state.announced,
+        actors: state.actors,
+        revoked: false,
+        request: undefined,
+      },
+      reservation: undefined,
+      unfenced: state.announced ? [] : unfenced,
+      drains: currentDrains(previous, wallMs),
+      history,
+    };
+  }
+
+  /** One attempt to vacate a record that an aborted attempt of ours may have written. */
+  async #withdrawGhost(ghost: LeaseRecord): Promise<void> {
+    const bound = new AbortController();
+    try {
+      const reading = await this.#observation.read(bound.signal);
+      const { record } = reading;
+      if (record === undefined || record.nonce !== ghost.nonce || record.holding === undefined) {
+        return;
+      }
+      const vacant: LeaseRecord = {
+        ...record,
+        nonce: this.#scope.uniqueId(),
+        holding: undefined,
+      };
+      await swapStore(this.#store, this.#scope, reading.version, vacant, bound.signal);
+    } catch (error) {
+      this.#scope.onTrouble('taking back a write', error);
+    }
+  }
+
+  /** Waits for a hint, the time, or proof that the holder is dead. */
+  async #pause(
+    ms: number,
+    sighting: Sighting | undefined,
+    wakeup: Wakeup,
+    startMs: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock } = this.#scope;
+    const record = sighting?.record;
+    const canProve =
+      this.#store.provesGone !== undefined && (record?.holding?.actors ?? null) !== null;
+    for (;;) {
+      const leftMs = startMs + ms - clock.monotonicMs();
+      if (leftMs <= 0) return;
+      if (await wakeup.wait(clock, canProve ? Math.min(leftMs, proofEveryMs) : leftMs, signal)) {
+        return;
+      }
+      if (canProve && this.#isProvedGone(record)) return;
+    }
+  }
+
+  async #enlist(): Promise<(() => Promise<void>) | undefined> {
+    const trouble = (error: unknown) => this.#scope.onTrouble('listing the candidate', error);
+    try {
+      const delist = await this.#store.enlist?.(this.#candidate);
+      return delist && (() => delist().catch(trouble));
+    } catch (error) {
+      // Being listed is for people; campaigning goes on without it.
+      trouble(error);
+      return undefined;
+    }
+  }
+}
+
+/** Who would have to be fenced by whoever wins after `record`. */
+function unfencedAfter(
+  record: LeaseRecord | undefined,
+  ownIncarnation: string,
+): readonly UncleanLeader[] {
+  if (record === undefined) return [];
+  const { holding } = record;
+  // A holder that was never announced has led nothing; and one's own ghost is known to be dead.
+  if (
+    holding === undefined ||
+    !holding.announced ||
+    holding.candidate.incarnation === ownIncarnation
+  ) {
+    return record.unfenced;
+  }
+  return [...record.unfenced, { ...holding.candidate, token: record.token }].slice(-unfencedLimit);
+}
+
+/** Errors that waiting and trying again cannot cure. */
+export function isIncurable(error: unknown): boolean {
+  return (
+    error instanceof ElectionError &&
+    (error.code === 'ELECTION_ENDED' ||
+      error.code === 'RECORD_TOO_NEW' ||
+      error.code === 'STORE_UNSUITABLE' ||
+      error.code === 'INVALID_OPTION')
+  );
+}

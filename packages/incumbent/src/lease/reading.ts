@@ -1,0 +1,80 @@
+import type { Scope } from '../contest.ts';
+import { bounded } from '../wait.ts';
+import type { LeaseRecord } from './record.ts';
+import type { LeaseStore, Reading, SwapResult, Version } from './store.ts';
+
+/** One state of the record, and since when it has been there as far as we know. */
+export interface Sighting {
+  readonly record: LeaseRecord | undefined;
+  readonly version: Version;
+  /**
+   * Monotonic. Read *after* the response in which this version was first seen: then the write came
+   * before it, and a lease counted from here ends no earlier than its holder's belief (S1). Moved
+   * back only by the store's own age of the record, less the bound on its clock's steps.
+   */
+  readonly sinceMs: number;
+}
+
+/** Reads a store within bounds and remembers since when the present version has stood. */
+export class Observation {
+  readonly #store: LeaseStore;
+  readonly #scope: Scope;
+  #sighting: Sighting | undefined;
+
+  constructor(store: LeaseStore, scope: Scope) {
+    this.#store = store;
+    this.#scope = scope;
+  }
+
+  get sighting(): Sighting | undefined {
+    return this.#sighting;
+  }
+
+  async read(signal: AbortSignal): Promise<Sighting> {
+    const reading = await readStore(this.#store, this.#scope, signal);
+    const seenAtMs = this.#scope.clock.monotonicMs();
+    const { ageMs } = reading;
+    const { clockStepMs } = this.#store;
+    let sinceMs = seenAtMs;
+    if (ageMs !== undefined && clockStepMs !== undefined) {
+      sinceMs = seenAtMs - Math.max(0, ageMs - clockStepMs);
+    }
+    const known = this.#sighting;
+    if (known !== undefined && known.version === reading.version) {
+      sinceMs = Math.min(sinceMs, known.sinceMs);
+    }
+    this.#sighting = { record: reading.record, version: reading.version, sinceMs };
+    return this.#sighting;
+  }
+
+  /** How long the present version has stood unchanged. */
+  unchangedMs(sighting: Sighting): number {
+    return this.#scope.clock.monotonicMs() - sighting.sinceMs;
+  }
+}
+
+export function readStore(store: LeaseStore, scope: Scope, signal: AbortSignal): Promise<Reading> {
+  return bounded(
+    scope.clock,
+    `reading election "${scope.election}"`,
+    scope.timing.operationTimeoutMs,
+    signal,
+    (operation) => store.read(operation),
+  );
+}
+
+export function swapStore(
+  store: LeaseStore,
+  scope: Scope,
+  expected: Version,
+  next: LeaseRecord,
+  signal: AbortSignal,
+): Promise<SwapResult> {
+  return bounded(
+    scope.clock,
+    `writing election "${scope.election}"`,
+    scope.timing.operationTimeoutMs,
+    signal,
+    (operation) => store.swap(expected, next, operation),
+  );
+}

@@ -1,0 +1,120 @@
+import type { Clock, Timer } from '../clock.ts';
+
+export interface SimulatedClockOptions {
+  /** Wall clock at the start, ms since 1970. Default 2001-09-09. */
+  readonly wallMs?: number;
+}
+
+interface Entry {
+  readonly dueMs: number;
+  readonly order: number;
+  readonly callback: () => void;
+}
+
+/**
+ * A clock that moves only when told to: code that waits on it runs in no real time.
+ *
+ * ```ts
+ * const clock = new SimulatedClock();
+ * const election = createElection({ name: 'jobs', backend: memory(), clock });
+ * await clock.advance(15_000); // runs every timer that falls due, in order, and what they cause
+ * ```
+ */
+export class SimulatedClock implements Clock {
+  #monotonicMs = 0;
+  #wallMs: number;
+  #order = 0;
+  #timers = new Set<Entry>();
+
+  constructor(options: SimulatedClockOptions = {}) {
+    this.#wallMs = options.wallMs ?? 1_000_000_000_000;
+  }
+
+  monotonicMs(): number {
+    return this.#monotonicMs;
+  }
+
+  wallMs(): number {
+    return this.#wallMs;
+  }
+
+  setTimer(callback: () => void, delayMs: number): Timer {
+    if (!(delayMs >= 0 && delayMs < 2 ** 31)) {
+      throw new RangeError(`a timer takes 0 to 2^31 - 1 ms, not ${delayMs}`);
+    }
+    this.#order += 1;
+    const entry = { dueMs: this.#monotonicMs + delayMs, order: this.#order, callback };
+    this.#timers.add(entry);
+    return { cancel: () => this.#timers.delete(entry) };
+  }
+
+  /** How many timers wait. */
+  get pendingTimers(): number {
+    return this.#timers.size;
+  }
+
+  /** Moves both clocks by `ms`, running each timer at its time and then all that it causes. */
+  async advance(ms: number): Promise<void> {
+    const untilMs = this.#monotonicMs + ms;
+    await settle();
+    for (;;) {
+      const next = this.#next(untilMs);
+      if (next === undefined) break;
+      this.#move(next.dueMs - this.#monotonicMs);
+      this.#timers.delete(next);
+      next.callback();
+      await settle();
+    }
+    this.#move(untilMs - this.#monotonicMs);
+    await settle();
+  }
+
+  /**
+   * The event loop stands still for `ms`: both clocks move, no timer runs. What was due runs at the
+   * next `advance`, late.
+   */
+  stall(ms: number): void {
+    this.#move(ms);
+  }
+
+  /** The host is suspended for `ms`: only the wall clock moves, as on Linux. */
+  suspend(ms: number): void {
+    this.#wallMs += ms;
+  }
+
+  /** Somebody sets the wall clock: forward, or back with a negative number. */
+  stepWall(ms: number): void {
+    this.#wallMs += ms;
+  }
+
+  #move(ms: number): void {
+    if (ms <= 0) return;
+    this.#monotonicMs += ms;
+    this.#wallMs += ms;
+  }
+
+  #next(untilMs: number): Entry | undefined {
+    let next: Entry | undefined;
+    for (const entry of this.#timers) {
+      if (entry.dueMs > untilMs) continue;
+      if (
+        next === undefined ||
+        entry.dueMs < next.dueMs ||
+        (entry.dueMs === next.dueMs && entry.order < next.order)
+      ) {
+        next = entry;
+      }
+    }
+    return next;
+  }
+}
+
+/**
+ * Resolves once no microtask is left: everything that a timer or a reply has caused has happened.
+ * `nextTick` callbacks run only when the microtask queue is empty.
+ */
+export function settle(): Promise<void> {
+  return new Promise((resolve) => {
+    queueMicrotask(() => process.nextTick(resolve));
+  });
+}

@@ -1,0 +1,153 @@
+import type { Clock, Timer } from './clock.ts';
+import { maxTimerMs } from './clock.ts';
+import { OperationTimeoutError } from './errors.ts';
+
+/**
+ * Resolves `ms` from now, rejects with `signal.reason` as soon as `signal` aborts.
+ * @param background true: this wait alone does not keep the process alive
+ */
+export function sleep(
+  clock: Clock,
+  ms: number,
+  signal: AbortSignal,
+  background = false,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    let timer: Timer;
+    const onAbort = () => {
+      timer.cancel();
+      reject(signal.reason);
+    };
+    const until = clock.monotonicMs() + ms;
+    const arm = () => {
+      const left = until - clock.monotonicMs();
+      timer = clock.setTimer(
+        () => {
+          if (until - clock.monotonicMs() > 0) return arm();
+          signal.removeEventListener('abort', onAbort);
+          resolve();
+        },
+        Math.min(Math.max(0, left), maxTimerMs),
+        background,
+      );
+    };
+    arm();
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
+/**
+ * Runs one store operation with a bound that holds even if the operation ignores its signal.
+ * @throws OperationTimeoutError after `timeoutMs`, `signal.reason` when aborted, else what the
+ * operation throws. In the first two cases the operation's outcome is unknown.
+ */
+export function bounded<T>(
+  clock: Clock,
+  what: string,
+  timeoutMs: number,
+  signal: AbortSignal,
+  operation: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const controller = new AbortController();
+    const giveUp = (reason: unknown) => {
+      timer.cancel();
+      signal.removeEventListener('abort', onAbort);
+      reject(reason);
+      controller.abort(reason);
+    };
+    const onAbort = () => giveUp(signal.reason);
+    const timer = clock.setTimer(
+      () => giveUp(new OperationTimeoutError(what, timeoutMs)),
+      timeoutMs,
+    );
+    signal.addEventListener('abort', onAbort, { once: true });
+    const settle = (finish: () => void) => {
+      timer.cancel();
+      signal.removeEventListener('abort', onAbort);
+      finish();
+    };
+    Promise.resolve()
+      .then(() => operation(controller.signal))
+      .then(
+        (value) => settle(() => resolve(value)),
+        (error) => settle(() => reject(error)),
+      );
+  });
+}
+
+/** A flag that one loop waits for and anybody may raise. A raise while nobody waits is kept. */
+export class Wakeup {
+  #raised = false;
+  #waiter: (() => void) | undefined;
+
+  raise(): void {
+    this.#raised = true;
+    this.#waiter?.();
+  }
+
+  /** Forgets a raise that nobody has waited for yet. */
+  clear(): void {
+    this.#raised = false;
+  }
+
+  /**
+   * Resolves when raised (and lowers the flag) or after `ms`, whichever is first.
+   * @returns true when it was raised
+   * @throws `signal.reason` when aborted
+   */
+  wait(clock: Clock, ms: number, signal: AbortSignal, background = false): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason);
+      if (this.#raised) {
+        this.#raised = false;
+        return resolve(true);
+      }
+      const finish = (settle: () => void) => {
+        timer.cancel();
+        signal.removeEventListener('abort', onAbort);
+        this.#waiter = undefined;
+        settle();
+      };
+      const onAbort = () => finish(() => reject(signal.reason));
+      const timer = clock.setTimer(
+        () => finish(() => resolve(false)),
+        Math.min(Math.max(0, ms), maxTimerMs),
+        background,
+      );
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#waiter = () => {
+        this.#raised = false;
+        finish(() => resolve(true));
+      };
+    });
+  }
+}
+
+/** A promise that somebody else resolves; resolving twice does nothing. */
+export class Deferred<T> {
+  readonly promise: Promise<T>;
+  resolve!: (value: T) => void;
+
+  constructor() {
+    this.promise = new Promise((resolve) => {
+      this.resolve = resolve;
+    });
+  }
+}
+
+/**
+ * Calls `listener` when `signal` aborts, at once if it has.
+ * @returns a function that takes the listener away again
+ */
+export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
+  if (signal === undefined) return () => {};
+  if (signal.aborted) {
+    listener();
+    return () => {};
+  }
+  signal.addEventListener('abort', listener, { once: true });
+  return () => signal.removeEventListener('abort', listener);
+}
