@@ -11,7 +11,7 @@ export interface HealthOptions {
    * Healthy unless it resolves to false, throws, or takes longer than `timeout`. An unhealthy
    * candidate does not campaign, an unhealthy leader gives its term up (`unhealthy`).
    */
-  readonly check: (signal: AbortSignal) => Promise<boolean | void> | boolean | void;
+  readonly check: (signal: AbortSignal) => Promise<unknown> | unknown;
   /** Time between checks. Default: the renewal interval. */
   readonly every?: Duration;
   /** Default: `every`. */

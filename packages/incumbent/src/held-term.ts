@@ -53,7 +53,6 @@ export class HeldTerm<Guard> implements Term<Guard> {
   readonly #clock: Clock;
   readonly #seat: Seat<Guard>;
   readonly #contest: Contest<Guard>;
-  readonly #info: CandidateInfo;
   readonly #actors: 'self' | 'declared';
   readonly #onBelief: (deadline: Instant | undefined) => void;
   readonly #belief: Belief;
@@ -89,7 +88,6 @@ export class HeldTerm<Guard> implements Term<Guard> {
     this.#clock = options.scope.clock;
     this.#seat = seat;
     this.#contest = contest;
-    this.#info = options.candidate;
     this.#actors = options.actors;
     this.#onBelief = (deadline) => {
       try {

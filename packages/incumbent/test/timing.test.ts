@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest';
+import { memory } from '../src/backends/memory/index.ts';
+import {
+  createElection,
+  InvalidOptionError,
+  InvalidTimingError,
+  parseDuration,
+  resolveTiming,
+} from '../src/index.ts';
+
+const violationsOf = (options: Parameters<typeof resolveTiming>[0]): string => {
+  try {
+    resolveTiming(options);
+  } catch (error) {
+    if (error instanceof InvalidTimingError) return error.violations.join('\n');
+    throw error;
+  }
+  return '';
+};
+
+test('the defaults hold for any lease from 1 s to 1 h', () => {
+  for (let leaseMs = 1_000; leaseMs <= 3_600_000; leaseMs = Math.ceil(leaseMs * 1.01)) {
+    expect(violationsOf({ lease: leaseMs })).toBe('');
+  }
+  expect(violationsOf({ lease: '1h' })).toBe('');
+  expect(resolveTiming()).toMatchObject({
+    leaseMs: 15_000,
+    beliefMs: 12_000,
+    stopMarginMs: 2_000,
+    renewEveryMs: 3_000,
+    operationTimeoutMs: 2_500,
+  });
+});
+
+test('15/11/9 is refused with the numbers (KB1)', () => {
+  const violations = violationsOf({ lease: '15s', belief: '11s', renewEvery: '9s' });
+  expect(violations).toContain('P2 0 < stopMargin < belief − renewEvery: 2s is not between 0 and');
+  expect(violations).toContain('P3');
+  expect(violations).toContain('9s + 2·2.5s + 2.25s = 16.25s is more than 11s − 2s = 9s');
+});
+
+test('a belief that the lease cannot cover is refused with the longest that it can (P1)', () => {
+  expect(violationsOf({ lease: '15s', belief: '14s' })).toMatch(
+    /P1 .* 14s of belief at a clock drift of 0.05 needs a lease of 15.47s, it is 15s: .* 13.57s/,
+  );
+  // The edge itself is allowed.
+  expect(violationsOf({ lease: 10_000, belief: (10_000 * 0.95) / 1.05 })).toBe('');
+});
+
+test('every broken rule is named at once', () => {
+  const violations = violationsOf({ lease: '15s', belief: '16s', stopMargin: '17s' });
+  expect(violations.split('\n')).toHaveLength(3);
+});
+
+test('a lease outside 1 s to 1 h is refused', () => {
+  expect(violationsOf({ lease: 999 })).toContain('lease: 999ms is outside 1s to 60m');
+  expect(violationsOf({ lease: '61m' })).toContain('outside');
+});
+
+test.each([
+  ['-5s', 'must not be negative'],
+  [-1, 'must not be negative'],
+  ['15', 'has no unit'],
+  ['15 parsecs', 'is not a duration'],
+  ['', 'is not a duration'],
+  [Number.NaN, 'must be finite'],
+  [Number.POSITIVE_INFINITY, 'must be finite'],
+  [2 ** 31, 'timers keep at most 2^31 - 1 ms'],
+  ['25d', 'is not a duration'],
+  ['600h', 'timers keep at most'],
+  [null, 'must be a duration'],
+  [{}, 'must be a duration'],
+])('the duration %j is refused: %s', (value, message) => {
+  expect(() => parseDuration('lease', value)).toThrow(InvalidOptionError);
+  expect(() => parseDuration('lease', value)).toThrow(message);
+  expect(() => parseDuration('lease', value)).toThrow(/^lease /);
+});
+
+test('durations are milliseconds or a number with a unit', () => {
+  expect(['250ms', '15s', '1.5m', '1h', 42, 0].map((value) => parseDuration('x', value))).toEqual([
+    250, 15_000, 90_000, 3_600_000, 42, 0,
+  ]);
+});
+
+test.each([-0.1, 0.21, Number.NaN])('a clock drift of %s is refused', (clockDrift) => {
+  expect(() => resolveTiming({ clockDrift })).toThrow('clockDrift must be a fraction');
+});
+
+test('bad timing is refused before the backend is touched', () => {
+  const backend = { ...memory(), open: () => expect.fail('touched') };
+  expect(() => createElection({ name: 'jobs', backend, lease: '15s', belief: '15s' })).toThrow(
+    'P1',
+  );
+});
