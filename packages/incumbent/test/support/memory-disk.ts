@@ -19,10 +19,6 @@ interface File {
 /** A disk in memory that knows what a power cut would leave. */
 export class MemoryDisk implements FileOperations {
   nowMs = 0;
-  /** Called between the two halves of every listing. */
-  duringList: () => Promise<void> = async () => {};
-  /** For a name that came or went during a listing: whether it is listed. */
-  chance: () => boolean = () => false;
   #files = new Map<string, File>();
   #directories = new Map<string, { inode: number; durable: Map<string, File> }>();
   #inodes = 0;
@@ -72,13 +68,26 @@ export class MemoryDisk implements FileOperations {
     return { device: 1, inode: this.#directory(path, 'stat').inode };
   }
 
-  async list(path: string): Promise<readonly string[]> {
+  list(path: string): Promise<readonly string[]> {
+    return this.listSlowly(
+      path,
+      async () => {},
+      () => false,
+    );
+  }
+
+  /** A listing that takes two steps. `chance`: whether a name that came or went is in it. */
+  async listSlowly(
+    path: string,
+    between: () => Promise<void>,
+    chance: () => boolean,
+  ): Promise<readonly string[]> {
     this.#directory(path, 'scandir');
     const early = new Set(this.#namesIn(path));
-    await this.duringList();
+    await between();
     const late = new Set(this.#namesIn(path));
     return [...new Set([...early, ...late])]
-      .filter((name) => (early.has(name) && late.has(name)) || this.chance())
+      .filter((name) => (early.has(name) && late.has(name)) || chance())
       .map((name) => name.slice(path.length + 1))
       .filter((name) => !name.includes('/'));
   }

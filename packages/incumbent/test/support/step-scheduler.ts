@@ -1,5 +1,3 @@
-import type { Interception } from './memory-disk.ts';
-
 /** Numbers from 0 to 1 that a seed determines (mulberry32). */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
@@ -47,27 +45,32 @@ export class StepScheduler {
   readonly random: () => number;
   readonly #actors: Actor[] = [];
   #time = 0;
+  #failure: unknown;
 
   constructor(seed: number) {
     this.random = randomFrom(seed);
   }
 
   /** Starts a process; what it does to the disk goes through the interception it is given. */
-  spawn(body: (steps: Interception) => Promise<void>): void {
+  spawn(body: (step: () => Promise<void>) => Promise<void>): void {
     const actor = new Actor();
     this.#actors.push(actor);
-    const before = async () => {
+    const step = async () => {
       await actor.step();
       if (this.random() < 0.06) actor.sleepsUntil = this.#time + Math.floor(this.random() * 300);
     };
     actor
       .step()
-      .then(() => body({ before }))
+      .then(() => body(step))
+      .catch((error: unknown) => {
+        this.#failure ??= error;
+      })
       .finally(() => actor.finish());
   }
 
   async run(): Promise<void> {
     for (;;) {
+      if (this.#failure !== undefined) throw this.#failure;
       const left = this.#actors.filter(({ finished }) => !finished);
       if (left.length === 0) return;
       const awake = left.filter(({ sleepsUntil }) => sleepsUntil <= this.#time);
