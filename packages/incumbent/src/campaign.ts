@@ -41,9 +41,6 @@ export interface CampaignSettings {
   readonly onBelief: ((deadline: Instant | undefined) => void) | undefined;
 }
 
-/** How long a candidate that gave its seat up stays out, so that others get a chance. */
-export const standAsideMs = 1_000;
-
 export class Campaign<Guard> {
   readonly #contest: Contest<Guard>;
   readonly #scope: Scope;
@@ -105,7 +102,7 @@ export class Campaign<Guard> {
 
   /** After a term: the others first, if it was given up by choice. */
   standAside(): void {
-    this.#standAsideUntilMs = this.#scope.clock.monotonicMs() + standAsideMs;
+    this.#standAsideUntilMs = this.#scope.clock.monotonicMs() + this.#contest.standAsideMs;
   }
 
   async #contestWhileHealthy(

@@ -108,6 +108,8 @@ export interface SeatEnd {
 
 /** One candidate's part in an election. */
 export interface Contest<Guard> {
+  /** How long a candidate that gave its seat up stays out, so that others get a chance. */
+  readonly standAsideMs: number;
   /**
    * Waits for the seat. Not called again before the last seat was released or abandoned.
    * @param stateAtWin what the record is to show, given who would have to be fenced

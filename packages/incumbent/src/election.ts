@@ -543,6 +543,8 @@ class ElectionHandle<Guard> implements Election<Guard> {
         const { reason } = await term.ended;
         return { outcome: 'over', reason };
       }
+      // From here on a withdrawal only cuts the holding short: the work is done.
+      removeListener();
       const reserveMs = await this.#hold(term, holdAtLeastMs, signal);
       term.settle();
       term.stop('work-finished', undefined, reserveMs > 0 ? { reserveMs } : {});
@@ -560,10 +562,14 @@ class ElectionHandle<Guard> implements Election<Guard> {
    */
   async #hold(term: HeldTerm<Guard>, holdAtLeastMs: number, signal: AbortSignal): Promise<number> {
     const untilUnixMs = term.sinceUnixMs + holdAtLeastMs;
-    const leftMs = () => Math.min(holdAtLeastMs, untilUnixMs - this.#scope.clock.wallMs());
-    if (leftMs() <= 0 || signal.aborted) return Math.max(0, leftMs());
-    await sleep(this.#scope.clock, leftMs(), term.signal).catch(() => {});
-    return Math.max(0, leftMs());
+    const leftMs = () =>
+      Math.max(0, Math.min(holdAtLeastMs, untilUnixMs - this.#scope.clock.wallMs()));
+    if (leftMs() === 0) return 0;
+    const stop = new AbortController();
+    const removers = [signal, term.signal].map((each) => onAbort(each, () => stop.abort()));
+    await sleep(this.#scope.clock, leftMs(), stop.signal).catch(() => {});
+    for (const remove of removers) remove();
+    return leftMs();
   }
 
   #administer(request: AdminRequest, options: SignalOption): Promise<AdminResult> {

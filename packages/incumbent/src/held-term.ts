@@ -397,11 +397,17 @@ export class HeldTerm<Guard> implements Term<Guard> {
   /** No confirmation counts any more. */
   #lose(reason: EndReason): void {
     if (this.#isLost) return;
-    this.#isLost = true;
-    this.#stopTimer?.cancel();
+    this.#giveUpKeeping();
     if (takesSeatAway(reason)) this.#endBelief();
     this.#lost.resolve();
     this.#begin(reason, undefined);
+  }
+
+  /** A renewal after this would only make the others wait longer. */
+  #giveUpKeeping(): void {
+    this.#isLost = true;
+    this.#stopTimer?.cancel();
+    this.#operations.abort();
   }
 
   #begin(reason: EndReason, error: unknown): void {
@@ -422,13 +428,11 @@ export class HeldTerm<Guard> implements Term<Guard> {
 
   async #closeOut(reason: EndReason, error: unknown): Promise<void> {
     if (isVoluntary(reason)) await this.#waitForWork(this.#scope.timing.stopTimeoutMs);
-    // Told to stop for longer than we renew for: let the belief run out.
-    this.#isLost = true;
-    this.#stopTimer?.cancel();
+    // Settled, or told to stop for longer than we renew for: then the belief runs out.
+    this.#giveUpKeeping();
     while (!this.#isSettled && this.#belief.remainingMs() > 0) {
       await this.#waitForWork(this.#belief.remainingMs(), true);
     }
-    this.#operations.abort();
     await this.#stopped.promise;
     const settled = this.#isSettled;
     const overSinceMs = this.#clock.monotonicMs();

@@ -24,7 +24,11 @@ const proofEveryMs = 100;
 
 export type MakeGuard<Guard> = (token: bigint) => Guard;
 
+/** Long enough for a follower that is woken by a hint. */
+const hintedStandAsideMs = 1_000;
+
 export class LeaseRace<Guard> implements Contest<Guard> {
+  readonly standAsideMs: number;
   readonly #store: LeaseStore;
   readonly #scope: Scope;
   readonly #candidate: CandidateInfo;
@@ -39,6 +43,12 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     this.#candidate = candidate;
     this.#guard = guard;
     this.#observation = new Observation(store, scope);
+    // Without hints the others only see a vacant seat at their next poll.
+    const { pollEveryMs, operationTimeoutMs } = scope.timing;
+    this.standAsideMs =
+      store.watch === undefined
+        ? Math.max(hintedStandAsideMs, 1.1 * pollEveryMs + operationTimeoutMs)
+        : hintedStandAsideMs;
   }
 
   async describe(process: ActorProcess): Promise<Actor | undefined> {
