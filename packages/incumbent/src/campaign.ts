@@ -12,7 +12,7 @@ import type { HealthOptions } from './health.ts';
 import { HealthGate } from './health.ts';
 import { HeldTerm } from './held-term.ts';
 import type { UncleanLeader } from './record.ts';
-import { bounded, onAbort, sleep } from './wait.ts';
+import { anyOf, bounded, onAbort, sleep } from './wait.ts';
 
 /** What a fence hook is told. */
 export interface TakeoverContext {
@@ -47,7 +47,7 @@ export class Campaign<Guard> {
   readonly #settings: CampaignSettings;
   readonly #source: DiagnosticSource;
   readonly #health: HealthGate | undefined;
-  readonly #over = new AbortController();
+  #stopHealth: AbortController | undefined;
   #standAsideUntilMs = 0;
   #term: HeldTerm<Guard> | undefined;
 
@@ -58,13 +58,14 @@ export class Campaign<Guard> {
     this.#source = { election: scope.election, candidate: settings.candidate.id };
     if (settings.health !== undefined) {
       this.#health = new HealthGate(settings.health, scope, this.#source);
-      void this.#health.run(this.#over.signal);
+      this.#stopHealth = new AbortController();
+      void this.#health.run(this.#stopHealth.signal);
     }
   }
 
   /** Ends the health checks; terms end by themselves. */
   close(): void {
-    this.#over.abort();
+    this.#stopHealth?.abort();
   }
 
   /** Resolves when the seat of the present term, if any, was given back or left to run out. */
@@ -111,21 +112,21 @@ export class Campaign<Guard> {
     signal: AbortSignal,
   ): Promise<Seat<Guard> | 'unhealthy' | undefined> {
     if (this.#health === undefined) return this.#contest.campaign(stateAtWin, once, signal);
-    const stop = new AbortController();
-    const removeListener = onAbort(signal, () => stop.abort(signal.reason));
-    const unhealthy = new Error('unhealthy');
-    this.#health.until(false, stop.signal).then(
-      () => stop.abort(unhealthy),
+    const sick = new AbortController();
+    const [stop, forget] = anyOf(signal, sick.signal);
+    const done = new AbortController();
+    this.#health.until(false, done.signal).then(
+      () => sick.abort(),
       () => {},
     );
     try {
-      return await this.#contest.campaign(stateAtWin, once, stop.signal);
+      return await this.#contest.campaign(stateAtWin, once, stop);
     } catch (error) {
-      if (error === unhealthy) return 'unhealthy';
+      if (sick.signal.aborted && !signal.aborted) return 'unhealthy';
       throw error;
     } finally {
-      removeListener();
-      stop.abort();
+      forget();
+      done.abort();
     }
   }
 

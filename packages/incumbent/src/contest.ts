@@ -176,10 +176,11 @@ export interface ElectionBackend<Guard> {
   observe(signal: AbortSignal): AsyncIterable<View>;
   inspect(signal: AbortSignal): Promise<Snapshot>;
   administer(request: AdminRequest, signal: AbortSignal): Promise<AdminResult>;
-  /** Who waits or leads, the leader first; absent where the store cannot list them. */
-  candidates?(signal: AbortSignal): Promise<readonly CandidateInfo[]>;
+  readonly canListCandidates: boolean;
+  /** Who leads (first) and who waits; only where the store can list them. */
+  candidates(signal: AbortSignal): Promise<readonly CandidateInfo[]>;
   /** Whatever the store needs once. */
-  init?(signal: AbortSignal): Promise<void>;
+  init(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 

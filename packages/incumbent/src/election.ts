@@ -39,7 +39,7 @@ import { sameView } from './record.ts';
 import type { Term } from './term.ts';
 import type { Timing, TimingOptions } from './timing.ts';
 import { resolveTiming } from './timing.ts';
-import { bounded, onAbort, sleep } from './wait.ts';
+import { anyOf, bounded, onAbort, sleep } from './wait.ts';
 import type { Watchdog } from './watchdog.ts';
 import { startWatchdog } from './watchdog.ts';
 
@@ -246,14 +246,12 @@ class ElectionHandle<Guard> implements Election<Guard> {
 
   async campaign(options: CampaignOnceOptions = {}): Promise<Term<Guard>> {
     const waitMs = options.wait === undefined ? undefined : parseDuration('wait', options.wait);
-    const started = new AbortController();
     // The campaign goes on until its term has ended, but the caller has it as soon as it leads.
     return new Promise((resolve, reject) => {
       this.#campaign(options, async (campaign, signal) => {
         const term = await this.#nextWithin(campaign, waitMs, signal);
         const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
         resolve(term);
-        started.abort();
         await term.ended;
         removeListener();
       }).catch(reject);
@@ -313,22 +311,18 @@ class ElectionHandle<Guard> implements Election<Guard> {
   }
 
   async *observe(options: SignalOption = {}): AsyncGenerator<View, void, void> {
-    const stop = new AbortController();
-    const removers = [options.signal, this.#closing.signal].map((signal) =>
-      onAbort(signal, () => stop.abort()),
-    );
+    const [signal, forget] = anyOf(options.signal, this.#closing.signal);
     try {
       let last: View | undefined;
-      for await (const view of this.#open().observe(stop.signal)) {
-        if (stop.signal.aborted) return;
+      for await (const view of this.#open().observe(signal)) {
+        if (signal.aborted) return;
         if (last !== undefined && sameView(last, view)) continue;
         last = view;
         yield view;
-        if (stop.signal.aborted) return;
+        if (signal.aborted) return;
       }
     } finally {
-      for (const remove of removers) remove();
-      stop.abort();
+      forget();
     }
   }
 
@@ -346,10 +340,10 @@ class ElectionHandle<Guard> implements Election<Guard> {
 
   async candidates(options: SignalOption = {}): Promise<readonly CandidateInfo[]> {
     const opened = this.#open();
-    if (opened.candidates === undefined) {
+    if (!opened.canListCandidates) {
       throw new MisuseError(`the ${this.backend.kind} store cannot list candidates`);
     }
-    return this.#ask(options, async (signal) => (await opened.candidates?.(signal)) ?? []);
+    return this.#ask(options, (signal) => opened.candidates(signal));
   }
 
   async vacate(options: SignalOption & { force?: boolean } = {}): Promise<AdminResult> {
@@ -377,7 +371,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
   }
 
   async init(options: SignalOption = {}): Promise<void> {
-    await this.#ask(options, async (signal) => this.#open().init?.(signal));
+    await this.#ask(options, (signal) => this.#open().init(signal));
   }
 
   close(): Promise<void> {
@@ -440,17 +434,14 @@ class ElectionHandle<Guard> implements Election<Guard> {
     }
     const campaign = new Campaign(this.#contestOf(opened, candidate), this.#scope, settings);
     if (options.watchdog === 'kill') watchdog = startWatchdog();
-    const stop = new AbortController();
-    const removers = [options.signal, this.#closing.signal].map((signal) =>
-      onAbort(signal, () => stop.abort(signal?.reason)),
-    );
+    const [signal, forget] = anyOf(options.signal, this.#closing.signal);
     const running = (async () => {
       try {
-        return await body(campaign, stop.signal);
+        return await body(campaign, signal);
       } finally {
         campaign.close();
         watchdog?.close();
-        for (const remove of removers) remove();
+        forget();
         this.#campaigning = undefined;
       }
     })();
@@ -490,21 +481,21 @@ class ElectionHandle<Guard> implements Election<Guard> {
       }
     }
     const late = new NotElectedError(this.name, waitMs);
-    const stop = new AbortController();
-    const removeListener = onAbort(signal, () => stop.abort(signal.reason));
+    const bound = new AbortController();
+    const [stop, forget] = anyOf(signal, bound.signal);
     const timer = new AbortController();
     sleep(this.#scope.clock, waitMs, timer.signal).then(
-      () => stop.abort(late),
+      () => bound.abort(late),
       () => {},
     );
     try {
       for (;;) {
-        const term = await campaign.next(false, stop.signal);
+        const term = await campaign.next(false, stop);
         if (term !== undefined) return term;
       }
     } finally {
       timer.abort();
-      removeListener();
+      forget();
     }
   }
 
@@ -579,15 +570,12 @@ class ElectionHandle<Guard> implements Election<Guard> {
   /** One question to the store, bounded as a whole. */
   async #ask<T>(options: SignalOption, question: (signal: AbortSignal) => Promise<T>): Promise<T> {
     this.#open();
-    const stop = new AbortController();
-    const removers = [options.signal, this.#closing.signal].map((signal) =>
-      onAbort(signal, () => stop.abort(signal?.reason)),
-    );
+    const [signal, forget] = anyOf(options.signal, this.#closing.signal);
     const timeoutMs = 6 * this.timing.operationTimeoutMs;
     try {
-      return await bounded(this.#scope.clock, 'the request', timeoutMs, stop.signal, question);
+      return await bounded(this.#scope.clock, 'the request', timeoutMs, signal, question);
     } finally {
-      for (const remove of removers) remove();
+      forget();
     }
   }
 }

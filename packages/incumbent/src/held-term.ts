@@ -57,14 +57,13 @@ export class HeldTerm<Guard> implements Term<Guard> {
   readonly #onBelief: (deadline: Instant | undefined) => void;
   readonly #belief: Belief;
   readonly #work = new AbortController();
-  /** Aborts the store operations of this term when they are of no use any more. */
-  readonly #operations = new AbortController();
+  /** The confirmation that is under way. */
+  #operation: AbortController | undefined;
   readonly #wakeup = new Wakeup();
   readonly #settled = new Deferred<void>();
-  readonly #lost = new Deferred<void>();
   readonly #ended = new Deferred<TermOutcome>();
-  readonly #stopped = new Deferred<void>();
   readonly #left = new Deferred<void>();
+  readonly #keeping: Promise<void>;
   #announced: boolean;
   #state: TermState = 'leading';
   #sinceUnixMs: number;
@@ -110,7 +109,7 @@ export class HeldTerm<Guard> implements Term<Guard> {
     this.#onBelief(this.#belief.deadline);
     this.#armStopTimer();
     seat.attach(this.#events());
-    void this.#keep();
+    this.#keeping = this.#keep();
   }
 
   // --- what the work sees ---
@@ -264,16 +263,12 @@ export class HeldTerm<Guard> implements Term<Guard> {
     const { timing } = this.#scope;
     let dueMs = this.#confirmedAt.monotonicMs + timing.renewEveryMs;
     try {
-      for (;;) {
-        await this.#wakeup.wait(
-          this.#clock,
-          dueMs - this.#clock.monotonicMs(),
-          this.#operations.signal,
-        );
+      while (!this.#isLost) {
+        await this.#wakeup.wait(this.#clock, dueMs - this.#clock.monotonicMs());
         this.#checkMargin();
-        const revision = this.#revision;
+        if (this.#isLost) break;
         const startMs = this.#clock.monotonicMs();
-        if (!(await this.#confirm(revision))) {
+        if (!(await this.#confirm(this.#revision))) {
           dueMs = this.#clock.monotonicMs() + timing.retryBackoffMs;
         } else if (this.#revision > this.#shownRevision) {
           dueMs = startMs;
@@ -282,19 +277,19 @@ export class HeldTerm<Guard> implements Term<Guard> {
         }
       }
     } catch (error) {
-      // `#operations` was aborted: there is nothing to keep any more. Anything else is a defect of
-      // ours, and then the belief runs out.
-      if (!this.#operations.signal.aborted) this.#scope.onTrouble('keeping a term', error);
+      // A defect of ours: the belief runs out.
+      this.#scope.onTrouble('keeping a term', error);
     }
-    this.#stopped.resolve();
   }
 
   /** One confirmation. @returns true when it arrived */
   async #confirm(revision: number): Promise<boolean> {
     const sentMs = this.#clock.monotonicMs();
     let error: unknown;
+    const operation = new AbortController();
+    this.#operation = operation;
     try {
-      const confirmation = await this.#seat.confirm(this.#want, this.#operations.signal);
+      const confirmation = await this.#seat.confirm(this.#want, operation.signal);
       if (confirmation.outcome === 'lost') {
         this.#lose(confirmation.reason);
         return false;
@@ -315,8 +310,10 @@ export class HeldTerm<Guard> implements Term<Guard> {
         return true;
       }
     } catch (thrown) {
-      if (this.#operations.signal.aborted) throw thrown;
+      if (operation.signal.aborted) return false;
       error = thrown;
+    } finally {
+      this.#operation = undefined;
     }
     this.#attemptFailed = true;
     if (this.#state === 'leading') this.#setState('uncertain');
@@ -399,7 +396,6 @@ export class HeldTerm<Guard> implements Term<Guard> {
     if (this.#isLost) return;
     this.#giveUpKeeping();
     if (takesSeatAway(reason)) this.#endBelief();
-    this.#lost.resolve();
     this.#begin(reason, undefined);
   }
 
@@ -407,7 +403,8 @@ export class HeldTerm<Guard> implements Term<Guard> {
   #giveUpKeeping(): void {
     this.#isLost = true;
     this.#stopTimer?.cancel();
-    this.#operations.abort();
+    this.#operation?.abort();
+    this.#wakeup.raise();
   }
 
   #begin(reason: EndReason, error: unknown): void {
@@ -433,7 +430,7 @@ export class HeldTerm<Guard> implements Term<Guard> {
     while (!this.#isSettled && this.#belief.remainingMs() > 0) {
       await this.#waitForWork(this.#belief.remainingMs(), true);
     }
-    await this.#stopped.promise;
+    await this.#keeping;
     const settled = this.#isSettled;
     const overSinceMs = this.#clock.monotonicMs();
     this.#endBelief();
@@ -465,7 +462,8 @@ export class HeldTerm<Guard> implements Term<Guard> {
       this.#settled.promise,
       sleep(this.#clock, Math.max(1, ms), done.signal).catch(() => {}),
     ];
-    if (!evenLost) waits.push(this.#lost.promise);
+    // Nothing is kept any more once it is lost.
+    if (!evenLost) waits.push(this.#keeping);
     await Promise.race(waits);
     done.abort();
   }

@@ -98,26 +98,26 @@ export class Wakeup {
    * @returns true when it was raised
    * @throws `signal.reason` when aborted
    */
-  wait(clock: Clock, ms: number, signal: AbortSignal, background = false): Promise<boolean> {
+  wait(clock: Clock, ms: number, signal?: AbortSignal, background = false): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason);
+      if (signal?.aborted) return reject(signal.reason);
       if (this.#raised) {
         this.#raised = false;
         return resolve(true);
       }
       const finish = (settle: () => void) => {
         timer.cancel();
-        signal.removeEventListener('abort', onAbort);
+        signal?.removeEventListener('abort', onAbort);
         this.#waiter = undefined;
         settle();
       };
-      const onAbort = () => finish(() => reject(signal.reason));
+      const onAbort = () => finish(() => reject(signal?.reason));
       const timer = clock.setTimer(
         () => finish(() => resolve(false)),
         Math.min(Math.max(0, ms), maxTimerMs),
         background,
       );
-      signal.addEventListener('abort', onAbort, { once: true });
+      signal?.addEventListener('abort', onAbort, { once: true });
       this.#waiter = () => {
         this.#raised = false;
         finish(() => resolve(true));
@@ -150,4 +150,25 @@ export function onAbort(signal: AbortSignal | undefined, listener: () => void): 
   }
   signal.addEventListener('abort', listener, { once: true });
   return () => signal.removeEventListener('abort', listener);
+}
+
+/**
+ * A signal that aborts with the first of two, and a function that ends the connection. Not
+ * `AbortSignal.any`: on Node 20 that keeps what it made for as long as the sources live.
+ */
+export function anyOf(
+  first: AbortSignal | undefined,
+  second: AbortSignal,
+): readonly [AbortSignal, () => void] {
+  if (first === undefined) return [second, () => {}];
+  const either = new AbortController();
+  const removers = [first, second].map((signal) =>
+    onAbort(signal, () => either.abort(signal.reason)),
+  );
+  return [
+    either.signal,
+    () => {
+      for (const remove of removers) remove();
+    },
+  ];
 }

@@ -15,18 +15,14 @@ export interface Attempt {
  */
 export class Attempts {
   static readonly limit = 16;
-  readonly #byNonce = new Map<string, Attempt>();
+  #attempts: readonly (Attempt & { readonly nonce: string })[] = [];
 
   add(nonce: string, attempt: Attempt): void {
-    this.#byNonce.set(nonce, attempt);
-    for (const oldest of this.#byNonce.keys()) {
-      if (this.#byNonce.size <= Attempts.limit) break;
-      this.#byNonce.delete(oldest);
-    }
+    this.#attempts = [...this.#attempts, { ...attempt, nonce }].slice(-Attempts.limit);
   }
 
   find(nonce: string): Attempt | undefined {
-    return this.#byNonce.get(nonce);
+    return this.#attempts.find((attempt) => attempt.nonce === nonce);
   }
 
   /**
@@ -34,8 +30,6 @@ export class Attempts {
    * that the one found stays findable under an operator's later write, which keeps the nonce.
    */
   settle(nonce: string): void {
-    for (const other of this.#byNonce.keys()) {
-      if (other !== nonce) this.#byNonce.delete(other);
-    }
+    this.#attempts = this.#attempts.filter((attempt) => attempt.nonce === nonce);
   }
 }

@@ -1,5 +1,13 @@
 import type { CandidateInfo } from '../candidate.ts';
-import type { Backend, ElectionBackend, Scope } from '../contest.ts';
+import type {
+  AdminRequest,
+  AdminResult,
+  Backend,
+  ElectionBackend,
+  Scope,
+  Snapshot,
+} from '../contest.ts';
+import type { View } from '../record.ts';
 import type { TimingLimits } from '../timing.ts';
 import { administerLease } from './administer.ts';
 import { inspectLease, observeLease } from './observer.ts';
@@ -21,38 +29,57 @@ export function leaseBackend<Guard>(options: LeaseBackendOptions<Guard>): Backen
     kind: options.kind,
     description: options.description,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
-    open(scope: Scope): ElectionBackend<Guard> {
-      const store = options.openStore(scope);
-      const backend: ElectionBackend<Guard> = {
-        contest: (candidate) =>
-          new LeaseRace(store, scope, candidate, (token) => options.guard(scope, store, token)),
-        observe: (signal) => observeLease(store, scope, signal),
-        inspect: (signal) => inspectLease(store, scope, signal),
-        administer: (request, signal) => administerLease(store, scope, request, signal),
-        async init(signal) {
-          await store.init?.(signal);
-        },
-        async close() {
-          await store.close?.();
-        },
-      };
-      if (store.list !== undefined) {
-        backend.candidates = (signal) => listCandidates(store, scope, signal);
-      }
-      return backend;
-    },
+    open: (scope) => new LeaseElection(scope, options),
   };
 }
 
-/** The leader first, then those who wait. */
-async function listCandidates(
-  store: LeaseStore,
-  scope: Scope,
-  signal: AbortSignal,
-): Promise<readonly CandidateInfo[]> {
-  const { view } = await inspectLease(store, scope, signal);
-  const waiting = (await store.list?.(signal)) ?? [];
-  const { leader } = view;
-  if (leader === undefined) return waiting;
-  return [leader, ...waiting.filter(({ incarnation }) => incarnation !== leader.incarnation)];
+class LeaseElection<Guard> implements ElectionBackend<Guard> {
+  readonly #scope: Scope;
+  readonly #options: LeaseBackendOptions<Guard>;
+  readonly #store: LeaseStore;
+
+  constructor(scope: Scope, options: LeaseBackendOptions<Guard>) {
+    this.#scope = scope;
+    this.#options = options;
+    this.#store = options.openStore(scope);
+  }
+
+  get canListCandidates(): boolean {
+    return this.#store.list !== undefined;
+  }
+
+  contest(candidate: CandidateInfo): LeaseRace<Guard> {
+    return new LeaseRace(this.#store, this.#scope, candidate, (token) =>
+      this.#options.guard(this.#scope, this.#store, token),
+    );
+  }
+
+  observe(signal: AbortSignal): AsyncIterable<View> {
+    return observeLease(this.#store, this.#scope, signal);
+  }
+
+  inspect(signal: AbortSignal): Promise<Snapshot> {
+    return inspectLease(this.#store, this.#scope, signal);
+  }
+
+  administer(request: AdminRequest, signal: AbortSignal): Promise<AdminResult> {
+    return administerLease(this.#store, this.#scope, request, signal);
+  }
+
+  /** The leader first, then those who wait. */
+  async candidates(signal: AbortSignal): Promise<readonly CandidateInfo[]> {
+    const { view } = await this.inspect(signal);
+    const waiting = (await this.#store.list?.(signal)) ?? [];
+    const { leader } = view;
+    if (leader === undefined) return waiting;
+    return [leader, ...waiting.filter(({ incarnation }) => incarnation !== leader.incarnation)];
+  }
+
+  async init(signal: AbortSignal): Promise<void> {
+    await this.#store.init?.(signal);
+  }
+
+  async close(): Promise<void> {
+    await this.#store.close?.();
+  }
 }

@@ -3,7 +3,7 @@ import type { CandidateInfo } from '../../candidate.ts';
 import type { Backend } from '../../contest.ts';
 import { leaseBackend } from '../../lease/backend.ts';
 import type { LeaseRecord } from '../../lease/record.ts';
-import type { LeaseStore } from '../../lease/store.ts';
+import type { LeaseStore, Reading, SwapResult, Version } from '../../lease/store.ts';
 
 /** What a resource in the same process checks: effects of older terms are refused. */
 export interface MemoryGuard {
@@ -18,8 +18,8 @@ export interface MemoryGuard {
 interface Cell {
   record: LeaseRecord | undefined;
   version: number;
-  readonly listeners: Set<() => void>;
-  readonly waiting: Map<string, CandidateInfo>;
+  listeners: readonly (() => void)[];
+  waiting: readonly CandidateInfo[];
 }
 
 /** All elections that share the returned object compete with each other. */
@@ -28,7 +28,7 @@ export function memory(): Backend<MemoryGuard> {
   const cellOf = (election: string): Cell => {
     let cell = cells.get(election);
     if (cell === undefined) {
-      cell = { record: undefined, version: 0, listeners: new Set(), waiting: new Map() };
+      cell = { record: undefined, version: 0, listeners: [], waiting: [] };
       cells.set(election, cell);
     }
     return cell;
@@ -36,7 +36,7 @@ export function memory(): Backend<MemoryGuard> {
   return leaseBackend<MemoryGuard>({
     kind: 'memory',
     description: 'memory of this process',
-    openStore: (scope) => memoryStore(cellOf(scope.election)),
+    openStore: (scope) => new MemoryStore(cellOf(scope.election)),
     guard: (scope, _store, token) => {
       const cell = cellOf(scope.election);
       return { token, superseded: () => (cell.record?.token ?? 0n) > token };
@@ -44,30 +44,45 @@ export function memory(): Backend<MemoryGuard> {
   });
 }
 
-function memoryStore(cell: Cell): LeaseStore {
-  return {
-    async read() {
-      return { record: cell.record, version: cell.version };
-    },
-    async swap(expected, next) {
-      if (cell.version !== expected) return { outcome: 'conflict' };
-      cell.record = next;
-      cell.version += 1;
-      for (const listener of [...cell.listeners]) listener();
-      return { outcome: 'ok', version: cell.version };
-    },
-    watch(onHint) {
-      cell.listeners.add(onHint);
-      return () => cell.listeners.delete(onHint);
-    },
-    async enlist(candidate) {
-      cell.waiting.set(candidate.incarnation, candidate);
-      return async () => {
-        cell.waiting.delete(candidate.incarnation);
-      };
-    },
-    async list() {
-      return [...cell.waiting.values()];
-    },
-  };
+class MemoryStore implements LeaseStore {
+  readonly #cell: Cell;
+
+  constructor(cell: Cell) {
+    this.#cell = cell;
+  }
+
+  async read(): Promise<Reading> {
+    return { record: this.#cell.record, version: this.#cell.version };
+  }
+
+  async swap(expected: Version, next: LeaseRecord): Promise<SwapResult> {
+    const cell = this.#cell;
+    if (cell.version !== expected) return { outcome: 'conflict' };
+    cell.record = next;
+    cell.version += 1;
+    for (const listener of cell.listeners) listener();
+    return { outcome: 'ok', version: cell.version };
+  }
+
+  watch(onHint: () => void): () => void {
+    const cell = this.#cell;
+    // A function of its own each time: the same one may be given twice.
+    const listener = () => onHint();
+    cell.listeners = [...cell.listeners, listener];
+    return () => {
+      cell.listeners = cell.listeners.filter((other) => other !== listener);
+    };
+  }
+
+  async enlist(candidate: CandidateInfo): Promise<() => Promise<void>> {
+    const cell = this.#cell;
+    cell.waiting = [...cell.waiting, candidate];
+    return async () => {
+      cell.waiting = cell.waiting.filter((other) => other !== candidate);
+    };
+  }
+
+  async list(): Promise<readonly CandidateInfo[]> {
+    return this.#cell.waiting;
+  }
 }
