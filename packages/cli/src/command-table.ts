@@ -1,0 +1,415 @@
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import type { Context } from './context.ts';
+import type {
+  DemoOptions,
+  DoctorOptions,
+  DrainOptions,
+  ElectionQuestion,
+  InitOptions,
+  LeaderOptions,
+  RunOptions,
+  StatusOptions,
+  TransferOptions,
+  VacateOptions,
+} from './options.ts';
+import { collect, duration, keyValue, listenAddress, wholeNumber } from './parsers.ts';
+
+type Execute<Options> = (options: Options, context: Context) => Promise<number>;
+
+interface Entry<Options> {
+  readonly name: string;
+  readonly group: 'Run:' | 'Look:' | 'Steer:' | 'Set up:';
+  /** One line for the list of commands, without a full stop. */
+  readonly summary: string;
+  /** What else the help of the command says; default: the summary. */
+  readonly description?: string;
+  readonly examples: readonly { readonly line: string; readonly about: string }[];
+  /** Adds options and operands. */
+  readonly define: (command: Command) => void;
+  /** The command sees to INT, TERM and HUP itself; others are told by `context.signal`. */
+  readonly handlesSignals?: boolean;
+  /** Imports the command: nothing is loaded before it runs. */
+  readonly load: () => Promise<Execute<Options>>;
+}
+
+export type CommandEntry = Entry<unknown>;
+
+/** The options are what `define` said; here the compiler takes our word for it. */
+function command<Options>(entry: Entry<Options>): CommandEntry {
+  return entry as CommandEntry;
+}
+
+/** An option without a value of its own when it is left out. */
+function option(flags: string, about: string, byDefault?: string): Option {
+  return new Option(flags, byDefault === undefined ? about : `${about} (default: ${byDefault})`);
+}
+
+const electionOption = () => option('-e, --election <name>', 'the election').makeOptionMandatory();
+const storeOption = () =>
+  option('--store <url>', 'where it is held, such as file:/var/lib/incumbent', 'INCUMBENT_STORE');
+const jsonOption = () => option('--json', 'print one JSON object a line');
+const timeoutOption = () =>
+  option('--timeout <duration>', 'how long the store may take to answer')
+    .argParser(duration)
+    .default('10s', '10s');
+
+function questionOptions(command: Command): Command {
+  return command
+    .addOption(electionOption())
+    .addOption(storeOption())
+    .addOption(timeoutOption())
+    .addOption(jsonOption());
+}
+
+function timingOptions(command: Command): Command {
+  return command
+    .addOption(
+      option(
+        '--lease <duration>',
+        'how long a leader that does not renew is protected',
+        '15s',
+      ).argParser(duration),
+    )
+    .addOption(
+      option(
+        '--belief <duration>',
+        'how long it believes after its last renewal',
+        '0.8 lease',
+      ).argParser(duration),
+    )
+    .addOption(
+      option(
+        '--stop-margin <duration>',
+        'how long before that its work is stopped',
+        '2/15 lease',
+      ).argParser(duration),
+    )
+    .addOption(
+      option('--renew-every <duration>', 'time between renewals', '1/5 lease').argParser(duration),
+    )
+    .addOption(
+      option(
+        '--operation-timeout <duration>',
+        'how long one store operation may take',
+        '1/6 lease',
+      ).argParser(duration),
+    );
+}
+
+export const commands: readonly CommandEntry[] = [
+  command<RunOptions>({
+    name: 'run',
+    group: 'Run:',
+    summary: 'run a program while this candidate leads',
+    description:
+      'Campaigns, starts PROGRAM while this candidate leads, and stops it, with everything it ' +
+      'started, before anybody else can lead. Ends with the exit code of the program.',
+    examples: [
+      { line: 'incumbent run -e nightly -- node worker.js', about: 'one worker at a time' },
+      {
+        line: "incumbent run -e api --address 10.0.0.7:8080 --health 'curl -fs localhost:8080/ok' -- ./api",
+        about: 'tell others where the leader is; give the seat up when it is not well',
+      },
+      {
+        line: 'incumbent run -e report --try --hold-at-least 10m -- ./report.sh',
+        about: 'from cron on several machines of one store: once, whoever comes first',
+      },
+      {
+        line: "incumbent run -e db --on-unclean './fence.sh' --restart on-failure -- ./serve",
+        about: 'after a leader that ended badly, fence it first',
+      },
+    ],
+    handlesSignals: true,
+    define: (command) => {
+      command
+        .usage('-e NAME [options] -- PROGRAM [ARGS...]')
+        .argument('<program>', 'the program to run')
+        .argument('[args...]', 'its arguments')
+        .passThroughOptions()
+        .addOption(electionOption())
+        .addOption(storeOption())
+        .addOption(option('--id <id>', 'name of this candidate', 'host-pid'))
+        .addOption(
+          option('--address <address>', 'where the leader can be reached (repeatable)').argParser(
+            collect,
+          ),
+        )
+        .addOption(
+          option('--metadata <key=value>', 'what observers should know (repeatable)').argParser(
+            keyValue,
+          ),
+        );
+      timingOptions(command)
+        .addOption(
+          option(
+            '--takeover-delay <duration>',
+            'pause after a leader that ended unclean',
+            '0s',
+          ).argParser(duration),
+        )
+        .addOption(
+          option(
+            '--hold-at-least <duration>',
+            'keep the seat this long, even if the program ends sooner',
+            '0s',
+          ).argParser(duration),
+        )
+        .addOption(
+          option(
+            '--on-unclean <command>',
+            'run this after a leader that ended unclean, before the program (repeatable)',
+          ).argParser(collect),
+        )
+        .addOption(option('--health <command>', 'lead only while this ends with 0'))
+        .addOption(
+          option('--health-every <duration>', 'how often --health runs').argParser(duration),
+        )
+        .addOption(
+          option('--listen <host:port>', 'serve /healthz, /leader and /status').argParser(
+            listenAddress,
+          ),
+        )
+        .addOption(
+          option('--restart <when>', 'campaign again after the program ended')
+            .choices(['no', 'on-failure', 'always'])
+            .default('no'),
+        )
+        .addOption(
+          option('--once', 'lead once: end with 75 when leadership is lost').conflicts([
+            'try',
+            'wait',
+          ]),
+        )
+        .addOption(
+          option('--try', 'end with 1 when somebody else leads').conflicts(['once', 'wait']),
+        )
+        .addOption(
+          option('--wait <duration>', 'wait at most this long to lead')
+            .argParser(duration)
+            .conflicts(['once', 'try']),
+        )
+        .addOption(
+          option(
+            '--stop-timeout <duration>',
+            'how long the program may take to stop',
+            '30s',
+          ).argParser(duration),
+        )
+        .addOption(option('--stdin', 'give our stdin to the program'))
+        .addOption(option('--json', 'write events as JSON'))
+        .addOption(
+          option('--events-fd <n>', 'write events to this file descriptor', 'stderr').argParser(
+            wholeNumber(2, 1_048_575),
+          ),
+        );
+    },
+    load: async () => (await import('./commands/run.ts')).run,
+  }),
+  command<DemoOptions>({
+    name: 'demo',
+    group: 'Run:',
+    summary: 'watch five candidates of this machine compete, and one of them crash',
+    examples: [{ line: 'incumbent demo', about: 'under a minute, touches nothing of yours' }],
+    handlesSignals: true,
+    define: () => {},
+    load: async () => (await import('./commands/demo.ts')).demo,
+  }),
+  command<StatusOptions>({
+    name: 'status',
+    group: 'Look:',
+    summary: 'who leads, since when, and what operators asked for',
+    examples: [
+      { line: 'incumbent status -e nightly', about: 'for people' },
+      { line: "incumbent status -e nightly --json | jq -r '.token'", about: 'for programs' },
+      {
+        line: 'incumbent status -e nightly --exit-code >/dev/null || echo "nobody leads"',
+        about: 'for scripts',
+      },
+    ],
+    define: (command) => {
+      questionOptions(command).addOption(option('--exit-code', 'end with 1 unless somebody leads'));
+    },
+    load: async () => (await import('./commands/status.ts')).status,
+  }),
+  command<LeaderOptions>({
+    name: 'leader',
+    group: 'Look:',
+    summary: "print the leader's address, for scripts",
+    description:
+      "Prints the leader's first address and nothing else. Ends with 1 when nobody leads.",
+    examples: [
+      { line: 'curl "http://$(incumbent leader -e api)/"', about: 'ask the leader something' },
+      { line: 'incumbent leader -e api --all', about: 'all its addresses, one a line' },
+      { line: 'incumbent leader -e nightly --id', about: 'its id, where it has no address' },
+    ],
+    define: (command) => {
+      questionOptions(command)
+        .addOption(option('--all', 'print all its addresses, one a line').conflicts('id'))
+        .addOption(option('--id', 'print its id instead').conflicts('all'));
+    },
+    load: async () => (await import('./commands/leader.ts')).leader,
+  }),
+  command<ElectionQuestion>({
+    name: 'watch',
+    group: 'Look:',
+    summary: 'print a line whenever the leader changes',
+    description: 'Prints who leads, and then a line for every change, until it is interrupted.',
+    examples: [
+      { line: 'incumbent watch -e nightly', about: 'for people' },
+      {
+        line: 'incumbent watch -e api --json | while read -r change; do ./reload "$change"; done',
+        about: 'do something at every change',
+      },
+    ],
+    define: (command) => {
+      questionOptions(command);
+    },
+    load: async () => (await import('./commands/watch.ts')).watch,
+  }),
+  command<ElectionQuestion>({
+    name: 'candidates',
+    group: 'Look:',
+    summary: 'who leads and who waits',
+    examples: [{ line: 'incumbent candidates -e nightly', about: 'the leader comes first' }],
+    define: (command) => {
+      questionOptions(command);
+    },
+    load: async () => (await import('./commands/candidates.ts')).candidates,
+  }),
+  command<ElectionQuestion>({
+    name: 'history',
+    group: 'Look:',
+    summary: 'the last terms: who, from, to, and why each ended',
+    examples: [
+      { line: 'incumbent history -e nightly', about: 'the last 50, the oldest first' },
+      {
+        line: `incumbent history -e nightly --json | jq -r 'select(.why == "unclean") | .id'`,
+        about: 'who crashed',
+      },
+    ],
+    define: (command) => {
+      questionOptions(command);
+    },
+    load: async () => (await import('./commands/history.ts')).history,
+  }),
+  command<VacateOptions>({
+    name: 'vacate',
+    group: 'Steer:',
+    summary: 'ask the leader to go',
+    description:
+      'Leaves a request for the leader, which stops its work and gives the seat up. The seat is ' +
+      'never taken from under it.',
+    examples: [
+      { line: 'incumbent vacate -e nightly', about: 'somebody else shall lead' },
+      {
+        line: 'incumbent vacate -e nightly --force',
+        about: 'the leader does not listen: its term ends, its lease is still waited out',
+      },
+    ],
+    define: (command) => {
+      questionOptions(command).addOption(
+        option('--force', 'its term ends even if its work does not stop'),
+      );
+    },
+    load: async () => (await import('./commands/vacate.ts')).vacate,
+  }),
+  command<TransferOptions>({
+    name: 'transfer',
+    group: 'Steer:',
+    summary: 'ask the leader to hand over to a waiting candidate',
+    examples: [
+      { line: 'incumbent transfer -e nightly --to host-7', about: '`candidates` lists the ids' },
+    ],
+    define: (command) => {
+      questionOptions(command).addOption(
+        option('--to <id>', 'the candidate that shall lead').makeOptionMandatory(),
+      );
+    },
+    load: async () => (await import('./commands/transfer.ts')).transfer,
+  }),
+  command<DrainOptions>({
+    name: 'drain',
+    group: 'Steer:',
+    summary: 'keep a candidate out until a time',
+    description: 'Keeps the candidate out until a time. If it leads, it gives the seat up.',
+    examples: [
+      { line: 'incumbent drain -e nightly --id host-7 --until 2h', about: 'for two hours' },
+      {
+        line: "incumbent drain -e nightly --id host-7 --until '2030-05-01 06:00'",
+        about: 'until a local time; with Z or +02:00 behind it, a time of that zone',
+      },
+      { line: 'incumbent drain -e nightly --id host-7 --lift', about: 'let it take part again' },
+    ],
+    define: (command) => {
+      questionOptions(command)
+        .addOption(option('--id <id>', 'the candidate').makeOptionMandatory())
+        .addOption(
+          option('--until <time|duration>', 'such as 2h, 3d or 2030-05-01T06:00').conflicts('lift'),
+        )
+        .addOption(option('--lift', 'let it take part again').conflicts('until'));
+    },
+    load: async () => (await import('./commands/drain.ts')).drain,
+  }),
+  command<ElectionQuestion>({
+    name: 'end',
+    group: 'Steer:',
+    summary: 'finish the election for everybody',
+    description:
+      'Finishes the election: the leader stops, and all candidates end. `init --reopen` opens it ' +
+      'again, with its tokens going on from where they were.',
+    examples: [{ line: 'incumbent end -e migration-42', about: 'the job is done for good' }],
+    define: (command) => {
+      questionOptions(command);
+    },
+    load: async () => (await import('./commands/end.ts')).end,
+  }),
+  command<InitOptions>({
+    name: 'init',
+    group: 'Set up:',
+    summary: 'prepare the store for an election',
+    description: 'Does whatever the store needs once. Not needed for a file store, and harmless.',
+    examples: [
+      { line: 'incumbent init -e nightly', about: 'see that the store can be used' },
+      { line: 'incumbent init -e nightly --reopen', about: 'open an election that was ended' },
+    ],
+    define: (command) => {
+      questionOptions(command).addOption(option('--reopen', 'open it again if it was ended'));
+    },
+    load: async () => (await import('./commands/init.ts')).init,
+  }),
+  command<DoctorOptions>({
+    name: 'doctor',
+    group: 'Set up:',
+    summary: 'measure the store and this machine, and check the timing against them',
+    description:
+      'Measures reads and writes (on an election of its own), clock and event loop, and checks ' +
+      'the rules of the timing against them. Ends with 1 when something is broken.',
+    examples: [
+      { line: 'incumbent doctor', about: 'the default store at the default timing' },
+      {
+        line: 'incumbent doctor --store file:/var/lib/incumbent -e nightly --lease 3s',
+        about: 'would a lease of 3 s do here?',
+      },
+    ],
+    define: (command) => {
+      command
+        .addOption(option('-e, --election <name>', 'also look at this election'))
+        .addOption(storeOption());
+      timingOptions(command)
+        .addOption(
+          option('--samples <n>', 'how many reads and writes are measured')
+            .argParser(wholeNumber(1, 10_000))
+            .default(50),
+        )
+        .addOption(
+          option('--watch-loop <duration>', 'how long the event loop is watched')
+            .argParser(duration)
+            .default('1s', '1s'),
+        )
+        .addOption(timeoutOption())
+        .addOption(jsonOption());
+    },
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  }),
+];

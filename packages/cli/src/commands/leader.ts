@@ -1,0 +1,38 @@
+import { ask } from '../ask.ts';
+import type { Context } from '../context.ts';
+import { CommandError, exitCodes } from '../failure.ts';
+import type { LeaderOptions } from '../options.ts';
+import { toJson, visible } from '../output/text.ts';
+import { isoTime } from '../output/time.ts';
+
+export async function leader(options: LeaderOptions, context: Context): Promise<number> {
+  const view = await ask(options, context, ({ election, signal }) => election.leader({ signal }));
+  if (view.state !== 'led' || view.leader === undefined) {
+    const why = view.state === 'ended' ? 'it was ended for everybody' : 'it is vacant';
+    throw new CommandError(
+      'NO_LEADER',
+      exitCodes.no,
+      `nobody leads election "${options.election}": ${why}`,
+    );
+  }
+  const { id, addresses } = view.leader;
+  if (options.json) {
+    const { token, sinceUnixMs } = view;
+    const since = isoTime(sinceUnixMs);
+    context.stdout.write(
+      `${toJson({ election: options.election, ...view.leader, token: token ?? null, since })}\n`,
+    );
+    return exitCodes.ok;
+  }
+  const lines = options.id ? [id] : options.all ? addresses : addresses.slice(0, 1);
+  if (lines.length === 0) {
+    throw new CommandError(
+      'NO_ADDRESS',
+      exitCodes.no,
+      `the leader "${id}" of election "${options.election}" has told no address; --id prints its ` +
+        'id, and `incumbent run --address` tells one',
+    );
+  }
+  context.stdout.write(`${lines.map(visible).join('\n')}\n`);
+  return exitCodes.ok;
+}

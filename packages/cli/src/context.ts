@@ -1,0 +1,52 @@
+import type { Backend } from 'incumbent';
+
+export interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where elections are held. */
+export interface OpenStore {
+  /** As one would give it to `--store`, without secrets. */
+  readonly url: string;
+  readonly origin: '--store' | 'INCUMBENT_STORE' | 'default';
+  readonly backend: Backend;
+  /** Of a file store: its directory. */
+  readonly directory?: string;
+}
+
+interface World {
+  readonly env: Environment;
+  readonly cwd: string;
+  readonly platform: NodeJS.Platform;
+  /** For what was asked for. */
+  readonly stdout: Output;
+  /** For people: notes and errors. */
+  readonly stderr: Output;
+  /**
+   * @param url what `--store` says; undefined: INCUMBENT_STORE or the default
+   * @throws CommandError that says which store to use instead
+   */
+  openStore(url: string | undefined): Promise<OpenStore>;
+}
+
+/** What a command has of the world. Tests replace all of it. */
+export interface Context extends World {
+  /**
+   * Aborted by INT, TERM and HUP, with an `InterruptedError` to be thrown on. Commands that the
+   * table marks `handlesSignals` get one that never aborts.
+   */
+  readonly signal: AbortSignal;
+}
+
+/** What `main` runs in: the process, or a test. */
+export interface Host extends World {
+  /** @returns a function that removes the listener */
+  onSignal(name: SignalName, listener: () => void): () => void;
+  exit(code: number): void;
+}
+
+export type SignalName = 'SIGINT' | 'SIGTERM' | 'SIGHUP';

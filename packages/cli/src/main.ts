@@ -1,0 +1,157 @@
+import { Command, CommanderError, Option } from 'commander';
+import type { CommandEntry } from './command-table.ts';
+import type { Context, Host, SignalName } from './context.ts';
+import { exitCodes, InterruptedError, reportFailure, UsageError } from './failure.ts';
+
+const helpHint = 'Try `incumbent --help`.';
+
+/**
+ * Runs one command line.
+ * @param argv without the program
+ * @returns the exit code; never rejects
+ */
+export async function main(
+  argv: readonly string[],
+  commands: readonly CommandEntry[],
+  host: Host,
+): Promise<number> {
+  let exitCode: number = exitCodes.ok;
+  let hint = helpHint;
+  let json = wantsJson(argv);
+  const program = new Command('incumbent')
+    .description(
+      'Leader election: run a program in one place at a time, and watch and steer who leads.',
+    )
+    .usage('COMMAND [options]')
+    // Options behind the name of a program are the program's.
+    .enablePositionalOptions()
+    .commandsGroup('Set up:')
+    .helpCommand('help [command]', 'show the help of a command')
+    .configureHelp({ subcommandTerm: (command) => command.name() })
+    .addOption(new Option('-V, --version', 'print the version'))
+    .addHelpText('after', rootExamples);
+  // Inherited by the commands, which are made after this.
+  program
+    .exitOverride()
+    .helpOption('-h, --help', 'show this help')
+    .configureOutput({
+      writeOut: (text) => host.stdout.write(text),
+      writeErr: (text) => host.stderr.write(text),
+      // Errors are reported below.
+      outputError: () => {},
+      getOutHelpWidth: () => host.stdout.columns ?? 80,
+      getErrHelpWidth: () => host.stderr.columns ?? 80,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    });
+  program.on('option:version', () => {
+    throw new CommanderError(0, 'incumbent.version', '');
+  });
+  for (const entry of commands) {
+    const command = program
+      .command(entry.name)
+      .summary(entry.summary)
+      .description(
+        entry.description ?? `${entry.summary[0]?.toUpperCase()}${entry.summary.slice(1)}.`,
+      )
+      .helpGroup(entry.group)
+      .addHelpText('after', formatExamples(entry.examples));
+    entry.define(command);
+    const ownHint = `Try \`incumbent ${entry.name} --help\`.`;
+    command.exitOverride((error) => {
+      hint = ownHint;
+      throw error;
+    });
+    command.action(async () => {
+      hint = ownHint;
+      json = command.opts()['json'] === true;
+      const { context, close } = openContext(host, entry.handlesSignals === true);
+      try {
+        const execute = await entry.load();
+        exitCode = await execute({ ...command.opts(), operands: command.args }, context);
+      } finally {
+        close();
+      }
+    });
+  }
+  const report = (error: unknown, ...withHint: [hint?: string]) =>
+    reportFailure(error, { stderr: host.stderr, env: host.env, json }, ...withHint);
+  try {
+    if (argv.length === 0) program.outputHelp({ error: true });
+    if (argv.length === 0) return exitCodes.usage;
+    await program.parseAsync(argv, { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) {
+      return error instanceof UsageError ? report(error, hint) : report(error);
+    }
+    if (error.code === 'incumbent.version') {
+      host.stdout.write(`${await readVersion()}\n`);
+      return exitCodes.ok;
+    }
+    if (error.exitCode === 0) return exitCodes.ok;
+    return report(new UsageError(error.message.replace(/^error: /, '')), hint);
+  }
+}
+
+/** The context of one command, and what must be undone after it. */
+function openContext(
+  host: Host,
+  handlesSignals: boolean,
+): { readonly context: Context; readonly close: () => void } {
+  const interruption = new AbortController();
+  const names: readonly SignalName[] = handlesSignals ? [] : ['SIGINT', 'SIGTERM', 'SIGHUP'];
+  const removers = names.map((name) =>
+    host.onSignal(name, () => {
+      const error = new InterruptedError(name);
+      // Whoever asks twice does not want to wait for an orderly end.
+      if (interruption.signal.aborted) host.exit(error.exitCode);
+      interruption.abort(error);
+    }),
+  );
+  const { env, cwd, platform, stdout, stderr } = host;
+  return {
+    context: {
+      env,
+      cwd,
+      platform,
+      stdout,
+      stderr,
+      openStore: (url) => host.openStore(url),
+      signal: interruption.signal,
+    },
+    close() {
+      for (const remove of removers) remove();
+    },
+  };
+}
+
+/** Asked of the raw words, because it must be known of a command line that cannot be parsed, too. */
+function wantsJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--');
+  return (end === -1 ? argv : argv.slice(0, end)).includes('--json');
+}
+
+async function readVersion(): Promise<string> {
+  const { readFile } = await import('node:fs/promises');
+  const manifest: { version: string } = JSON.parse(
+    await readFile(new URL('../package.json', import.meta.url), 'utf8'),
+  );
+  return manifest.version;
+}
+
+function formatExamples(examples: CommandEntry['examples']): string {
+  const lines = examples.flatMap(({ line, about }) => [`  # ${about}`, `  ${line}`]);
+  return `\nExamples:\n${lines.join('\n')}`;
+}
+
+const rootExamples = `
+Examples:
+  # On each of several terminals: one worker at a time, another takes over when it stops
+  incumbent run -e nightly -- node worker.js
+  # Who leads, and who led before
+  incumbent status -e nightly
+  incumbent history -e nightly
+
+The store, where elections are held, is given by --store or INCUMBENT_STORE, such as
+file:/var/lib/incumbent. Without either it is a directory of yours on this machine.`;

@@ -1,0 +1,98 @@
+/**
+ * What the commands get from the command line. Durations are still text (`"15s"`): the library reads
+ * them, and it is not loaded before a command runs.
+ */
+
+/** The operands of a command, in `operands`. */
+export interface WithOperands {
+  readonly operands: readonly string[];
+}
+
+export interface StoreOptions extends WithOperands {
+  readonly store?: string;
+  readonly json?: true;
+}
+
+/** Of every command that asks the store something. */
+export interface ElectionQuestion extends StoreOptions {
+  readonly election: string;
+  /** How long the store may take. */
+  readonly timeout: string;
+}
+
+/** The durations of a lease, as `TimingOptions` of the library. */
+export interface TimingFlags {
+  readonly lease?: string;
+  readonly belief?: string;
+  readonly stopMargin?: string;
+  readonly renewEvery?: string;
+  readonly operationTimeout?: string;
+}
+
+export interface StatusOptions extends ElectionQuestion {
+  /** End with 1 unless somebody leads. */
+  readonly exitCode?: true;
+}
+
+export interface LeaderOptions extends ElectionQuestion {
+  readonly all?: true;
+  readonly id?: true;
+}
+
+export interface VacateOptions extends ElectionQuestion {
+  readonly force?: true;
+}
+
+export interface DrainOptions extends ElectionQuestion {
+  readonly id: string;
+  readonly until?: string;
+  readonly lift?: true;
+}
+
+export interface TransferOptions extends ElectionQuestion {
+  readonly to: string;
+}
+
+export interface InitOptions extends ElectionQuestion {
+  readonly reopen?: true;
+}
+
+export interface DoctorOptions extends StoreOptions, TimingFlags {
+  readonly election?: string;
+  readonly timeout: string;
+  readonly samples: number;
+  /** How long the event loop is watched. */
+  readonly watchLoop: string;
+}
+
+export interface RunOptions extends StoreOptions, TimingFlags {
+  readonly election: string;
+  readonly id?: string;
+  readonly address?: readonly string[];
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly takeoverDelay?: string;
+  readonly holdAtLeast?: string;
+  /** Commands for the shell, in order. */
+  readonly onUnclean?: readonly string[];
+  /** A command for the shell. */
+  readonly health?: string;
+  readonly healthEvery?: string;
+  readonly listen?: ListenAddress;
+  readonly restart: 'no' | 'on-failure' | 'always';
+  /** At most one of these three. */
+  readonly once?: true;
+  readonly try?: true;
+  readonly wait?: string;
+  readonly stopTimeout?: string;
+  readonly stdin?: true;
+  readonly eventsFd?: number;
+  /** `operands`: the program and its arguments. At least one. */
+}
+
+export interface ListenAddress {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+}
+
+export type DemoOptions = StoreOptions;

@@ -1,0 +1,63 @@
+/** Elections in words, for people. */
+import type { CandidateInfo, View } from 'incumbent';
+import type { Tone } from './style.ts';
+import type { Cell } from './table.ts';
+import { visible } from './text.ts';
+
+const tones = { led: 'good', vacant: 'warn', unknown: 'bad', ended: 'faint' } as const;
+
+export function stateTone(state: View['state']): Tone {
+  return tones[state];
+}
+
+/** Id, addresses and metadata of a leader, each where there is any. */
+export function candidateFields(candidate: CandidateInfo | undefined): [string, readonly Cell[]][] {
+  if (candidate === undefined) return [];
+  const { id, addresses } = candidate;
+  const entries: [string, readonly Cell[]][] = [
+    ['leader', [{ text: visible(id), tone: 'strong' }]],
+  ];
+  if (addresses.length > 0) {
+    entries.push(['address', addresses.map((address) => ({ text: visible(address) }))]);
+  }
+  const metadata = metadataWords(candidate);
+  if (metadata.length > 0) entries.push(['metadata', metadata.map((text) => ({ text }))]);
+  return entries;
+}
+
+/** `key=value` for each entry. */
+export function metadataWords({ metadata }: CandidateInfo): string[] {
+  return Object.entries(metadata).map(([key, value]) => `${visible(key)}=${visible(value)}`);
+}
+
+/** An operator's request can make a record before anybody has led: then its token is 0. */
+export function isLedOnce({ token }: View): boolean {
+  return token !== undefined && token > 0n;
+}
+
+/** A view on one line, without its time. */
+export function viewLine(view: View): string {
+  const token = isLedOnce(view) ? `token ${view.token}` : '';
+  switch (view.state) {
+    case 'led': {
+      if (view.leader === undefined) return token;
+      const at = view.leader.addresses.map(visible).join(' ');
+      const words = metadataWords(view.leader).join(' ');
+      return [
+        visible(view.leader.id),
+        token,
+        ...(at ? [`at ${at}`] : []),
+        ...(words ? [words] : []),
+      ]
+        .join('  ')
+        .trimEnd();
+    }
+    case 'vacant':
+    case 'ended':
+      return token === '' ? 'never led' : `last ${token}`;
+    case 'unknown':
+      return visible(view.error?.message ?? 'the store cannot be read');
+    default:
+      return view.state satisfies never;
+  }
+}

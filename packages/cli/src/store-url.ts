@@ -1,0 +1,196 @@
+/** Which store the elections are held on: what `--store`, INCUMBENT_STORE or the default mean. */
+import { posix, win32 } from 'node:path';
+import type { OpenStore } from './context.ts';
+import type { MachineProbe } from './environment.ts';
+import { detectIsolation } from './environment.ts';
+import { CommandError, exitCodes } from './failure.ts';
+
+/** A store that this version can open. */
+export interface StoreLocation {
+  readonly scheme: 'file';
+  /** Absolute. */
+  readonly directory: string;
+  /** In its plain form. */
+  readonly url: string;
+  readonly origin: OpenStore['origin'];
+}
+
+/** Schemes of stores that come with later versions. */
+const plannedSchemes: Readonly<Record<string, string>> = {
+  zk: 'ZooKeeper',
+  zks: 'ZooKeeper',
+  postgres: 'PostgreSQL',
+  postgresql: 'PostgreSQL',
+  redis: 'Redis',
+  rediss: 'Redis',
+  etcd: 'etcd',
+  k8s: 'Kubernetes',
+  gs: 'Google Cloud Storage',
+  s3: 'S3',
+};
+
+const wayOut =
+  'give a store that all candidates share: --store file:/shared/path (or INCUMBENT_STORE) for ' +
+  'candidates of one machine, or a coordination service';
+
+/** @throws CommandError */
+export function locateStore(
+  option: string | undefined,
+  cwd: string,
+  probe: MachineProbe,
+): StoreLocation {
+  if (option !== undefined) return parseStoreUrl(option, '--store', cwd, probe);
+  const variable = probe.env['INCUMBENT_STORE'];
+  // An empty variable is how a shell unsets one for a single command.
+  if (variable) return parseStoreUrl(variable, 'INCUMBENT_STORE', cwd, probe);
+  const isolation = detectIsolation(probe);
+  if (isolation !== undefined) {
+    throw refusal(
+      'NO_DEFAULT_STORE',
+      `this looks like ${isolation.what} (${isolation.because}), where the default store would ` +
+        `elect one leader in each of them; ${wayOut}`,
+    );
+  }
+  return location(defaultDirectory(probe), 'default', probe);
+}
+
+/** `$XDG_STATE_HOME/incumbent` and what other systems have in its place. */
+function defaultDirectory({ env, platform }: MachineProbe): string {
+  const path = platform === 'win32' ? win32 : posix;
+  const absolute = (value: string | undefined) =>
+    value !== undefined && path.isAbsolute(value) ? value : undefined;
+  // The XDG specification has relative values ignored.
+  const stateHome = absolute(env['XDG_STATE_HOME']);
+  if (stateHome !== undefined) return path.join(stateHome, 'incumbent');
+  if (platform === 'win32') {
+    const local = absolute(env['LOCALAPPDATA']);
+    if (local !== undefined) return path.join(local, 'incumbent');
+    const profile = absolute(env['USERPROFILE']);
+    if (profile !== undefined) return path.join(profile, 'AppData', 'Local', 'incumbent');
+    throw noHome('neither LOCALAPPDATA nor USERPROFILE is set to an absolute path');
+  }
+  const home = absolute(env['HOME']);
+  if (home === undefined) {
+    throw noHome(
+      env['HOME'] ? `HOME is "${env['HOME']}", not an absolute path` : 'HOME is not set',
+    );
+  }
+  if (platform === 'darwin') return path.join(home, 'Library', 'Application Support', 'incumbent');
+  return path.join(home, '.local', 'state', 'incumbent');
+}
+
+function noHome(because: string): CommandError {
+  return refusal(
+    'NO_DEFAULT_STORE',
+    `the default store is a directory below your home, but ${because}; ${wayOut}`,
+  );
+}
+
+function parseStoreUrl(
+  text: string,
+  origin: '--store' | 'INCUMBENT_STORE',
+  cwd: string,
+  probe: MachineProbe,
+): StoreLocation {
+  const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(text)?.[1]?.toLowerCase();
+  if (scheme === 'file') {
+    return location(parseFilePath(text.slice('file:'.length), origin, cwd, probe), origin, probe);
+  }
+  if (scheme === 'memory') {
+    throw badUrl(
+      `${origin} memory: would hold the election inside this one process, where nobody else can ` +
+        'take part; use file:/some/directory for the processes of one machine',
+    );
+  }
+  // From here on the URL is not repeated: it may hold a password.
+  if (scheme !== undefined && Object.hasOwn(plannedSchemes, scheme)) {
+    throw badUrl(
+      `${origin} ${scheme}: this version has no ${plannedSchemes[scheme]} store yet, it knows ` +
+        'file:/some/directory; see whether a newer one has it: npm install @incumbent/cli@latest',
+    );
+  }
+  if (scheme !== undefined) {
+    throw badUrl(
+      `${origin} has the unknown scheme "${scheme}:"; this version knows file:/some/directory, ` +
+        'and later ones of @incumbent/cli are to know ' +
+        `${Object.keys(plannedSchemes)
+          .map((name) => `${name}:`)
+          .join(', ')}`,
+    );
+  }
+  if (text === '') throw badUrl(`${origin} is empty; write file:/some/directory`);
+  // Both have a path for a shape: a directory given without its scheme.
+  if (/^[./~]|^[a-z]:|[\\/]/i.test(text)) {
+    const isRelative = !/^(?:\/|\.{1,2}[\\/]|[a-z]:)/i.test(text);
+    throw badUrl(
+      `${origin} "${text}" is a path; a store is a URL: write file:${isRelative ? './' : ''}${text}`,
+    );
+  }
+  throw badUrl(
+    `${origin} "${text}" is not the URL of a store; write file:/some/directory, or ` +
+      `file:./${text} for the directory of that name`,
+  );
+}
+
+/** What stands behind `file:`, as an absolute path. */
+function parseFilePath(
+  text: string,
+  origin: '--store' | 'INCUMBENT_STORE',
+  cwd: string,
+  { platform }: MachineProbe,
+): string {
+  const path = platform === 'win32' ? win32 : posix;
+  const withoutHost = text.replace(/^\/\/(?:localhost)?(?=\/)/i, '');
+  if (withoutHost.startsWith('//')) {
+    const host = /^\/\/([^/]*)/.exec(withoutHost)?.[1] ?? '';
+    throw badUrl(
+      `${origin} file:${text} names the host "${host}": a file store is on this machine; write ` +
+        `file:${withoutHost.slice(1)} or file:./${withoutHost.slice(2)}`,
+    );
+  }
+  if (/[?#]/.test(withoutHost)) {
+    throw badUrl(
+      `${origin} file:${text} has "?" or "#" in it: a file store takes no parameters; in a name ` +
+        'write %3F or %23',
+    );
+  }
+  let decoded: string;
+  try {
+    decoded = decodeURIComponent(withoutHost);
+  } catch {
+    throw badUrl(`${origin} file:${text} has a "%" without two hex digits; write %25 for "%"`);
+  }
+  if (decoded.includes('\0')) throw badUrl(`${origin} file:${text} has a zero byte in it`);
+  // file:///C:/dir
+  if (platform === 'win32') decoded = decoded.replace(/^\/(?=[a-z]:)/i, '');
+  if (path.isAbsolute(decoded)) return path.normalize(decoded);
+  if (/^\.{1,2}(?:[\\/]|$)/.test(decoded)) return path.resolve(cwd, decoded);
+  if (decoded === '')
+    throw badUrl(`${origin} file: names no directory; write file:/some/directory`);
+  if (decoded.startsWith('~')) {
+    throw badUrl(
+      `${origin} file:${text}: nobody expands "~" there; write file:$HOME${decoded.slice(1)}`,
+    );
+  }
+  throw badUrl(`${origin} file:${text} is neither absolute nor relative; write file:./${text}`);
+}
+
+function location(
+  directory: string,
+  origin: OpenStore['origin'],
+  { platform }: MachineProbe,
+): StoreLocation {
+  const asPath = platform === 'win32' ? directory.replaceAll('\\', '/') : directory;
+  // Back to what parses as this directory again.
+  const escaped = asPath.replace(/[%?#]/g, (character) => encodeURIComponent(character));
+  const url = `file:${escaped.startsWith('/') ? '' : '///'}${escaped}`;
+  return { scheme: 'file', directory, url, origin };
+}
+
+function badUrl(message: string): CommandError {
+  return refusal('BAD_STORE_URL', message);
+}
+
+function refusal(code: string, message: string): CommandError {
+  return new CommandError(code, exitCodes.usage, message);
+}
