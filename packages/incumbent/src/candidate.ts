@@ -24,6 +24,10 @@ export interface CandidateInfo {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
+// Shared: a process may hold thousands of elections.
+const noAddresses: readonly string[] = Object.freeze([]);
+const noMetadata: Readonly<Record<string, string>> = Object.freeze({});
+
 export const maxMetadataBytes = 4096;
 export const maxAddresses = 32;
 const maxIdBytes = 200;
@@ -75,6 +79,7 @@ export function checkAddresses(value: unknown): readonly string[] {
       `${value.length} addresses were given, at most ${maxAddresses} are allowed`,
     );
   }
+  if (value.length === 0) return noAddresses;
   return Object.freeze(value.map((address) => checkName('an address', address, maxAddressBytes)));
 }
 
@@ -84,8 +89,9 @@ export function checkMetadata(value: unknown): Readonly<Record<string, string>> 
       `metadata must be an object with string values, not ${describeValue(value)}`,
     );
   }
-  const copy: Record<string, string> = Object.create(null);
-  for (const [key, entry] of Object.entries(value)) {
+  const entries = Object.entries(value);
+  if (entries.length === 0) return noMetadata;
+  for (const [key, entry] of entries) {
     if (typeof entry !== 'string') {
       throw new InvalidOptionError(
         `metadata "${key}" must be a string, not ${describeValue(entry)}`,
@@ -96,16 +102,15 @@ export function checkMetadata(value: unknown): Readonly<Record<string, string>> 
         `metadata ${JSON.stringify(key)} has half a surrogate pair in it`,
       );
     }
-    copy[key] = entry;
   }
-  const bytes = Buffer.byteLength(JSON.stringify(copy));
+  const bytes = Buffer.byteLength(JSON.stringify(value));
   if (bytes > maxMetadataBytes) {
     throw new InvalidOptionError(
       `metadata takes ${bytes} bytes as JSON, at most ${maxMetadataBytes} are allowed: ` +
         'publish where the rest can be found instead',
     );
   }
-  return Object.freeze({ ...copy });
+  return Object.freeze({ ...(value as Record<string, string>) });
 }
 
 /** The options with defaults filled in and everything checked. */

@@ -171,6 +171,8 @@ export function createElection<Guard>(options: ElectionOptions<Guard>): Election
   return new ElectionHandle(options);
 }
 
+const defaultId = `${hostname()}-${process.pid}`;
+
 /** Ends after which a candidate lets others go first. */
 const givesWay: ReadonlySet<EndReason> = new Set([
   'resigned',
@@ -188,7 +190,8 @@ class ElectionHandle<Guard> implements Election<Guard> {
   readonly #incarnation = randomUUID();
   readonly #closing = new AbortController();
   #opened: ElectionBackend<Guard> | undefined;
-  #contest: { readonly of: string; readonly contest: Contest<Guard> } | undefined;
+  readonly #info: CandidateInfo;
+  #contest: { readonly of: CandidateInfo; readonly contest: Contest<Guard> } | undefined;
   /** The campaign that runs. */
   #campaigning: { readonly ended: Promise<void>; readonly campaign: Campaign<Guard> } | undefined;
   #closed: Promise<void> | undefined;
@@ -207,7 +210,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
     this.backend = options.backend;
     this.timing = resolveTiming(options, options.backend.limits);
     this.#candidate = options.candidate ?? {};
-    const info = this.#resolveCandidate({});
+    this.#info = this.#resolveCandidate({});
     const clock = options.clock ?? systemClock;
     this.#scope = {
       election: this.name,
@@ -216,7 +219,11 @@ class ElectionHandle<Guard> implements Election<Guard> {
       random: options.random ?? Math.random,
       uniqueId: () => randomBytes(12).toString('base64url'),
       onTrouble: (what, error) => {
-        publish('incumbent:trouble', { election: this.name, candidate: info.id }, { what, error });
+        publish(
+          'incumbent:trouble',
+          { election: this.name, candidate: this.#info.id },
+          { what, error },
+        );
       },
     };
     // Opening checks the name against the store's rules; it does no I/O.
@@ -412,7 +419,8 @@ class ElectionHandle<Guard> implements Election<Guard> {
           'second candidate',
       );
     }
-    const candidate = this.#resolveCandidate(options.candidate ?? {});
+    const candidate =
+      options.candidate === undefined ? this.#info : this.#resolveCandidate(options.candidate);
     let watchdog: Watchdog | undefined;
     const { onBelief } = options;
     const settings = {
@@ -455,17 +463,13 @@ class ElectionHandle<Guard> implements Election<Guard> {
 
   /** The contest remembers what it saw, so a handle keeps it from one campaign to the next. */
   #contestOf(opened: ElectionBackend<Guard>, candidate: CandidateInfo): Contest<Guard> {
-    const of = JSON.stringify(candidate);
-    if (this.#contest?.of !== of) this.#contest = { of, contest: opened.contest(candidate) };
+    if (JSON.stringify(this.#contest?.of) !== JSON.stringify(candidate)) this.#contest = undefined;
+    this.#contest ??= { of: candidate, contest: opened.contest(candidate) };
     return this.#contest.contest;
   }
 
   #resolveCandidate(options: CandidateOptions): CandidateInfo {
-    return resolveCandidate(
-      { ...this.#candidate, ...options },
-      `${hostname()}-${process.pid}`,
-      this.#incarnation,
-    );
+    return resolveCandidate({ ...this.#candidate, ...options }, defaultId, this.#incarnation);
   }
 
   async #nextWithin(

@@ -33,6 +33,9 @@ interface End {
   readonly error: unknown;
 }
 
+/** How long a seat that is handed over stays closed to everybody but the one named. */
+const longestReservationMs = 15_000;
+
 /** How long the last attempts to give a seat back may take, in operation timeouts. */
 const releaseTimeouts = 3;
 
@@ -43,7 +46,7 @@ const releaseTimeouts = 3;
  * end was voluntary, else until belief ends) → belief ends → the seat is released, or left to run
  * out if the work has not settled.
  */
-export class HeldTerm<Guard> implements Term<Guard> {
+export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   readonly election: string;
   readonly candidate: string;
   readonly token: bigint;
@@ -53,8 +56,7 @@ export class HeldTerm<Guard> implements Term<Guard> {
   readonly #clock: Clock;
   readonly #seat: Seat<Guard>;
   readonly #contest: Contest<Guard>;
-  readonly #actors: 'self' | 'declared';
-  readonly #onBelief: (deadline: Instant | undefined) => void;
+  readonly #options: HeldTermOptions;
   readonly #belief: Belief;
   readonly #work = new AbortController();
   /** The confirmation that is under way. */
@@ -87,14 +89,7 @@ export class HeldTerm<Guard> implements Term<Guard> {
     this.#clock = options.scope.clock;
     this.#seat = seat;
     this.#contest = contest;
-    this.#actors = options.actors;
-    this.#onBelief = (deadline) => {
-      try {
-        options.onBelief?.(deadline);
-      } catch (error) {
-        this.#scope.onTrouble('onBelief', error);
-      }
-    };
+    this.#options = options;
     this.election = options.scope.election;
     this.candidate = options.candidate.id;
     this.token = seat.token;
@@ -106,9 +101,9 @@ export class HeldTerm<Guard> implements Term<Guard> {
     this.#sinceUnixMs = this.#clock.wallMs();
     this.#confirmedAt = seat.sentAt;
     this.#belief = new Belief(this.#clock, this.#scope.timing.beliefMs, seat.sentAt);
-    this.#onBelief(this.#belief.deadline);
+    this.#tellBelief();
     this.#armStopTimer();
-    seat.attach(this.#events());
+    seat.attach(this);
     this.#keeping = this.#keep();
   }
 
@@ -160,7 +155,7 @@ export class HeldTerm<Guard> implements Term<Guard> {
     processes: readonly ActorProcess[] | null,
     options: { signal?: AbortSignal } = {},
   ): Promise<void> {
-    if (this.#actors !== 'declared') {
+    if (this.#options.actors !== 'declared') {
       throw new MisuseError('declareActors needs the option actors: "declared"');
     }
     let actors: SeatState['actors'] = null;
@@ -212,7 +207,7 @@ export class HeldTerm<Guard> implements Term<Guard> {
     if (!this.#want.announced) {
       // From here on the record says that this process alone acts for the term, if it does.
       let { actors } = this.#want;
-      if (this.#actors === 'self') {
+      if (this.#options.actors === 'self') {
         const self = await this.#contest.describe({ pid: process.pid });
         actors = self === undefined ? null : [self];
       }
@@ -300,7 +295,7 @@ export class HeldTerm<Guard> implements Term<Guard> {
         this.#confirmedAt = confirmation.sentAt;
         this.#attemptFailed = false;
         this.#setState(this.#end === undefined ? 'leading' : 'stopping');
-        this.#onBelief(this.#belief.deadline);
+        this.#tellBelief();
         if (confirmation.state === this.#want) this.#hasShown(revision);
         publish('incumbent:confirmed', this, {
           token: this.token,
@@ -358,18 +353,27 @@ export class HeldTerm<Guard> implements Term<Guard> {
     this.#shown = new Deferred();
   }
 
-  #events(): SeatEvents {
-    const giveUp = (reason: EndReason) => this.stop(reason);
-    return {
-      onRequest: (request: LeaderRequest) => {
-        if (request.kind === 'vacate') return giveUp('vacated');
-        const reserveMs = Math.min(this.#scope.timing.leaseMs, 15_000);
-        this.stop('handed-over', undefined, { reservedFor: request.to, reserveMs });
-      },
-      onDrained: () => giveUp('vacated'),
-      onElectionEnded: () => giveUp('election-ended'),
-      onHint: () => this.#wakeup.raise(),
-    };
+  // --- what the seat tells ---
+
+  onRequest(request: LeaderRequest): void {
+    if (request.kind === 'vacate') {
+      this.stop('vacated');
+      return;
+    }
+    const reserveMs = Math.min(this.#scope.timing.leaseMs, longestReservationMs);
+    this.stop('handed-over', undefined, { reservedFor: request.to, reserveMs });
+  }
+
+  onDrained(): void {
+    this.stop('vacated');
+  }
+
+  onElectionEnded(): void {
+    this.stop('election-ended');
+  }
+
+  onHint(): void {
+    this.#wakeup.raise();
   }
 
   // --- losing it, ending it ---
@@ -505,7 +509,15 @@ export class HeldTerm<Guard> implements Term<Guard> {
   #endBelief(): void {
     if (this.#belief.deadline === undefined) return;
     this.#belief.end();
-    this.#onBelief(undefined);
+    this.#tellBelief();
+  }
+
+  #tellBelief(): void {
+    try {
+      this.#options.onBelief?.(this.#belief.deadline);
+    } catch (error) {
+      this.#scope.onTrouble('onBelief', error);
+    }
   }
 
   #setState(state: TermState): void {

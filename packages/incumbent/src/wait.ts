@@ -126,15 +126,29 @@ export class Wakeup {
   }
 }
 
-/** A promise that somebody else resolves; resolving twice does nothing. */
+/**
+ * A promise that somebody else resolves; resolving twice does nothing. The promise is made when it is
+ * first asked for: most are never waited for.
+ */
 export class Deferred<T> {
-  readonly promise: Promise<T>;
-  resolve!: (value: T) => void;
+  #promise: Promise<T> | undefined;
+  #fulfil: ((value: T) => void) | undefined;
+  #result: { readonly value: T } | undefined;
 
-  constructor() {
-    this.promise = new Promise((resolve) => {
-      this.resolve = resolve;
-    });
+  get promise(): Promise<T> {
+    this.#promise ??=
+      this.#result === undefined
+        ? new Promise((resolve) => {
+            this.#fulfil = resolve;
+          })
+        : Promise.resolve(this.#result.value);
+    return this.#promise;
+  }
+
+  resolve(value: T): void {
+    if (this.#result !== undefined) return;
+    this.#result = { value };
+    this.#fulfil?.(value);
   }
 }
 
