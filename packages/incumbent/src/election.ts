@@ -171,6 +171,10 @@ export function createElection<Guard>(options: ElectionOptions<Guard>): Election
   return new ElectionHandle(options);
 }
 
+function uniqueId(): string {
+  return randomBytes(12).toString('base64url');
+}
+
 const defaultId = `${hostname()}-${process.pid}`;
 
 /** Ends after which a candidate lets others go first. */
@@ -217,7 +221,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
       clock,
       timing: this.timing,
       random: options.random ?? Math.random,
-      uniqueId: () => randomBytes(12).toString('base64url'),
+      uniqueId,
       onTrouble: (what, error) => {
         publish(
           'incumbent:trouble',
