@@ -45,6 +45,7 @@ export { describeEnd, type EndReason, endReasons } from './reasons.ts';
 export type { Drain, LeaderRequest, TermSummary, UncleanLeader, View } from './record.ts';
 export type { Proclamation, Term, TermOutcome, TermState } from './term.ts';
 export {
+  deriveTiming,
   resolveTiming,
   type Timing,
   type TimingLimits,

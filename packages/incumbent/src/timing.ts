@@ -55,6 +55,18 @@ const roundingMs = 1e-6;
  * rule and its numbers for values that do not fit together
  */
 export function resolveTiming(options: TimingOptions = {}, limits: TimingLimits = {}): Timing {
+  const timing = deriveTiming(options, limits);
+  const violations = timingViolations(timing, limits.minLeaseMs ?? smallestLeaseMs);
+  if (violations.length > 0) throw new InvalidTimingError(violations);
+  return timing;
+}
+
+/**
+ * `resolveTiming` without its check of the inequalities, for whoever wants to show the numbers of a
+ * set that cannot be kept. Nothing may be run on it.
+ * @throws InvalidOptionError for a value that is no duration
+ */
+export function deriveTiming(options: TimingOptions = {}, limits: TimingLimits = {}): Timing {
   const given = (name: keyof TimingOptions, fallback: number): number =>
     options[name] === undefined ? fallback : parseDuration(name, options[name]);
   const leaseMs = given('lease', limits.defaultLeaseMs ?? defaultLeaseMs);
@@ -75,8 +87,6 @@ export function resolveTiming(options: TimingOptions = {}, limits: TimingLimits 
       `clockDrift must be a fraction from 0 to 0.2, not ${String(timing.clockDrift)}`,
     );
   }
-  const violations = timingViolations(timing, limits.minLeaseMs ?? smallestLeaseMs);
-  if (violations.length > 0) throw new InvalidTimingError(violations);
   return timing;
 }
 

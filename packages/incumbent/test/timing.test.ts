@@ -2,10 +2,12 @@ import { expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
 import {
   createElection,
+  deriveTiming,
   InvalidOptionError,
   InvalidTimingError,
   parseDuration,
   resolveTiming,
+  timingViolations,
 } from '../src/index.ts';
 
 const violationsOf = (options: Parameters<typeof resolveTiming>[0]): string => {
@@ -91,4 +93,11 @@ test('bad timing is refused before the backend is touched', () => {
   expect(() => createElection({ name: 'jobs', backend, lease: '15s', belief: '15s' })).toThrow(
     'P1',
   );
+});
+
+test('deriveTiming gives the numbers of a set that cannot be kept, and refuses what is no duration', () => {
+  const timing = deriveTiming({ lease: '15s', belief: '14s' });
+  expect(timing).toMatchObject({ leaseMs: 15_000, beliefMs: 14_000, renewEveryMs: 3_000 });
+  expect(timingViolations(timing)).toHaveLength(1);
+  expect(() => deriveTiming({ lease: '15' })).toThrow('has no unit');
 });
