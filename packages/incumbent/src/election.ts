@@ -85,17 +85,20 @@ export interface CampaignOptions {
   readonly onBelief?: (deadline: Instant | undefined) => void;
 }
 
-export interface LeadOptions extends CampaignOptions {
+export interface CampaignOnceOptions extends CampaignOptions {
+  /**
+   * Give up waiting for a term after this long with `NotElectedError`; 0 tries once. Default: wait
+   * for ever.
+   */
+  readonly wait?: Duration;
+}
+
+export interface LeadOptions extends CampaignOnceOptions {
   /**
    * After the work returned, keep the seat until this long after the term began, so that a short
    * job that a clock triggers everywhere runs once. Default 0.
    */
   readonly holdAtLeast?: Duration;
-}
-
-export interface CampaignOnceOptions extends CampaignOptions {
-  /** Give up after this long with `NotElectedError`; 0 tries once. Default: wait for ever. */
-  readonly wait?: Duration;
 }
 
 interface SignalOption {
@@ -113,7 +116,8 @@ export interface Election<Guard = unknown> {
    * Resolves with work's value; the term is released first. Loss of the term before `work` settled
    * campaigns again (so does `term.resign()`), whatever the work then returned. Rejects with work's
    * own error (an error that comes from `term.signal` or `assertLeading` counts as loss), with
-   * `signal.reason` once the seat is given back, and with `ElectionEndedError`.
+   * `signal.reason` once the seat is given back, with `NotElectedError` after `wait`, and with
+   * `ElectionEndedError`.
    */
   lead<T>(work: (term: Term<Guard>) => Promise<T> | T, options?: LeadOptions): Promise<T>;
   /**
@@ -242,10 +246,10 @@ class ElectionHandle<Guard> implements Election<Guard> {
       throw new InvalidOptionError(`work must be a function, not ${describeValue(work)}`);
     }
     const holdAtLeastMs = parseDuration('holdAtLeast', options.holdAtLeast ?? 0);
+    const waitMs = options.wait === undefined ? undefined : parseDuration('wait', options.wait);
     return this.#campaign(options, async (campaign, signal) => {
       for (;;) {
-        const term = await campaign.next(false, signal);
-        if (term === undefined) continue;
+        const term = await this.#nextWithin(campaign, waitMs, signal);
         const result = await this.#work(term, work, holdAtLeastMs, signal);
         if (result.outcome === 'returned') return result.value;
         if (result.outcome === 'threw') throw result.error;

@@ -1,7 +1,115 @@
+import { hostname } from 'node:os';
+import type { CampaignOnceOptions, TimingOptions } from 'incumbent';
+import { createElection } from 'incumbent';
 import type { Context } from '../context.ts';
-import { UsageError } from '../failure.ts';
+import { CommandError, UsageError } from '../failure.ts';
+import { findProgram } from '../guard/index.ts';
 import type { RunOptions } from '../options.ts';
+import { EventLog } from '../run/events.ts';
+import { GuardKeeper } from '../run/guard-keeper.ts';
+import { runHealthCommand } from '../run/health-command.ts';
+import { fenceHook } from '../run/leadership.ts';
+import { Runner } from '../run/runner.ts';
 
-export async function run(_options: RunOptions, _context: Context): Promise<number> {
-  throw new UsageError('this build has no `run` yet');
+/** TERM has to reach the program, and KILL its group, before belief ends: shorter is no use. */
+const shortestLeaseMs = 2_000;
+
+export async function run(options: RunOptions, context: Context): Promise<number> {
+  const { cwd } = context;
+  const [program = '', ...args] = options.operands;
+  const env = definedEntries(context.env);
+  const { problem } = findProgram(program, env, cwd);
+  if (problem !== undefined)
+    throw new CommandError('CANNOT_RUN', problem.exitCode, problem.message);
+
+  const store = await context.openStore(options.store);
+  const candidate = {
+    id: options.id ?? `${hostname()}-${process.pid}`,
+    addresses: options.address ?? [],
+    metadata: options.metadata ?? {},
+  };
+  const election = createElection({
+    name: options.election,
+    backend: store.backend,
+    candidate,
+    ...timingOf(options),
+  });
+  const { leaseMs, stopMarginMs } = election.timing;
+  if (leaseMs < shortestLeaseMs) {
+    throw new UsageError(
+      `--lease ${options.lease} is too short for a program: it would have to be stopped and ` +
+        `killed within ${Math.round(stopMarginMs)} ms; give 2s or more`,
+    );
+  }
+  const events = new EventLog(context.stderr, options, {
+    election: options.election,
+    candidate: candidate.id,
+  });
+  const programEnv = {
+    ...env,
+    INCUMBENT_ELECTION: options.election,
+    INCUMBENT_CANDIDATE: candidate.id,
+    INCUMBENT_LEASE_MS: String(leaseMs),
+  };
+  const guard = new GuardKeeper({
+    stopMarginMs,
+    // Time for KILL to take effect before belief ends.
+    killMarginMs: Math.min(500, stopMarginMs / 3),
+    stdin: options.stdin === true,
+    onTrouble: ({ code, message }) =>
+      events.emit({ event: 'trouble', sentence: message, fields: { code } }),
+  });
+  const runner = new Runner(election, guard, events, {
+    spec: { program, args, env: programEnv, cwd },
+    restart: options.restart,
+    once: options.once === true,
+    ...(options.listen === undefined ? {} : { listen: options.listen }),
+  });
+  const { health } = options;
+  const campaign: CampaignOnceOptions & { holdAtLeast?: string } = {
+    actors: 'declared',
+    onBelief: (deadline) => guard.belief(deadline),
+    onUnclean: (options.onUnclean ?? []).map((command) =>
+      fenceHook(command, programEnv, cwd, runner),
+    ),
+    ...(options.takeoverDelay === undefined ? {} : { takeoverDelay: options.takeoverDelay }),
+    ...(options.holdAtLeast === undefined ? {} : { holdAtLeast: options.holdAtLeast }),
+    ...(options.try ? { wait: 0 } : options.wait === undefined ? {} : { wait: options.wait }),
+    ...(health === undefined
+      ? {}
+      : {
+          health: {
+            check: (signal: AbortSignal) => runHealthCommand(health, programEnv, cwd, signal),
+            ...(options.healthEvery === undefined ? {} : { every: options.healthEvery }),
+          },
+        }),
+  };
+  // Said even where it is the default: different users have different default stores.
+  events.emit({
+    event: 'store',
+    sentence: `election ${options.election} on ${store.url}`,
+    fields: { store: store.url },
+  });
+  return runner.run(campaign);
+}
+
+function timingOf(options: RunOptions): TimingOptions {
+  const { lease, belief, stopMargin, renewEvery, operationTimeout, stopTimeout } = options;
+  return definedEntries({
+    lease,
+    belief,
+    stopMargin,
+    renewEvery,
+    operationTimeout,
+    stopTimeout,
+  });
+}
+
+/** Without the entries that are undefined. */
+function definedEntries(
+  entries: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(entries).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
 }

@@ -1,0 +1,144 @@
+/** What `run` tells about itself, on stderr or on `--events-fd`: the program's output is not ours. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { createWriteStream, fstatSync } from 'node:fs';
+import type { DiagnosticEvents } from 'incumbent';
+import type { Output } from '../context.ts';
+import { UsageError } from '../failure.ts';
+import { toJson, visible } from '../output/text.ts';
+
+export interface RunEvent {
+  /** A name that programs can rely on. */
+  readonly event: string;
+  /** For people, without a full stop. */
+  readonly sentence: string;
+  readonly fields?: Readonly<Record<string, unknown>>;
+}
+
+export class EventLog {
+  readonly #write: (text: string) => void;
+  readonly #json: boolean;
+  readonly #source: { readonly election: string; readonly candidate: string };
+  readonly #removers: (() => void)[] = [];
+
+  constructor(
+    output: Output,
+    options: { readonly json?: true; readonly eventsFd?: number },
+    source: { readonly election: string; readonly candidate: string },
+  ) {
+    this.#json = options.json === true;
+    this.#source = source;
+    this.#write = writer(output, options.eventsFd);
+  }
+
+  get candidate(): string {
+    return this.#source.candidate;
+  }
+
+  emit({ event, sentence, fields }: RunEvent): void {
+    const line = this.#json
+      ? toJson({ time: new Date().toISOString(), event, ...this.#source, ...fields })
+      : `incumbent: ${visible(sentence)}`;
+    this.#write(`${line}\n`);
+  }
+
+  /** Passes on what the library reports about this election. */
+  follow(): void {
+    this.#on('incumbent:waiting', () => ({ event: 'waiting', sentence: 'waiting for the seat' }));
+    this.#on('incumbent:won', ({ token, unfenced }) =>
+      unfenced.length === 0
+        ? undefined
+        : {
+            event: 'taking-over',
+            sentence: `won the seat (token ${token}), taking over from ${unfenced.join(', ')}`,
+            fields: { token, unfenced },
+          },
+    );
+    this.#on('incumbent:leading', ({ token }) => ({
+      event: 'leading',
+      sentence: `leading (token ${token})`,
+      fields: { token },
+    }));
+    this.#on('incumbent:unconfirmed', ({ token, remainingMs, error }) => ({
+      event: 'unconfirmed',
+      sentence:
+        `the term could not be confirmed (${describe(error)}), ` +
+        `${(Math.max(0, remainingMs) / 1000).toFixed(1)} s of belief left`,
+      fields: { token, remainingMs: Math.round(remainingMs), error: describe(error) },
+    }));
+    this.#on('incumbent:overrun', ({ token, reason }) => ({
+      event: 'overrun',
+      sentence: `term ${token} is over (${reason}) and the program has not ended`,
+      fields: { token, reason },
+    }));
+    this.#on('incumbent:ended', ({ token, reason, released, error }) => ({
+      event: 'ended',
+      sentence: `term ${token} ended: ${reason}${released ? '' : ', the seat was not given back'}`,
+      fields: {
+        token,
+        reason,
+        released,
+        ...(error === undefined ? {} : { error: describe(error) }),
+      },
+    }));
+    this.#on('incumbent:takeover-failed', ({ token, error }) => ({
+      event: 'takeover-failed',
+      sentence: describe(error),
+      fields: { token, error: describe(error) },
+    }));
+    this.#on('incumbent:health', ({ healthy, error }) => ({
+      event: healthy ? 'healthy' : 'unhealthy',
+      sentence: healthy
+        ? 'healthy'
+        : `unhealthy${error === undefined ? '' : `: ${describe(error)}`}`,
+    }));
+    let lastTrouble = '';
+    this.#on('incumbent:trouble', ({ what, error }) => {
+      const sentence = `${what}: ${describe(error)}`;
+      // The same trouble again and again is one line until something else happens.
+      if (sentence === lastTrouble) return undefined;
+      lastTrouble = sentence;
+      return { event: 'trouble', sentence, fields: { what, error: describe(error) } };
+    });
+  }
+
+  close(): void {
+    for (const remove of this.#removers.splice(0)) remove();
+  }
+
+  #on<Name extends keyof DiagnosticEvents>(
+    name: Name,
+    tell: (payload: DiagnosticEvents[Name]) => RunEvent | undefined,
+  ): void {
+    const listener = (message: unknown) => {
+      const payload = message as DiagnosticEvents[Name] & { readonly election: string };
+      if (payload.election !== this.#source.election) return;
+      const event = tell(payload);
+      if (event !== undefined) this.emit(event);
+    };
+    subscribe(name, listener);
+    this.#removers.push(() => unsubscribe(name, listener));
+  }
+}
+
+/** An error with its causes, on one line. */
+export function describe(error: unknown): string {
+  if (!(error instanceof Error)) return error === undefined ? 'no answer' : String(error);
+  const cause = error.cause instanceof Error ? `: ${describe(error.cause)}` : '';
+  return `${error.message}${cause}`;
+}
+
+function writer(output: Output, fd: number | undefined): (text: string) => void {
+  if (fd === undefined || fd === 2) return (text) => output.write(text);
+  try {
+    fstatSync(fd);
+  } catch (error) {
+    throw new UsageError(
+      `--events-fd ${fd} is not open (${(error as Error).message}): redirect it, as in ` +
+        `${fd}>events.log`,
+    );
+  }
+  const stream = createWriteStream('', { fd, autoClose: false });
+  // Whoever read them is gone; the program goes on.
+  stream.on('error', () => {});
+  return (text) => stream.write(text);
+}

@@ -1,0 +1,57 @@
+import type { Instant } from 'incumbent';
+import type { GuardOptions } from '../guard/index.ts';
+import { Guard } from '../guard/index.ts';
+
+/**
+ * The guard of one `run`: started before it is needed, so that a takeover does not wait for it, and
+ * again after it was lost. It always knows the present belief.
+ */
+export class GuardKeeper {
+  readonly #options: GuardOptions;
+  #guard: Promise<Guard>;
+  #running: Guard | undefined;
+  #belief: Instant | undefined;
+
+  constructor(options: GuardOptions) {
+    this.#options = options;
+    this.#guard = this.#start();
+  }
+
+  /** The guard that runs. @throws GuardError when none can be started */
+  async get(): Promise<Guard> {
+    if (this.#running === undefined) {
+      // A start that failed may succeed now.
+      await this.#guard.catch(() => {});
+      if (this.#running === undefined) this.#guard = this.#start();
+    }
+    return this.#guard;
+  }
+
+  /** Belief was extended; undefined: it is over. */
+  belief(deadline: Instant | undefined): void {
+    this.#belief = deadline;
+    this.#tell(this.#running);
+  }
+
+  async close(): Promise<void> {
+    const guard = await this.#guard.catch(() => undefined);
+    await guard?.close();
+  }
+
+  async #start(): Promise<Guard> {
+    const starting = Guard.start(this.#options);
+    // Whoever asks for the guard hears of the failure.
+    starting.catch(() => {});
+    const guard = await starting;
+    this.#running = guard;
+    this.#tell(guard);
+    void guard.lost.then(() => {
+      if (this.#running === guard) this.#running = undefined;
+    });
+    return guard;
+  }
+
+  #tell(guard: Guard | undefined): void {
+    guard?.belief(this.#belief ?? { monotonicMs: 0, wallMs: 0 });
+  }
+}

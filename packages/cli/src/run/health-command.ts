@@ -1,0 +1,37 @@
+import { spawn } from 'node:child_process';
+
+/**
+ * Runs `command` with the shell, without output. Resolves when it ended with 0.
+ * @throws an Error that says how it ended; `signal` kills it with all that it started
+ */
+export function runHealthCommand(
+  command: string,
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+  signal: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('/bin/sh', ['-c', command], {
+      env,
+      cwd,
+      stdio: 'ignore',
+      // A group of its own, so that what it starts can be killed with it.
+      detached: true,
+    });
+    const kill = () => {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // Gone already.
+      }
+    };
+    signal.addEventListener('abort', kill, { once: true });
+    child.once('error', reject);
+    child.once('exit', (code, by) => {
+      signal.removeEventListener('abort', kill);
+      kill();
+      if (code === 0) resolve();
+      else reject(new Error(`--health ${command}: ${by ?? `exit code ${code}`}`));
+    });
+  });
+}

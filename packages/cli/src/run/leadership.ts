@@ -1,0 +1,147 @@
+/** One program in one term: from the gate to the empty process group. */
+import type { FenceHook, Term } from 'incumbent';
+import type { GuardedProgram, ProgramExit, ProgramSpec } from '../guard/index.ts';
+import { GuardError } from '../guard/index.ts';
+import { monotonicMs } from '../guard/protocol.ts';
+import type { EventLog } from './events.ts';
+import type { GuardKeeper } from './guard-keeper.ts';
+
+export interface Supervision {
+  readonly guard: GuardKeeper;
+  readonly events: EventLog;
+  /** What runs now, for signals. */
+  running: GuardedProgram | undefined;
+  /** The user asked for an end. */
+  readonly interrupted: () => boolean;
+  readonly stopTimeoutMs: number;
+}
+
+/**
+ * Runs `spec` while `term` lasts. Settles only when the whole process group is gone: that is what
+ * the seat waits for.
+ * @returns how the program ended, or undefined when it was ended (or never begun) by the term
+ * @throws GuardError CANNOT_START; the term's end
+ */
+export async function runInTerm(
+  term: Term<unknown>,
+  spec: ProgramSpec,
+  run: Supervision,
+): Promise<ProgramExit | undefined> {
+  const guard = await run.guard.get();
+  let program: GuardedProgram;
+  try {
+    program = await guard.prepare(spec, term.signal);
+  } catch (error) {
+    return giveWay(term, error, run);
+  }
+  const stop = () => program.stop(monotonicMs() + run.stopTimeoutMs);
+  term.signal.addEventListener('abort', stop, { once: true });
+  try {
+    // Behind its gate the program can do nothing. Only when the record names all who act for this
+    // term may it begin: a successor must never take us for dead while it lives.
+    await term.declareActors([
+      { pid: process.pid },
+      { pid: guard.pid },
+      { pid: program.pid, group: program.pid },
+    ]);
+    if (run.interrupted()) throw new GuardError('ENDED', 'interrupted');
+    await program.go();
+  } catch (error) {
+    program.stop(0);
+    await program.gone;
+    return giveWay(term, error, run);
+  }
+  run.running = program;
+  run.events.emit({
+    event: 'started',
+    sentence: `started ${spec.program} (pid ${program.pid})`,
+    fields: { token: term.token, pid: program.pid },
+  });
+  try {
+    const exit = await program.exited;
+    await program.gone;
+    run.events.emit({
+      event: 'exited',
+      sentence: `the program ended (${describeExit(exit)})`,
+      fields: { token: term.token, ...exit },
+    });
+    if (exit.because === 'guard-lost') {
+      run.events.emit({
+        event: 'guard-lost',
+        sentence: 'the guard was lost: the program was killed, leadership is given up',
+        fields: { token: term.token },
+      });
+      term.resign();
+    }
+    return exit.because === 'itself' || run.interrupted() ? exit : undefined;
+  } finally {
+    run.running = undefined;
+    term.signal.removeEventListener('abort', stop);
+  }
+}
+
+/** What kept the program from starting: ours to report, or only the end of the term. */
+function giveWay(term: Term<unknown>, error: unknown, run: Supervision): undefined {
+  if (error instanceof GuardError && error.code !== 'CANNOT_START' && error.code !== 'MISUSE') {
+    if (!run.interrupted()) {
+      run.events.emit({
+        event: 'not-started',
+        sentence: `the program was not started: ${error.message}`,
+        fields: { token: term.token, code: error.code },
+      });
+    }
+    term.resign();
+    return undefined;
+  }
+  throw error;
+}
+
+/** A shell command as a fence hook, run by the guard: it cannot outlive our belief. */
+export function fenceHook(
+  command: string,
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+  run: Supervision,
+): FenceHook {
+  return async (predecessor, { token, signal }) => {
+    const guard = await run.guard.get();
+    const program = await guard.prepare(
+      {
+        program: '/bin/sh',
+        args: ['-c', command],
+        env: {
+          ...env,
+          INCUMBENT_TOKEN: token.toString(),
+          INCUMBENT_PREDECESSOR: predecessor.id,
+          INCUMBENT_PREDECESSOR_TOKEN: predecessor.token.toString(),
+          INCUMBENT_PREDECESSOR_ADDRESSES: predecessor.addresses.join(' '),
+        },
+        cwd,
+      },
+      signal,
+    );
+    const stop = () => program.stop(0);
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      await program.go().catch((error: unknown) => {
+        stop();
+        throw error;
+      });
+      run.events.emit({
+        event: 'fencing',
+        sentence: `fencing ${predecessor.id}: ${command}`,
+        fields: { token, predecessor: predecessor.id, command },
+      });
+      const exit = await program.exited;
+      if (exit.code !== 0) throw new Error(`${command}: ${describeExit(exit)}`);
+    } finally {
+      await program.gone;
+      signal.removeEventListener('abort', stop);
+    }
+  };
+}
+
+export function describeExit({ code, signal, because }: ProgramExit): string {
+  const how = signal ?? (code === null ? 'nobody saw how' : `exit code ${code}`);
+  return because === 'itself' ? how : `${how}, ${because.replace('-', ' ')}`;
+}

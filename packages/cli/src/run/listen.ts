@@ -1,0 +1,69 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { CommandError, exitCodes } from '../failure.ts';
+import type { ListenAddress } from '../options.ts';
+import { toJson } from '../output/text.ts';
+
+export interface LiveStatus {
+  /** 503 on /healthz: a term is held that cannot be confirmed, or that is over and still works. */
+  readonly healthy: boolean;
+  readonly leading: boolean;
+  /** What /status shows. */
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+export interface Listener {
+  readonly url: string;
+  close(): void;
+}
+
+/**
+ * Serves /healthz, /leader and /status.
+ * @throws CommandError when the address cannot be listened on
+ */
+export async function listen(address: ListenAddress, status: () => LiveStatus): Promise<Listener> {
+  const server = createServer((request, response) => {
+    const { healthy, leading, fields } = status();
+    const send = (code: number, type: string, text: string) => {
+      const allowed = request.method === 'GET' || request.method === 'HEAD';
+      response.writeHead(allowed ? code : 405, {
+        'content-type': `${type}; charset=utf-8`,
+        'cache-control': 'no-store',
+        ...(allowed ? {} : { allow: 'GET, HEAD' }),
+      });
+      response.end(allowed ? `${text}\n` : 'only GET\n');
+    };
+    switch (request.url?.split('?')[0]) {
+      case '/healthz':
+        return send(healthy ? 200 : 503, 'text/plain', healthy ? 'ok' : 'term not confirmed');
+      case '/leader':
+        return send(leading ? 200 : 503, 'text/plain', leading ? 'leading' : 'not leading');
+      case '/status':
+        return send(200, 'application/json', toJson({ leading, healthy, ...fields }));
+      default:
+        return send(404, 'text/plain', 'there is /healthz, /leader and /status');
+    }
+  });
+  const { host, port } = address;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'EADDRINUSE' ? 'somebody listens there already' : error.message;
+      reject(
+        new CommandError('CANNOT_LISTEN', exitCodes.usage, `--listen ${host}:${port}: ${why}`),
+      );
+    });
+    server.listen(port, host, resolve);
+  });
+  // Later errors are of single connections.
+  server.on('error', () => {});
+  server.unref();
+  const bound = server.address() as AddressInfo;
+  const shown = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
+  return {
+    url: `http://${shown}:${bound.port}`,
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

@@ -1,0 +1,242 @@
+import { constants } from 'node:os';
+import type { Election, LeadOptions, Term } from 'incumbent';
+import { NotElectedError } from 'incumbent';
+import { exitCodes } from '../failure.ts';
+import type { ForwardedSignal, GuardedProgram, ProgramExit, ProgramSpec } from '../guard/index.ts';
+import { GuardError } from '../guard/index.ts';
+import { monotonicMs } from '../guard/protocol.ts';
+import type { ListenAddress } from '../options.ts';
+import type { EventLog } from './events.ts';
+import { describe } from './events.ts';
+import type { GuardKeeper } from './guard-keeper.ts';
+import type { Supervision } from './leadership.ts';
+import { runInTerm } from './leadership.ts';
+import type { LiveStatus } from './listen.ts';
+
+export interface RunnerOptions {
+  readonly spec: ProgramSpec;
+  readonly restart: 'no' | 'on-failure' | 'always';
+  readonly once: boolean;
+  readonly listen?: ListenAddress;
+}
+
+/** What `run` ends with when leadership was lost and it was to lead once. */
+const exitLost = 75;
+const firstBackoffMs = 1_000;
+const longestBackoffMs = 60_000;
+/** After a program that ran for so long, the back-off starts anew. */
+const calmAfterMs = 60_000;
+
+/** Leadership was lost, with `--once`. Not an error of the term: that would campaign again. */
+class LostError extends Error {
+  override readonly name: string = 'LostError';
+}
+
+/** The user asked for an end while no program ran. */
+class Interruption extends Error {
+  override readonly name: string = 'Interruption';
+}
+
+/** Campaigns, runs the program while leading, and decides what comes after. */
+export class Runner implements Supervision {
+  readonly guard: GuardKeeper;
+  readonly events: EventLog;
+  readonly stopTimeoutMs: number;
+  running: GuardedProgram | undefined;
+  readonly #election: Election;
+  readonly #options: RunnerOptions;
+  readonly #stop = new AbortController();
+  #term: Term | undefined;
+  #interruptedBy: NodeJS.Signals | undefined;
+  #killTimer: NodeJS.Timeout | undefined;
+  /** How the last program ended. */
+  #exit: ProgramExit | undefined;
+
+  constructor(election: Election, guard: GuardKeeper, events: EventLog, options: RunnerOptions) {
+    this.#election = election;
+    this.guard = guard;
+    this.events = events;
+    this.#options = options;
+    this.stopTimeoutMs = election.timing.stopTimeoutMs;
+  }
+
+  interrupted(): boolean {
+    return this.#interruptedBy !== undefined;
+  }
+
+  /** @returns the exit code */
+  async run(campaign: LeadOptions): Promise<number> {
+    const removeListeners = this.#listenToSignals();
+    const { listen: address } = this.#options;
+    const listener =
+      address &&
+      (await (
+        await import('./listen.ts')
+      )
+        .listen(address, () => this.#status())
+        .catch(async (error: unknown) => {
+          await this.guard.close();
+          removeListeners();
+          throw error;
+        }));
+    if (listener !== undefined) {
+      this.events.emit({
+        event: 'listening',
+        sentence: `listening on ${listener.url}`,
+        fields: { url: listener.url },
+      });
+    }
+    this.events.follow();
+    try {
+      // Whether the store can be reached at all is known before anything waits for it.
+      await this.#election.leader({ signal: this.#stop.signal });
+      return await this.#campaigns({ ...campaign, signal: this.#stop.signal });
+    } catch (error) {
+      return this.#outcome(error);
+    } finally {
+      listener?.close();
+      removeListeners();
+      clearTimeout(this.#killTimer);
+      await this.#election.close();
+      await this.guard.close();
+      this.events.close();
+    }
+  }
+
+  async #campaigns(campaign: LeadOptions): Promise<number> {
+    const { restart } = this.#options;
+    let backoffMs = firstBackoffMs;
+    for (;;) {
+      const startedMs = monotonicMs();
+      const [code, why] = await this.#once(campaign);
+      if (this.interrupted() || restart === 'no') return code;
+      if (restart === 'on-failure' && code === 0) return code;
+      if (monotonicMs() - startedMs >= calmAfterMs) backoffMs = firstBackoffMs;
+      this.events.emit({
+        event: 'restarting',
+        sentence: `${why}; campaigning again in ${backoffMs / 1000} s`,
+        fields: { code, backoffMs },
+      });
+      await this.#sleep(backoffMs);
+      backoffMs = Math.min(2 * backoffMs, longestBackoffMs);
+    }
+  }
+
+  /** One program that came to its own end, however many terms that takes. */
+  async #once(campaign: LeadOptions): Promise<[code: number, why: string]> {
+    try {
+      const exit = await this.#election.lead((term) => this.#work(term), campaign);
+      return [codeOf(exit), `the program ended with ${codeOf(exit)}`];
+    } catch (error) {
+      if (!(error instanceof GuardError)) throw error;
+      this.events.emit({
+        event: 'cannot-start',
+        sentence: describe(error),
+        fields: { code: error.code },
+      });
+      return [error.exitCode ?? exitCodes.internal, 'the program could not be started'];
+    }
+  }
+
+  async #work(term: Term): Promise<ProgramExit> {
+    this.#term = term;
+    const { spec } = this.#options;
+    const env = { ...spec.env, INCUMBENT_TOKEN: term.token.toString() };
+    const exit = await runInTerm(term, { ...spec, env }, this);
+    this.#exit = exit;
+    if (this.interrupted()) this.#stop.abort(new Interruption());
+    if (exit !== undefined) return exit;
+    if (this.#options.once && !this.interrupted()) throw new LostError();
+    // Lost: campaign again. The guard may have seen the end of belief before we did.
+    term.resign();
+    throw term.signal.reason;
+  }
+
+  #outcome(error: unknown): number {
+    if (this.interrupted()) {
+      return this.#exit === undefined
+        ? 128 + constants.signals[this.#interruptedBy ?? 'SIGTERM']
+        : codeOf(this.#exit);
+    }
+    if (error instanceof LostError) return exitLost;
+    if (error instanceof NotElectedError) {
+      this.events.emit({ event: 'not-elected', sentence: error.message });
+      return exitCodes.no;
+    }
+    throw error;
+  }
+
+  #listenToSignals(): () => void {
+    const names = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const;
+    const listeners = names.map((name) => {
+      const listener = () => this.#signal(name);
+      process.on(name, listener);
+      return () => process.off(name, listener);
+    });
+    return () => {
+      for (const remove of listeners) remove();
+    };
+  }
+
+  /**
+   * TERM and INT: the program gets them and time to end, while the term goes on being renewed; the
+   * seat is given back after that. HUP, USR1, USR2 are the program's own business, but a hang-up
+   * with no program is an end.
+   */
+  #signal(name: ForwardedSignal): void {
+    const program = this.running;
+    if (name === 'SIGUSR1' || name === 'SIGUSR2' || (name === 'SIGHUP' && program !== undefined)) {
+      program?.signal(name);
+      return;
+    }
+    const first = this.#interruptedBy === undefined;
+    this.#interruptedBy ??= name;
+    if (program === undefined) {
+      this.#stop.abort(new Interruption());
+      return;
+    }
+    if (name === 'SIGTERM' && first) program.stop(monotonicMs() + this.stopTimeoutMs);
+    else program.signal(name);
+    this.#killTimer ??= setTimeout(() => program.stop(0), this.stopTimeoutMs);
+  }
+
+  #status(): LiveStatus {
+    const term = this.#term;
+    const state = term?.state;
+    const over = state === 'ended' || state === undefined;
+    return {
+      leading: term?.isLeading() === true && state !== 'stopping',
+      healthy: state !== 'uncertain' && !(over && this.running !== undefined),
+      fields: {
+        election: this.#election.name,
+        candidate: this.events.candidate,
+        state: over ? 'waiting' : state,
+        token: over ? null : (term?.token ?? null),
+        since: over || term === undefined ? null : new Date(term.sinceUnixMs).toISOString(),
+        remainingMs: Math.round(term?.remaining() ?? 0),
+        program: this.running?.pid ?? null,
+      },
+    };
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const { signal } = this.#stop;
+      if (signal.aborted) return reject(signal.reason);
+      const stop = () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      };
+      const timer = setTimeout(() => {
+        signal.removeEventListener('abort', stop);
+        resolve();
+      }, ms);
+      signal.addEventListener('abort', stop, { once: true });
+    });
+  }
+}
+
+/** As a shell reports it: the code, or 128 + the number of the signal. */
+function codeOf({ code, signal }: ProgramExit): number {
+  return code ?? (signal === null ? exitCodes.internal : 128 + constants.signals[signal]);
+}
