@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { ElectionDirectory } from '../src/backends/file/election-directory.ts';
 import type { FileOperations } from '../src/backends/file/file-operations.ts';
-import { type Entry, NumberedRecords } from '../src/backends/file/numbered-records.ts';
+import type { Entry } from '../src/backends/file/numbered-records.ts';
+import { NumberedRecords } from '../src/backends/file/numbered-records.ts';
 import { prune } from '../src/backends/file/pruning.ts';
 import { recordNumber } from '../src/backends/file/record-file.ts';
 import { intercept, MemoryDisk, systemError } from './support/memory-disk.ts';

@@ -177,3 +177,48 @@ export function intercept(files: FileOperations, { before, after }: Interception
     syncDirectory: (path) => around('syncDirectory', path, () => files.syncDirectory(path)),
   };
 }
+
+/** Stops one process at the moments a test names, until the test lets it go on. */
+export class Stops {
+  readonly files: FileOperations;
+  #armed:
+    | { operation: Operation; path: string; reached: () => void; go: Promise<void> }
+    | undefined;
+
+  constructor(files: FileOperations) {
+    this.files = intercept(files, {
+      before: async (operation, path) => {
+        const armed = this.#armed;
+        if (armed?.operation !== operation || armed.path !== path) return;
+        this.#armed = undefined;
+        armed.reached();
+        await armed.go;
+      },
+    });
+  }
+
+  /**
+   * Starts `run` and waits until it is about to do that step.
+   * @returns a function that lets it go on and gives its result
+   */
+  async stopBefore<T>(
+    operation: Operation,
+    path: string,
+    run: () => Promise<T>,
+  ): Promise<() => Promise<T>> {
+    let release = () => {};
+    const go = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let result: Promise<T> | undefined;
+    await new Promise<void>((resolve, reject) => {
+      this.#armed = { operation, path, reached: resolve, go };
+      result = run();
+      result.then(() => reject(new Error(`ended without ${operation} of ${path}`)), reject);
+    });
+    return () => {
+      release();
+      return result!;
+    };
+  }
+}

@@ -1,0 +1,103 @@
+import { dirname, join, resolve } from 'node:path';
+import { checkElectionName } from '../../candidate.ts';
+import { InvalidOptionError, StoreUnavailableError } from '../../errors.ts';
+import type { FileOperations, Identity } from './file-operations.ts';
+import { errorCode } from './file-operations.ts';
+import type { FileSystemProbe } from './filesystem-check.ts';
+import { refuseSharedFileSystem } from './filesystem-check.ts';
+
+/** `<root>/<election>`: one directory for each election. */
+export class ElectionDirectory {
+  readonly path: string;
+  readonly #files: FileOperations;
+  /** Undefined: the file system is trusted to be one that this machine alone writes. */
+  readonly #probe: FileSystemProbe | undefined;
+  #identity: Identity | undefined;
+  #settled = false;
+
+  constructor(path: string, files: FileOperations, probe: FileSystemProbe | undefined) {
+    this.path = path;
+    this.#files = files;
+    this.#probe = probe;
+  }
+
+  get isOpen(): boolean {
+    return this.#identity !== undefined;
+  }
+
+  /**
+   * Makes the directory, once: one that is gone later is not made again, because in an empty one
+   * the tokens would start from 1.
+   */
+  async open(): Promise<void> {
+    if (this.#identity !== undefined) return;
+    if (this.#probe !== undefined) {
+      let existing = this.path;
+      while (existing !== dirname(existing) && !(await this.#files.exists(existing))) {
+        existing = dirname(existing);
+      }
+      await refuseSharedFileSystem(existing, this.#probe);
+    }
+    await this.#files.makeDirectory(this.path, true);
+    this.#identity = await this.#files.identify(this.path);
+  }
+
+  /** @throws when the path leads to another directory than at first, or to none */
+  async verify(): Promise<void> {
+    const { device, inode } = await this.#files.identify(this.path);
+    const opened = this.#identity;
+    if (opened?.device === device && opened.inode === inode) return;
+    throw new StoreUnavailableError(
+      `${this.path} is another directory than the one this process began with: put that one back ` +
+        '(is its file system mounted?), or restart all candidates if it was replaced on purpose',
+    );
+  }
+
+  /**
+   * Puts the names of the directory and of those above it on the disk, once and before anything is
+   * won in it: whoever made them may not have come that far.
+   */
+  async settle(): Promise<void> {
+    if (this.#settled) return;
+    const { device } = await this.#files.identify(this.path);
+    for (let path = this.path; dirname(path) !== path; ) {
+      path = dirname(path);
+      try {
+        if ((await this.#files.identify(path)).device !== device) break;
+        await this.#files.syncDirectory(path);
+      } catch (error) {
+        // What we or other candidates made we may read; the rest has been there for long.
+        if (errorCode(error) !== 'EACCES') throw error;
+      }
+    }
+    this.#settled = true;
+  }
+}
+
+/**
+ * Where the records of `election` are.
+ * @throws InvalidOptionError for a name that cannot be a directory's; nothing was touched
+ */
+export function electionPath(root: unknown, election: string): string {
+  if (typeof root !== 'string' || root === '' || root.includes('\0')) {
+    throw new InvalidOptionError('the file store needs the path of a directory');
+  }
+  checkElectionDirectoryName(election);
+  return join(resolve(root), election);
+}
+
+/** @throws InvalidOptionError for a name that would lead elsewhere, or be hidden */
+export function checkElectionDirectoryName(election: string): void {
+  checkElectionName(election);
+  const refused = /[/\\]/.test(election)
+    ? 'must not contain "/" or "\\"'
+    : election.startsWith('.')
+      ? 'must not start with "."'
+      : undefined;
+  if (refused !== undefined) {
+    throw new InvalidOptionError(
+      `the election name ${JSON.stringify(election)} ${refused}: the file store makes a directory ` +
+        'of that name',
+    );
+  }
+}
