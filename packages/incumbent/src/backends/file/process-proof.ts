@@ -1,0 +1,86 @@
+import type { Actor, ActorProcess } from '../../contest.ts';
+import { InvalidOptionError } from '../../errors.ts';
+import type { Machine } from './this-machine.ts';
+import { thisMachine } from './this-machine.ts';
+
+/**
+ * Describes processes so that another process of this machine can prove them dead.
+ *
+ * Promised: what is proved gone runs no more and will not come back. Not promised: that every death
+ * can be proved. Another container (pid or time namespace), another boot, a zombie, a process id
+ * that is in use again while its start time cannot be read: all that is doubt, and doubt is "no". Nor
+ * does it cover a child that has left the process group and is not an actor of its own.
+ */
+export class ProcessProof {
+  readonly #machine: Machine;
+
+  constructor(machine: Machine = thisMachine()) {
+    this.#machine = machine;
+  }
+
+  describe({ pid, group }: ActorProcess): Actor {
+    if (!isId(pid)) throw new InvalidOptionError(`${pid} is no process id`);
+    // Group 1 cannot be asked for: kill(-1) means every process.
+    if (group !== undefined && !(isId(group) && group > 1)) {
+      throw new InvalidOptionError(`${group} is no process group that can be watched`);
+    }
+    const { boot, pidNamespace, timeNamespace } = this.#machine;
+    const start = this.#machine.startTime(pid);
+    return {
+      pid,
+      ...(start === undefined ? {} : { start }),
+      ...(group === undefined ? {} : { group }),
+      boot,
+      pidNamespace,
+      timeNamespace,
+    };
+  }
+
+  /** Cheap: a few system calls for each actor. An empty list proves nothing. */
+  provesGone(actors: readonly Actor[]): boolean {
+    return actors.length > 0 && actors.every((actor) => this.#isDead(actor));
+  }
+
+  /** True only if there is no process with this number now. */
+  isAbsent(pid: number): boolean {
+    return isId(pid) && this.#machine.isAbsent(pid);
+  }
+
+  /**
+   * The actor is of an earlier boot, provided that this machine made it. Namespaces of one kernel
+   * differ, so an equal one under another boot id is no container that runs beside us.
+   */
+  isOfEarlierBoot(actor: Actor): boolean {
+    const { boot, bootIsExact, pidNamespace } = this.#machine;
+    return (
+      bootIsExact &&
+      boot !== '' &&
+      pidNamespace !== '' &&
+      actor['pidNamespace'] === pidNamespace &&
+      typeof actor['boot'] === 'string' &&
+      actor['boot'] !== '' &&
+      actor['boot'] !== boot
+    );
+  }
+
+  #isDead(actor: Actor): boolean {
+    const own = this.#machine;
+    const { pid, group, start } = actor;
+    if (own.boot === '' || actor['boot'] !== own.boot) return false;
+    if (own.pidNamespace === '' || actor['pidNamespace'] !== own.pidNamespace) return false;
+    if (actor['timeNamespace'] !== own.timeNamespace) return false;
+    if (!isId(pid)) return false;
+    if (!own.isAbsent(pid)) {
+      if (typeof start !== 'string' || start === '') return false;
+      const present = own.startTime(pid);
+      if (present === undefined || present === start) return false;
+    }
+    if (group === undefined) return true;
+    return isId(group) && group > 1 && own.isAbsent(-group);
+  }
+}
+
+/** A process id as the kernel has them; not what kill(2) would take for something else. */
+function isId(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value > 0 && value < 2 ** 31;
+}

@@ -1,0 +1,157 @@
+import { expect, test } from 'vitest';
+import { ProcessProof } from '../src/backends/file/process-proof.ts';
+import type { Machine } from '../src/backends/file/this-machine.ts';
+import { startTimeIn } from '../src/backends/file/this-machine.ts';
+import type { Actor } from '../src/contest.ts';
+import { InvalidOptionError } from '../src/errors.ts';
+
+interface Processes {
+  /** Process ids and negative group ids that exist. */
+  readonly present?: readonly number[];
+  readonly starts?: Readonly<Record<number, string>>;
+}
+
+function machine(
+  { present = [], starts = {} }: Processes,
+  changes: Partial<Machine> = {},
+): Machine {
+  return {
+    boot: 'boot-1',
+    pidNamespace: 'pid:[1]',
+    timeNamespace: 'time:[1]',
+    bootIsExact: true,
+    isAbsent: (target) => !present.includes(target),
+    startTime: (pid) => starts[pid],
+    ...changes,
+  };
+}
+
+const alive = machine({ present: [70, -80], starts: { 70: '5000' } });
+const actor: Actor = new ProcessProof(alive).describe({ pid: 70 });
+const grouped: Actor = new ProcessProof(alive).describe({ pid: 70, group: 80 });
+
+function isGone(found: Actor, now: Machine): boolean {
+  return new ProcessProof(now).provesGone([found]);
+}
+
+test('an actor says what is needed to recognise its process', () => {
+  expect(grouped).toEqual({
+    pid: 70,
+    start: '5000',
+    group: 80,
+    boot: 'boot-1',
+    pidNamespace: 'pid:[1]',
+    timeNamespace: 'time:[1]',
+  });
+  expect(actor).not.toHaveProperty('group');
+  expect(new ProcessProof(machine({ present: [70] })).describe({ pid: 70 })).not.toHaveProperty(
+    'start',
+  );
+});
+
+test('ids that kill(2) takes for something else are refused', () => {
+  const proof = new ProcessProof(alive);
+  for (const pid of [0, -1, 1.5, Number.NaN, 2 ** 31]) {
+    expect(() => proof.describe({ pid })).toThrow(InvalidOptionError);
+  }
+  for (const group of [0, 1, -70, 0.5]) {
+    expect(() => proof.describe({ pid: 70, group })).toThrow(InvalidOptionError);
+  }
+});
+
+test('a process is gone when no process has its number', () => {
+  expect(isGone(actor, alive)).toBe(false);
+  expect(isGone(actor, machine({}))).toBe(true);
+});
+
+test('a process is gone when its number belongs to one with another start time', () => {
+  expect(isGone(actor, machine({ present: [70], starts: { 70: '5001' } }))).toBe(true);
+});
+
+test('a number in use whose start time cannot be read is a doubt', () => {
+  expect(isGone(actor, machine({ present: [70] }))).toBe(false);
+  const { start: _, ...unknownStart } = actor;
+  expect(isGone(unknownStart, machine({ present: [70], starts: { 70: '5001' } }))).toBe(false);
+  expect(isGone({ ...actor, start: '' }, machine({ present: [70], starts: { 70: '1' } }))).toBe(
+    false,
+  );
+});
+
+test('a group must be empty as well', () => {
+  expect(isGone(grouped, machine({ present: [-80] }))).toBe(false);
+  expect(isGone(grouped, machine({ present: [70, -80], starts: { 70: '9' } }))).toBe(false);
+  expect(isGone(grouped, machine({ present: [70], starts: { 70: '5000' } }))).toBe(false);
+  expect(isGone(grouped, machine({}))).toBe(true);
+});
+
+test('another boot, pid namespace or time namespace is a doubt', () => {
+  expect(isGone(actor, machine({}, { boot: 'boot-2' }))).toBe(false);
+  expect(isGone(actor, machine({}, { pidNamespace: 'pid:[2]' }))).toBe(false);
+  expect(isGone(actor, machine({}, { timeNamespace: 'time:[2]' }))).toBe(false);
+  expect(isGone(actor, machine({}, { timeNamespace: '' }))).toBe(false);
+});
+
+test('where the boot or the pid namespace is not known nothing is proved', () => {
+  for (const unknown of [{ boot: '' }, { pidNamespace: '' }]) {
+    const blind = machine({}, unknown);
+    expect(isGone(new ProcessProof(blind).describe({ pid: 70 }), blind)).toBe(false);
+  }
+});
+
+test('a kernel without time namespaces proves as well', () => {
+  const old = machine({}, { timeNamespace: '' });
+  expect(isGone(new ProcessProof(old).describe({ pid: 70 }), old)).toBe(true);
+});
+
+test('all actors must be gone, and an empty list proves nothing', () => {
+  const other = { ...actor, pid: 71 };
+  const proof = new ProcessProof(machine({ present: [71], starts: { 71: '5000' } }));
+  expect(proof.provesGone([actor])).toBe(true);
+  expect(proof.provesGone([actor, other])).toBe(false);
+  expect(proof.provesGone([])).toBe(false);
+});
+
+test('an actor with anything else in it is a doubt', () => {
+  const nobody = machine({});
+  for (const changes of [
+    { pid: 0 },
+    { pid: -1 },
+    { pid: '70' },
+    { pid: 70.5 },
+    { pid: 2 ** 32 },
+    { group: 1 },
+    { group: 0 },
+    { group: -5 },
+    { group: 'all' },
+  ]) {
+    expect(isGone({ ...actor, ...changes } as Actor, nobody), JSON.stringify(changes)).toBe(false);
+  }
+  expect(isGone({}, nobody)).toBe(false);
+  expect(isGone({ kind: 'pod', name: 'x' }, nobody)).toBe(false);
+});
+
+test('an earlier boot is told from a container beside us, and from macOS host names', () => {
+  const rebooted = new ProcessProof(machine({}, { boot: 'boot-2' }));
+  expect(rebooted.isOfEarlierBoot(actor)).toBe(true);
+  expect(rebooted.isOfEarlierBoot({ ...actor, pidNamespace: 'pid:[2]' })).toBe(false);
+  expect(rebooted.isOfEarlierBoot({ ...actor, boot: '' })).toBe(false);
+  expect(new ProcessProof(alive).isOfEarlierBoot(actor)).toBe(false);
+  const mac = machine({}, { boot: 'darwin:b', bootIsExact: false });
+  expect(new ProcessProof(mac).isOfEarlierBoot(actor)).toBe(false);
+});
+
+test('the start time is found behind any program name', () => {
+  const fields = 'S 1 70 70 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 812345 1000 2000 18446744073';
+  for (const name of ['node', 'a b c', 'evil) S 1 2 3 4 5 6', '((()))', ') ', '']) {
+    expect(startTimeIn(Buffer.from(`70 (${name}) ${fields}\n`)), name).toBe('812345');
+  }
+});
+
+test('a line that ends early has no start time', () => {
+  const line = '70 (node) S 1 70 70 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 812345';
+  expect(startTimeIn(Buffer.from(`${line} 1`))).toBe('812345');
+  for (let length = 0; length <= line.length; length += 1) {
+    expect(startTimeIn(Buffer.from(line.slice(0, length)))).toBeUndefined();
+  }
+  expect(startTimeIn(Buffer.from(`${line.replace('812345', '-1')} 1`))).toBeUndefined();
+});
