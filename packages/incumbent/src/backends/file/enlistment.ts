@@ -1,0 +1,123 @@
+import { join } from 'node:path';
+import type { CandidateInfo } from '../../candidate.ts';
+import type { Actor } from '../../contest.ts';
+import { InvalidOptionError } from '../../errors.ts';
+import type { FileOperations } from './file-operations.ts';
+import type { ProcessProof } from './process-proof.ts';
+import { temporaryPath } from './record-file.ts';
+
+const format = 1;
+const suffix = '.json';
+
+/**
+ * Who waits, for people to look at: `<election>/candidates/<incarnation>.json`. Nothing is decided
+ * by it. A candidate that died is left out by whoever can prove it, or after a reboot; one that died
+ * in another container stays listed until somebody removes its file.
+ */
+export class Enlistment {
+  readonly #directory: string;
+  readonly #files: FileOperations;
+  readonly #proof: ProcessProof;
+  /** True: no other machine writes here. */
+  readonly #isLocal: boolean;
+
+  constructor(directory: string, files: FileOperations, proof: ProcessProof, isLocal: boolean) {
+    this.#directory = directory;
+    this.#files = files;
+    this.#proof = proof;
+    this.#isLocal = isLocal;
+  }
+
+  /** @returns a function that takes the candidate off the list */
+  async enlist(candidate: CandidateInfo): Promise<() => Promise<void>> {
+    if (!/^[A-Za-z0-9_-]{1,128}$/.test(candidate.incarnation)) {
+      throw new InvalidOptionError(
+        `the incarnation ${JSON.stringify(candidate.incarnation)} cannot be a file name: use 1 to ` +
+          '128 letters, digits, "_" and "-"',
+      );
+    }
+    const { id, incarnation, addresses, metadata } = candidate;
+    const content = JSON.stringify({
+      format,
+      candidate: { id, incarnation, addresses, metadata },
+      actor: this.#proof.describe({ pid: process.pid }),
+    });
+    const path = join(this.#candidates, incarnation + suffix);
+    const temporary = temporaryPath(this.#directory);
+    try {
+      await this.#files.create(temporary, Buffer.from(content));
+      // Not those above it: an election directory that is gone is not made again.
+      await this.#files.makeDirectory(this.#candidates, false);
+      await this.#files.rename(temporary, path);
+    } catch (error) {
+      await this.#files.remove(temporary).catch(() => {});
+      throw error;
+    }
+    return () => this.#files.remove(path);
+  }
+
+  /** Sorted by id. Files that are not ours to read are skipped. */
+  async list(): Promise<readonly CandidateInfo[]> {
+    const found: CandidateInfo[] = [];
+    if (!(await this.#files.exists(this.#candidates))) return found;
+    for (const name of await this.#files.list(this.#candidates)) {
+      if (!name.endsWith(suffix)) continue;
+      const path = join(this.#candidates, name);
+      const entry = readEntry(await this.#files.read(path).catch(() => undefined));
+      if (entry === undefined || entry.candidate.incarnation + suffix !== name) continue;
+      if (this.#isGone(entry.actor)) {
+        // Tidying only, and perhaps not ours to do.
+        await this.#files.remove(path).catch(() => {});
+      } else {
+        found.push(entry.candidate);
+      }
+    }
+    return found.sort((a, b) => compare(a.id, b.id) || compare(a.incarnation, b.incarnation));
+  }
+
+  get #candidates(): string {
+    return join(this.#directory, 'candidates');
+  }
+
+  #isGone(actor: Actor): boolean {
+    return this.#proof.provesGone([actor]) || (this.#isLocal && this.#proof.isOfEarlierBoot(actor));
+  }
+}
+
+interface ListEntry {
+  readonly candidate: CandidateInfo;
+  readonly actor: Actor;
+}
+
+function readEntry(bytes: Buffer | undefined): ListEntry | undefined {
+  if (bytes === undefined) return undefined;
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+  if (!isObject(parsed) || parsed['format'] !== format) return undefined;
+  const { candidate, actor } = parsed;
+  if (!isObject(candidate) || !isObject(actor)) return undefined;
+  const { id, incarnation, addresses, metadata } = candidate;
+  if (typeof id !== 'string' || typeof incarnation !== 'string') return undefined;
+  if (!Array.isArray(addresses) || !addresses.every(isString)) return undefined;
+  if (!isObject(metadata) || !Object.values(metadata).every(isString)) return undefined;
+  return {
+    candidate: { id, incarnation, addresses, metadata: metadata as Record<string, string> },
+    actor: actor as Actor,
+  };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isString(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
