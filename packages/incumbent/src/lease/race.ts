@@ -10,7 +10,7 @@ import type { Actor, ActorProcess, Contest, Scope, Seat, SeatState } from '../co
 import { ElectionEndedError, ElectionError } from '../errors.ts';
 import type { UncleanLeader } from '../record.ts';
 import { appendTerm, unfencedLimit } from '../record.ts';
-import { sleep, Wakeup } from '../wait.ts';
+import { bounded, sleep, Wakeup } from '../wait.ts';
 import { Attempts } from './attempts.ts';
 import type { Sighting } from './reading.ts';
 import { Observation, swapStore } from './reading.ts';
@@ -63,8 +63,9 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     const { clock, timing, random, onTrouble } = this.#scope;
     const wakeup = new Wakeup();
     const unwatch = this.#store.watch?.(() => wakeup.raise());
-    const delist = once ? undefined : await this.#enlist();
+    const delist = once ? undefined : this.#enlist();
     let failures = 0;
+    let seat: LeaseSeat<Guard> | undefined;
     try {
       for (;;) {
         let pauseMs: number;
@@ -74,32 +75,41 @@ export class LeaseRace<Guard> implements Contest<Guard> {
           sighting = await this.#observation.read(signal);
           const verdict = this.#judge(sighting);
           if (verdict === 'attempt') {
-            const seat = await this.#attempt(sighting, stateAtWin, signal);
+            seat = await this.#attempt(sighting, stateAtWin, signal);
             if (seat !== undefined) return seat;
-            pauseMs = 0;
+            // The record has moved on: look again at once. Or it has not, for writes are refused
+            // or lost: then trying on must not make this loop hot.
+            const hasMoved = this.#observation.sighting?.version !== sighting.version;
+            failures = hasMoved ? 0 : failures + 1;
+            pauseMs = hasMoved
+              ? Math.min(5, timing.retryBackoffMs) * random()
+              : this.#backoffMs(failures);
           } else {
+            failures = 0;
             pauseMs = verdict + random() * 0.1 * timing.renewEveryMs;
           }
-          failures = 0;
         } catch (error) {
           if (signal.aborted) throw signal.reason;
           if (isIncurable(error) || once) throw error;
           onTrouble('campaigning', error);
           failures += 1;
-          pauseMs =
-            Math.min(timing.retryBackoffMs * 2 ** Math.min(failures - 1, 6), timing.pollEveryMs) *
-            (0.5 + random() / 2);
+          pauseMs = this.#backoffMs(failures);
         }
         if (once) return undefined;
-        // After a lost attempt: read again at once, the record has moved on. A store that keeps
-        // saying "conflict" without moving must not make this loop hot.
-        if (pauseMs === 0) pauseMs = Math.min(5, timing.retryBackoffMs) * random();
         await this.#pause(pauseMs, sighting, wakeup, clock.monotonicMs(), signal);
       }
     } finally {
       unwatch?.();
-      await delist?.();
+      // A seat that was won does not wait for this: its belief runs already.
+      const delisted = delist?.();
+      if (seat === undefined) await delisted;
     }
+  }
+
+  #backoffMs(failures: number): number {
+    const { timing, random } = this.#scope;
+    const ms = timing.retryBackoffMs * 2 ** Math.min(failures - 1, 6);
+    return Math.min(ms, timing.pollEveryMs) * (0.5 + random() / 2);
   }
 
   /** What the present record allows: an attempt now, or another look in so many ms. */
@@ -290,16 +300,28 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     }
   }
 
-  async #enlist(): Promise<(() => Promise<void>) | undefined> {
-    const trouble = (error: unknown) => this.#scope.onTrouble('listing the candidate', error);
-    try {
-      const delist = await this.#store.enlist?.(this.#candidate);
-      return delist && (() => delist().catch(trouble));
-    } catch (error) {
-      // Being listed is for people; campaigning goes on without it.
-      trouble(error);
-      return undefined;
-    }
+  /**
+   * Being listed is for people: campaigning neither waits for it nor fails with it.
+   * @returns takes the candidate off the list; never rejects, and is bounded
+   */
+  #enlist(): () => Promise<void> {
+    const { clock, timing, onTrouble } = this.#scope;
+    const attempt = <T>(operation: () => Promise<T> | undefined): Promise<T | undefined> =>
+      bounded(
+        clock,
+        'listing the candidate',
+        timing.operationTimeoutMs,
+        new AbortController().signal,
+        async () => operation(),
+      ).catch((error: unknown) => {
+        onTrouble('listing the candidate', error);
+        return undefined;
+      });
+    const enlisted = attempt(() => this.#store.enlist?.(this.#candidate));
+    return async () => {
+      const delist = await enlisted;
+      if (delist !== undefined) await attempt(delist);
+    };
   }
 }
 
