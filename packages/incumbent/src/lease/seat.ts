@@ -206,7 +206,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
 
   /** Our own writes raise hints too: only a version that we do not know is worth a confirmation. */
   async #checkHint(): Promise<void> {
-    if (this.#writing || this.#checkingHint) return;
+    if (this.#writing || this.#checkingHint || this.#events === undefined) return;
     this.#checkingHint = true;
     const done = new AbortController();
     try {
