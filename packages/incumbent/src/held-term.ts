@@ -387,8 +387,11 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
 
   #armStopTimer(): void {
     if (this.#isLost) return;
-    // Wall and monotonic clock may disagree by a little: never wait less than a millisecond.
-    const delayMs = Math.min(Math.max(1, this.marginMs()), maxTimerMs);
+    // Timers count by the monotonic clock; the wall clock may reach its deadline faster, by the
+    // ratio of the two rates. Look again before that; never wait less than a millisecond.
+    const { clockDrift } = this.#scope.timing;
+    const waitMs = (this.marginMs() * (1 - clockDrift)) / (1 + clockDrift);
+    const delayMs = Math.min(Math.max(1, waitMs), maxTimerMs);
     this.#stopTimer = this.#clock.setTimer(() => {
       this.#checkMargin();
       this.#armStopTimer();
