@@ -1,2 +1,7 @@
 /** Tools for testing code that uses elections, and for testing backends. No test runner needed. */
+
+/** What a lease store is, for whoever writes or wraps one. */
+export type { Actor, ActorProcess, Backend, Scope } from '../contest.ts';
+export type { Holding, LeaseRecord, Reservation } from '../lease/record.ts';
+export type { LeaseStore, Reading, SwapResult, Version } from '../lease/store.ts';
 export { SimulatedClock, type SimulatedClockOptions, settle } from './clock.ts';

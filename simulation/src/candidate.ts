@@ -1,0 +1,533 @@
+import type {
+  Backend,
+  Clock,
+  Election,
+  FenceHook,
+  Instant,
+  LeadOptions,
+  Term,
+  Timing,
+} from 'incumbent';
+import type { TermEntry } from './guarantees.ts';
+import type { Host } from './host.ts';
+import type { Client, Link } from './network.ts';
+import { storeOf } from './network.ts';
+import type { Random } from './random.ts';
+import type { CandidatePlan } from './scenario.ts';
+import type { Simulation } from './simulation.ts';
+
+/** What the work of one term does besides sending effects. */
+type Deed = 'nothing' | 'finish' | 'throw' | 'resign' | 'proclaim' | 'hog';
+
+/** The application's own failure. */
+class WorkFailed extends Error {
+  override readonly name: string = 'WorkFailed';
+}
+
+/** The longest that work or a hook goes on after it was told to stop, in leases. */
+export const longestIgnorance = 2.5;
+
+/**
+ * One process of an application that takes part in the election, from its start to its exit or
+ * crash: the real library on this host's clock and link, and an application that does everything
+ * applications do, the careless ones too.
+ */
+export class CandidateProcess implements Client {
+  readonly name: string;
+  readonly number: number;
+  readonly host: Host;
+  readonly link: Link;
+  readonly plan: CandidatePlan;
+  readonly timing: Timing;
+  readonly operationTimes: number[] = [];
+  readonly futileWrites: number[] = [];
+  alive = true;
+  isClosed = false;
+  isHealthy = true;
+  /** Told by what it writes. */
+  incarnation: string | undefined;
+  running: TermEntry | undefined;
+  /** A campaign was told to end, and has not yet. */
+  withdrawnAtMs: number | undefined;
+  closingSinceMs: number | undefined;
+  readonly #sim: Simulation;
+  readonly #random: Random;
+  readonly #clock: Clock;
+  readonly #election: Election<bigint>;
+  readonly #hookRuns = new Map<bigint, Map<bigint, Set<number>>>();
+  readonly #hooksRunning = new Map<bigint, number>();
+  #belief: Instant | undefined;
+  #campaign: AbortController | undefined;
+  #orphanUntilMs = 0;
+  #child: number | undefined;
+
+  constructor(sim: Simulation, host: Host, link: Link, plan: CandidatePlan, random: Random) {
+    this.#sim = sim;
+    this.host = host;
+    this.link = link;
+    this.plan = plan;
+    this.number = sim.newNumber();
+    this.name = `${host.name}.${this.number - sim.firstNumber}`;
+    this.#random = random;
+    this.#clock = host.clockOf(this);
+    const backend: Backend<bigint> = sim.library.leaseBackend({
+      kind: 'simulated',
+      description: 'the simulated store',
+      openStore: () => storeOf(sim, this),
+      guard: (_scope, _store, token) => token,
+    });
+    const lazy = random.chance(0.5) ? 0.7 : 0;
+    this.#election = sim.library.createElection({
+      ...plan.timing,
+      name: 'seat',
+      backend,
+      clock: this.#clock,
+      // Often no jitter at all: then a successor comes as early as it may.
+      random: () => (random.chance(lazy) ? 0 : random.next()),
+      candidate: { id: plan.id },
+    });
+    this.timing = this.#election.timing;
+  }
+
+  // --- what the faults do to it ---
+
+  get isCampaigning(): boolean {
+    return this.#campaign !== undefined;
+  }
+
+  /** `close()` was called and has not resolved. */
+  get isClosing(): boolean {
+    return this.closingSinceMs !== undefined && !this.isClosed;
+  }
+
+  /** Takes part until withdrawn. */
+  join(): void {
+    if (this.#campaign !== undefined || !this.alive || this.closingSinceMs !== undefined) return;
+    const campaign = new AbortController();
+    this.#campaign = campaign;
+    void this.#takePart(campaign.signal).then(
+      () => {
+        this.#campaign = undefined;
+        this.withdrawnAtMs = undefined;
+      },
+      (error) => this.#sim.world.fail('errors', `${this.name}: ${describeError(error)}`),
+    );
+  }
+
+  withdraw(): void {
+    if (this.#campaign === undefined || this.#campaign.signal.aborted) return;
+    this.withdrawnAtMs = this.#sim.world.nowMs;
+    this.#campaign.abort(new Withdrawn());
+  }
+
+  resign(): void {
+    this.running?.term.resign();
+  }
+
+  /** Leaves in good order: closes, and exits once its work has settled. */
+  close(exited: () => void): void {
+    if (this.closingSinceMs !== undefined) return;
+    this.closingSinceMs = this.#sim.world.nowMs;
+    const again = this.#random.chance(0.2);
+    void this.#election
+      .close()
+      .then(() => (again ? this.#election.close() : undefined))
+      .then(async () => {
+        this.isClosed = true;
+        while (this.running !== undefined || this.#campaign !== undefined) {
+          await this.#pause(this.plan.timing.lease * 0.1);
+        }
+        this.#sim.exit(this);
+        exited();
+      });
+  }
+
+  /** From one moment to the next: nothing of it ever runs again. */
+  crash(): void {
+    if (!this.alive) return;
+    this.alive = false;
+    if (this.#child !== undefined && this.believes()) {
+      // Whatever holds the child ends it while the belief lasts.
+      const leftMs = this.#beliefLeftMs() / Math.max(this.host.errors.monotonicRate, 1);
+      this.#orphanUntilMs = this.#sim.world.nowMs + 0.99 * this.#random.next() * leftMs;
+      this.#sim.coverage.count('children that outlived their parent');
+    }
+    const child = this.#child;
+    if (child !== undefined) this.#sim.endsAt(child, this.#orphanUntilMs);
+    this.#sim.exit(this);
+  }
+
+  // --- what is judged ---
+
+  /** Whether it, or somebody who acts for it, may be acting as the leader right now. */
+  believes(): boolean {
+    if (!this.alive) return this.#sim.world.nowMs < this.#orphanUntilMs;
+    return this.#belief !== undefined && this.#beliefLeftMs() > 0;
+  }
+
+  describeBelief(): string {
+    if (!this.alive) return `${this.name}: its child acts on`;
+    return `${this.name}: ${this.#beliefLeftMs().toFixed(3)} ms left`;
+  }
+
+  hooksDone(token: bigint, predecessor: bigint): number {
+    return this.#hookRuns.get(token)?.get(predecessor)?.size ?? 0;
+  }
+
+  hooksRunningFor(token: bigint): number {
+    return this.#hooksRunning.get(token) ?? 0;
+  }
+
+  #beliefLeftMs(): number {
+    if (this.#belief === undefined) return Number.NEGATIVE_INFINITY;
+    return Math.min(
+      this.#belief.monotonicMs - this.host.monotonicMs(),
+      this.#belief.wallMs - Math.floor(this.host.wallMs()),
+    );
+  }
+
+  // --- the application ---
+
+  async #takePart(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && !this.isClosed) {
+      try {
+        await this.#campaignOnce(signal);
+      } catch (error) {
+        if (!this.#isExpected(error, signal)) {
+          this.#sim.world.fail('errors', `${this.name}: ${describeError(error)}`);
+        }
+      }
+      if (signal.aborted || this.closingSinceMs !== undefined) return;
+      await this.#pause(this.#random.between(0.02, 0.5) * this.plan.timing.lease, signal);
+    }
+  }
+
+  async #campaignOnce(signal: AbortSignal): Promise<void> {
+    const { plan } = this;
+    const options: LeadOptions = {
+      signal,
+      onBelief: (deadline) => {
+        this.#belief = deadline;
+      },
+      actors: plan.actors,
+      takeoverDelay: plan.takeoverDelayMs,
+      hookTimeout: plan.hookTimeoutMs,
+      onUnclean: Array.from({ length: plan.hooks }, (_, index) => this.#hook(index)),
+      ...(plan.health
+        ? { health: { check: () => this.#checkHealth(), failures: 1 + this.#random.below(2) } }
+        : {}),
+    };
+    switch (plan.style) {
+      case 'lead': {
+        const hold = this.#random.chance(0.1) ? this.#random.next() * plan.timing.lease : 0;
+        await this.#election.lead((term) => this.#work(term), { ...options, holdAtLeast: hold });
+        return;
+      }
+      case 'campaign': {
+        const wait = this.#random.weighted<number | undefined>([
+          [4, undefined],
+          [1, 0],
+          [1, plan.timing.lease * this.#random.between(0.1, 3)],
+        ]);
+        const term = await this.#election.campaign({
+          ...options,
+          ...(wait === undefined ? {} : { wait }),
+        });
+        await this.#work(term).catch(ignoreWorkFailed);
+        await term[Symbol.asyncDispose]();
+        return;
+      }
+      case 'terms':
+        for await (const term of this.#election.terms(options)) {
+          await this.#work(term).catch(ignoreWorkFailed);
+          if (this.#random.chance(0.2)) break;
+        }
+        return;
+      default:
+        return plan.style satisfies never;
+    }
+  }
+
+  async #work(term: Term<bigint>): Promise<void> {
+    const { world, guarantees, coverage } = this.#sim;
+    const entry: TermEntry = {
+      process: this,
+      term,
+      token: term.token,
+      sinceMs: world.nowMs,
+      led: false,
+      stoppedAtMs: undefined,
+      settledAtMs: undefined,
+      outcome: undefined,
+    };
+    world.trace.add(this.host.presentMs, this.name, `work of term ${term.token} starts`);
+    coverage.count('terms');
+    if (this.running !== undefined) {
+      world.fail('overlap', `${this.name} works for terms ${this.running.token} and ${term.token}`);
+    }
+    // In this order: the question itself may be where the host stands still.
+    if (!term.isLeading() && !this.host.isAhead) {
+      world.fail('start', `${this.name} starts work for term ${term.token} without leading`);
+    }
+    if (!guarantees.announced.has(term.token)) {
+      world.fail('announced', `${this.name} leads with term ${term.token}, no record says so`);
+    }
+    this.running = entry;
+    guarantees.terms.add(entry);
+    void term.ended.then((outcome) => {
+      entry.outcome = outcome;
+      this.#sim.ended(entry);
+    });
+    const effects = new Set<Promise<void>>();
+    try {
+      await this.#doWork(term, effects);
+    } finally {
+      await Promise.all(effects);
+      this.#endChild();
+      entry.settledAtMs = this.host.presentMs;
+      this.running = undefined;
+      world.trace.add(this.host.presentMs, this.name, `work of term ${term.token} settles`);
+    }
+  }
+
+  async #doWork(term: Term<bigint>, effects: Set<Promise<void>>): Promise<void> {
+    const random = this.#random;
+    const { isQuiet } = this.#sim;
+    const leaseMs = this.plan.timing.lease;
+    const deed = isQuiet
+      ? 'nothing'
+      : random.weighted<Deed>([
+          [12, 'nothing'],
+          [2, 'finish'],
+          [1, 'throw'],
+          [2, 'resign'],
+          [2, 'proclaim'],
+          [1, 'hog'],
+        ]);
+    const deedAtMs = this.host.monotonicMs() + random.next() ** 2 * 2 * leaseMs;
+    const everyMs = leaseMs * random.between(0.05, 0.4);
+    /** Whether this application stops when `assertLeading` tells it to. */
+    const heeds = random.chance(0.7);
+    if (this.plan.actors === 'declared' && random.chance(0.8)) await this.#startChild(term);
+    let done = false;
+    while (!term.signal.aborted) {
+      this.#sendEffect(term, effects, heeds);
+      if (!done && deed !== 'nothing' && this.host.monotonicMs() >= deedAtMs) {
+        done = true;
+        if (deed === 'finish') return;
+        if (deed === 'throw') throw new WorkFailed('the work failed');
+        if (deed === 'resign') term.resign();
+        if (deed === 'proclaim') await this.#proclaim(term);
+        if (deed === 'hog') this.#hog(random.next() * 1.5 * leaseMs);
+        continue;
+      }
+      await this.#pause(everyMs, term.signal);
+    }
+    const dallyMs = isQuiet
+      ? 0
+      : leaseMs *
+        random.weighted([
+          [6, 0],
+          [2, random.next() * 0.1],
+          [2, random.next()],
+          [1, random.next() * longestIgnorance],
+        ]);
+    const untilMs = this.host.monotonicMs() + dallyMs;
+    while (this.host.monotonicMs() < untilMs && !this.#sim.isQuiet) {
+      this.#sendEffect(term, effects, false);
+      await this.#pause(Math.min(everyMs, dallyMs));
+    }
+  }
+
+  /** Every effect carries the token; most are sent only if enough belief is left for the way. */
+  #sendEffect(term: Term<bigint>, effects: Set<Promise<void>>, heeds: boolean): void {
+    const { world, guarantees, resource } = this.#sim;
+    const { host } = this;
+    const rate = host.errors.monotonicRate;
+    const marginMs = this.#random.next() * 0.5 * this.timing.beliefMs;
+    let isPromised = false;
+    try {
+      term.assertLeading(marginMs);
+      isPromised = true;
+      guarantees.checkNow(this);
+    } catch (error) {
+      if (heeds) throw error;
+    }
+    // Under way for as long as the margin allows, by the sender's clock: or any other time.
+    const wayMs = (isPromised ? marginMs : this.#random.next() * this.timing.leaseMs) / rate;
+    const travelMs = this.#random.chance(0.5) ? wayMs : wayMs * this.#random.next();
+    const effect = {
+      token: term.token,
+      isPromised: isPromised && !host.isAhead,
+      from: this.name,
+      sentAtMs: host.presentMs,
+    };
+    const arrived = new Promise<void>((resolve) => {
+      world.at(host.presentMs, () => {
+        if (!this.alive) return false;
+        world.at(world.nowMs + travelMs, () => {
+          resource.arrive(effect);
+          return host.deliver(this, resolve);
+        });
+        return false;
+      });
+    }).then(() => void effects.delete(arrived));
+    effects.add(arrived);
+  }
+
+  async #proclaim(term: Term<bigint>): Promise<void> {
+    const metadata = { build: String(this.#random.below(1e6)) };
+    try {
+      await term.proclaim({ metadata });
+    } catch (error) {
+      if (!term.signal.aborted) throw error;
+      return;
+    }
+    this.#sim.coverage.count('proclamations');
+    this.#requireRecord(
+      term,
+      'proclaim',
+      (holding) => holding.candidate.metadata['build'] === metadata.build,
+    );
+  }
+
+  #hog(ms: number): void {
+    this.#sim.coverage.count('event loops blocked by work');
+    this.#sim.world.trace.add(this.host.presentMs, this.name, 'blocks its event loop');
+    this.host.stallInTurn(ms);
+  }
+
+  async #startChild(term: Term<bigint>): Promise<void> {
+    const child = this.#sim.newNumber();
+    try {
+      await term.declareActors([{ pid: process.pid }, { pid: child }]);
+    } catch (error) {
+      if (!term.signal.aborted) throw error;
+      this.#sim.endsAt(child, 0);
+      return;
+    }
+    // The gate opens: from here on the child acts.
+    this.#child = child;
+    this.#sim.coverage.count('children declared');
+    if (!this.#sim.scenario.store.proves) return;
+    this.#requireRecord(term, 'declareActors', (holding) =>
+      (holding.actors ?? []).some((actor) => actor['number'] === child),
+    );
+  }
+
+  #endChild(): void {
+    if (this.#child === undefined) return;
+    this.#sim.endsAt(this.#child, 0);
+    this.#child = undefined;
+  }
+
+  #requireRecord(
+    term: Term<bigint>,
+    what: string,
+    holds: (
+      holding: NonNullable<NonNullable<ReturnType<Simulation['recordOf']>>['holding']>,
+    ) => boolean,
+  ): void {
+    const record = this.#sim.recordOf(term.token);
+    if (record?.holding === undefined || holds(record.holding)) return;
+    this.#sim.world.fail(
+      'proclaimed',
+      `${this.name}: ${what} resolved, the record shows something else`,
+    );
+  }
+
+  #hook(index: number): FenceHook {
+    return async (predecessor, context) => {
+      const { world, coverage } = this.#sim;
+      const { token, signal } = context;
+      world.trace.add(this.host.presentMs, this.name, `hook ${index + 1} of term ${token} starts`);
+      coverage.count('hooks run');
+      if (!this.host.isAhead && !this.believes()) {
+        world.fail('fencing', `${this.name}: a hook of term ${token} starts without belief`);
+      }
+      this.#hooksRunning.set(token, this.hooksRunningFor(token) + 1);
+      const leaseMs = this.plan.timing.lease;
+      try {
+        const manner = this.#sim.isQuiet
+          ? 'quick'
+          : this.#random.weighted<'quick' | 'throws' | 'slow' | 'deaf' | 'hogs'>([
+              [10, 'quick'],
+              [1, 'throws'],
+              [1, 'slow'],
+              [1, 'deaf'],
+              [1, 'hogs'],
+            ]);
+        if (manner === 'throws') {
+          coverage.count('hooks that failed');
+          throw new Error('the hook failed');
+        }
+        if (manner === 'hogs') this.#hog(this.#random.next() * 1.2 * leaseMs);
+        await this.#pause(this.#random.next() * 0.3 * leaseMs);
+        if (manner === 'slow') await this.#pause(2 * leaseMs, signal);
+        if (manner === 'deaf')
+          await this.#pause(this.#random.next() * (longestIgnorance - 0.3) * leaseMs);
+        const runs = this.#hookRuns.get(token) ?? new Map<bigint, Set<number>>();
+        this.#hookRuns.set(token, runs);
+        const done = runs.get(predecessor.token) ?? new Set<number>();
+        runs.set(predecessor.token, done.add(index));
+      } finally {
+        this.#hooksRunning.set(token, this.hooksRunningFor(token) - 1);
+        world.trace.add(this.host.presentMs, this.name, `hook ${index + 1} of term ${token} ends`);
+      }
+    };
+  }
+
+  async #checkHealth(): Promise<boolean> {
+    await this.#pause(this.#random.next() * 0.05 * this.plan.timing.lease);
+    return this.isHealthy;
+  }
+
+  /** A wait of the application, on its host's clock; ends early when `signal` aborts. */
+  #pause(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal?.aborted === true) return resolve();
+      const timer = this.host.setTimer(
+        this,
+        () => {
+          signal?.removeEventListener('abort', stop);
+          resolve();
+        },
+        ms,
+      );
+      const stop = () => {
+        timer.cancel();
+        resolve();
+      };
+      signal?.addEventListener('abort', stop, { once: true });
+    });
+  }
+
+  #isExpected(error: unknown, signal: AbortSignal): boolean {
+    if (error instanceof WorkFailed || error instanceof Withdrawn) return true;
+    if (signal.aborted && error === signal.reason) return true;
+    if (!(error instanceof Error)) return false;
+    const code = 'code' in error ? error.code : undefined;
+    if (code === 'ELECTION_ENDED' || code === 'NOT_ELECTED') return true;
+    if (code === 'CLOSED') return this.closingSinceMs !== undefined;
+    // Trying once, and a first question to the store, end with the store's trouble.
+    return (
+      this.plan.style === 'campaign' &&
+      (error.name === 'StoreTrouble' || code === 'OPERATION_TIMEOUT')
+    );
+  }
+}
+
+class Withdrawn extends Error {
+  override readonly name: string = 'Withdrawn';
+}
+
+function ignoreWorkFailed(error: unknown): void {
+  const isOwn = error instanceof WorkFailed;
+  const isEnd =
+    error instanceof Error && ['NotLeadingError', 'TermEndedError'].includes(error.name);
+  if (!isOwn && !isEnd) throw error;
+}
+
+function describeError(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+}

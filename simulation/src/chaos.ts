@@ -1,0 +1,363 @@
+import type { Random } from './random.ts';
+import type { FaultMix } from './scenario.ts';
+import type { Place, Simulation } from './simulation.ts';
+
+type Fault = (chaos: Chaos) => void;
+
+/** Everything that goes wrong, at random moments, until it stops. */
+export class Chaos {
+  readonly sim: Simulation;
+  readonly random: Random;
+  #isOver = false;
+
+  constructor(sim: Simulation, random: Random) {
+    this.sim = sim;
+    this.random = random;
+  }
+
+  begin(): void {
+    const { world, scenario } = this.sim;
+    const faults = mixes[scenario.faults];
+    const next = () => {
+      world.at(world.nowMs + this.random.exponential(scenario.faultEveryMs), () => {
+        if (this.#isOver) return false;
+        const fault = this.random.weighted(faults);
+        this.sim.trace.add(world.nowMs, '*', fault.name);
+        fault(this);
+        next();
+        return true;
+      });
+    };
+    next();
+  }
+
+  end(): void {
+    this.#isOver = true;
+    const { sim } = this;
+    sim.outage = 'none';
+    for (const { host, link } of sim.places) {
+      link.heal();
+      if (host.isPaused || host.isSuspended) host.resume();
+    }
+  }
+
+  // --- what the faults use ---
+
+  get leaseMs(): number {
+    return this.sim.scenario.leaseMs;
+  }
+
+  /** More often than not somebody who leads. */
+  target(): Place {
+    const { places } = this.sim;
+    const leading = places.find(({ process }) => process?.believes() === true);
+    return leading !== undefined && this.random.chance(0.75) ? leading : this.random.pick(places);
+  }
+
+  /** For `ms` from now, or until faults stop. */
+  later(ms: number, run: () => void): void {
+    const { world } = this.sim;
+    world.at(world.nowMs + ms, () => {
+      if (this.#isOver) return false;
+      run();
+      return true;
+    });
+  }
+
+  /** Short or long against the lease; often about as long as a belief. */
+  span(): number {
+    return (
+      this.leaseMs *
+      this.random.weighted([
+        [2, this.random.next() * 0.3],
+        [3, 0.5 + this.random.next()],
+        [2, this.random.next() * 3],
+      ])
+    );
+  }
+}
+
+function cutLink(chaos: Chaos): void {
+  const { link } = chaos.target();
+  const which = chaos.random.pick(['both', 'both', 'requests', 'replies'] as const);
+  link.requestsCut = which !== 'replies';
+  link.repliesCut = which !== 'requests';
+  chaos.sim.coverage.count('links cut');
+  chaos.later(chaos.span(), () => {
+    link.requestsCut = false;
+    link.repliesCut = false;
+  });
+}
+
+function slowLink(chaos: Chaos): void {
+  const { link } = chaos.target();
+  link.slowMs = chaos.leaseMs * chaos.random.pick([0.05, 0.1, 0.3, 1]);
+  chaos.later(chaos.span(), () => {
+    link.slowMs = 0;
+  });
+}
+
+/** One operation of the target meets something special. */
+function oddOperation(chaos: Chaos): void {
+  const { random, leaseMs } = chaos;
+  const { link } = chaos.target();
+  const fate = random.pick([
+    { requestLost: true },
+    { replyLost: true },
+    { error: 'instead' as const },
+    { error: 'although' as const },
+    { againAfterMs: random.next() * 2 * leaseMs },
+    { requestLost: true, againAfterMs: random.next() * leaseMs },
+    { requestMs: random.next() * 2 * leaseMs },
+    { requestMs: random.next() * leaseMs, errorAfterMs: random.next() * 0.1 * leaseMs },
+    { replyMs: random.next() * leaseMs },
+  ]);
+  const kind = random.pick(['swap', 'swap', 'swap', 'read'] as const);
+  for (let times = 1 + random.below(2); times > 0; times -= 1) link.armed.push({ kind, fate });
+  chaos.sim.coverage.count('operations with odd fates');
+}
+
+/** A reply comes as late as it may, and it is the last one. */
+function lateReplyThenCut(chaos: Chaos): void {
+  const { link, process } = chaos.target();
+  if (process === undefined) return;
+  const { random } = chaos;
+  const cut = () => {
+    link.requestsCut = true;
+    chaos.later(chaos.leaseMs * random.between(1, 2.5), () => {
+      link.requestsCut = false;
+    });
+  };
+  const replyMs = process.timing.operationTimeoutMs * random.between(0.3, 0.99);
+  link.armed.push({ kind: 'swap', fate: { replyMs, onAnswer: cut } });
+}
+
+/** A write of the target lands, nobody hears of it, and then the target is cut off. */
+function unheardWriteThenCut(chaos: Chaos): void {
+  const { random } = chaos;
+  const { link } = chaos.target();
+  const fate = random.pick([
+    { replyLost: true },
+    { error: 'although' as const },
+    { requestLost: true },
+  ]);
+  link.armed.push({ kind: 'swap', fate });
+  chaos.later(random.next() * 0.3 * chaos.leaseMs, () => {
+    link.requestsCut = true;
+    chaos.later(chaos.leaseMs * random.between(0.5, 2), () => {
+      link.requestsCut = false;
+    });
+  });
+}
+
+function stall(chaos: Chaos): void {
+  const { host, process } = chaos.target();
+  if (host.isPaused) return;
+  const ms = chaos.span();
+  if (process?.believes() === true && ms > process.timing.beliefMs) {
+    chaos.sim.coverage.count('stalls of a leader beyond its belief');
+  }
+  host.stall(ms);
+}
+
+function hiccup(chaos: Chaos): void {
+  const { host } = chaos.target();
+  if (host.isPaused) return;
+  host.armHiccup(1 + chaos.random.below(40), chaos.span());
+  chaos.sim.coverage.count('stalls in the middle of a turn');
+}
+
+function suspend(chaos: Chaos): void {
+  const { random, sim } = chaos;
+  const able = sim.places.filter(({ suspends, host }) => suspends && !host.isPaused);
+  if (able.length === 0) return;
+  const leading = able.find(({ process }) => process?.believes() === true);
+  const { host, process } = leading ?? random.pick(able);
+  const ms = chaos.span();
+  if (process?.believes() === true && ms > process.timing.beliefMs) {
+    sim.coverage.count('suspensions of a leader beyond its belief');
+  }
+  host.suspend(ms);
+}
+
+function stepWall(chaos: Chaos): void {
+  const { random } = chaos;
+  const { host, stepsBack } = chaos.target();
+  if (host.isAhead) return;
+  const back = stepsBack && random.chance(0.7);
+  const ms = random.pick([0.2, 1, 3, 100]) * random.next() * chaos.leaseMs;
+  chaos.sim.coverage.count(back ? 'wall clocks set back' : 'wall clocks set forward');
+  host.stepWall(back ? -ms : ms);
+}
+
+function crash(chaos: Chaos): void {
+  const place = chaos.target();
+  const { process } = place;
+  if (process === undefined) return;
+  chaos.sim.coverage.count('crashes');
+  process.crash();
+  if (chaos.random.chance(0.85)) {
+    chaos.later(chaos.random.next() * 1.5 * chaos.leaseMs, () => {
+      if (place.process !== undefined) return;
+      chaos.sim.coverage.count('restarts under the same name');
+      chaos.sim.start(place);
+    });
+  }
+}
+
+function leave(chaos: Chaos): void {
+  const place = chaos.target();
+  chaos.sim.coverage.count('handles closed');
+  place.process?.close(() => {
+    chaos.later(chaos.random.next() * chaos.leaseMs, () => {
+      if (place.process === undefined) chaos.sim.start(place);
+    });
+  });
+}
+
+function withdraw(chaos: Chaos): void {
+  const { process } = chaos.target();
+  if (process === undefined) return;
+  chaos.sim.coverage.count('withdrawals');
+  process.withdraw();
+  chaos.later(chaos.random.next() * 1.5 * chaos.leaseMs, () => process.join());
+}
+
+function resign(chaos: Chaos): void {
+  chaos.target().process?.resign();
+}
+
+function sicken(chaos: Chaos): void {
+  const { process } = chaos.target();
+  if (process === undefined) return;
+  process.isHealthy = false;
+  chaos.later(chaos.span(), () => {
+    process.isHealthy = true;
+  });
+}
+
+function outage(chaos: Chaos): void {
+  const { sim, random } = chaos;
+  sim.outage = random.pick(['silent', 'refuses', 'read-only'] as const);
+  sim.coverage.count(`outages: ${sim.outage}`);
+  chaos.later(chaos.span(), () => {
+    sim.outage = 'none';
+  });
+}
+
+/** The store's own clock is set: forward by σ at the most, back by anything. */
+function stepStoreClock(chaos: Chaos): void {
+  const { server } = chaos.sim;
+  const { clockStepMs } = server.options;
+  if (clockStepMs === undefined) return;
+  // Forward steps are bounded per lease: one in every three of the longest.
+  const nowMs = chaos.sim.world.nowMs;
+  const isForward = chaos.random.chance(0.6) && nowMs - server.steppedAtMs > 3 * chaos.leaseMs;
+  server.stepClock(isForward ? clockStepMs : -chaos.random.next() * chaos.leaseMs);
+}
+
+function operate(chaos: Chaos): void {
+  const { sim, random, leaseMs } = chaos;
+  const { operator } = sim;
+  const { plan } = random.pick(sim.places);
+  random.weighted<() => void>([
+    [2, () => operator.ask('vacate', (election) => election.vacate())],
+    [2, () => operator.ask('vacate by force', (election) => election.vacate({ force: true }))],
+    [2, () => operator.ask('transfer', (election) => election.transfer(plan.id))],
+    [
+      2,
+      () => {
+        const { host, plan: drained } = chaos.target();
+        const until = new Date(host.wallMs() + random.next() * 2 * leaseMs);
+        operator.ask('drain', (election) => election.drain(drained.id, until));
+      },
+    ],
+    [
+      1,
+      () => {
+        operator.ask('end', (election) => election.end());
+        chaos.later(random.next() * leaseMs, () => {
+          operator.ask('reopen', (election) => election.reopen());
+        });
+      },
+    ],
+  ])();
+}
+
+/** An operator's request meets a write of the leader that nobody has heard of yet. */
+function operateOnUnheard(chaos: Chaos): void {
+  const place = chaos.target();
+  place.link.armed.push({
+    kind: 'swap',
+    fate: chaos.random.pick([{ replyLost: true }, { error: 'although' as const }]),
+  });
+  chaos.later(chaos.random.next() * 0.3 * chaos.leaseMs, () => operate(chaos));
+}
+
+const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
+  mixed: [
+    [2, cutLink],
+    [1, slowLink],
+    [3, oddOperation],
+    [2, lateReplyThenCut],
+    [1, unheardWriteThenCut],
+    [2, stall],
+    [1, hiccup],
+    [1, suspend],
+    [1, stepWall],
+    [2, crash],
+    [1, leave],
+    [1, withdraw],
+    [1, resign],
+    [1, sicken],
+    [1, outage],
+    [1, stepStoreClock],
+    [2, operate],
+    [1, operateOnUnheard],
+  ],
+  network: [
+    [3, cutLink],
+    [2, slowLink],
+    [6, oddOperation],
+    [3, lateReplyThenCut],
+    [3, unheardWriteThenCut],
+    [2, outage],
+    [1, stepStoreClock],
+    [1, resign],
+    [1, crash],
+  ],
+  stalls: [
+    [3, stall],
+    [2, hiccup],
+    [3, suspend],
+    [3, stepWall],
+    [1, cutLink],
+    [1, oddOperation],
+  ],
+  crashes: [
+    [4, crash],
+    [2, leave],
+    [2, withdraw],
+    [1, resign],
+    [1, stall],
+    [1, unheardWriteThenCut],
+  ],
+  operators: [
+    [5, operate],
+    [3, operateOnUnheard],
+    [1, resign],
+    [1, withdraw],
+    [1, crash],
+    [1, cutLink],
+    [1, oddOperation],
+  ],
+  edges: [
+    [5, lateReplyThenCut],
+    [3, cutLink],
+    [2, stall],
+    [2, suspend],
+    [1, stepWall],
+    [1, crash],
+    [1, slowLink],
+  ],
+};

@@ -1,0 +1,422 @@
+/**
+ * What is checked, by name. Everything here is judged from outside, by the world's time and by what
+ * really stood in the store; nothing is taken from the library's own account of itself.
+ */
+import type { Term, TermOutcome } from 'incumbent';
+import type { LeaseRecord, Reading, SwapResult } from 'incumbent/testing';
+import type { CandidateProcess } from './candidate.ts';
+import type { Client } from './network.ts';
+import type { Commit } from './server.ts';
+import type { Simulation } from './simulation.ts';
+
+export const guarantees = {
+  belief: 'no two terms evaluate isLeading() to true at the same instant (S1)',
+  seat: 'no two candidates believe in their seats at the same instant, announced or not (S1)',
+  revival: 'a term that has stopped leading never leads again',
+  tokens: 'tokens rise from term to term in the order of the commits, and never fall',
+  margin:
+    'an effect sent after assertLeading(m) and delivered within m never arrives after one of a newer term',
+  overlap: 'work of two terms never runs at the same time in one process',
+  start: 'work never starts while isLeading() is false',
+  announced: 'nobody leads before the record says so',
+  fencing: 'nobody with hooks leads before they have run for every unclean predecessor',
+  release: 'a seat is given back only by its holder, and only when the work has settled',
+  lease: 'no seat is taken before the lease in its record has run out, unless its holder is dead',
+  operator: 'an operator never takes the seat from its holder',
+  reservation: 'a reserved seat is left to whom it is reserved for',
+  drain: 'a drained candidate does not take the seat',
+  ended: 'nobody takes a seat of an ended election',
+  unsettled: 'a candidate with unsettled work takes no seat',
+  stop: 'work is told to stop when belief minus the stop margin has come',
+  operations: 'store operations per unit of time are bounded',
+  futile: 'followers read, and never write just to fail',
+  truth: 'a term ends as superseded, gone or revoked only if it was',
+  disowned: 'a term that reads of another holder ends at once',
+  proclaimed: 'what proclaim and declareActors have resolved for stands in the record',
+  observer: 'an observer sees no view twice in a row, and no token fall',
+  leader: 'somebody leads within the bound once faults have stopped (L)',
+  keeping: 'an undisturbed leader keeps its term',
+  settling: 'promises of the library settle within their bounds',
+  closed: 'a closed handle asks the store for nothing more',
+  rejections: 'no rejection goes unhandled',
+  timers: 'nothing is thrown from a timer, and no timer is longer than Node keeps',
+  errors: 'the library rejects with nothing but what it documents',
+} as const;
+
+/** A term as the application has it. */
+export interface TermEntry {
+  readonly process: CandidateProcess;
+  readonly term: Term<unknown>;
+  readonly token: bigint;
+  readonly sinceMs: number;
+  led: boolean;
+  stoppedAtMs: number | undefined;
+  settledAtMs: number | undefined;
+  outcome: TermOutcome | undefined;
+}
+
+/** Room for rounding in comparisons of times. */
+const epsilonMs = 1e-3;
+
+export class Guarantees {
+  /** Terms that may lead, or whose end is awaited. */
+  readonly terms: Set<TermEntry> = new Set();
+  /** Tokens of records that were committed as announced. */
+  readonly announced: Set<bigint> = new Set();
+  readonly #sim: Simulation;
+  /** Tokens of announced terms that ended unclean and that nobody has fenced since. */
+  readonly #unfenced: Set<bigint> = new Set();
+  #highestToken = 0n;
+  /** Successors' commits: how long after the end of the predecessor's belief. */
+  constructor(sim: Simulation) {
+    this.#sim = sim;
+  }
+
+  // --- before and after every event ---
+
+  check(): void {
+    const { world, processes } = this.#sim;
+    let seats = 0;
+    let holder: CandidateProcess | undefined;
+    for (const process of processes) {
+      if (!process.believes()) continue;
+      if (seats > 0) {
+        world.fail(
+          'seat',
+          `${holder?.name} and ${process.name} both believe in their seats ` +
+            `(${holder?.describeBelief()}; ${process.describeBelief()})`,
+        );
+      }
+      seats += 1;
+      holder = process;
+    }
+    let leader: TermEntry | undefined;
+    for (const entry of this.terms) {
+      if (!entry.process.alive) {
+        this.terms.delete(entry);
+        continue;
+      }
+      if (!entry.term.isLeading()) {
+        if (entry.led && entry.stoppedAtMs === undefined) entry.stoppedAtMs = world.nowMs;
+        if (entry.outcome !== undefined) this.terms.delete(entry);
+        continue;
+      }
+      if (leader !== undefined) {
+        world.fail(
+          'belief',
+          `term ${leader.token} of ${leader.process.name} (${left(leader)} ms left) and term ` +
+            `${entry.token} of ${entry.process.name} (${left(entry)} ms left) both lead`,
+        );
+      }
+      leader = this.#sim.disowned.has(entry.token) ? leader : entry;
+      this.#checkLeading(entry);
+    }
+  }
+
+  #checkLeading(entry: TermEntry): void {
+    const { world } = this.#sim;
+    const { process, term } = entry;
+    const { host, timing } = process;
+    entry.led = true;
+    if (entry.stoppedAtMs !== undefined) {
+      // Setting a wall clock forward and back again interrupts a belief without ending it.
+      if (host.lastDisturbedMs < entry.stoppedAtMs) {
+        world.fail('revival', `term ${entry.token} of ${process.name} leads again`);
+      }
+      entry.stoppedAtMs = undefined;
+    }
+    if (term.signal.aborted || host.isPaused || host.isAhead) return;
+    // A clock that was set under way is noticed at the next renewal.
+    const calmMs = world.nowMs - Math.max(host.lastDisturbedMs, entry.sinceMs);
+    if (calmMs < 2 * (timing.renewEveryMs + timing.operationTimeoutMs)) return;
+    const lateMs = timing.stopMarginMs - term.remaining();
+    const allowedMs = 5 + 3 * host.errors.timerLagMs;
+    if (lateMs > allowedMs) {
+      world.fail(
+        'stop',
+        `term ${entry.token} of ${process.name} has ${left(entry)} ms of belief left, less than ` +
+          `its stop margin of ${timing.stopMarginMs.toFixed(1)} ms, and was not told to stop`,
+      );
+    }
+  }
+
+  /** Asked by code that runs within a turn of a process and just found that it leads. */
+  checkNow(process: CandidateProcess): void {
+    if (!process.host.isAhead) this.check();
+  }
+
+  // --- the store ---
+
+  onSend(client: Client, kind: 'read' | 'swap'): void {
+    const { world, server } = this.#sim;
+    const process = this.#sim.processOf(client);
+    world.trace.add(client.host.presentMs, client.name, `sends ${kind}`);
+    if (process === undefined) return;
+    if (process.isClosed) {
+      world.fail('closed', `${process.name} sends a ${kind} after close() has resolved`);
+    }
+    // One renewal, one poll and what each change of the record may cause, in one renewal interval.
+    const windowMs = process.timing.renewEveryMs / (1 + this.#sim.scenario.drift);
+    const since = world.nowMs - windowMs;
+    const times = process.operationTimes;
+    times.push(world.nowMs);
+    while ((times[0] ?? world.nowMs) < since) times.shift();
+    if (times.length > operationsPerInterval) {
+      let commits = 0;
+      for (let i = server.commits.length - 1; i >= 0; i -= 1) {
+        if ((server.commits[i] as Commit).atMs < since) break;
+        commits += 1;
+      }
+      const allowed = operationsPerInterval + 6 * commits;
+      if (times.length > allowed) {
+        world.fail(
+          'operations',
+          `${process.name} sent ${times.length} operations within ${windowMs.toFixed(0)} ms, in ` +
+            `which the record changed ${commits} times (allowed: ${allowed})`,
+        );
+      }
+    }
+  }
+
+  onSwapSent(client: Client, expected: unknown, next: LeaseRecord): void {
+    this.onSend(client, 'swap');
+    const { world, server } = this.#sim;
+    const process = this.#sim.processOf(client);
+    world.trace.add(client.host.presentMs, client.name, `  v${expected} →`, () => describe(next));
+    if (process === undefined) return;
+    const base = server.commit(Number(expected));
+    const { running } = process;
+    const takes = next.holding !== undefined && next.token > (base?.record?.token ?? 0n);
+    if (next.holding !== undefined) process.incarnation = next.holding.candidate.incarnation;
+    if (takes && running !== undefined && running.token !== next.token) {
+      world.fail(
+        'unsettled',
+        `${process.name} asks for term ${next.token} while work of term ${running.token} runs`,
+      );
+    }
+    if (next.holding === undefined) this.#checkSettled(process, base?.record, 'asks to vacate');
+  }
+
+  onRead(client: Client, reading: Reading): void {
+    this.#sim.world.trace.add(this.#sim.world.nowMs, client.name, `  reads v${reading.version}`);
+  }
+
+  onSwapped(client: Client, expected: unknown, next: LeaseRecord, result: SwapResult): void {
+    const { world, server } = this.#sim;
+    const process = this.#sim.processOf(client);
+    world.trace.add(world.nowMs, client.name, `  v${expected} → ${result.outcome}`);
+    if (result.outcome === 'ok' || process === undefined) return;
+    this.#sim.coverage.count('conflicts');
+    const { record, atMs } = server.current;
+    const base = server.commit(Number(expected))?.record;
+    const takes = next.holding !== undefined && (base === undefined || next.token > base.token);
+    const held = record?.holding !== undefined && record.token === (base?.token ?? -1n);
+    if (!takes || !held) return;
+    // Losing to a renewal that came at the last moment is fair; once in a lease, or a few times
+    // while attempts of ours are still under way.
+    const times = process.futileWrites;
+    times.push(world.nowMs);
+    while ((times[0] ?? 0) < world.nowMs - record.leaseMs) times.shift();
+    if (times.length > 8) {
+      world.fail(
+        'futile',
+        `${process.name} tried ${times.length} times within one lease to take a seat that is held ` +
+          `(since v${server.current.version} at ${atMs.toFixed(1)} ms)`,
+      );
+    }
+  }
+
+  onCommit(commit: Commit, previous: Commit): void {
+    const { world } = this.#sim;
+    const process = this.#sim.processOf(commit.writer);
+    const next = commit.record;
+    const last = previous.record;
+    world.trace.add(world.nowMs, commit.writer?.name ?? 'hand', `committed v${commit.version}`);
+    if (next === undefined) return;
+    if (last !== undefined && next.token < last.token) {
+      world.fail('tokens', `the record's token fell from ${last.token} to ${next.token}`);
+    }
+    if (process === undefined) {
+      this.#checkOperator(commit, previous);
+      return;
+    }
+    const changesHands =
+      next.holding !== undefined &&
+      (last?.holding === undefined ||
+        last.holding.candidate.incarnation !== next.holding.candidate.incarnation ||
+        last.token !== next.token);
+    if (changesHands) this.#checkTaken(process, commit, previous);
+    if (next.holding === undefined) this.#checkVacated(process, last);
+    if (next.holding?.announced === true) {
+      if (changesHands || last?.holding?.announced !== true) this.#checkAnnounced(process, next);
+      this.announced.add(next.token);
+    }
+  }
+
+  #checkTaken(process: CandidateProcess, commit: Commit, previous: Commit): void {
+    const { world, scenario, coverage } = this.#sim;
+    const next = commit.record as LeaseRecord;
+    const last = previous.record;
+    if (next.token <= this.#highestToken) {
+      world.fail(
+        'tokens',
+        `${process.name} took the seat with token ${next.token}, after ${this.#highestToken}`,
+      );
+    }
+    this.#highestToken = next.token;
+    if (last === undefined) return;
+    if (last.ended) world.fail('ended', `${process.name} took a seat of an ended election`);
+    const fastest = 1 + scenario.drift;
+    const standsMs = commit.atMs - previous.atMs + epsilonMs;
+    const { reservation } = last;
+    if (last.holding === undefined && reservation !== undefined) {
+      if (reservation.for === next.holding?.candidate.id) coverage.count('reservations used');
+      else if (standsMs < reservation.reserveMs / fastest) {
+        world.fail('reservation', `${process.name} took a seat reserved for ${reservation.for}`);
+      }
+    }
+    const drain = last.drains.find(({ id }) => id === next.holding?.candidate.id);
+    const { host } = process;
+    if (
+      drain !== undefined &&
+      drain.untilUnixMs > host.wallMs() &&
+      host.lastDisturbedMs < world.nowMs - scenario.leaseMs
+    ) {
+      world.fail('drain', `${process.name} took the seat although it is drained`);
+    }
+    const holder = last.holding;
+    if (holder === undefined) return;
+    const isOwn = holder.candidate.incarnation === next.holding?.candidate.incarnation;
+    if (isOwn) {
+      coverage.count('ghosts of one’s own taken over');
+      return;
+    }
+    coverage.count('takeovers');
+    if (holder.announced) this.#unfenced.add(last.token);
+    const provedGone =
+      scenario.store.proves &&
+      holder.actors !== null &&
+      holder.actors.length > 0 &&
+      holder.actors.every((actor) => this.#sim.isDead(Number(actor['number'])));
+    if (standsMs < last.leaseMs / fastest) {
+      if (provedGone) {
+        coverage.count('takeovers by proof of death');
+        // What a killed process has sent may still be on its way: that is the price of not waiting.
+        this.#sim.resource.excused.add(last.token);
+      } else if (scenario.checksRules) {
+        world.fail(
+          'lease',
+          `${process.name} took the seat of ${holder.candidate.id} ${standsMs.toFixed(3)} ms after ` +
+            `the last change of the record, whose lease is ${last.leaseMs} ms`,
+        );
+      }
+    }
+    if (standsMs < last.leaseMs / fastest + 0.02 * last.leaseMs) {
+      coverage.count('takeovers at the edge of the lease');
+    }
+  }
+
+  #checkVacated(process: CandidateProcess, last: LeaseRecord | undefined): void {
+    const { world, coverage } = this.#sim;
+    if (last?.holding === undefined) return;
+    if (last.holding.candidate.incarnation !== process.incarnation) {
+      world.fail(
+        'release',
+        `${process.name} vacated the seat of ${last.holding.candidate.id} (term ${last.token})`,
+      );
+      return;
+    }
+    coverage.count('releases');
+    this.#checkSettled(process, last, 'vacated');
+  }
+
+  #checkSettled(process: CandidateProcess, last: LeaseRecord | undefined, what: string): void {
+    const { world } = this.#sim;
+    if (last?.holding?.candidate.incarnation !== process.incarnation) return;
+    if (process.running?.token === last?.token) {
+      world.fail('release', `${process.name} ${what} term ${last?.token} while its work runs`);
+    }
+    if (process.hooksRunningFor(last?.token ?? 0n) > 0) {
+      world.fail('release', `${process.name} ${what} term ${last?.token} while a hook runs`);
+    }
+  }
+
+  #checkAnnounced(process: CandidateProcess, next: LeaseRecord): void {
+    const { world } = this.#sim;
+    const { hooks, takeoverDelayMs } = process.plan;
+    if (this.#unfenced.size > 0 && (hooks > 0 || takeoverDelayMs > 0)) {
+      for (const token of this.#unfenced) {
+        const done = process.hooksDone(next.token, token);
+        if (done < hooks) {
+          world.fail(
+            'fencing',
+            `${process.name} announced term ${next.token} after ${done} of ${hooks} hooks for ` +
+              `term ${token}, which ended unclean`,
+          );
+        }
+      }
+      this.#sim.coverage.count('terms announced after fencing');
+      const takenAtMs = this.#sim.server.commits.find(({ record }) => record?.token === next.token);
+      const waitedMs = world.nowMs - (takenAtMs?.atMs ?? world.nowMs);
+      if (waitedMs + epsilonMs < takeoverDelayMs / (1 + this.#sim.scenario.drift)) {
+        world.fail(
+          'fencing',
+          `${process.name} announced term ${next.token} after ${waitedMs.toFixed(1)} ms; its ` +
+            `takeover delay is ${takeoverDelayMs.toFixed(1)} ms`,
+        );
+      }
+    }
+    this.#unfenced.clear();
+  }
+
+  #checkOperator(commit: Commit, previous: Commit): void {
+    const before = previous.record?.holding;
+    const after = commit.record?.holding;
+    if (commit.writer === undefined || before === undefined) return;
+    const kept =
+      after !== undefined &&
+      after.candidate.incarnation === before.candidate.incarnation &&
+      after.announced === before.announced &&
+      JSON.stringify(after.actors) === JSON.stringify(before.actors) &&
+      commit.record?.token === previous.record?.token &&
+      commit.record?.nonce === previous.record?.nonce &&
+      commit.record?.leaseMs === previous.record?.leaseMs;
+    if (!kept && this.#sim.scenario.checksRules) {
+      this.#sim.world.fail(
+        'operator',
+        `an operator changed holder, nonce, actors, token or lease of v${previous.version}`,
+      );
+    }
+  }
+
+  /** Somebody deleted or overwrote the record by hand. */
+  forgetTokens(): void {
+    this.#highestToken = 0n;
+    this.#unfenced.clear();
+  }
+}
+
+/** Operations of one process in a renewal interval while the record does not change. */
+const operationsPerInterval = 30;
+
+function left(entry: TermEntry): string {
+  return entry.term.remaining().toFixed(3);
+}
+
+export function describe(record: LeaseRecord | undefined): string {
+  if (record === undefined) return 'no record';
+  const { holding, reservation } = record;
+  const parts = [`term ${record.token}`];
+  if (holding === undefined) parts.push('vacant');
+  else {
+    parts.push(`${holding.candidate.id}/${holding.candidate.incarnation.slice(0, 4)}`);
+    if (!holding.announced) parts.push('not announced');
+    if (holding.revoked) parts.push('revoked');
+    if (holding.request !== undefined) parts.push(`asked to ${holding.request.kind}`);
+  }
+  if (reservation !== undefined) parts.push(`reserved for ${reservation.for}`);
+  if (record.ended) parts.push('ended');
+  if (record.unfenced.length > 0) parts.push(`${record.unfenced.length} unfenced`);
+  if (record.drains.length > 0) parts.push(`drained: ${record.drains.map(({ id }) => id).join()}`);
+  return parts.join(', ');
+}
