@@ -1,0 +1,326 @@
+'use strict';
+// The guard of `incumbent run`: starts the program, judges by both clocks how long it may run, and
+// kills its whole process group when that is over or when the supervisor is gone. Who watches whom
+// is told in ../src/guard/README.md; the messages are typed in ../src/guard/protocol.ts.
+//
+// Plain CommonJS and three modules, because it is loaded beside every program that is run.
+//
+//   node guard.cjs STOP_MARGIN_MS KILL_MARGIN_MS
+//
+// fd 0-2  the program's, passed on and never touched
+// fd 3    a socket to the supervisor: one JSON message a line, both ways
+// fd 4    a socket whose other end only the supervisor has, passed on to the watchers
+const { spawn } = require('node:child_process');
+const { closeSync, openSync, readdirSync, readSync } = require('node:fs');
+const { Socket } = require('node:net');
+
+// Clocks are judged at least this often, whatever the timers promise.
+const judgeEveryMs = 100;
+const beatEveryMs = 200;
+// KILL is not refused: what still lives after this long deserves a word to the people.
+const lingeringMs = 5_000;
+
+if (require.main === module) guard(Number(process.argv[2]), Number(process.argv[3]));
+
+module.exports = { groupIsGone, signalGroup };
+
+function guard(stopMarginMs, killMarginMs) {
+  // Signals meant for the program or for the supervisor are not for us: we outlive both. A no-op
+  // handler and not SIG_IGN, which Node cannot set. It also keeps USR1 from opening the inspector.
+  for (const name of ['HUP', 'INT', 'QUIT', 'TERM', 'USR1', 'USR2', 'ALRM', 'TSTP', 'TTIN', 'TTOU'])
+    process.on(`SIG${name}`, () => {});
+
+  // Until when the program may run, on both clocks. Only the supervisor extends it.
+  let belief = { monotonicMs: -Infinity, wallMs: -Infinity };
+  // One at a time, from the spawning of its gate until its group is gone:
+  // { id, child, group, open, exited, killed, lingering, armedUntilMs,
+  //   stopping: { because, killAt } | undefined }
+  let program;
+  // The supervisor is gone, or wants us to go: leave as soon as no program is left.
+  let leaving = false;
+  let judgeTimer;
+  let beatAtMs = 0;
+
+  const supervisor = new Socket({ fd: 3, readable: true, writable: true });
+  supervisor.setEncoding('utf8');
+  supervisor.on('error', () => leave('supervisor-gone'));
+  supervisor.on('end', () => leave('supervisor-gone'));
+  supervisor.on('close', () => leave('supervisor-gone'));
+  let partial = '';
+  supervisor.on('data', (text) => {
+    // After a stall the messages were written long ago: first see to what is due.
+    judge();
+    partial += text;
+    if (!text.includes('\n')) return;
+    const lines = partial.split('\n');
+    partial = lines.pop();
+    for (const line of lines) obey(JSON.parse(line));
+  });
+  tell({ say: 'up' });
+
+  function tell(message) {
+    if (supervisor.writable) supervisor.write(`${JSON.stringify(message)}\n`);
+  }
+
+  function obey(message) {
+    if (message.do === 'belief') {
+      belief = { monotonicMs: message.monotonicMs, wallMs: message.wallMs };
+      arm();
+      judge();
+    } else if (message.do === 'prepare') prepare(message);
+    else if (message.do === 'leave') leave('stopped');
+    else if (message.id !== program?.id || program.exited) return;
+    else if (message.do === 'go') go();
+    else if (message.do === 'stop') {
+      stop('stopped', { monotonicMs: message.killAtMs, wallMs: Infinity });
+      judge();
+    } else if (message.do === 'signal') signal(message.name);
+  }
+
+  /** Spawns the gate (../src/guard/gate.ts): a shell that leads the program's group and waits. */
+  function prepare({ id, argv, env, cwd }) {
+    if (leaving || program !== undefined || !(left(belief) > stopMarginMs)) {
+      tell({
+        say: 'failed',
+        id,
+        reason: program ? 'another program is not gone' : 'belief is over',
+      });
+      return;
+    }
+    let child;
+    try {
+      const stdio = ['inherit', 'inherit', 'inherit', 'pipe', 4, 'pipe'];
+      child = spawn(argv[0], argv.slice(1), { cwd, env, stdio, detached: true });
+    } catch (error) {
+      tell({ say: 'failed', id, reason: error.message });
+      return;
+    }
+    if (child.pid === undefined) {
+      child.on('error', (error) => tell({ say: 'failed', id, reason: error.message }));
+      return;
+    }
+    program = { id, child, group: child.pid, armedUntilMs: -Infinity };
+    // Broken pipes of a dead shell: its exit is what counts.
+    for (const fd of [3, 5]) child.stdio[fd].on('error', () => {});
+    child.stdio[3].once('data', () => tell({ say: 'prepared', id, pid: child.pid }));
+    child.once('exit', (code, signalName) => {
+      program.exited = true;
+      // Whatever the program left behind ends with it.
+      signalGroup(program.group, 'SIGKILL');
+      const because = program.stopping?.because ?? 'itself';
+      tell({ say: 'exited', id, code, signal: signalName, because });
+      bury(monotonicMs(), 1);
+    });
+    arm();
+    judge();
+  }
+
+  function go() {
+    judge();
+    if (!(left(belief) > stopMarginMs) || program.stopping !== undefined) {
+      tell({ say: 'refused', id: program.id });
+      kill('belief-over');
+    } else if (!program.open) {
+      program.open = true;
+      program.child.stdio[3].write('go\n');
+      tell({ say: 'opened', id: program.id });
+    }
+  }
+
+  /** TERM now, KILL at `killAt` at the latest. A second call can only bring that forward. */
+  function stop(because, killAt) {
+    if (program.stopping === undefined) {
+      program.stopping = { because, killAt };
+      if (left(killAt) > 0) terminate();
+    } else program.stopping.killAt = earlier(program.stopping.killAt, killAt);
+  }
+
+  function terminate() {
+    signalGroup(program.group, 'SIGTERM');
+    // A stopped program could not react.
+    signalGroup(program.group, 'SIGCONT');
+  }
+
+  function kill(because) {
+    program.stopping ??= { because, killAt: belief };
+    program.killed = true;
+    signalGroup(program.group, 'SIGKILL');
+  }
+
+  function signal(name) {
+    if (name === 'SIGTERM') terminate();
+    // Like a terminal's Ctrl-C, for everybody in the group.
+    else if (name === 'SIGINT') signalGroup(program.group, name);
+    // "Reload" and the like mean the main process; its helpers would die of them.
+    else signalOne(program.group, name);
+  }
+
+  /** Does what is due by now: TERM at belief - G, KILL at belief - K or at the end of the grace. */
+  function judge() {
+    clearTimeout(judgeTimer);
+    if (program === undefined || program.exited) return;
+    const leftMs = left(belief);
+    // `!(a > b)`, so that a number gone wrong (NaN) kills.
+    if (!(leftMs > killMarginMs)) kill('belief-over');
+    else if (program.stopping && !(left(program.stopping.killAt) > 0)) kill('stopped');
+    // The deadline is fixed here: belief that comes back later belongs to another term.
+    else if (!(leftMs > stopMarginMs)) stop('belief-over', minus(belief, killMarginMs));
+
+    let nextMs = judgeEveryMs;
+    if (!program.killed) {
+      nextMs = Math.min(nextMs, leftMs - (leftMs > stopMarginMs ? stopMarginMs : killMarginMs));
+      if (program.stopping) nextMs = Math.min(nextMs, left(program.stopping.killAt));
+    }
+    // Rounded up, so that the timer finds the instant passed.
+    judgeTimer = setTimeout(judge, Math.max(1, Math.ceil(nextMs)));
+    beat();
+  }
+
+  /** An empty line, so that the supervisor knows we are awake. Never queued. */
+  function beat() {
+    const nowMs = monotonicMs();
+    if (nowMs - beatAtMs < beatEveryMs || !supervisor.writable || supervisor.writableLength) return;
+    beatAtMs = nowMs;
+    supervisor.write('\n');
+  }
+
+  /**
+   * Tells the watcher inside the group how long it may go without hearing from us. Its deadline lies
+   * half a margin behind ours, so it acts only if we do not. It is told anew when half of that is
+   * over, and at once when it would be too late.
+   */
+  function arm() {
+    if (program === undefined || program.exited) return;
+    const seconds = (left(belief) - killMarginMs / 2) / 1000;
+    const armedSeconds = (program.armedUntilMs - monotonicMs()) / 1000;
+    if (!(seconds > 0) || (armedSeconds > seconds / 2 && armedSeconds <= seconds)) return;
+    const pipe = program.child.stdio[5];
+    // It is stopped and reads nothing, with all of its group.
+    if (pipe.writableLength > 0) return;
+    program.armedUntilMs = monotonicMs() + seconds * 1000;
+    pipe.write(`${seconds.toFixed(2)} ${Math.max(1, Math.floor(seconds))}\n`);
+  }
+
+  /** Waits until nobody of the group is left, and says so. */
+  function bury(sinceMs, delayMs) {
+    const { id, group, child } = program;
+    const nowMs = monotonicMs();
+    // Looking for zombies means a walk through /proc: first give process 1 a moment to reap.
+    if (groupIsGone(group, delayMs > 2)) {
+      for (const fd of [3, 5]) child.stdio[fd].destroy();
+      program = undefined;
+      tell({ say: 'gone', id });
+      if (leaving) process.exit(0);
+      return;
+    }
+    if (nowMs - sinceMs > lingeringMs && !program.lingering) {
+      program.lingering = true;
+      tell({ say: 'lingering', id });
+    }
+    setTimeout(() => {
+      // Once more, for a fork that was under way. Not after a stall: by then the group may have
+      // ended, and its number be somebody else's.
+      if (monotonicMs() - nowMs < delayMs + 1_000) signalGroup(group, 'SIGKILL');
+      beat();
+      bury(sinceMs, Math.min(2 * delayMs, beatEveryMs));
+    }, delayMs);
+  }
+
+  function leave(because) {
+    leaving = true;
+    if (program === undefined) process.exit(0);
+    if (!program.exited) kill(because);
+  }
+}
+
+/** Milliseconds until the first of the two clocks reaches its deadline. */
+function left(deadline) {
+  return Math.min(deadline.monotonicMs - monotonicMs(), deadline.wallMs - Date.now());
+}
+
+function minus({ monotonicMs: atMs, wallMs }, ms) {
+  return { monotonicMs: atMs - ms, wallMs: wallMs - ms };
+}
+
+function earlier(a, b) {
+  return {
+    monotonicMs: Math.min(a.monotonicMs, b.monotonicMs),
+    wallMs: Math.min(a.wallMs, b.wallMs),
+  };
+}
+
+/** hrtime and not performance.now(): its origin is common to all processes of the machine. */
+function monotonicMs() {
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1e3 + nanoseconds / 1e6;
+}
+
+/** Signals whoever is in the group; nobody there, or nobody of ours, is not an error. */
+function signalGroup(group, name) {
+  signalOne(-group, name);
+}
+
+function signalOne(pid, name) {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if (error.code !== 'ESRCH' && error.code !== 'EPERM') throw error;
+  }
+}
+
+/**
+ * Nobody of the group can act any more. To be asked only after the group was sent KILL: from then
+ * on its members cannot fork, so that a look at them one after the other misses none.
+ */
+function groupIsGone(group, lookForZombies) {
+  try {
+    process.kill(-group, 0);
+  } catch (error) {
+    // EPERM: there is somebody, whom we may not signal.
+    return error.code === 'ESRCH';
+  }
+  return lookForZombies && process.platform === 'linux' && onlyZombiesLeft(group);
+}
+
+/**
+ * Orphans are reaped by process 1, and in a container without an init process 1 does not: then the
+ * dead stay listed for ever. A zombie without threads has closed its files and will do nothing.
+ * Any doubt is a no.
+ */
+function onlyZombiesLeft(group) {
+  try {
+    const buffer = Buffer.alloc(1024);
+    // Not readable: others' processes are hidden from us (hidepid).
+    readStat(1, buffer);
+    let members = 0;
+    for (const pid of readdirSync('/proc')) {
+      if (!/^\d+$/.test(pid)) continue;
+      let stat;
+      try {
+        stat = readStat(pid, buffer);
+      } catch (error) {
+        if (error.code === 'ENOENT' || error.code === 'ESRCH') continue;
+        return false;
+      }
+      // pid (name) state ppid pgrp ...: proc(5). The name may contain anything.
+      const rest = stat.slice(stat.lastIndexOf(')') + 2);
+      if (Number(/^\S+ \d+ (\d+)/.exec(rest)?.[1]) !== group) continue;
+      members += 1;
+      // num_threads is field 20. A leader may be a zombie while its threads live on.
+      if (rest[0] !== 'Z' || Number(rest.split(' ')[17]) > 1) return false;
+    }
+    return members > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** Not readFileSync, which takes 64 KiB of memory for each file whose size it does not know. */
+function readStat(pid, buffer) {
+  const fd = openSync(`/proc/${pid}/stat`, 'r');
+  try {
+    return buffer.toString('latin1', 0, readSync(fd, buffer));
+  } finally {
+    closeSync(fd);
+  }
+}

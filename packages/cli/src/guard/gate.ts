@@ -1,0 +1,88 @@
+import { existsSync } from 'node:fs';
+
+/**
+ * The gate: a shell that leads the group the program will run in, so that the program's number is
+ * known, and written down by whoever must, before it can do anything. It starts the watchers, says
+ * `ready` on fd 3, and there waits for the line `go`. On anything else, such as the end of a guard
+ * that was killed, it leaves. On `go` it becomes the program.
+ *
+ * The watchers stay in the group, asleep, for as long as it lives. Whatever the group is sent short
+ * of KILL and STOP they ignore. Each ends with `kill -KILL 0`, which is the whole group:
+ *
+ * - one when fd 4 ends, whose other end only the supervisor has;
+ * - one when fd 5 ends, whose other end only the guard has, or when the guard did not say in time
+ *   that belief was extended. For that it needs a shell whose `read` has -t, which POSIX does not
+ *   ask for: bash where there is one, and busybox's; otherwise it sees only the end.
+ *
+ * They are orphans from the start, not children of the program: a program that waits for all its
+ * children must not wait for them. They hold none of its files. Their command lines do not contain
+ * our name, so that `pkill incumbent` leaves them to do their duty.
+ */
+export interface Gate {
+  /** What the guard spawns with fd 3, 4 and 5 in place. */
+  readonly argv: readonly string[];
+  /** Names of variables that no shell at hand would pass on (`A.B`). */
+  readonly droppedNames: readonly string[];
+}
+
+/** The shells to use: the machine's POSIX shell, and bash where there is one. */
+export interface Shells {
+  readonly sh: readonly string[];
+  readonly bash: readonly string[] | undefined;
+}
+
+// bash must not read what it reads by itself: with -p neither $BASH_ENV nor functions from the
+// environment, with --norc no ~/.bashrc, which it else takes for its duty over ssh or on a socket.
+export const shells: Shells = {
+  sh: ['/bin/sh'],
+  bash: existsSync('/bin/bash') ? ['/bin/bash', '--norc', '-p'] : undefined,
+};
+
+export function gate(
+  programPath: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  { sh, bash }: Shells = shells,
+): Gate {
+  // dash and busybox drop variables whose names are not identifiers; bash keeps them.
+  const odd = Object.keys(env).filter((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
+  const shell = bash !== undefined && odd.length > 0 ? [...bash, '-o', 'posix'] : sh;
+  return {
+    argv: [...shell, '-c', script(bash ?? sh, env), 'gate', programPath, ...args],
+    droppedNames: bash === undefined ? odd : [],
+  };
+}
+
+function script(watchGuard: readonly string[], env: Readonly<Record<string, string>>): string {
+  // Shells set these unasked.
+  const extra = ['PWD', 'OLDPWD'].filter((name) => env[name] === undefined);
+  return [
+    // A shell may import functions from the environment, and prefers them to what it has built in.
+    'unset -f read kill echo',
+    // Ignored from before the watchers are forked, and passed on by exec.
+    "(trap '' HUP INT QUIT PIPE ALRM TERM USR1 USR2 TSTP TTIN TTOU || exit",
+    'exec 3>&- >/dev/null 2>&1',
+    '{ read -r x; kill -KILL 0; } <&4 4<&- 5<&- &',
+    `exec ${watchGuard.join(' ')} -c '${deadMan}' watch <&5 4<&- 5<&- &`,
+    ') || exit 125',
+    'echo ready >&3',
+    // The one name that cannot collide with a variable of the program's.
+    'read -r INCUMBENT_GATE <&3',
+    'case $INCUMBENT_GATE in go) ;; *) exit 125 ;; esac',
+    `unset INCUMBENT_GATE ${extra.join(' ')}`,
+    'exec 3>&- 4<&- 5<&-',
+    'exec "$@"',
+  ].join('\n');
+}
+
+// Each line says how many seconds may pass until the next: with a fraction, and whole for shells
+// that take no fraction (bash 3 on macOS).
+const deadMan: string = [
+  'if echo | read -r -t 9.9 x',
+  'then read -r t i && while read -r -t "$t" t i; do :; done',
+  'elif echo | read -r -t 9 x',
+  'then read -r t i && while read -r -t "$i" t i; do :; done',
+  'else while read -r t i; do :; done',
+  'fi',
+  'kill -KILL 0',
+].join('\n');

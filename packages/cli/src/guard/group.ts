@@ -1,0 +1,26 @@
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { monotonicMs } from './protocol.ts';
+
+export const guardFile: string = fileURLToPath(new URL('../../guard/guard.cjs', import.meta.url));
+
+// What the guard does to a group we do as well when the guard is lost.
+interface GuardModule {
+  signalGroup(group: number, name: NodeJS.Signals): void;
+  groupIsGone(group: number, lookForZombies: boolean): boolean;
+}
+const guardModule = createRequire(import.meta.url)(guardFile) as GuardModule;
+
+export const signalGroup: GuardModule['signalGroup'] = guardModule.signalGroup;
+export const groupIsGone: GuardModule['groupIsGone'] = guardModule.groupIsGone;
+
+/** KILLs the group and resolves when nobody of it can act any more. Bounded only by that. */
+export async function killGroup(group: number): Promise<void> {
+  signalGroup(group, 'SIGKILL');
+  for (let delayMs = 1; !groupIsGone(group, delayMs > 2); delayMs = Math.min(2 * delayMs, 200)) {
+    const askedMs = monotonicMs();
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
+    // Once more, for a fork that was under way; but after a stall the number may be another's.
+    if (monotonicMs() - askedMs < delayMs + 1_000) signalGroup(group, 'SIGKILL');
+  }
+}

@@ -1,0 +1,8 @@
+export type { GuardErrorCode } from './errors.ts';
+export { GuardError } from './errors.ts';
+export type { FoundProgram, ProgramProblem } from './find-program.ts';
+export { findProgram } from './find-program.ts';
+export type { GuardOptions, ProgramSpec } from './guard.ts';
+export { Guard } from './guard.ts';
+export type { GuardedProgram } from './program.ts';
+export type { Deadline, ForwardedSignal, ProgramExit } from './protocol.ts';

@@ -1,0 +1,62 @@
+/**
+ * What supervisor and guard tell each other: one JSON object a line. An empty line from the guard
+ * is a heartbeat. `id` numbers the programs of one guard; a message about one that has ended is
+ * ignored.
+ */
+
+/** Until when on both clocks: over as soon as either of them reaches it. */
+export interface Deadline {
+  /** CLOCK_MONOTONIC, which all processes of a machine share (`process.hrtime()`). */
+  readonly monotonicMs: number;
+  /** Milliseconds since 1970. */
+  readonly wallMs: number;
+}
+
+export type ToGuard =
+  | ({ readonly do: 'belief' } & Deadline)
+  | {
+      readonly do: 'prepare';
+      readonly id: number;
+      readonly argv: readonly string[];
+      readonly env: Readonly<Record<string, string>>;
+      readonly cwd: string;
+    }
+  | { readonly do: 'go'; readonly id: number }
+  | { readonly do: 'stop'; readonly id: number; readonly killAtMs: number }
+  | { readonly do: 'signal'; readonly id: number; readonly name: ForwardedSignal }
+  | { readonly do: 'leave' };
+
+export type FromGuard =
+  | { readonly say: 'up' }
+  | { readonly say: 'prepared'; readonly id: number; readonly pid: number }
+  /** Nothing was started. */
+  | { readonly say: 'failed'; readonly id: number; readonly reason: string }
+  | { readonly say: 'opened'; readonly id: number }
+  /** Less than the stop margin was left when the gate should have been opened. */
+  | { readonly say: 'refused'; readonly id: number }
+  | ({ readonly say: 'exited'; readonly id: number } & ProgramExit)
+  /** Seconds after KILL there is still somebody in the group. */
+  | { readonly say: 'lingering'; readonly id: number }
+  | { readonly say: 'gone'; readonly id: number };
+
+export type ForwardedSignal = 'SIGHUP' | 'SIGINT' | 'SIGTERM' | 'SIGUSR1' | 'SIGUSR2';
+
+/** `code` and `signal` as Node reports them; both null where nobody could see the end. */
+export interface ProgramExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /**
+   * What we had begun before it ended, if anything: it was told to stop, belief was over, or the
+   * guard was lost.
+   */
+  readonly because: 'itself' | 'stopped' | 'belief-over' | 'guard-lost';
+}
+
+export function leftMs(deadline: Deadline): number {
+  return Math.min(deadline.monotonicMs - monotonicMs(), deadline.wallMs - Date.now());
+}
+
+export function monotonicMs(): number {
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1e3 + nanoseconds / 1e6;
+}
