@@ -1,0 +1,71 @@
+// A supervisor for the tests: the driver, and nothing that elects. It does what it is told over
+// IPC, so that a test can kill or freeze it like any other process. Plain JavaScript on the built
+// driver, because Node 20 runs no TypeScript.
+import { Guard } from '../dist/guard/index.js';
+
+let guard;
+let program;
+let believing;
+
+const monotonicMs = () => {
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1e3 + nanoseconds / 1e6;
+};
+const deadline = (monotonic, wall) => ({
+  monotonicMs: monotonicMs() + monotonic,
+  wallMs: Date.now() + wall,
+});
+const say = (event, details) => process.send?.({ event, ...details }, () => {});
+
+const commands = {
+  async start(options) {
+    const onTrouble = ({ code, message }) => say('trouble', { code, message });
+    guard = await Guard.start({ ...options, onTrouble });
+    void guard.lost.then(({ code, message }) => say('lost', { code, message }));
+    return { pid: guard.pid };
+  },
+  /** Once, for so many ms on the two clocks. */
+  believe({ ms, wallMs = ms }) {
+    const until = deadline(ms, wallMs);
+    guard.belief(until);
+    return until;
+  },
+  /** Again and again, as renewals do. */
+  keepBelieving({ ms, everyMs }) {
+    clearInterval(believing);
+    believing = setInterval(() => guard.belief(deadline(ms, ms)), everyMs);
+    guard.belief(deadline(ms, ms));
+  },
+  async prepare({ program: name, args = [], env = {}, cwd = process.cwd(), abortAfterMs }) {
+    const spec = { program: name, args, env: { PATH: process.env.PATH, ...env }, cwd };
+    const signal = abortAfterMs === undefined ? undefined : AbortSignal.timeout(abortAfterMs);
+    signal?.addEventListener('abort', () => say('aborting'));
+    program = await guard.prepare(spec, signal);
+    const { pid } = program;
+    void program.exited.then((exit) => say('exited', { pid, ...exit }));
+    void program.gone.then(() => say('gone', { pid }));
+    return { pid };
+  },
+  go: () => program.go(),
+  stop: ({ graceMs }) => program.stop(monotonicMs() + graceMs),
+  signal: ({ name }) => program.signal(name),
+  close: () => guard.close(),
+  /** A stall: nothing of ours runs. */
+  block({ ms }) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+  },
+  exit: () => process.exit(0),
+};
+
+process.on('message', async ({ id, command, options }) => {
+  try {
+    const value = await commands[command](options ?? {});
+    process.send?.({ id, value: value ?? null }, () => {});
+  } catch (error) {
+    const { name, code, exitCode, message } = error;
+    process.send?.({ id, error: { name, code, exitCode, message } }, () => {});
+  }
+});
+// Whoever started us is gone: so are we. A test that fails leaves nothing behind.
+process.on('disconnect', () => process.exit(1));
+process.on('unhandledRejection', (error) => say('unhandled', { message: String(error) }));
