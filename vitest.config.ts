@@ -26,6 +26,8 @@ export default defineConfig({
         ...sources,
         test: {
           name: 'integration',
+          // After the unit tests: vitest wants an order for projects that differ in workers.
+          sequence: { groupOrder: 1 },
           include: ['packages/*/test-integration/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,

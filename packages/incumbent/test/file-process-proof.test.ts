@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ProcessProof } from '../src/backends/file/process-proof.ts';
 import type { Machine } from '../src/backends/file/this-machine.ts';
-import { startTimeIn } from '../src/backends/file/this-machine.ts';
+import { parseStat } from '../src/backends/file/this-machine.ts';
 import type { Actor } from '../src/contest.ts';
 import { InvalidOptionError } from '../src/errors.ts';
 
@@ -9,10 +9,12 @@ interface Processes {
   /** Process ids and negative group ids that exist. */
   readonly present?: readonly number[];
   readonly starts?: Readonly<Record<number, string>>;
+  /** Process ids and negative group ids that are only zombies. */
+  readonly spent?: readonly number[];
 }
 
 function machine(
-  { present = [], starts = {} }: Processes,
+  { present = [], starts = {}, spent = [] }: Processes,
   changes: Partial<Machine> = {},
 ): Machine {
   return {
@@ -21,7 +23,11 @@ function machine(
     timeNamespace: 'time:[1]',
     bootIsExact: true,
     isAbsent: (target) => !present.includes(target),
-    startTime: (pid) => starts[pid],
+    process: (pid) => {
+      const startTime = starts[pid];
+      return startTime === undefined ? undefined : { startTime, isSpent: spent.includes(pid) };
+    },
+    isGroupSpent: (group) => spent.includes(-group),
     ...changes,
   };
 }
@@ -143,15 +149,33 @@ test('an earlier boot is told from a container beside us, and from macOS host na
 test('the start time is found behind any program name', () => {
   const fields = 'S 1 70 70 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 812345 1000 2000 18446744073';
   for (const name of ['node', 'a b c', 'evil) S 1 2 3 4 5 6', '((()))', ') ', '']) {
-    expect(startTimeIn(Buffer.from(`70 (${name}) ${fields}\n`)), name).toBe('812345');
+    expect(parseStat(Buffer.from(`70 (${name}) ${fields}\n`))?.startTime, name).toBe('812345');
   }
 });
 
 test('a line that ends early has no start time', () => {
   const line = '70 (node) S 1 70 70 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 812345';
-  expect(startTimeIn(Buffer.from(`${line} 1`))).toBe('812345');
+  expect(parseStat(Buffer.from(`${line} 1`))?.startTime).toBe('812345');
   for (let length = 0; length <= line.length; length += 1) {
-    expect(startTimeIn(Buffer.from(line.slice(0, length)))).toBeUndefined();
+    expect(parseStat(Buffer.from(line.slice(0, length)))).toBeUndefined();
   }
-  expect(startTimeIn(Buffer.from(`${line.replace('812345', '-1')} 1`))).toBeUndefined();
+  expect(parseStat(Buffer.from(`${line.replace('812345', '-1')} 1`))).toBeUndefined();
+});
+
+test('a zombie can do nothing any more, unless threads of it live on', () => {
+  const stat = (state: string, threads: number) =>
+    parseStat(
+      Buffer.from(`70 (node) ${state} 1 60 70 0 -1 0 1 2 3 4 5 6 7 8 20 0 ${threads} 0 812 1`),
+    );
+  expect(stat('Z', 1)).toEqual({ startTime: '812', group: 60, isSpent: true });
+  expect(stat('Z', 2)?.isSpent).toBe(false);
+  for (const state of ['R', 'S', 'D', 'T', 't']) expect(stat(state, 1)?.isSpent).toBe(false);
+});
+
+test('a process that is only a zombie is gone, and so is a group of nothing else', () => {
+  const starts = { 70: '5000' };
+  expect(isGone(actor, machine({ present: [70], starts, spent: [70] }))).toBe(true);
+  expect(isGone(grouped, machine({ present: [70, -80], starts, spent: [70] }))).toBe(false);
+  expect(isGone(grouped, machine({ present: [70, -80], starts, spent: [70, -80] }))).toBe(true);
+  expect(isGone(grouped, machine({ present: [70, -80], starts, spent: [-80] }))).toBe(false);
 });

@@ -274,7 +274,8 @@ const here: Machine = {
   timeNamespace: '',
   bootIsExact: true,
   isAbsent: () => false,
-  startTime: () => '1',
+  process: () => ({ startTime: '1', isSpent: false }),
+  isGroupSpent: () => false,
 };
 
 function candidate(id: string): CandidateInfo {

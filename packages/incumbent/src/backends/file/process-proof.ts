@@ -7,9 +7,10 @@ import { thisMachine } from './this-machine.ts';
  * Describes processes so that another process of this machine can prove them dead.
  *
  * Promised: what is proved gone runs no more and will not come back. Not promised: that every death
- * can be proved. Another container (pid or time namespace), another boot, a zombie, a process id
- * that is in use again while its start time cannot be read: all that is doubt, and doubt is "no". Nor
- * does it cover a child that has left the process group and is not an actor of its own.
+ * can be proved. Another container (pid or time namespace), another boot, a zombie with living
+ * threads, a process id that is in use again while its start time cannot be read: all that is doubt,
+ * and doubt is "no". Nor does it cover a child that has left the process group and is not an actor
+ * of its own.
  */
 export class ProcessProof {
   readonly #machine: Machine;
@@ -25,7 +26,7 @@ export class ProcessProof {
       throw new InvalidOptionError(`${group} is no process group that can be watched`);
     }
     const { boot, pidNamespace, timeNamespace } = this.#machine;
-    const start = this.#machine.startTime(pid);
+    const start = this.#machine.process(pid)?.startTime;
     return {
       pid,
       ...(start === undefined ? {} : { start }),
@@ -38,7 +39,12 @@ export class ProcessProof {
 
   /** Cheap: a few system calls for each actor. An empty list proves nothing. */
   provesGone(actors: readonly Actor[]): boolean {
-    return actors.length > 0 && actors.every((actor) => this.#isDead(actor));
+    return (
+      actors.length > 0 &&
+      actors.every((actor) => this.#isDead(actor)) &&
+      // Last, because it may take a walk through all processes.
+      actors.every((actor) => this.#isGroupDead(actor))
+    );
   }
 
   /** True only if there is no process with this number now. */
@@ -65,18 +71,24 @@ export class ProcessProof {
 
   #isDead(actor: Actor): boolean {
     const own = this.#machine;
-    const { pid, group, start } = actor;
+    const { pid, start } = actor;
     if (own.boot === '' || actor['boot'] !== own.boot) return false;
     if (own.pidNamespace === '' || actor['pidNamespace'] !== own.pidNamespace) return false;
     if (actor['timeNamespace'] !== own.timeNamespace) return false;
     if (!isId(pid)) return false;
     if (!own.isAbsent(pid)) {
       if (typeof start !== 'string' || start === '') return false;
-      const present = own.startTime(pid);
-      if (present === undefined || present === start) return false;
+      const present = own.process(pid);
+      if (present === undefined) return false;
+      if (present.startTime === start && !present.isSpent) return false;
     }
+    return true;
+  }
+
+  #isGroupDead({ group }: Actor): boolean {
     if (group === undefined) return true;
-    return isId(group) && group > 1 && own.isAbsent(-group);
+    if (!isId(group) || group <= 1) return false;
+    return this.#machine.isAbsent(-group) || this.#machine.isGroupSpent(group);
   }
 }
 

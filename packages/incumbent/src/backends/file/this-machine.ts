@@ -1,4 +1,12 @@
-import { closeSync, openSync, readFileSync, readlinkSync, readSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 
 /** What proofs of death are made of. All of it is synchronous and cheap. */
@@ -13,8 +21,23 @@ export interface Machine {
   readonly bootIsExact: boolean;
   /** True only if kill(2) says that there is no such process, or for -n no process in group n. */
   isAbsent(target: number): boolean;
-  /** In clock ticks since boot; undefined when it cannot be read. */
-  startTime(pid: number): string | undefined;
+  /** Undefined when it cannot be read. */
+  process(pid: number): ProcessState | undefined;
+  /**
+   * True only if the group has members and none of them can act any more. Costs a walk through all
+   * processes: to be asked last.
+   */
+  isGroupSpent(group: number): boolean;
+}
+
+export interface ProcessState {
+  /** In clock ticks since boot. */
+  readonly startTime: string;
+  /**
+   * It has ended and only waits for its parent to take notice: a zombie whose threads have all
+   * ended. Where process 1 is slow to reap orphans, or never does, the dead stay listed like this.
+   */
+  readonly isSpent: boolean;
 }
 
 function isAbsent(target: number): boolean {
@@ -37,7 +60,8 @@ export function linuxMachine(): Machine {
     timeNamespace: attempt(() => readlinkSync('/proc/self/ns/time')) ?? '',
     bootIsExact: true,
     isAbsent,
-    startTime: (pid) => (seesOwnPids ? readStartTime(pid) : undefined),
+    process: (pid) => (seesOwnPids ? readProcess(pid) : undefined),
+    isGroupSpent: (group) => seesOwnPids && isGroupSpent(group),
   };
 }
 
@@ -53,7 +77,8 @@ export function darwinMachine(): Machine {
     timeNamespace: '',
     bootIsExact: false,
     isAbsent,
-    startTime: () => undefined,
+    process: () => undefined,
+    isGroupSpent: () => false,
   };
 }
 
@@ -64,7 +89,8 @@ const otherMachine: Machine = {
   timeNamespace: '',
   bootIsExact: false,
   isAbsent: () => false,
-  startTime: () => undefined,
+  process: () => undefined,
+  isGroupSpent: () => false,
 };
 
 let cached: Machine | undefined;
@@ -81,11 +107,11 @@ export function thisMachine(): Machine {
 
 const statBuffer = Buffer.alloc(1024);
 
-function readStartTime(pid: number): string | undefined {
+function readStat(pid: number | string): ProcessStat | undefined {
   try {
     const file = openSync(`/proc/${pid}/stat`, 'r');
     try {
-      return startTimeIn(statBuffer.subarray(0, readSync(file, statBuffer, 0, 1024, 0)));
+      return parseStat(statBuffer.subarray(0, readSync(file, statBuffer, 0, 1024, 0)));
     } finally {
       closeSync(file);
     }
@@ -94,19 +120,61 @@ function readStartTime(pid: number): string | undefined {
   }
 }
 
+interface ProcessStat extends ProcessState {
+  readonly group: number;
+}
+
+function readProcess(pid: number): ProcessState | undefined {
+  return readStat(pid);
+}
+
 /**
- * Field 22 of proc_pid_stat(5). Field 2 is the program's name in parentheses and may itself contain
- * spaces and parentheses, but nothing after it does.
+ * Fields of proc_pid_stat(5): state 3, process group 5, number of threads 20, start time 22. Field 2
+ * is the program's name in parentheses and may itself contain spaces and parentheses, but nothing
+ * after it does.
  */
-export function startTimeIn(stat: Buffer): string | undefined {
+export function parseStat(stat: Buffer): ProcessStat | undefined {
   const afterName = stat.lastIndexOf(0x29);
   if (afterName < 0) return undefined;
   const fields = stat.toString('latin1', afterName + 2).split(' ', 21);
-  const startTime = fields[19];
+  const [state, , group, threads, startTime] = [0, 1, 2, 17, 19].map((index) => fields[index]);
   // Complete only if something follows it.
-  return startTime !== undefined && /^\d+$/.test(startTime) && fields.length > 20
-    ? startTime
-    : undefined;
+  if (startTime === undefined || !/^\d+$/.test(startTime) || fields.length <= 20) return undefined;
+  // The leader of a thread group may be a zombie while other threads live on.
+  return { startTime, group: Number(group), isSpent: state === 'Z' && Number(threads) <= 1 };
+}
+
+/**
+ * One walk can miss somebody: a member that forks and ends while we look elsewhere. Then the second
+ * walk finds a member that the first one did not, so two equal walks are asked for.
+ */
+function isGroupSpent(group: number): boolean {
+  const first = spentMembers(group);
+  return first !== undefined && first === spentMembers(group);
+}
+
+/** The members of a group, all spent; undefined if one is not, if there are none, and in doubt. */
+function spentMembers(group: number): string | undefined {
+  try {
+    // Not readable: the processes of others are hidden from us (hidepid).
+    if (readStat(1) === undefined) return undefined;
+    let members = '';
+    for (const name of readdirSync('/proc')) {
+      if (!/^\d+$/.test(name)) continue;
+      const stat = readStat(name);
+      if (stat === undefined) {
+        // Reaped since it was listed, or not for us to know.
+        if (existsSync(`/proc/${name}`)) return undefined;
+        continue;
+      }
+      if (stat.group !== group) continue;
+      if (!stat.isSpent) return undefined;
+      members += `${name}:${stat.startTime} `;
+    }
+    return members === '' ? undefined : members;
+  } catch {
+    return undefined;
+  }
 }
 
 /**

@@ -1,0 +1,56 @@
+/** Elections in a directory: no server, any number of processes of one machine. */
+import { isAbsolute } from 'node:path';
+import { describeValue } from '../../candidate.ts';
+import type { Backend } from '../../contest.ts';
+import { InvalidOptionError } from '../../errors.ts';
+import { leaseBackend } from '../../lease/backend.ts';
+import { openFileLeaseStore } from './store.ts';
+
+/** What a resource on the same machine can check. */
+export interface FileGuard {
+  readonly token: bigint;
+  /**
+   * Reads the record: true once a newer term has been elected. What happens between this answer and
+   * the effect is not covered; a resource that remembers the highest token it has seen covers it.
+   * @throws StoreUnavailableError when the directory cannot be read
+   */
+  superseded(): Promise<boolean>;
+}
+
+export interface FileOptions {
+  /**
+   * Use the directory although its file system is refused (network file systems, FUSE): only if
+   * link(2) is exclusive and durable on it, and all candidates run on this machine.
+   */
+  readonly trustFileSystem?: boolean;
+}
+
+/**
+ * @param directory absolute; made when it is missing. Every process that is to compete names the
+ * same one.
+ * @throws InvalidOptionError for a relative path
+ */
+export function file(directory: string, options: FileOptions = {}): Backend<FileGuard> {
+  if (typeof directory !== 'string' || !isAbsolute(directory) || directory.includes('\0')) {
+    throw new InvalidOptionError(
+      `the directory must be an absolute path, not ${describeValue(directory)}: relative paths ` +
+        'would elect one leader per working directory',
+    );
+  }
+  return leaseBackend<FileGuard>({
+    kind: 'file',
+    description: `file:${directory}`,
+    openStore: (scope) =>
+      openFileLeaseStore(directory, scope.election, {
+        ...options,
+        onTrouble: scope.onTrouble,
+      }),
+    guard: (_scope, store, token) => ({
+      token,
+      async superseded() {
+        const { record } = await store.read(new AbortController().signal);
+        return (record?.token ?? 0n) > token;
+      },
+    }),
+  });
+}

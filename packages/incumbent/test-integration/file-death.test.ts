@@ -1,0 +1,186 @@
+import type { ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { openFileLeaseStore } from '../src/backends/file/store.ts';
+import type { Actor } from '../src/contest.ts';
+import { buildFileProcess, temporaryDirectory } from './support/file-build.ts';
+
+const forever = new AbortController().signal;
+const build = temporaryDirectory();
+let program: readonly string[] = [];
+const store = openFileLeaseStore(build.path, 'e');
+const children: ChildProcess[] = [];
+
+beforeAll(() => {
+  program = buildFileProcess(`${build.path}/program`);
+});
+afterAll(() => build.remove());
+afterEach(() => {
+  // Each leads a group of its own.
+  for (const { pid } of children.splice(0)) {
+    try {
+      if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+    } catch {
+      // It has gone.
+    }
+  }
+});
+
+/** A shell that leads a process group of its own, and the first line it prints. */
+async function shell(script: string): Promise<{ child: ChildProcess; pid: number; line: string }> {
+  const child = spawn('sh', ['-c', script], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  children.push(child);
+  const [line] = await once(createInterface({ input: child.stdout! }), 'line');
+  return { child, pid: child.pid!, line: String(line) };
+}
+
+async function describe(pid: number, group?: number): Promise<Actor> {
+  return (await store.describe?.(group === undefined ? { pid } : { pid, group }))!;
+}
+
+const provesGone = (...actors: Actor[]) => store.provesGone?.(actors);
+
+async function kill(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}
+
+test('a live process is not gone, a killed one is', async () => {
+  const { child, pid } = await shell('echo up; exec sleep 1000');
+  const actor = await describe(pid);
+  expect(provesGone(actor)).toBe(false);
+  await kill(child);
+  expect(provesGone(actor)).toBe(true);
+  expect(provesGone(actor, await describe(process.pid))).toBe(false);
+});
+
+test.runIf(process.platform === 'linux')('a zombie is gone, and its group with it', async () => {
+  // The parent has become a program that waits for nobody; the group is the zombie's alone.
+  const { line } = await shell('setsid sleep 1000 & echo $!; exec sleep 1000');
+  const pid = Number(line);
+  while (!readFileSync(`/proc/${pid}/cmdline`, 'latin1').startsWith('sleep')) {
+    await new Promise(setImmediate);
+  }
+  const actor = await describe(pid, pid);
+  expect(provesGone(actor)).toBe(false);
+  process.kill(pid, 'SIGKILL');
+  while (!readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z ')) {
+    await new Promise(setImmediate);
+  }
+  expect(() => process.kill(-pid, 0)).not.toThrow();
+  expect(provesGone(actor)).toBe(true);
+});
+
+test.runIf(process.platform === 'linux')('a zombie whose threads live on is not gone', async () => {
+  // The main thread ends, a detached one stays.
+  const program =
+    'import ctypes,threading,time,sys\n' +
+    'threading.Thread(target=time.sleep,args=(1000,)).start()\n' +
+    'print("up",flush=True)\n' +
+    'ctypes.CDLL(None).pthread_exit(None)\n';
+  const { pid } = await shell(`exec python3 -c '${program}'`);
+  const actor = await describe(pid);
+  while (!readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z ')) {
+    await new Promise(setImmediate);
+  }
+  expect(provesGone(actor)).toBe(false);
+});
+
+test('a group with a surviving grandchild is not gone', async () => {
+  const { child, pid } = await shell('sleep 1000 & echo $!; exec sleep 1000');
+  const [alone, grouped] = [await describe(pid), await describe(pid, pid)];
+  await kill(child);
+  expect(provesGone(alone)).toBe(true);
+  expect(provesGone(grouped)).toBe(false);
+});
+
+test('a group whose processes have all gone is gone', async () => {
+  const { child, pid, line } = await shell(
+    'sleep 1000 & echo $!; wait; echo reaped; exec sleep 1000',
+  );
+  const grouped = await describe(pid, pid);
+  const reaped = once(createInterface({ input: child.stdout! }), 'line');
+  process.kill(Number(line), 'SIGKILL');
+  await reaped;
+  expect(provesGone(grouped)).toBe(false);
+  await kill(child);
+  expect(provesGone(grouped)).toBe(true);
+});
+
+test.runIf(process.platform === 'linux')(
+  'a number that was given to another process proves the first one dead',
+  async () => {
+    const { pid } = await shell('echo up; exec sleep 1000');
+    const actor = await describe(pid);
+    expect(provesGone({ ...actor, start: String(Number(actor['start']) - 1) })).toBe(true);
+    const { start: _, ...unknownStart } = actor;
+    expect(provesGone(unknownStart)).toBe(false);
+  },
+);
+
+test('a dead process of another boot or namespace is a doubt', async () => {
+  const { child, pid } = await shell('echo up; exec sleep 1000');
+  const actor = await describe(pid);
+  await kill(child);
+  expect(provesGone(actor)).toBe(true);
+  for (const field of ['boot', 'pidNamespace', 'timeNamespace']) {
+    expect(provesGone({ ...actor, [field]: 'another' }), field).toBe(false);
+  }
+});
+
+test.runIf(process.platform === 'linux')(
+  'in a pid namespace that /proc does not show, start times are not trusted',
+  async (context) => {
+    const flags = ['--user', '--map-root-user', '--pid', '--fork'];
+    const { status, stderr, error } = spawnSync('unshare', [...flags, 'true'], {
+      encoding: 'utf8',
+    });
+    if (status !== 0) return context.skip(`unshare --pid: ${error?.message ?? stderr}`);
+    const args = [...flags, process.execPath, ...program, 'describe', build.path];
+    const inside = execFileSync('unshare', args, { encoding: 'utf8' });
+    const { actor, gone } = JSON.parse(inside) as { actor: Actor; gone: boolean };
+    expect(actor['pid']).toBe(1);
+    expect(actor).not.toHaveProperty('start');
+    expect(gone).toBe(false);
+    // Our process 1 is another one, and what we know of its namespace is that it is not ours.
+    expect(provesGone({ ...actor, pid: 2 ** 22 + 1 })).toBe(false);
+    expect(actor['pidNamespace']).not.toBe((await describe(process.pid))['pidNamespace']);
+  },
+);
+
+test('another process of this machine comes to the same result', async () => {
+  const { child, pid } = await shell('echo up; exec sleep 1000');
+  const actor = await describe(pid);
+  const elsewhere = () => {
+    const args = [...program, 'provesGone', build.path, JSON.stringify(actor)];
+    return JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })) as unknown;
+  };
+  expect(elsewhere()).toEqual({ gone: false });
+  await kill(child);
+  expect(elsewhere()).toEqual({ gone: true });
+});
+
+test('a candidate that was killed is not listed any more', async () => {
+  const enlist = async (id: string) => {
+    const child = spawn(process.execPath, [...program, 'enlist', build.path, id], {
+      detached: true,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    children.push(child);
+    await once(createInterface({ input: child.stdout }), 'line');
+    return child;
+  };
+  const a = await enlist('a');
+  await enlist('b');
+  const ids = async () => (await store.list?.(forever))?.map(({ id }) => id);
+  expect(await ids()).toEqual(['a', 'b']);
+  await kill(a);
+  expect(await ids()).toEqual(['b']);
+});
