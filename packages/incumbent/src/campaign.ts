@@ -12,7 +12,7 @@ import type { HealthOptions } from './health.ts';
 import { HealthGate } from './health.ts';
 import { HeldTerm } from './held-term.ts';
 import type { UncleanLeader } from './record.ts';
-import { anyOf, bounded, onAbort, sleep } from './wait.ts';
+import { anyOf, bounded, Deferred, onAbort, sleep } from './wait.ts';
 
 /** What a fence hook is told. */
 export interface TakeoverContext {
@@ -49,7 +49,10 @@ export class Campaign<Guard> {
   readonly #health: HealthGate | undefined;
   #stopHealth: AbortController | undefined;
   #standAsideUntilMs = 0;
+  /** The term that has not ended yet. */
   #term: HeldTerm<Guard> | undefined;
+  #isLeaving = false;
+  readonly #left = new Deferred<void>();
 
   constructor(contest: Contest<Guard>, scope: Scope, settings: CampaignSettings) {
     this.#contest = contest;
@@ -68,9 +71,15 @@ export class Campaign<Guard> {
     this.#stopHealth?.abort();
   }
 
-  /** Resolves when the seat of the present term, if any, was given back or left to run out. */
-  get left(): Promise<void> {
-    return this.#term?.left ?? new Promise(() => {});
+  /**
+   * The handle is being closed. Resolves when a seat that is held, or that is still won meanwhile,
+   * was given back or left to run out. Without a seat it stays pending: then the campaign itself
+   * ends soon.
+   */
+  leave(): Promise<void> {
+    this.#isLeaving = true;
+    if (this.#term !== undefined) void this.#term.left.then(() => this.#left.resolve());
+    return this.#left.promise;
   }
 
   /**
@@ -157,9 +166,13 @@ export class Campaign<Guard> {
       onBelief,
     });
     this.#term = term;
+    if (this.#isLeaving) void term.left.then(() => this.#left.resolve());
     const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
     const stopWatchingHealth = this.#watchHealth(term);
-    void term.ended.then(stopWatchingHealth);
+    void term.ended.then(() => {
+      this.#term = undefined;
+      stopWatchingHealth();
+    });
     try {
       publish('incumbent:won', this.#source, {
         token: term.token,

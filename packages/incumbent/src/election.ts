@@ -402,7 +402,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
     this.#closing.abort(new ClosedError(this.name));
     // Not longer than the seat needs: work that hangs must not hang whoever closes.
     const running = this.#campaigning;
-    if (running !== undefined) await Promise.race([running.ended, running.campaign.left]);
+    if (running !== undefined) await Promise.race([running.ended, running.campaign.leave()]);
     const opened = this.#opened;
     this.#opened = undefined;
     await opened?.close();
