@@ -6,6 +6,8 @@ import { InvalidOptionError } from '../../errors.ts';
 import { leaseBackend } from '../../lease/backend.ts';
 import { openFileLeaseStore } from './store.ts';
 
+export { type DamagedFile, type ElectionFiles, examineElection } from './examine.ts';
+
 /** What a resource on the same machine can check. */
 export interface FileGuard {
   readonly token: bigint;

@@ -1,0 +1,91 @@
+import { join } from 'node:path';
+import { RecordDamagedError, RecordTooNewError } from '../../errors.ts';
+import { decodeLeaseRecord } from '../../lease/record.ts';
+import { electionPath } from './election-directory.ts';
+import type { FileOperations } from './file-operations.ts';
+import { nodeFileOperations } from './file-operations.ts';
+import { decodeRecordFile, recordNumber, temporaryOwner, tombstone } from './record-file.ts';
+import { asStoreError } from './store-error.ts';
+
+/** What lies in the directory of one election. */
+export interface ElectionFiles {
+  readonly path: string;
+  /** False: nobody has held this election here. */
+  readonly exists: boolean;
+  /** How many record files there are. */
+  readonly records: number;
+  /** Unfinished files. Those of processes that died go away by themselves. */
+  readonly temporaries: number;
+  /** Names that this store does not make. They are in nobody's way. */
+  readonly foreign: readonly string[];
+  /** Record files that cannot be read as such. Only the newest one stops the election. */
+  readonly damaged: readonly DamagedFile[];
+}
+
+export interface DamagedFile {
+  readonly isNewest: boolean;
+  readonly error: RecordDamagedError | RecordTooNewError;
+}
+
+/**
+ * Looks at every file of an election, for operators. Changes nothing, and is no basis for decisions:
+ * candidates go on writing meanwhile.
+ * @param directory of the store
+ * @throws InvalidOptionError, StoreUnavailableError
+ */
+export async function examineElection(
+  directory: string,
+  election: string,
+  files: FileOperations = nodeFileOperations,
+): Promise<ElectionFiles> {
+  const path = electionPath(directory, election);
+  try {
+    if (!(await files.exists(path))) {
+      return { path, exists: false, records: 0, temporaries: 0, foreign: [], damaged: [] };
+    }
+    const names = await files.list(path);
+    const numbers = names.map((name) => recordNumber(name)).filter((each) => each !== undefined);
+    const newest = Math.max(...numbers);
+    const damaged: DamagedFile[] = [];
+    for (const name of [...names].sort()) {
+      const number = recordNumber(name);
+      if (number === undefined) continue;
+      const error = await findDamage(join(path, name), number, files);
+      if (error !== undefined) damaged.push({ isNewest: number === newest, error });
+    }
+    const temporaries = names.filter((name) => temporaryOwner(name) !== undefined);
+    const foreign = names.filter(
+      (name) =>
+        name !== 'candidates' &&
+        recordNumber(name) === undefined &&
+        temporaryOwner(name) === undefined,
+    );
+    return {
+      path,
+      exists: true,
+      records: numbers.length,
+      temporaries: temporaries.length,
+      foreign: foreign.sort(),
+      damaged,
+    };
+  } catch (error) {
+    throw asStoreError(error, path);
+  }
+}
+
+async function findDamage(
+  path: string,
+  number: number,
+  files: FileOperations,
+): Promise<DamagedFile['error'] | undefined> {
+  try {
+    const bytes = await files.read(path);
+    // Pruned meanwhile, or number 1 after the first pruning.
+    if (bytes === undefined || (number === 1 && bytes.equals(tombstone))) return undefined;
+    decodeLeaseRecord(decodeRecordFile(bytes, number, path).body, path);
+    return undefined;
+  } catch (error) {
+    if (error instanceof RecordDamagedError || error instanceof RecordTooNewError) return error;
+    throw error;
+  }
+}
