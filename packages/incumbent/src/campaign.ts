@@ -202,7 +202,8 @@ export class Campaign<Guard> {
     await this.#waitIn(term, takeoverDelayMs);
     for (const predecessor of unfenced) {
       for (const [index, hook] of onUnclean.entries()) {
-        term.signal.throwIfAborted();
+        // The seat may have been won, or the delay waited out, by a process that stood still.
+        term.requireMargin();
         const what = `fence hook ${index + 1} of ${onUnclean.length} for "${predecessor.id}"`;
         const context = {
           election: this.#scope.election,

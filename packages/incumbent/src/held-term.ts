@@ -198,6 +198,12 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     return this.#belief.remainingMs() - this.#scope.timing.stopMarginMs;
   }
 
+  /** @throws the term's end, when belief − G has come and no timer has said so yet */
+  requireMargin(): void {
+    this.#checkMargin();
+    this.#work.signal.throwIfAborted();
+  }
+
   /**
    * The predecessor is fenced: makes the record say that this term leads. Resolves when that is
    * confirmed and the belief still holds.
