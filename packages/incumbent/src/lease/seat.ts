@@ -22,6 +22,9 @@ import type { LeaseStore, Reading, SwapResult, Version } from './store.ts';
 /** How often one confirmation re-tries on a version that an operator's write has moved. */
 const triesPerConfirmation = 3;
 
+/** A release is tried again soon, and then less and less soon. */
+const firstReleasePauseMs = 50;
+
 export interface Won<Guard> {
   readonly record: LeaseRecord;
   readonly version: Version;
@@ -134,6 +137,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
     this.#detach();
     const { clock, timing, onTrouble } = this.#scope;
     const nonces = new Set<string>();
+    let pauseMs = Math.min(firstReleasePauseMs, timing.retryBackoffMs);
     for (;;) {
       const vacant = this.#vacantRecord(end);
       nonces.add(vacant.nonce);
@@ -152,7 +156,8 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
         // The write may have landed: that shows as a conflict, and then by its nonce or as a record
         // that is not ours any more. Either way nothing of a successor's is touched.
       }
-      await sleep(clock, Math.min(50, timing.retryBackoffMs), signal);
+      await sleep(clock, pauseMs, signal);
+      pauseMs = Math.min(2 * pauseMs, timing.retryBackoffMs);
     }
   }
 
