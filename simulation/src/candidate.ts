@@ -314,6 +314,7 @@ export class CandidateProcess implements Client {
       this.#sendEffect(term, effects, heeds);
       if (!done && deed !== 'nothing' && this.host.monotonicMs() >= deedAtMs) {
         done = true;
+        if (this.#sim.isQuiet) continue;
         if (deed === 'finish') return;
         if (deed === 'throw') throw new WorkFailed('the work failed');
         if (deed === 'resign') term.resign();
@@ -461,7 +462,7 @@ export class CandidateProcess implements Client {
           coverage.count('hooks that failed');
           throw new Error('the hook failed');
         }
-        if (manner === 'hogs') this.#hog(this.#random.next() * 1.2 * leaseMs);
+        if (manner === 'hogs' && !this.#sim.isQuiet) this.#hog(this.#random.next() * 1.2 * leaseMs);
         await this.#pause(this.#random.next() * 0.3 * leaseMs);
         if (manner === 'slow') await this.#pause(2 * leaseMs, signal);
         if (manner === 'deaf')

@@ -142,7 +142,7 @@ export class Guarantees {
 
   /** Asked by code that runs within a turn of a process and just found that it leads. */
   checkNow(process: CandidateProcess): void {
-    if (!process.host.isAhead) this.check();
+    if (!process.host.isAhead) this.#sim.world.look();
   }
 
   // --- the store ---

@@ -85,6 +85,10 @@ export class Host {
     return this.#world.nowMs < this.#pausedUntilMs;
   }
 
+  get pausedUntilMs(): number {
+    return this.#pausedUntilMs;
+  }
+
   get isSuspended(): boolean {
     return this.#suspended;
   }
@@ -185,7 +189,7 @@ export class Host {
   stepWall(ms: number): void {
     this.#rebase();
     this.#wallMs += ms;
-    this.lastDisturbedMs = this.#world.nowMs;
+    this.lastDisturbedMs = Math.max(this.lastDisturbedMs, this.#world.nowMs);
   }
 
   /** Code that runs on this host now stands still for `ms`, as in a long garbage collection. */

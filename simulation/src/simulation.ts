@@ -156,7 +156,11 @@ export class Simulation {
       errors: 0,
     };
     this.isQuiet = true;
-    this.quietSinceMs = Math.max(this.world.nowMs, this.#lastArrivalMs);
+    this.quietSinceMs = Math.max(
+      this.world.nowMs,
+      this.#lastArrivalMs,
+      ...this.places.map(({ host }) => host.pausedUntilMs),
+    );
     this.trace.add(this.world.nowMs, '-', 'faults stop');
     await this.world.run(this.quietSinceMs);
     // What an operator had done to everybody is undone; everybody takes part.

@@ -51,12 +51,12 @@ export class World {
       const turn = () => {
         try {
           for (;;) {
-            this.#look();
+            this.look();
             if (this.violation !== undefined || done()) return resolve();
             const nextMs = this.#nextAtMs();
             if (nextMs > untilMs) {
               this.nowMs = Math.max(this.nowMs, untilMs);
-              this.#look();
+              this.look();
               return resolve();
             }
             // A turn of the event loop: every microtask, every nextTick, and the unhandled
@@ -80,7 +80,7 @@ export class World {
   #step(atMs: number): boolean {
     if (atMs > this.nowMs) {
       this.nowMs = atMs;
-      this.#look();
+      this.look();
     }
     for (const host of this.hosts) {
       if (host.nextTimerAtMs() <= this.nowMs) return host.runNextTimer();
@@ -88,7 +88,8 @@ export class World {
     return this.#queue.pop()?.() ?? false;
   }
 
-  #look(): void {
+  /** Checks everything, by the world's time. */
+  look(): void {
     this.looking = true;
     this.check();
     this.looking = false;
