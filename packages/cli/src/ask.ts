@@ -1,5 +1,6 @@
 /** What all commands share that ask a store about an election. */
 import type { Election, TimingOptions } from 'incumbent';
+import { createElection, formatDuration, parseDuration } from 'incumbent';
 import type { Context, OpenStore } from './context.ts';
 import { CommandError, exitCodes } from './failure.ts';
 import type { ElectionQuestion } from './options.ts';
@@ -17,7 +18,6 @@ export async function ask<T>(
   context: Context,
   question: (question: Question) => Promise<T>,
 ): Promise<T> {
-  const { parseDuration } = await import('incumbent');
   const timeoutMs = parseDuration('--timeout', options.timeout);
   const { election, store } = await openElection(options, context);
   try {
@@ -25,7 +25,7 @@ export async function ask<T>(
       question({ election, store, signal }),
     );
   } finally {
-    // Not awaited: it waits for what the store still has to do, for ever if that hangs.
+    // Not awaited: it waits for what the store still has to do, which may hang.
     void election.close();
   }
 }
@@ -34,19 +34,14 @@ export async function openElection(
   options: ElectionQuestion,
   context: Context,
 ): Promise<{ readonly election: Election; readonly store: OpenStore }> {
-  const [{ createElection, parseDuration }, store] = await Promise.all([
-    import('incumbent'),
-    context.openStore(options.store),
-  ]);
+  const store = await context.openStore(options.store);
   const timing = patientTiming(parseDuration('--timeout', options.timeout));
-  return {
-    election: createElection({ name: options.election, backend: store.backend, ...timing }),
-    store,
-  };
+  const election = createElection({ name: options.election, backend: store.backend, ...timing });
+  return { election, store };
 }
 
 /**
- * Runs `job`, at the longest for `timeoutMs`.
+ * Runs `job`, and leaves it behind if it has not ended within `timeoutMs`.
  * @throws CommandError when it took longer; `interruption.reason`
  */
 export async function within<T>(
@@ -56,34 +51,38 @@ export async function within<T>(
   job: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const stop = new AbortController();
-  const interrupt = () => stop.abort(interruption.reason);
-  const timer = setTimeout(() => {
-    stop.abort(
-      new CommandError(
-        'STORE_TIMEOUT',
-        exitCodes.storeUnavailable,
-        `the store ${url} did not answer within ${timeoutMs} ms (--timeout); whether a request ` +
-          'took effect is unknown',
-      ),
-    );
-  }, timeoutMs);
-  interruption.addEventListener('abort', interrupt, { once: true });
-  if (interruption.aborted) interrupt();
-  try {
-    return await job(stop.signal);
-  } catch (error) {
-    throw stop.signal.aborted ? stop.signal.reason : error;
-  } finally {
-    clearTimeout(timer);
-    interruption.removeEventListener('abort', interrupt);
-  }
+  return new Promise<T>((resolve, reject) => {
+    const leave = (reason: unknown) => {
+      stop.abort(reason);
+      reject(reason);
+    };
+    const interrupt = () => leave(interruption.reason);
+    const timer = setTimeout(() => leave(tooLate(timeoutMs, url)), timeoutMs);
+    interruption.addEventListener('abort', interrupt, { once: true });
+    if (interruption.aborted) interrupt();
+    job(stop.signal)
+      .then(resolve, reject)
+      .finally(() => {
+        clearTimeout(timer);
+        interruption.removeEventListener('abort', interrupt);
+      });
+  });
+}
+
+function tooLate(timeoutMs: number, url: string): CommandError {
+  return new CommandError(
+    'STORE_TIMEOUT',
+    exitCodes.storeUnavailable,
+    `the store ${url} did not answer within ${formatDuration(timeoutMs)} (--timeout); whether a ` +
+      'request took effect is unknown',
+  );
 }
 
 /**
  * A timing for one who only asks. It holds no lease, so only the bounds on operations matter, and
  * those are to be looser than `--timeout`, which then is the one that counts.
  */
-function patientTiming(timeoutMs: number): TimingOptions {
+export function patientTiming(timeoutMs: number): TimingOptions {
   const operationTimeout = Math.min(Math.max(2 * timeoutMs, 1_000), 500_000);
   return { lease: Math.max(15_000, 6 * operationTimeout), operationTimeout, pollEvery: 2_000 };
 }

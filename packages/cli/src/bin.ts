@@ -29,6 +29,6 @@ const host: Host = {
 };
 
 void main(process.argv.slice(2), commands, host).then((code) => {
-  // Set and not forced: what was written still flows into the pipe.
-  process.exitCode = code;
+  // Forced, because a store that hangs would keep us; but not before everything is written.
+  process.stdout.write('', () => process.stderr.write('', () => process.exit(code)));
 });

@@ -1,0 +1,183 @@
+/** The timing as it was resolved, each of its rules with the numbers, and what measurements say. */
+import type { Timing, TimingLimits } from 'incumbent';
+import { formatDuration, timingViolations } from 'incumbent';
+import type { Finding } from './finding.ts';
+import type { Distribution } from './measure.ts';
+
+const show = formatDuration;
+/** `incumbent run` must notice, stop, kill and reap within the lease. */
+const minRunLeaseMs = 2_000;
+
+export function timingFindings(timing: Timing, limits: TimingLimits = {}): Finding[] {
+  const {
+    leaseMs: d,
+    beliefMs: h,
+    stopMarginMs: g,
+    renewEveryMs: r,
+    operationTimeoutMs: x,
+    retryBackoffMs: b,
+    clockDrift: rho,
+  } = timing;
+  const k = killMarginMs(timing);
+  const violations = timingViolations(timing, limits.minLeaseMs);
+  const broken = (rule: string) => violations.some((sentence) => sentence.startsWith(`${rule} `));
+  const rule = (name: string, sentence: string, isBroken = broken(name)): Finding => ({
+    check: name,
+    level: isBroken ? 'broken' : 'ok',
+    message: sentence,
+  });
+  const kept = (name: string, sentence: string): Finding => ({
+    check: name,
+    level: 'ok',
+    message: sentence,
+  });
+  const neededMs = (h * (1 + rho)) / (1 - rho);
+  const longestMs = Math.max(d, timing.stopTimeoutMs, timing.pollEveryMs);
+  const findings: Finding[] = [
+    {
+      check: 'timing',
+      level: 'note',
+      message:
+        `lease D ${show(d)}, belief H ${show(h)}, stop margin G ${show(g)}, renew every R ` +
+        `${show(r)}, operation timeout X ${show(x)}, kill margin K ${show(k)}, clock drift ρ ` +
+        `${rho * 100} %`,
+      data: { ...timing, killMarginMs: k },
+    },
+    // What is no rule with a number: a lease out of its range, a duration of zero.
+    ...violations
+      .filter((sentence) => !/^P\d /.test(sentence))
+      .map((message): Finding => ({ check: 'timing', level: 'broken', message })),
+  ];
+  if (d < minRunLeaseMs) {
+    findings.push({
+      check: 'timing',
+      level: 'warn',
+      message: `a lease of ${show(d)} is too short for \`incumbent run\`, which takes ${show(minRunLeaseMs)} or more`,
+    });
+  }
+  findings.push(
+    rule(
+      'P1',
+      `H·(1+ρ)/(1−ρ) ≤ D: ${show(h)}·${round((1 + rho) / (1 - rho))} = ${show(neededMs)} ` +
+        `${neededMs <= d ? '≤' : 'is more than'} ${show(d)}, so that clocks of different rates keep apart`,
+    ),
+    rule(
+      'P2',
+      `0 < G < H − R: ${show(g)} ${broken('P2') ? 'is not between 0 and' : '<'} ${show(h)} − ` +
+        `${show(r)} = ${show(h - r)}, so that a renewal comes before the stop`,
+    ),
+    rule(
+      'P3',
+      `R + 2·X + backoff ≤ H − G: ${show(r)} + 2·${show(x)} + ${show(b)} = ` +
+        `${show(r + 2 * x + b)} ${broken('P3') ? 'is more than' : '≤'} ${show(h - g)}, ` +
+        'so that two full attempts fit before the stop',
+    ),
+    kept('P4', 'one renewal at a time: kept by the library'),
+    kept('P5', 'takeover delay and hooks run within our own belief, renewing: kept by the library'),
+    kept(
+      'P6',
+      'takeover delay ≥ how long work may outlive its belief: 0 for `run`, which kills it; yours ' +
+        'to set for work that no token fences',
+    ),
+    rule(
+      'P7',
+      `TERM → KILL within G: TERM ${show(g)} and KILL ${show(k)} before the belief ends, so a ` +
+        `program has ${show(Math.max(0, g - k))} to stop`,
+      !(g > k && k > 0),
+    ),
+    rule(
+      'P8',
+      `no delay of 2^31 ms or more: the longest is ${show(longestMs)}`,
+      longestMs >= 2 ** 31,
+    ),
+    kept(
+      'P9',
+      `jitter is added to waits only (at most ${show(0.1 * r)}), never to H: kept by the library`,
+    ),
+  );
+  return findings;
+}
+
+/** K: how long before the end of belief `run` kills what did not stop. */
+export function killMarginMs({ stopMarginMs }: Timing): number {
+  return Math.min(500, stopMarginMs / 3);
+}
+
+/** Whether what was measured leaves the timing its room. */
+export function marginFindings(
+  timing: Timing,
+  measured: {
+    readonly reads?: Distribution;
+    readonly writes?: Distribution;
+    readonly loopDelay?: Distribution;
+  },
+): Finding[] {
+  const { operationTimeoutMs: x, stopMarginMs: g } = timing;
+  const findings: Finding[] = [];
+  for (const [what, samples] of [
+    ['reads', measured.reads],
+    ['writes', measured.writes],
+  ] as const) {
+    if (samples === undefined) continue;
+    findings.push(
+      judge(`${what}-margin`, samples, {
+        subject: `the store answers ${what}`,
+        limit: 'X',
+        limitMs: x,
+        cure: 'lengthen the lease (or --operation-timeout), or use a nearer store',
+      }),
+    );
+  }
+  if (measured.loopDelay !== undefined) {
+    findings.push(
+      judge('loop-margin', measured.loopDelay, {
+        subject: 'this process is on time',
+        limit: 'G',
+        limitMs: g,
+        cure: 'lengthen the lease (or --stop-margin), or give this machine less to do',
+      }),
+    );
+  }
+  return findings;
+}
+
+function judge(
+  check: string,
+  { p99Ms, maxMs }: Distribution,
+  {
+    subject,
+    limit,
+    limitMs,
+    cure,
+  }: {
+    readonly subject: string;
+    readonly limit: string;
+    readonly limitMs: number;
+    readonly cure: string;
+  },
+): Finding {
+  const data = { p99Ms, maxMs, limitMs };
+  const of = `${limit} = ${show(limitMs)}`;
+  if (p99Ms > limitMs) {
+    const message = `p99 ${show(p99Ms)} is more than ${of}: ${cure}`;
+    return { check, level: 'broken', message, data };
+  }
+  if (p99Ms > limitMs / 2) {
+    const message = `p99 ${show(p99Ms)} is more than half of ${of}: ${cure}`;
+    return { check, level: 'warn', message, data };
+  }
+  if (maxMs > limitMs) {
+    const message = `once it took ${show(maxMs)}, more than ${of}; p99 ${show(p99Ms)} is well below`;
+    return { check, level: 'warn', message, data };
+  }
+  return {
+    check,
+    level: 'ok',
+    message: `${subject} well within ${of}: p99 ${show(p99Ms)}, max ${show(maxMs)}`,
+    data,
+  };
+}
+
+function round(value: number): number {
+  return Math.round(value * 1000) / 1000;
+}
