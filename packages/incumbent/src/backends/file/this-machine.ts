@@ -54,6 +54,7 @@ function isAbsent(target: number): boolean {
 export function linuxMachine(): Machine {
   const pidNamespace = attempt(() => readlinkSync('/proc/self/ns/pid')) ?? '';
   const seesOwnPids = procShowsOwnNamespace();
+  const seesAll = seesOwnPids && procShowsEverybody();
   return {
     boot: attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()) ?? '',
     pidNamespace,
@@ -61,7 +62,7 @@ export function linuxMachine(): Machine {
     bootIsExact: true,
     isAbsent,
     process: (pid) => (seesOwnPids ? readProcess(pid) : undefined),
-    isGroupSpent: (group) => seesOwnPids && isGroupSpent(group),
+    isGroupSpent: (group) => seesAll && isGroupSpent(group),
   };
 }
 
@@ -140,41 +141,54 @@ export function parseStat(stat: Buffer): ProcessStat | undefined {
   const [state, , group, threads, startTime] = [0, 1, 2, 17, 19].map((index) => fields[index]);
   // Complete only if something follows it.
   if (startTime === undefined || !/^\d+$/.test(startTime) || fields.length <= 20) return undefined;
-  // The leader of a thread group may be a zombie while other threads live on.
-  return { startTime, group: Number(group), isSpent: state === 'Z' && Number(threads) <= 1 };
+  // The leader of a thread group may be a zombie while other threads live on. 0 means that they
+  // could not be counted, as when one of them becomes the leader by execve(2) just then.
+  return { startTime, group: Number(group), isSpent: state === 'Z' && Number(threads) === 1 };
 }
 
 /**
- * One walk can miss somebody: a member that forks and ends while we look elsewhere. Then the second
- * walk finds a member that the first one did not, so two equal walks are asked for.
+ * A walk through all processes takes a while, and a member that forks and ends again and again can
+ * stay out of its sight: listed, but gone before it is looked at, with a child that was not listed.
+ * So the walk counts only if no process was made on this machine meanwhile.
  */
 function isGroupSpent(group: number): boolean {
-  const first = spentMembers(group);
-  return first !== undefined && first === spentMembers(group);
+  try {
+    const forks = countForks();
+    return forks !== undefined && areMembersSpent(group) && countForks() === forks;
+  } catch {
+    return false;
+  }
 }
 
-/** The members of a group, all spent; undefined if one is not, if there are none, and in doubt. */
-function spentMembers(group: number): string | undefined {
-  try {
-    // Not readable: the processes of others are hidden from us (hidepid).
-    if (readStat(1) === undefined) return undefined;
-    let members = '';
-    for (const name of readdirSync('/proc')) {
-      if (!/^\d+$/.test(name)) continue;
-      const stat = readStat(name);
-      if (stat === undefined) {
-        // Reaped since it was listed, or not for us to know.
-        if (existsSync(`/proc/${name}`)) return undefined;
-        continue;
-      }
-      if (stat.group !== group) continue;
-      if (!stat.isSpent) return undefined;
-      members += `${name}:${stat.startTime} `;
+function areMembersSpent(group: number): boolean {
+  let members = 0;
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = readStat(name);
+    if (stat === undefined) {
+      // Reaped since it was listed, or not for us to know.
+      if (existsSync(`/proc/${name}`)) return false;
+      continue;
     }
-    return members === '' ? undefined : members;
-  } catch {
-    return undefined;
+    if (stat.group !== group) continue;
+    if (!stat.isSpent) return false;
+    members += 1;
   }
+  return members > 0;
+}
+
+/** Processes and threads made since boot. The kernel counts one as it comes to light. */
+function countForks(): string | undefined {
+  const count = /^processes (\d+)$/m.exec(readFileSync('/proc/stat', 'latin1'))?.[1];
+  // Kernels that only pretend to be Linux say 0 for ever.
+  return count === '0' ? undefined : count;
+}
+
+/** Mounted with `hidepid` or `subset=pid`, /proc leaves out some or all of what others run. */
+function procShowsEverybody(): boolean {
+  const mounts = attempt(() => readFileSync('/proc/self/mounts', 'latin1')) ?? '';
+  const options = [...mounts.matchAll(/^\S+ \/proc proc (\S+)/gm)].at(-1)?.[1];
+  return options !== undefined && !/\b(hidepid|subset)=/.test(options);
 }
 
 /**
