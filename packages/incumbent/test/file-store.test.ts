@@ -228,6 +228,8 @@ test('operations of one store run one after the other', async () => {
   const reading = store.read(forever).then(({ record: found }) => {
     order += `read ${found?.token}`;
   });
+  // Time enough for the read, if it did not wait.
+  await new Promise(setImmediate);
   const swapping = goOn().then(() => {
     order += 'swapped, ';
   });
