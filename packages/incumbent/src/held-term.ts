@@ -268,6 +268,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
         await this.#wakeup.wait(this.#clock, dueMs - this.#clock.monotonicMs());
         this.#checkMargin();
         if (this.#isLost) break;
+        // A wall clock that was set, or a host that slept, has moved the margin.
+        this.#armStopTimer();
         const startMs = this.#clock.monotonicMs();
         if (!(await this.#confirm(this.#revision))) {
           dueMs = this.#clock.monotonicMs() + timing.retryBackoffMs;
@@ -393,6 +395,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
 
   #armStopTimer(): void {
     if (this.#isLost) return;
+    this.#stopTimer?.cancel();
     // Timers count by the monotonic clock; the wall clock may reach its deadline faster, by the
     // ratio of the two rates. Look again before that; never wait less than a millisecond.
     const { clockDrift } = this.#scope.timing;
