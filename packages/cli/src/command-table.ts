@@ -209,10 +209,15 @@ export const commands: readonly CommandEntry[] = [
   command<DemoOptions>({
     name: 'demo',
     group: 'Run:',
-    summary: 'watch five candidates of this machine compete, and one of them crash',
+    summary: 'watch five candidates of this machine compete',
+    description:
+      'Five candidates compete on this machine. The leader is killed, the next is frozen, the ' +
+      'next is asked to resign. Their program leaves a line in a log for everything it does; at ' +
+      'the end the log is searched for moments with two leaders. Ends with 0 if there was none.',
     examples: [{ line: 'incumbent demo', about: 'under a minute, touches nothing of yours' }],
-    handlesSignals: true,
-    define: () => {},
+    define: (command) => {
+      command.addOption(jsonOption());
+    },
     load: async () => (await import('./commands/demo.ts')).demo,
   }),
   command<StatusOptions>({

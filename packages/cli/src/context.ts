@@ -4,6 +4,7 @@ export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean;
   readonly columns?: number;
+  readonly rows?: number;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;

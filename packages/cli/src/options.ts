@@ -95,4 +95,4 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-export type DemoOptions = StoreOptions;
+export type DemoOptions = Pick<StoreOptions, 'json'>;

@@ -1,7 +1,110 @@
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createElection } from 'incumbent';
 import type { Context } from '../context.ts';
-import { UsageError } from '../failure.ts';
+import { Fleet } from '../demo/fleet.ts';
+import { inSeconds, leastColumns, picture, pictureRows } from '../demo/picture.ts';
+import { Scene } from '../demo/scene.ts';
+import { Screen } from '../demo/screen.ts';
+import type { Telling } from '../demo/story.ts';
+import { candidateIds, play } from '../demo/story.ts';
+import { CommandError, exitCodes } from '../failure.ts';
 import type { DemoOptions } from '../options.ts';
+import { painter } from '../output/style.ts';
+import { padStart, toJson } from '../output/text.ts';
+import { FencedLog } from '../trial/fenced-log.ts';
+import type { Violation } from '../trial/judge.ts';
 
-export async function demo(_options: DemoOptions, _context: Context): Promise<number> {
-  throw new UsageError('this build has no `demo` yet');
+const lease = '3s';
+/** The whole story takes some 15 s. */
+const longestMs = 55_000;
+
+export async function demo(options: DemoOptions, context: Context): Promise<number> {
+  if (context.platform === 'win32') {
+    throw new CommandError('UNSUPPORTED', exitCodes.usage, '`demo` needs Linux or macOS');
+  }
+  const { stdout, env } = context;
+  const directory = realpathSync(mkdtempSync(join(tmpdir(), 'incumbent-demo-')));
+  const paint = painter(stdout, env);
+  const scene = new Scene(candidateIds);
+  const log = new FencedLog(join(directory, 'fenced.log'));
+  const store = await context.openStore(`file:${encodeURI(join(directory, 'store'))}`);
+  const fleet = new Fleet({ election: 'demo', store: store.url, lease }, log, scene);
+  log.onEffect((effect) => scene.works(effect));
+
+  const columns = () => stdout.columns ?? 80;
+  const live =
+    stdout.isTTY === true &&
+    options.json !== true &&
+    env['TERM'] !== 'dumb' &&
+    columns() >= leastColumns &&
+    (stdout.rows ?? 24) > pictureRows;
+  const screen = live ? new Screen(stdout, () => picture(scene, columns(), paint)) : undefined;
+  const print = (sentence: string, fields: object) => {
+    const line = options.json
+      ? toJson({ elapsedMs: Math.round(scene.nowMs), ...fields })
+      : `${paint('faint', padStart(inSeconds(scene.nowMs, 1), 6))}  ${sentence}`;
+    stdout.write(`${line}\n`);
+  };
+  const tell = ({ sentence, ...fields }: Telling) => {
+    if (!live) print(`${sentence.startsWith('→') ? '  ' : ''}${sentence}`, fields);
+  };
+  // A second Ctrl-C ends this process at once.
+  const lastResort = () => {
+    fleet.killNow();
+    screen?.restore();
+    rmSync(directory, { recursive: true, force: true });
+  };
+  process.once('exit', lastResort);
+
+  try {
+    const tooLong = AbortSignal.timeout(longestMs);
+    const signal = AbortSignal.any([context.signal, tooLong]);
+    const election = createElection({ name: fleet.election, backend: store.backend, lease });
+    try {
+      const vacate = () => election.vacate({ signal });
+      await Promise.race([play({ scene, fleet, log, tell, vacate }, signal), fleet.broken]);
+    } finally {
+      await election.close();
+      scene.freeze();
+    }
+    const left = await fleet.end();
+    log.read();
+    const { judge } = log;
+    const violations = judge.violations();
+    const overlaps = judge.overlaps().length;
+    const good = violations.length === 0 && left === 0;
+    scene.verdict.push({ good, text: sumUp(judge.effects, judge.terms.length, overlaps) });
+    scene.verdict.push(...violations.slice(0, 3).map((each) => ({ good, text: inWords(each) })));
+    if (left > 0) scene.verdict.push({ good, text: `${left} of its programs have not ended` });
+    const fields = {
+      effects: judge.effects,
+      terms: judge.terms.length,
+      overlaps,
+      violations,
+      left,
+    };
+    if (options.json) print('', { event: 'verdict', ...fields });
+    else if (!live) for (const { text } of scene.verdict) print(text, {});
+    if (!good && !options.json) {
+      for (const violation of violations.slice(3)) print(inWords(violation), {});
+    }
+    return good ? exitCodes.ok : exitCodes.no;
+  } finally {
+    await fleet.end();
+    screen?.close();
+    log.close();
+    process.off('exit', lastResort);
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function sumUp(effects: number, terms: number, overlaps: number): string {
+  const many = effects.toLocaleString('en').replaceAll(',', ' ');
+  return `${many} effects of ${terms} terms in the fenced log: ${overlaps} overlap${overlaps === 1 ? '' : 's'}`;
+}
+
+function inWords({ guarantee, message }: Violation): string {
+  return `${guarantee}: ${message}`;
 }

@@ -1,13 +1,14 @@
 import { styleText } from 'node:util';
 import type { Environment, Output } from '../context.ts';
 
-export type Tone = 'good' | 'warn' | 'bad' | 'faint' | 'strong';
+export type Tone = 'good' | 'warn' | 'bad' | 'cold' | 'faint' | 'strong';
 export type Paint = (tone: Tone, text: string) => string;
 
 const formats = {
   good: 'green',
   warn: 'yellow',
   bad: 'red',
+  cold: 'cyan',
   faint: 'gray',
   strong: 'bold',
 } as const;

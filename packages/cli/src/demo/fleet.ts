@@ -1,0 +1,110 @@
+import { CandidateProcess } from '../trial/candidate-process.ts';
+import type { FencedLog } from '../trial/fenced-log.ts';
+import { isGroupGone, send } from '../trial/processes.ts';
+import { waitUntil } from '../trial/wait-until.ts';
+import type { Scene } from './scene.ts';
+
+const endWithinMs = 5_000;
+
+/** The candidates of the demo: all that has to be ended again, whatever happens. */
+export class Fleet {
+  readonly election: string;
+  readonly store: string;
+  readonly lease: string;
+  /** Rejects when a candidate ends that nobody ended. */
+  readonly broken: Promise<never>;
+  readonly #log: FencedLog;
+  readonly #scene: Scene;
+  readonly #candidates = new Map<string, CandidateProcess>();
+  /** Terms that candidates reported as over. */
+  readonly #ended = new Set<string>();
+  readonly #killed = new Set<string>();
+  #ending = false;
+  #break: (error: Error) => void = () => {};
+
+  constructor(
+    options: { readonly election: string; readonly store: string; readonly lease: string },
+    log: FencedLog,
+    scene: Scene,
+  ) {
+    this.election = options.election;
+    this.store = options.store;
+    this.lease = options.lease;
+    this.#log = log;
+    this.#scene = scene;
+    this.broken = new Promise((_, reject) => {
+      this.#break = reject;
+    });
+    this.broken.catch(() => {});
+  }
+
+  start(id: string): void {
+    const { election, store, lease } = this;
+    let lastWords = '';
+    const candidate = new CandidateProcess({
+      id,
+      election,
+      store,
+      lease,
+      log: this.#log.path,
+      onReport: ({ event, token, text }) => {
+        if (event === 'waiting') this.#scene.is(id, 'waits');
+        if (event === 'ended' && token !== undefined) this.#ended.add(token);
+        if (text !== undefined) lastWords = text;
+      },
+    });
+    this.#candidates.set(id, candidate);
+    this.#scene.is(id, 'starts');
+    void candidate.ended.then((how) => {
+      this.#scene.is(id, 'gone');
+      if (this.#ending || this.#killed.has(id)) return;
+      this.#break(new Error(`candidate ${id} ended unasked (${how}) ${lastWords}`.trimEnd()));
+    });
+  }
+
+  hasEnded(token: bigint): boolean {
+    return this.#ended.has(token.toString());
+  }
+
+  kill(id: string): void {
+    this.#killed.add(id);
+    this.#candidates.get(id)?.signal('SIGKILL');
+  }
+
+  freeze(id: string): void {
+    this.#candidates.get(id)?.signal('SIGSTOP');
+  }
+
+  thaw(id: string): void {
+    this.#candidates.get(id)?.signal('SIGCONT');
+  }
+
+  /**
+   * Asks all candidates to end, and kills what has not ended after a while.
+   * @returns how many process groups of their programs are still there after that: none
+   */
+  async end(): Promise<number> {
+    this.#ending = true;
+    const all = [...this.#candidates.values()];
+    for (const candidate of all) {
+      candidate.signal('SIGTERM');
+      candidate.signal('SIGCONT');
+    }
+    await waitUntil(() => all.every(({ hasEnded }) => hasEnded), endWithinMs);
+    this.killNow();
+    await waitUntil(() => this.#livingGroups().length === 0, endWithinMs);
+    return this.#livingGroups().length;
+  }
+
+  /** At once and without waiting: for a process that is about to end. */
+  killNow(): void {
+    this.#ending = true;
+    for (const candidate of this.#candidates.values()) candidate.signal('SIGKILL');
+    this.#log.read();
+    for (const group of this.#livingGroups()) send(-group, 'SIGKILL');
+  }
+
+  #livingGroups(): number[] {
+    return this.#log.judge.terms.map(({ group }) => group).filter((group) => !isGroupGone(group));
+  }
+}
