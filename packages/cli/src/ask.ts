@@ -25,8 +25,7 @@ export async function ask<T>(
       question({ election, store, signal }),
     );
   } finally {
-    // Not awaited: it waits for what the store still has to do, which may hang.
-    void election.close();
+    leave(election);
   }
 }
 
@@ -38,6 +37,14 @@ export async function openElection(
   const timing = patientTiming(parseDuration('--timeout', options.timeout));
   const election = createElection({ name: options.election, backend: store.backend, ...timing });
   return { election, store };
+}
+
+/**
+ * Closes the handle of one who only asked. Nobody waits for that: the store may hang, and there is
+ * nothing to give back.
+ */
+export function leave(election: Election): void {
+  election.close().catch(() => {});
 }
 
 /**

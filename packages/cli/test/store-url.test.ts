@@ -111,9 +111,7 @@ test.each<[string, Machine, string]>([
   ['mounts of Docker', { files: { '/proc/self/mountinfo': dockerMounts } }, 'mounts'],
   ['mounts of a pod', { files: { '/proc/self/mountinfo': podMounts } }, 'mounts'],
 ])('refuses the default store in %s, and names what it saw', (_what, machine, words) => {
-  const error = refusal(() =>
-    defaultStore({ ...machine, env: { HOME: '/root', ...machine.env } }),
-  );
+  const error = refusal(() => defaultStore({ ...machine, env: { HOME: '/root', ...machine.env } }));
   expect(error).toMatchObject({ code: 'NO_DEFAULT_STORE', exitCode: 64 });
   expect(error.message).toContain(words);
   expect(error.message).toContain('elect one leader in each');
@@ -121,10 +119,19 @@ test.each<[string, Machine, string]>([
 });
 
 test.each<[string, Machine]>([
-  ['a desktop', { files: { '/proc/self/cgroup': '0::/user.slice/user-1000.slice/session-2.scope' } }],
+  [
+    'a desktop',
+    { files: { '/proc/self/cgroup': '0::/user.slice/user-1000.slice/session-2.scope' } },
+  ],
   ['the host of Docker', { files: { '/proc/self/mountinfo': hostMounts } }],
-  ['the service of Docker itself', { files: { '/proc/self/cgroup': '0::/system.slice/docker.service' } }],
-  ['a service with docker in its name', { files: { '/proc/self/cgroup': '0::/system.slice/docker-gc.service' } }],
+  [
+    'the service of Docker itself',
+    { files: { '/proc/self/cgroup': '0::/system.slice/docker.service' } },
+  ],
+  [
+    'a service with docker in its name',
+    { files: { '/proc/self/cgroup': '0::/system.slice/docker-gc.service' } },
+  ],
   ['an empty variable container', { env: { container: '' } }],
 ])('takes %s for a machine of its own', (_what, machine) => {
   expect(detectIsolation(probe(machine))).toBeUndefined();
@@ -173,7 +180,10 @@ test.each([
   ['file:', 'names no directory'],
   ['file:rel', 'write file:./rel'],
   ['file:~/x', 'nobody expands "~" there; write file:$HOME/x'],
-  ['file://host/dir', 'names the host "host": a file store is on this machine; write file:/host/dir'],
+  [
+    'file://host/dir',
+    'names the host "host": a file store is on this machine; write file:/host/dir',
+  ],
   ['file:/x?sync=no', 'takes no parameters'],
   ['file:/x#y', 'takes no parameters'],
   ['file:/x%2', 'write %25 for "%"'],

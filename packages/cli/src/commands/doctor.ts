@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { TimingOptions } from 'incumbent';
 import { createElection, deriveTiming, formatDuration, parseDuration } from 'incumbent';
-import { patientTiming, within } from '../ask.ts';
+import { leave, patientTiming, within } from '../ask.ts';
 import type { Context, OpenStore } from '../context.ts';
 import { fileStoreFindings, removeElection } from '../doctor/file-store.ts';
 import type { Finding } from '../doctor/finding.ts';
@@ -158,7 +158,7 @@ async function electionFinding(
     if (code !== 'RECORD_DAMAGED' && code !== 'RECORD_TOO_NEW') throw error;
     return { check: 'election', level: 'broken', message, data: { election: name, code } };
   } finally {
-    void election.close();
+    leave(election);
   }
 }
 
@@ -181,7 +181,7 @@ function clockFinding({ backend }: OpenStore): Finding {
 /** Fails on a name that the store cannot take, before anything is measured. */
 function checkName(name: string | undefined, { backend }: OpenStore): void {
   if (name === undefined) return;
-  void createElection({ name, backend }).close();
+  leave(createElection({ name, backend }));
 }
 
 function timingOptions(options: DoctorOptions): TimingOptions {

@@ -1,5 +1,5 @@
 import type { View } from 'incumbent';
-import { openElection } from '../ask.ts';
+import { leave, openElection } from '../ask.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import type { ElectionQuestion } from '../options.ts';
@@ -26,7 +26,7 @@ export async function watch(options: ElectionQuestion, context: Context): Promis
     return exitCodes.ok;
   } finally {
     clearInterval(stayAlive);
-    void election.close();
+    leave(election);
   }
 }
 
