@@ -77,7 +77,7 @@ export async function demo(options: DemoOptions, context: Context): Promise<numb
     const good = violations.length === 0 && left === 0;
     scene.verdict.push({ good, text: sumUp(judge.effects, judge.terms.length, overlaps) });
     scene.verdict.push(...violations.slice(0, 3).map((each) => ({ good, text: inWords(each) })));
-    if (left > 0) scene.verdict.push({ good, text: `${left} of its programs have not ended` });
+    if (left > 0) scene.verdict.push({ good, text: `${left} processes have not ended` });
     const fields = {
       effects: judge.effects,
       terms: judge.terms.length,

@@ -1,6 +1,6 @@
 import { CandidateProcess } from '../trial/candidate-process.ts';
 import type { FencedLog } from '../trial/fenced-log.ts';
-import { isGroupGone, send } from '../trial/processes.ts';
+import { processesOf, send } from '../trial/processes.ts';
 import { waitUntil } from '../trial/wait-until.ts';
 import type { Scene } from './scene.ts';
 
@@ -80,8 +80,9 @@ export class Fleet {
   }
 
   /**
-   * Asks all candidates to end, and kills what has not ended after a while.
-   * @returns how many process groups of their programs are still there after that: none
+   * Asks all candidates to end, and kills those that have not ended after a while; then everything
+   * they started.
+   * @returns how many processes had to be killed that should have ended with their supervisors: none
    */
   async end(): Promise<number> {
     this.#ending = true;
@@ -91,20 +92,21 @@ export class Fleet {
       candidate.signal('SIGCONT');
     }
     await waitUntil(() => all.every(({ hasEnded }) => hasEnded), endWithinMs);
+    for (const candidate of all) candidate.signal('SIGKILL');
+    await waitUntil(() => this.#living().length === 0, endWithinMs);
+    const left = this.#living().length;
     this.killNow();
-    await waitUntil(() => this.#livingGroups().length === 0, endWithinMs);
-    return this.#livingGroups().length;
+    return left;
   }
 
   /** At once and without waiting: for a process that is about to end. */
   killNow(): void {
     this.#ending = true;
     for (const candidate of this.#candidates.values()) candidate.signal('SIGKILL');
-    this.#log.read();
-    for (const group of this.#livingGroups()) send(-group, 'SIGKILL');
+    for (const pid of this.#living()) send(pid, 'SIGKILL');
   }
 
-  #livingGroups(): number[] {
-    return this.#log.judge.terms.map(({ group }) => group).filter((group) => !isGroupGone(group));
+  #living(): number[] {
+    return processesOf(this.#log.path);
   }
 }

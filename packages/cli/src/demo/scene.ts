@@ -64,7 +64,7 @@ export class Scene {
     else last.toMs = Math.max(last.toMs, atMs);
   }
 
-  note(note: Omit<Note, 'atMs'> & { readonly atMs?: number }): Note {
+  note(note: Omit<Note, 'atMs'>): Note {
     const noted = { atMs: this.nowMs, ...note };
     this.notes.push(noted);
     return noted;

@@ -69,7 +69,7 @@ export async function play(stage: Stage, signal: AbortSignal): Promise<void> {
     const struckNs = process.hrtime.bigint();
     await act();
     const next = await leads(leader);
-    succeed(note, next, Number(next.firstNs - struckNs) / 1e6);
+    succeed(note, next, Math.round(Number(next.firstNs - struckNs) / 1e6));
     return next;
   };
   const succeed = (note: Note, { candidate, token }: TermActivity, takeoverMs: number): void => {
@@ -77,17 +77,21 @@ export async function play(stage: Stage, signal: AbortSignal): Promise<void> {
     tell({ event: 'leads', candidate, token, takeoverMs, sentence: `→ ${note.outcome}` });
   };
 
-  for (const id of candidateIds) {
-    fleet.start(id);
-    // One after the other, so that they do not all load their code at once.
-    await pause(staggerMs);
-  }
-  const first = await leads(undefined);
-  const { what } = scene.note({
-    atMs: scene.msOf(first.firstNs),
-    what: `${first.candidate} leads`,
-  });
-  tell({ event: 'leads', candidate: first.candidate, token: first.token, sentence: what });
+  const startAll = async (): Promise<void> => {
+    for (const id of candidateIds) {
+      fleet.start(id);
+      // One after the other, so that they do not all load their code at once.
+      await pause(staggerMs);
+    }
+  };
+  const firstLeads = async (): Promise<TermActivity> => {
+    const first = await leads(undefined);
+    const { candidate, token } = first;
+    const { what } = scene.note({ what: `${candidate} leads` });
+    tell({ event: 'leads', candidate, token, sentence: what });
+    return first;
+  };
+  const [first] = await Promise.all([firstLeads(), startAll()]);
 
   const second = await strike(first, 'killed', 'killed (SIGKILL)', () => {
     fleet.kill(first.candidate);

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { send } from './processes.ts';
+import { markOf, send } from './processes.ts';
 
 // Programs to be started, so the built ones, also where the sources of this file are used.
 const built = (path: string) => fileURLToPath(new URL(`../../dist/${path}`, import.meta.url));
@@ -52,15 +52,17 @@ export class CandidateProcess {
       process.execPath,
       [
         ...[command, 'run', '-e', election, '--store', store, '--id', id, '--lease', lease],
-        // The worker's stdin ends with us, and the worker with it.
-        ...['--json', '--stdin', ...(options.options ?? [])],
-        ...['--', process.execPath, workerFile, log],
+        ...['--json', ...(options.options ?? [])],
+        ...['--', process.execPath, workerFile, log, String(process.pid)],
         ...(options.stubborn ? ['--stubborn'] : []),
       ],
-      { detached: true, stdio: ['pipe', 'ignore', 'pipe'] },
+      {
+        detached: true,
+        stdio: ['ignore', 'ignore', 'pipe'],
+        env: { ...process.env, ...markOf(log) },
+      },
     );
     this.#child.on('error', () => {});
-    this.#child.stdin?.on('error', () => {});
     if (this.#child.pid === undefined) throw new Error(`no process could be started for ${id}`);
     this.pid = this.#child.pid;
     const lines = createInterface({ input: this.#child.stderr as Readable });

@@ -19,6 +19,26 @@ export function isGroupGone(group: number): boolean {
   return groupIsGone(group, true);
 }
 
+/** The environment that all processes of a trial have, guards included, by the log they have. */
+export function markOf(log: string): { readonly INCUMBENT_TRIAL: string } {
+  return { INCUMBENT_TRIAL: log };
+}
+
+/** The processes of a trial that can still act. Elsewhere than on Linux it misses the guards. */
+export function processesOf(log: string): number[] {
+  if (process.platform !== 'linux') {
+    const output = execFileSync('ps', ['-A', '-o', 'pid=,args='], { encoding: 'utf8' });
+    const lines = output.split('\n').filter((line) => line.includes(log));
+    return lines.map((line) => Number.parseInt(line, 10));
+  }
+  const mark = `INCUMBENT_TRIAL=${markOf(log).INCUMBENT_TRIAL}`;
+  // A zombie has no environment any more.
+  return readdirSync('/proc')
+    .filter(isNumber)
+    .map(Number)
+    .filter((pid) => readOf(pid, 'environ').split('\0').includes(mark));
+}
+
 /** The processes that `parent` started and that have not been reaped. */
 export function childrenOf(parent: number): number[] {
   const children: number[] = [];
@@ -29,17 +49,10 @@ export function childrenOf(parent: number): number[] {
 }
 
 function* procParents(): Generator<[pid: number, ppid: number]> {
-  for (const pid of readdirSync('/proc')) {
-    if (!/^\d+$/.test(pid)) continue;
-    let stat: string;
-    try {
-      stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    } catch {
-      // It ended meanwhile.
-      continue;
-    }
+  for (const pid of readdirSync('/proc').filter(isNumber).map(Number)) {
     // pid (name) state ppid ...: proc(5). The name may contain anything.
-    yield [Number(pid), Number(stat.slice(stat.lastIndexOf(')') + 4).split(' ', 1)[0])];
+    const stat = readOf(pid, 'stat');
+    yield [pid, Number(stat.slice(stat.lastIndexOf(')') + 4).split(' ', 1)[0])];
   }
 }
 
@@ -48,5 +61,18 @@ function* psParents(): Generator<[pid: number, ppid: number]> {
   for (const line of output.split('\n')) {
     const [pid, ppid] = line.trim().split(/\s+/).map(Number);
     if (pid !== undefined && ppid !== undefined) yield [pid, ppid];
+  }
+}
+
+function isNumber(name: string): boolean {
+  return /^\d+$/.test(name);
+}
+
+/** Empty when the process has ended meanwhile, or is another user's. */
+function readOf(pid: number, file: 'environ' | 'stat'): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1');
+  } catch {
+    return '';
   }
 }

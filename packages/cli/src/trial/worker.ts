@@ -2,9 +2,10 @@
  * The program that candidates of a trial run. It does nothing but leave effects in the log, a line
  * every few milliseconds, and starts a helper that does the same: a grandchild of the guard.
  *
- *     node worker.js LOG [--stubborn]
+ *     node worker.js LOG TRIAL [--stubborn]
  *
- * It ends when its stdin does, so that workers whose trial was killed do not go on for ever.
+ * TRIAL is the process that conducts the trial. Should that be killed, workers end by themselves. By
+ * nothing else: whether they end when their supervisor or their guard does is what is on trial.
  */
 import { spawn } from 'node:child_process';
 import { openSync, writeSync } from 'node:fs';
@@ -13,10 +14,9 @@ import type { Effect } from './effect.ts';
 import { formatEffect } from './effect.ts';
 
 const beatEveryMs = 5;
-/** A helper that everybody forgot ends by itself. */
-const helperLifeMs = 600_000;
+const lookEveryMs = 500;
 
-const [path = '', ...flags] = process.argv.slice(2);
+const [path = '', trial = '', ...flags] = process.argv.slice(2);
 const helperOf = flags.find((flag) => flag.startsWith('--helper-of='))?.split('=')[1];
 const stubborn = flags.includes('--stubborn');
 const log = openSync(path, 'a');
@@ -37,21 +37,24 @@ function leave(kind: Effect['kind']): void {
   );
 }
 
-function end(): void {
-  leave('stop');
-  process.exit(0);
+function endWithTrial(): void {
+  try {
+    process.kill(Number(trial), 0);
+  } catch {
+    process.exit(3);
+  }
 }
 
+if (helperOf === undefined) leave('start');
+process.on('SIGTERM', () => {
+  if (stubborn) return;
+  if (helperOf === undefined) leave('stop');
+  process.exit(0);
+});
 if (helperOf === undefined) {
-  leave('start');
-  process.on('SIGTERM', () => {
-    if (!stubborn) end();
-  });
-  process.stdin.on('error', end).on('end', end).resume();
   const self = fileURLToPath(import.meta.url);
-  spawn(process.execPath, [self, path, ...flags, `--helper-of=${group}`], { stdio: 'ignore' });
-} else {
-  if (stubborn) process.on('SIGTERM', () => {});
-  setTimeout(() => process.exit(3), helperLifeMs);
+  const args = [self, path, trial, ...flags, `--helper-of=${group}`];
+  spawn(process.execPath, args, { stdio: 'ignore' });
 }
 setInterval(() => leave('beat'), beatEveryMs);
+setInterval(endWithTrial, lookEveryMs);
