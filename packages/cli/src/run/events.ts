@@ -19,6 +19,7 @@ export class EventLog {
   readonly #json: boolean;
   readonly #source: { readonly election: string; readonly candidate: string };
   readonly #removers: (() => void)[] = [];
+  #lastTrouble = '';
 
   constructor(
     output: Output,
@@ -35,6 +36,7 @@ export class EventLog {
   }
 
   emit({ event, sentence, fields }: RunEvent): void {
+    if (event !== 'trouble') this.#lastTrouble = '';
     const line = this.#json
       ? toJson({ time: new Date().toISOString(), event, ...this.#source, ...fields })
       : `incumbent: ${visible(sentence)}`;
@@ -91,13 +93,13 @@ export class EventLog {
         ? 'healthy'
         : `unhealthy${error === undefined ? '' : `: ${describe(error)}`}`,
     }));
-    let lastTrouble = '';
     this.#on('incumbent:trouble', ({ what, error }) => {
-      const sentence = `${what}: ${describe(error)}`;
       // The same trouble again and again is one line until something else happens.
-      if (sentence === lastTrouble) return undefined;
-      lastTrouble = sentence;
-      return { event: 'trouble', sentence, fields: { what, error: describe(error) } };
+      const kind = `${what}: ${kindOf(error)}`;
+      if (kind === this.#lastTrouble) return undefined;
+      this.#lastTrouble = kind;
+      const reason = describe(error);
+      return { event: 'trouble', sentence: `${what}: ${reason}`, fields: { what, error: reason } };
     });
   }
 
@@ -123,8 +125,16 @@ export class EventLog {
 /** An error with its causes, on one line. */
 export function describe(error: unknown): string {
   if (!(error instanceof Error)) return error === undefined ? 'no answer' : String(error);
-  const cause = error.cause instanceof Error ? `: ${describe(error.cause)}` : '';
-  return `${error.message}${cause}`;
+  const cause = error.cause instanceof Error ? describe(error.cause) : '';
+  // Some say in their own words already what their cause says.
+  return error.message.includes(cause) ? error.message : `${error.message}: ${cause}`;
+}
+
+/** What stays the same when the same goes wrong again: messages may name files that do not. */
+function kindOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const kind = 'code' in error ? String(error.code) : error.message;
+  return error.cause instanceof Error ? `${kind} ${kindOf(error.cause)}` : kind;
 }
 
 function writer(output: Output, fd: number | undefined): (text: string) => void {

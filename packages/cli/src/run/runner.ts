@@ -32,9 +32,13 @@ class LostError extends Error {
   override readonly name: string = 'LostError';
 }
 
-/** The user asked for an end while no program ran. */
+/** The user asked for an end. */
 class Interruption extends Error {
   override readonly name: string = 'Interruption';
+
+  constructor(by: NodeJS.Signals) {
+    super(`ended by ${by}`);
+  }
 }
 
 /** Campaigns, runs the program while leading, and decides what comes after. */
@@ -144,7 +148,7 @@ export class Runner implements Supervision {
     const env = { ...spec.env, INCUMBENT_TOKEN: term.token.toString() };
     const exit = await runInTerm(term, { ...spec, env }, this);
     this.#exit = exit;
-    if (this.interrupted()) this.#stop.abort(new Interruption());
+    if (this.#interruptedBy !== undefined) this.#stop.abort(new Interruption(this.#interruptedBy));
     if (exit !== undefined) return exit;
     if (this.#options.once && !this.interrupted()) throw new LostError();
     // Lost: campaign again. The guard may have seen the end of belief before we did.
@@ -192,7 +196,7 @@ export class Runner implements Supervision {
     const first = this.#interruptedBy === undefined;
     this.#interruptedBy ??= name;
     if (program === undefined) {
-      this.#stop.abort(new Interruption());
+      this.#stop.abort(new Interruption(this.#interruptedBy));
       return;
     }
     if (name === 'SIGTERM' && first) program.stop(monotonicMs() + this.stopTimeoutMs);
