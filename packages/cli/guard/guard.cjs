@@ -65,7 +65,6 @@ function guard(stopMarginMs, killMarginMs) {
   function obey(message) {
     if (message.do === 'belief') {
       belief = { monotonicMs: message.monotonicMs, wallMs: message.wallMs };
-      arm();
       judge();
     } else if (message.do === 'prepare') prepare(message);
     else if (message.do === 'leave') leave('stopped');
@@ -107,11 +106,12 @@ function guard(stopMarginMs, killMarginMs) {
       program.exited = true;
       // Whatever the program left behind ends with it.
       signalGroup(program.group, 'SIGKILL');
-      const because = program.stopping?.because ?? 'itself';
+      // Seen so late it was the watcher in the group, not the program.
+      const inTime = left(belief) > killMarginMs;
+      const because = program.stopping?.because ?? (inTime ? 'itself' : 'belief-over');
       tell({ say: 'exited', id, code, signal: signalName, because });
       bury(monotonicMs(), 1);
     });
-    arm();
     judge();
   }
 
@@ -173,6 +173,7 @@ function guard(stopMarginMs, killMarginMs) {
     }
     // Rounded up, so that the timer finds the instant passed.
     judgeTimer = setTimeout(judge, Math.max(1, Math.ceil(nextMs)));
+    arm();
     beat();
   }
 
@@ -186,14 +187,15 @@ function guard(stopMarginMs, killMarginMs) {
 
   /**
    * Tells the watcher inside the group how long it may go without hearing from us. Its deadline lies
-   * half a margin behind ours, so it acts only if we do not. It is told anew when half of that is
-   * over, and at once when it would be too late.
+   * half a margin behind ours, so it acts only if we do not: told whenever belief moves, because
+   * after the last renewal an older and earlier deadline would make it act long before us.
    */
   function arm() {
     if (program === undefined || program.exited) return;
     const seconds = (left(belief) - killMarginMs / 2) / 1000;
     const armedSeconds = (program.armedUntilMs - monotonicMs()) / 1000;
-    if (!(seconds > 0) || (armedSeconds > seconds / 2 && armedSeconds <= seconds)) return;
+    // The clocks differ by a millisecond or two from one look to the next.
+    if (!(seconds > 0) || Math.abs(armedSeconds - seconds) < 0.01) return;
     const pipe = program.child.stdio[5];
     // It is stopped and reads nothing, with all of its group.
     if (pipe.writableLength > 0) return;
