@@ -1,0 +1,228 @@
+// Who dies how, and that nobody works beside a successor. Each program is a small family that writes
+// down when it worked and ignores TERM, INT and HUP, so that only KILL ends it.
+import { execFileSync } from 'node:child_process';
+import { existsSync, renameSync } from 'node:fs';
+import { expect } from 'vitest';
+import type { Lab, RunProcess } from './support/run-process.ts';
+import {
+  checkOneAtATime,
+  groupDies,
+  isAlive,
+  living,
+  monotonicMs,
+  processes,
+  signalTogether,
+  test,
+  until,
+} from './support/run-process.ts';
+
+const leaseMs = 3_000;
+const family = 'leader,child,grandchild';
+
+/** A leads with the family at work, B waits. */
+async function leaderAndFollower(
+  lab: Lab,
+): Promise<{ a: RunProcess; b: RunProcess; group: number; token: bigint }> {
+  const a = lab.run('A', lab.worker(family, 'deaf'));
+  const { pid: group, token } = await a.started();
+  await lab.works(token);
+  const b = lab.run('B', lab.worker(family));
+  await b.event('waiting');
+  return { a, b, group, token };
+}
+
+/** B leads after A, and nobody of A's program was there when B's began. */
+async function takesOver(lab: Lab, b: RunProcess, group: number, token: bigint): Promise<bigint> {
+  const next = await b.started();
+  expect(living(group)).toEqual([]);
+  expect(next.token).toBeGreaterThan(token);
+  await lab.works(next.token);
+  checkOneAtATime(lab.stamps());
+  return next.token;
+}
+
+test.concurrent("supervisor killed: its program's whole group is dead before the successor's starts", async ({
+  lab,
+}) => {
+  const { a, b, group, token } = await leaderAndFollower(lab);
+  a.kill('SIGKILL');
+  await takesOver(lab, b, group, token);
+});
+
+test.concurrent('supervisor frozen for three leases: the same, and thawed it does not resurrect and campaigns again', async ({
+  lab,
+}) => {
+  const { a, b, group, token } = await leaderAndFollower(lab);
+  a.kill('SIGSTOP');
+  const frozenMs = monotonicMs();
+  const second = await takesOver(lab, b, group, token);
+  await until('three leases are over', () => monotonicMs() > frozenMs + 3 * leaseMs);
+  a.kill('SIGCONT');
+  await a.event('waiting', 2);
+  expect(a.all('ended')).toMatchObject([{ token: String(token), released: false }]);
+  b.kill('SIGTERM');
+  const third = await a.started(2);
+  expect(third.token).toBeGreaterThan(second);
+  await lab.works(third.token);
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent('guard killed: the program dies, the seat is given up, and its candidate can lead again', async ({
+  lab,
+}) => {
+  const { a, b, group, token } = await leaderAndFollower(lab);
+  process.kill(a.guardPid!, 'SIGKILL');
+  const second = await takesOver(lab, b, group, token);
+  await a.event('guard-lost');
+  expect(await a.event('ended')).toMatchObject({ reason: 'resigned', released: true });
+  await a.event('waiting', 2);
+  b.kill('SIGTERM');
+  const third = await a.started(2);
+  expect(third.token).toBeGreaterThan(second);
+  await lab.works(third.token);
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent('supervisor and guard killed at once: program and grandchildren die, nobody starts before', async ({
+  lab,
+}) => {
+  const { a, b, group, token } = await leaderAndFollower(lab);
+  signalTogether('KILL', a.pid, a.guardPid!);
+  await takesOver(lab, b, group, token);
+});
+
+test.concurrent('supervisor killed while its guard is frozen: the program dies all the same', async ({
+  lab,
+}) => {
+  const { a, b, group, token } = await leaderAndFollower(lab);
+  const guard = a.guardPid!;
+  signalTogether('STOP', guard);
+  a.kill('SIGKILL');
+  await takesOver(lab, b, group, token);
+  // Thawed it finds nothing left to do.
+  signalTogether('CONT', guard);
+  await until('the guard has gone', () => !isAlive(guard));
+});
+
+test.concurrent('supervisor and guard frozen: the program dies before the successor starts, and thawed nothing resurrects', async ({
+  lab,
+  skip,
+}) => {
+  skip(!existsSync('/bin/bash'), 'without bash the watcher in the group has no clock');
+  const { a, b, group, token } = await leaderAndFollower(lab);
+  const guard = a.guardPid!;
+  signalTogether('STOP', a.pid, guard);
+  await takesOver(lab, b, group, token);
+  signalTogether('CONT', a.pid, guard);
+  await a.event('waiting', 2);
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent('supervisor stopped by Ctrl-Z: as frozen, and in the foreground again it campaigns', async ({
+  lab,
+  skip,
+}) => {
+  skip(!hasTerminals(), 'needs script(1) of util-linux and bash for a terminal with job control');
+  const a = lab.runInTerminal('A', lab.worker(family, 'deaf'));
+  const { pid: group, token } = await a.started();
+  await lab.works(token);
+  const b = lab.run('B', lab.worker(family));
+  await b.event('waiting');
+  a.child.stdin!.write('\x1a');
+  const second = await takesOver(lab, b, group, token);
+  a.child.stdin!.write('fg\n');
+  await a.event('waiting', 2);
+  b.kill('SIGTERM');
+  const third = await a.started(2);
+  expect(third.token).toBeGreaterThan(second);
+  await lab.works(third.token);
+  checkOneAtATime(lab.stamps());
+});
+
+function hasTerminals(): boolean {
+  if (process.platform !== 'linux' || !existsSync('/bin/bash')) return false;
+  try {
+    return execFileSync('script', ['--version'], { encoding: 'utf8' }).includes('util-linux');
+  } catch {
+    return false;
+  }
+}
+
+test.concurrent('supervisor killed while its program is stopped: the program is killed, not left to be continued', async ({
+  lab,
+}) => {
+  const a = lab.run('A', lab.worker('leader,child', 'deaf', 'stop'));
+  const { pid: group, token } = await a.started();
+  await until('all of it is stopped', () => {
+    const states = living(group).map(({ state }) => state);
+    return lab.work(token).some(({ what }) => what === 'ready') && states.includes('T');
+  });
+  const b = lab.run('B', lab.worker(family));
+  await b.event('waiting');
+  a.kill('SIGKILL');
+  await takesOver(lab, b, group, token);
+});
+
+/**
+ * A wins while its guard is frozen: it says "leading", and its list of actors cannot be complete
+ * before the guard has made a gate. For about a second nothing more happens.
+ */
+async function leadingWithFrozenGuard(lab: Lab): Promise<{ a: RunProcess; guard: number }> {
+  const first = lab.run('FIRST', lab.worker());
+  await first.started();
+  const a = lab.run('A', lab.worker(family, 'deaf'));
+  await a.event('waiting');
+  await until('the guard of A is there', () => a.guardPid);
+  const guard = a.guardPid!;
+  signalTogether('STOP', guard);
+  first.kill('SIGTERM');
+  await a.event('leading');
+  return { a, guard };
+}
+
+/** B comes, and must not lead before the record has stood for its lease under B's eyes. */
+async function waitsOutTheLease(lab: Lab): Promise<void> {
+  const record = lab.record()!;
+  expect(record.holding).toMatchObject({ candidate: { id: 'A' }, actors: null });
+  const beforeMs = monotonicMs();
+  const b = lab.run('B', lab.worker(family));
+  const { token } = await b.started();
+  const { monotonicMs: startMs } = await lab.works(token);
+  expect(startMs - beforeMs).toBeGreaterThanOrEqual(record.leaseMs);
+  expect(lab.work(record.token)).toEqual([]);
+  expect(lab.record()!.history).toContainEqual(
+    expect.objectContaining({ id: 'A', why: 'unclean' }),
+  );
+  checkOneAtATime(lab.stamps());
+}
+
+test.concurrent('supervisor killed between its win and the gate: nothing is proved, the lease is waited out', async ({
+  lab,
+}) => {
+  const { a, guard } = await leadingWithFrozenGuard(lab);
+  a.kill('SIGKILL');
+  await until('the supervisor is dead', () => !isAlive(a.pid));
+  const waiting = waitsOutTheLease(lab);
+  // Only now the guard reads what it was told, and that whoever told it is gone.
+  signalTogether('CONT', guard);
+  await until('the guard has gone', () => !isAlive(guard));
+  await waiting;
+});
+
+test.concurrent('supervisor and guard killed between the gate and the commit of the actors: nothing is proved, the lease is waited out', async ({
+  lab,
+}) => {
+  const { a, guard } = await leadingWithFrozenGuard(lab);
+  const away = lab.path('away');
+  renameSync(lab.store, away);
+  signalTogether('CONT', guard);
+  await a.event('unconfirmed');
+  const gate = () => processes().find(({ parent }) => parent === guard)?.pid;
+  await until('the gate is there', gate);
+  const group = gate()!;
+  signalTogether('KILL', a.pid, guard);
+  renameSync(away, lab.store);
+  expect(a.all('started')).toEqual([]);
+  await groupDies(group);
+  await waitsOutTheLease(lab);
+});
