@@ -27,6 +27,7 @@ export interface TimingFlags {
   readonly stopMargin?: string;
   readonly renewEvery?: string;
   readonly operationTimeout?: string;
+  readonly stopTimeout?: string;
 }
 
 export interface StatusOptions extends ElectionQuestion {
@@ -83,7 +84,6 @@ export interface RunOptions extends StoreOptions, TimingFlags {
   readonly once?: true;
   readonly try?: true;
   readonly wait?: string;
-  readonly stopTimeout?: string;
   readonly stdin?: true;
   readonly eventsFd?: number;
   /** `operands`: the program and its arguments. At least one. */

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { TimingOptions } from 'incumbent';
 import { createElection, deriveTiming, formatDuration, parseDuration } from 'incumbent';
 import { leave, patientTiming, within } from '../ask.ts';
 import type { Context, OpenStore } from '../context.ts';
@@ -13,6 +12,7 @@ import { describeFailure, exitCodes } from '../failure.ts';
 import type { DoctorOptions } from '../options.ts';
 import { painter } from '../output/style.ts';
 import { padEnd, toJson, visible } from '../output/text.ts';
+import { timingOf } from '../timing-flags.ts';
 
 /** Longer than this one kind of measurement does not take. */
 const enoughSamplingMs = 10_000;
@@ -22,7 +22,7 @@ export async function doctor(options: DoctorOptions, context: Context): Promise<
   const loopMs = parseDuration('--watch-loop', options.watchLoop);
   const store = await context.openStore(options.store);
   const { limits } = store.backend;
-  const timing = deriveTiming(timingOptions(options), limits);
+  const timing = deriveTiming(timingOf(options), limits);
   checkName(options.election, store);
 
   const report = reporter(options.json === true, context);
@@ -182,17 +182,6 @@ function clockFinding({ backend }: OpenStore): Finding {
 function checkName(name: string | undefined, { backend }: OpenStore): void {
   if (name === undefined) return;
   leave(createElection({ name, backend }));
-}
-
-function timingOptions(options: DoctorOptions): TimingOptions {
-  const { lease, belief, stopMargin, renewEvery, operationTimeout } = options;
-  return {
-    ...(lease === undefined ? {} : { lease }),
-    ...(belief === undefined ? {} : { belief }),
-    ...(stopMargin === undefined ? {} : { stopMargin }),
-    ...(renewEvery === undefined ? {} : { renewEvery }),
-    ...(operationTimeout === undefined ? {} : { operationTimeout }),
-  };
 }
 
 interface Reporter extends Report {

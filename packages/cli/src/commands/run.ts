@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { CampaignOnceOptions, TimingOptions } from 'incumbent';
+import type { CampaignOnceOptions } from 'incumbent';
 import { createElection } from 'incumbent';
 import type { Context } from '../context.ts';
 import { CommandError, UsageError } from '../failure.ts';
@@ -10,9 +10,7 @@ import { GuardKeeper } from '../run/guard-keeper.ts';
 import { runHealthCommand } from '../run/health-command.ts';
 import { fenceHook } from '../run/leadership.ts';
 import { Runner } from '../run/runner.ts';
-
-/** TERM has to reach the program, and KILL its group, before belief ends: shorter is no use. */
-const shortestLeaseMs = 2_000;
+import { killMarginMs, shortestRunLeaseMs, timingOf } from '../timing-flags.ts';
 
 export async function run(options: RunOptions, context: Context): Promise<number> {
   const { cwd } = context;
@@ -35,7 +33,7 @@ export async function run(options: RunOptions, context: Context): Promise<number
     ...timingOf(options),
   });
   const { leaseMs, stopMarginMs } = election.timing;
-  if (leaseMs < shortestLeaseMs) {
+  if (leaseMs < shortestRunLeaseMs) {
     throw new UsageError(
       `--lease ${options.lease} is too short for a program: it would have to be stopped and ` +
         `killed within ${Math.round(stopMarginMs)} ms; give 2s or more`,
@@ -53,8 +51,7 @@ export async function run(options: RunOptions, context: Context): Promise<number
   };
   const guard = new GuardKeeper({
     stopMarginMs,
-    // Time for KILL to take effect before belief ends.
-    killMarginMs: Math.min(500, stopMarginMs / 3),
+    killMarginMs: killMarginMs(election.timing),
     stdin: options.stdin === true,
     onTrouble: ({ code, message }) =>
       events.emit({ event: 'trouble', sentence: message, fields: { code } }),
@@ -91,18 +88,6 @@ export async function run(options: RunOptions, context: Context): Promise<number
     fields: { store: store.url },
   });
   return runner.run(campaign);
-}
-
-function timingOf(options: RunOptions): TimingOptions {
-  const { lease, belief, stopMargin, renewEvery, operationTimeout, stopTimeout } = options;
-  return definedEntries({
-    lease,
-    belief,
-    stopMargin,
-    renewEvery,
-    operationTimeout,
-    stopTimeout,
-  });
 }
 
 /** Without the entries that are undefined. */

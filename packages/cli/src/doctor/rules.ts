@@ -1,12 +1,11 @@
 /** The timing as it was resolved, each of its rules with the numbers, and what measurements say. */
 import type { Timing, TimingLimits } from 'incumbent';
 import { formatDuration, timingViolations } from 'incumbent';
+import { killMarginMs, shortestRunLeaseMs } from '../timing-flags.ts';
 import type { Finding } from './finding.ts';
 import type { Distribution } from './measure.ts';
 
 const show = formatDuration;
-/** `incumbent run` must notice, stop, kill and reap within the lease. */
-const minRunLeaseMs = 2_000;
 
 export function timingFindings(timing: Timing, limits: TimingLimits = {}): Finding[] {
   const {
@@ -48,11 +47,11 @@ export function timingFindings(timing: Timing, limits: TimingLimits = {}): Findi
       .filter((sentence) => !/^P\d /.test(sentence))
       .map((message): Finding => ({ check: 'timing', level: 'broken', message })),
   ];
-  if (d < minRunLeaseMs) {
+  if (d < shortestRunLeaseMs) {
     findings.push({
       check: 'timing',
       level: 'warn',
-      message: `a lease of ${show(d)} is too short for \`incumbent run\`, which takes ${show(minRunLeaseMs)} or more`,
+      message: `a lease of ${show(d)} is too short for \`incumbent run\`, which takes ${show(shortestRunLeaseMs)} or more`,
     });
   }
   findings.push(
@@ -96,11 +95,6 @@ export function timingFindings(timing: Timing, limits: TimingLimits = {}): Findi
     ),
   );
   return findings;
-}
-
-/** K: how long before the end of belief `run` kills what did not stop. */
-export function killMarginMs({ stopMarginMs }: Timing): number {
-  return Math.min(500, stopMarginMs / 3);
 }
 
 /** Whether what was measured leaves the timing its room. */
