@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import type { Election, LeadOptions, Term } from 'incumbent';
-import { NotElectedError } from 'incumbent';
+import { ElectionError, NotElectedError } from 'incumbent';
 import { exitCodes } from '../failure.ts';
 import type { ForwardedSignal, GuardedProgram, ProgramExit, ProgramSpec } from '../guard/index.ts';
 import { GuardError } from '../guard/index.ts';
@@ -26,6 +26,8 @@ const firstBackoffMs = 1_000;
 const longestBackoffMs = 60_000;
 /** After a program that ran for so long, the back-off starts anew. */
 const calmAfterMs = 60_000;
+/** How long the store may let us wait before we give up on it. */
+const patienceMs = 10_000;
 
 /** Leadership was lost, with `--once`. Not an error of the term: that would campaign again. */
 class LostError extends Error {
@@ -92,8 +94,7 @@ export class Runner implements Supervision {
     }
     this.events.follow();
     try {
-      // Whether the store can be reached at all is known before anything waits for it.
-      await this.#election.leader({ signal: this.#stop.signal });
+      await this.#reachStore();
       return await this.#campaigns({ ...campaign, signal: this.#stop.signal });
     } catch (error) {
       return this.#outcome(error);
@@ -104,6 +105,23 @@ export class Runner implements Supervision {
       await this.#election.close();
       await this.guard.close();
       this.events.close();
+    }
+  }
+
+  /**
+   * Whether the store can be reached at all is known before anything waits for it. One that only
+   * takes its time is asked again: many start while their machine does, and that is slow.
+   */
+  async #reachStore(): Promise<void> {
+    const { signal } = this.#stop;
+    for (const untilMs = monotonicMs() + patienceMs; ; ) {
+      try {
+        await this.#election.leader({ signal });
+        return;
+      } catch (error) {
+        const isSlow = error instanceof ElectionError && error.code === 'OPERATION_TIMEOUT';
+        if (!isSlow || monotonicMs() > untilMs) throw error;
+      }
     }
   }
 
