@@ -5,6 +5,10 @@ import { readClocks } from './clock.ts';
  * How long a leader may think that it leads: until H after the last confirmation was *sent*, by
  * both clocks. The monotonic clock is immune to steps but stands still while a Linux host is
  * suspended; the wall clock steps but counts suspension. Whichever says "over" is right.
+ *
+ * A wall clock that was set back would let a suspension after it pass unseen. So at every look the
+ * wall deadline is brought forward to what the monotonic clock leaves. What stays uncovered: the
+ * clock is set back *and* the host suspended between two looks (at the longest one renewal).
  */
 export class Belief {
   readonly #clock: Clock;
@@ -38,10 +42,12 @@ export class Belief {
   remainingMs(): number {
     if (this.#deadline === undefined) return Number.NEGATIVE_INFINITY;
     const now = readClocks(this.#clock);
-    return Math.min(
-      this.#deadline.monotonicMs - now.monotonicMs,
-      this.#deadline.wallMs - now.wallMs,
-    );
+    const { monotonicMs, wallMs } = this.#deadline;
+    const leftMs = monotonicMs - now.monotonicMs;
+    const wallLeftMs = wallMs - now.wallMs;
+    if (wallLeftMs <= leftMs) return wallLeftMs;
+    this.#deadline = { monotonicMs, wallMs: now.wallMs + leftMs };
+    return leftMs;
   }
 
   /** When belief ends, on both clocks; undefined once it was ended. */

@@ -11,8 +11,10 @@ import { TakeoverFailedError } from './errors.ts';
 import type { HealthOptions } from './health.ts';
 import { HealthGate } from './health.ts';
 import { HeldTerm } from './held-term.ts';
+import type { EndReason } from './reasons.ts';
 import type { UncleanLeader } from './record.ts';
 import { anyOf, bounded, Deferred, onAbort, sleep } from './wait.ts';
+import type { Watchdog } from './watchdog.ts';
 
 /** What a fence hook is told. */
 export interface TakeoverContext {
@@ -38,8 +40,24 @@ export interface CampaignSettings {
   readonly hookTimeoutMs: number;
   readonly health: HealthOptions | undefined;
   readonly actors: 'self' | 'declared';
-  readonly onBelief: ((deadline: Instant | undefined) => void) | undefined;
+  readonly onBelief: ((deadline: Instant | undefined) => unknown) | undefined;
+  readonly watchdog: Watchdog | undefined;
 }
+
+/** Until when this candidate lets others go first. Outlives a campaign: it belongs to the handle. */
+export interface StandAside {
+  untilMs: number;
+}
+
+/** Ends after which a candidate lets others go first. */
+const givesWay: ReadonlySet<EndReason> = new Set([
+  'resigned',
+  'vacated',
+  'handed-over',
+  'unhealthy',
+  'takeover-failed',
+  'stalled',
+]);
 
 export class Campaign<Guard> {
   readonly #contest: Contest<Guard>;
@@ -48,13 +66,19 @@ export class Campaign<Guard> {
   readonly #source: DiagnosticSource;
   readonly #health: HealthGate | undefined;
   #stopHealth: AbortController | undefined;
-  #standAsideUntilMs = 0;
+  readonly #aside: StandAside;
   /** The term that has not ended yet. */
   #term: HeldTerm<Guard> | undefined;
   #isLeaving = false;
   readonly #left = new Deferred<void>();
 
-  constructor(contest: Contest<Guard>, scope: Scope, settings: CampaignSettings) {
+  constructor(
+    contest: Contest<Guard>,
+    scope: Scope,
+    settings: CampaignSettings,
+    aside: StandAside,
+  ) {
+    this.#aside = aside;
     this.#contest = contest;
     this.#scope = scope;
     this.#settings = settings;
@@ -91,8 +115,11 @@ export class Campaign<Guard> {
   async next(once: boolean, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
     for (;;) {
       signal.throwIfAborted();
-      await this.#health?.until(true, signal);
-      const asideMs = this.#standAsideUntilMs - this.#scope.clock.monotonicMs();
+      if (this.#health !== undefined) {
+        if (!once) await this.#health.until(true, signal);
+        else if (!(await this.#health.first(signal))) return undefined;
+      }
+      const asideMs = this.#aside.untilMs - this.#scope.clock.monotonicMs();
       if (asideMs > 0) await sleep(this.#scope.clock, asideMs, signal);
       publish('incumbent:waiting', this.#source, {});
       const self = await this.#contest.describe({ pid: process.pid });
@@ -102,17 +129,15 @@ export class Campaign<Guard> {
         signal,
       );
       if (seat === undefined) return undefined;
-      if (seat === 'unhealthy') continue;
+      if (seat === 'unhealthy') {
+        if (once) return undefined;
+        continue;
+      }
       const term = await this.#begin(seat, signal);
       if (term !== undefined) return term;
       signal.throwIfAborted();
       if (once) return undefined;
     }
-  }
-
-  /** After a term: the others first, if it was given up by choice. */
-  standAside(): void {
-    this.#standAsideUntilMs = this.#scope.clock.monotonicMs() + this.#contest.standAsideMs;
   }
 
   async #contestWhileHealthy(
@@ -158,20 +183,24 @@ export class Campaign<Guard> {
 
   /** From the seat to the announced term; undefined when it ended on the way. */
   async #begin(seat: Seat<Guard>, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
-    const { candidate, actors, onBelief } = this.#settings;
+    const { candidate, actors, onBelief, watchdog } = this.#settings;
     const term = new HeldTerm(seat, this.#contest, {
       scope: this.#scope,
       candidate,
       actors,
       onBelief,
+      watchdog,
     });
     this.#term = term;
     if (this.#isLeaving) void term.left.then(() => this.#left.resolve());
     const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
     const stopWatchingHealth = this.#watchHealth(term);
-    void term.ended.then(() => {
+    void term.ended.then(({ reason }) => {
       this.#term = undefined;
       stopWatchingHealth();
+      if (givesWay.has(reason)) {
+        this.#aside.untilMs = this.#scope.clock.monotonicMs() + this.#contest.standAsideMs;
+      }
     });
     try {
       publish('incumbent:won', this.#source, {
@@ -186,7 +215,6 @@ export class Campaign<Guard> {
       if (!term.isEnding) {
         publish('incumbent:takeover-failed', this.#source, { token: term.token, error });
         term.stop('takeover-failed', error);
-        this.standAside();
       }
       term.settle();
       await term.ended;

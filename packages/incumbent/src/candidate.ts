@@ -113,6 +113,19 @@ export function checkMetadata(value: unknown): Readonly<Record<string, string>> 
   return Object.freeze({ ...(value as Record<string, string>) });
 }
 
+/** `given` over `base`. @throws InvalidOptionError when it is no object */
+export function checkCandidate(
+  base: CandidateOptions | undefined,
+  given: CandidateOptions,
+): CandidateOptions {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw new InvalidOptionError(
+      `candidate must be an object such as { id: "host-7" }, not ${describeValue(given)}`,
+    );
+  }
+  return { ...base, ...given };
+}
+
 /** The options with defaults filled in and everything checked. */
 export function resolveCandidate(
   options: CandidateOptions,

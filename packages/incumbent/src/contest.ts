@@ -116,7 +116,7 @@ export interface Contest<Guard> {
    * @param once true: give up when the seat is not to be had now, instead of waiting
    * @returns the seat, or undefined when `once` and somebody else has it
    * @throws ElectionEndedError, errors that waiting cannot cure (damaged or newer record,
-   * unsuitable store); `signal.reason` when aborted
+   * unsuitable store, a guard that cannot be made); `signal.reason` when aborted
    */
   campaign(
     stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,

@@ -1,15 +1,16 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
-import type { FenceHook } from './campaign.ts';
+import type { StandAside } from './campaign.ts';
 import { Campaign } from './campaign.ts';
 import type { CandidateInfo, CandidateOptions } from './candidate.ts';
 import {
+  checkCandidate,
   checkCandidateId,
   checkElectionName,
   describeValue,
   resolveCandidate,
 } from './candidate.ts';
-import type { Clock, Instant } from './clock.ts';
 import { systemClock } from './clock.ts';
 import type {
   AdminRequest,
@@ -21,8 +22,6 @@ import type {
   Snapshot,
 } from './contest.ts';
 import { publish } from './diagnostics.ts';
-import type { Duration } from './duration.ts';
-import { parseDuration } from './duration.ts';
 import {
   ClosedError,
   ElectionEndedError,
@@ -31,75 +30,25 @@ import {
   NotElectedError,
   NotLeadingError,
 } from './errors.ts';
-import type { HealthOptions } from './health.ts';
 import type { HeldTerm } from './held-term.ts';
+import type { StoppableIterator } from './iterate.ts';
+import { stoppable } from './iterate.ts';
+import type {
+  CampaignOnceOptions,
+  CampaignOptions,
+  ElectionOptions,
+  LeadOptions,
+  ResolvedCampaign,
+} from './options.ts';
+import { checkElectionOptions, checkSignal, resolveCampaign } from './options.ts';
 import type { EndReason } from './reasons.ts';
 import type { TermSummary, View } from './record.ts';
 import { sameView } from './record.ts';
 import type { Term } from './term.ts';
-import type { Timing, TimingOptions } from './timing.ts';
+import type { Timing } from './timing.ts';
 import { resolveTiming } from './timing.ts';
-import { anyOf, bounded, onAbort, sleep } from './wait.ts';
-import type { Watchdog } from './watchdog.ts';
+import { anyOf, bounded, Deferred, onAbort, sleep } from './wait.ts';
 import { startWatchdog } from './watchdog.ts';
-
-export interface ElectionOptions<Guard> extends TimingOptions {
-  /** 1 to 200 bytes, no control characters. Everybody who uses it on one store competes. */
-  readonly name: string;
-  /** Where the election is held: `file(directory)`, `memory()`, … */
-  readonly backend: Backend<Guard>;
-  readonly candidate?: CandidateOptions;
-  /** Time source, for tests. */
-  readonly clock?: Clock;
-  /** 0 ≤ x < 1, for jitter; for tests. */
-  readonly random?: () => number;
-}
-
-export interface CampaignOptions {
-  /** Who campaigns; replaces the `candidate` of `createElection`. */
-  readonly candidate?: CandidateOptions;
-  /** Withdraws: a term that is held is stopped in order and given back first. */
-  readonly signal?: AbortSignal;
-  /**
-   * Hooks that run in order, for each leader that ended unclean, before the new term is announced.
-   * If one fails the seat is given up and the next candidate runs them again.
-   */
-  readonly onUnclean?: FenceHook | readonly FenceHook[];
-  /** How long one hook may take. Default 30 s. */
-  readonly hookTimeout?: Duration;
-  /** Pause after an unclean predecessor and before the hooks, default 0. */
-  readonly takeoverDelay?: Duration;
-  readonly health?: HealthOptions;
-  /**
-   * `self` (default): this process alone acts for the term, so on stores that can prove its death
-   * a successor need not wait. `declared`: `term.declareActors` says who acts; until then nothing
-   * can be proved.
-   */
-  readonly actors?: 'self' | 'declared';
-  /**
-   * `kill`: a worker thread ends this process (SIGKILL) when the belief of a term has ended and the
-   * main thread has not noticed, because it is stuck. For work that no token can fence.
-   */
-  readonly watchdog?: 'kill';
-  /** Told when belief ends, on both clocks, at every extension; undefined when it is over. */
-  readonly onBelief?: (deadline: Instant | undefined) => void;
-}
-
-export interface CampaignOnceOptions extends CampaignOptions {
-  /**
-   * Give up waiting for a term after this long with `NotElectedError`; 0 tries once. Default: wait
-   * for ever.
-   */
-  readonly wait?: Duration;
-}
-
-export interface LeadOptions extends CampaignOnceOptions {
-  /**
-   * After the work returned, keep the seat until this long after the term began, so that a short
-   * job that a clock triggers everywhere runs once. Default 0.
-   */
-  readonly holdAtLeast?: Duration;
-}
 
 interface SignalOption {
   readonly signal?: AbortSignal;
@@ -127,13 +76,13 @@ export interface Election<Guard = unknown> {
    */
   campaign(options?: CampaignOnceOptions): Promise<Term<Guard>>;
   /** One term after the other; each counts as settled at the next `next()` or `return()`. */
-  terms(options?: CampaignOptions): AsyncGenerator<Term<Guard>, void, void>;
+  terms(options?: CampaignOptions): StoppableIterator<Term<Guard>>;
   /**
    * The present view at once, then every change, the latest only; no view twice in a row. Ends when
    * `signal` aborts or the handle is closed. Trouble is a view (`unknown`), never a throw. Watching
    * does not keep the process alive.
    */
-  observe(options?: SignalOption): AsyncGenerator<View, void, void>;
+  observe(options?: SignalOption): StoppableIterator<View>;
   /** What one look at the store tells. @throws when it cannot be read */
   leader(options?: SignalOption): Promise<View>;
   /** As `leader`, with the history and what operators left. */
@@ -181,20 +130,12 @@ function uniqueId(): string {
 
 const defaultId = `${hostname()}-${process.pid}`;
 
-/** Ends after which a candidate lets others go first. */
-const givesWay: ReadonlySet<EndReason> = new Set([
-  'resigned',
-  'vacated',
-  'handed-over',
-  'unhealthy',
-]);
-
 class ElectionHandle<Guard> implements Election<Guard> {
   readonly name: string;
   readonly backend: Backend<Guard>;
   readonly timing: Timing;
   readonly #scope: Scope;
-  readonly #candidate: CandidateOptions;
+  readonly #candidate: CandidateOptions | undefined;
   readonly #incarnation = randomUUID();
   readonly #closing = new AbortController();
   #opened: ElectionBackend<Guard> | undefined;
@@ -202,24 +143,25 @@ class ElectionHandle<Guard> implements Election<Guard> {
   #contest: { readonly of: CandidateInfo; readonly contest: Contest<Guard> } | undefined;
   /** The campaign that runs. */
   #campaigning: { readonly ended: Promise<void>; readonly campaign: Campaign<Guard> } | undefined;
+  readonly #aside: StandAside = { untilMs: 0 };
+  readonly #hasOwnClock: boolean;
   #closed: Promise<void> | undefined;
 
   constructor(options: ElectionOptions<Guard>) {
-    if (typeof options !== 'object' || options === null) {
-      throw new InvalidOptionError(`createElection takes options, not ${describeValue(options)}`);
-    }
+    checkElectionOptions(options);
     this.name = checkElectionName(options.name);
-    if (typeof options.backend?.open !== 'function') {
-      throw new InvalidOptionError(
-        'backend must be a store such as file(directory) from "incumbent/file", not ' +
-          describeValue(options.backend),
-      );
-    }
     this.backend = options.backend;
     this.timing = resolveTiming(options, options.backend.limits);
-    this.#candidate = options.candidate ?? {};
-    this.#info = this.#resolveCandidate({});
+    this.#candidate = options.candidate;
+    this.#info = resolveCandidate(
+      checkCandidate({}, options.candidate ?? {}),
+      defaultId,
+      this.#incarnation,
+    );
+    this.#hasOwnClock = options.clock !== undefined;
     const clock = options.clock ?? systemClock;
+    // One handle may have many observers.
+    setMaxListeners(0, this.#closing.signal);
     this.#scope = {
       election: this.name,
       clock,
@@ -245,91 +187,89 @@ class ElectionHandle<Guard> implements Election<Guard> {
     if (typeof work !== 'function') {
       throw new InvalidOptionError(`work must be a function, not ${describeValue(work)}`);
     }
-    const holdAtLeastMs = parseDuration('holdAtLeast', options.holdAtLeast ?? 0);
-    const waitMs = options.wait === undefined ? undefined : parseDuration('wait', options.wait);
-    return this.#campaign(options, async (campaign, signal) => {
+    const { campaign, signal, settings, leave } = this.#enter(options);
+    try {
       for (;;) {
-        const term = await this.#nextWithin(campaign, waitMs, signal);
-        const result = await this.#work(term, work, holdAtLeastMs, signal);
+        const term = await this.#nextWithin(campaign, settings.waitMs, signal);
+        const result = await this.#work(term, work, settings.holdAtLeastMs, signal);
         if (result.outcome === 'returned') return result.value;
         if (result.outcome === 'threw') throw result.error;
-        this.#afterTerm(campaign, result.reason);
+        if (result.reason === 'election-ended') throw new ElectionEndedError(this.name);
         signal.throwIfAborted();
       }
-    });
+    } finally {
+      leave();
+    }
   }
 
   async campaign(options: CampaignOnceOptions = {}): Promise<Term<Guard>> {
-    const waitMs = options.wait === undefined ? undefined : parseDuration('wait', options.wait);
-    // The campaign goes on until its term has ended, but the caller has it as soon as it leads.
-    return new Promise((resolve, reject) => {
-      this.#campaign(options, async (campaign, signal) => {
-        const term = await this.#nextWithin(campaign, waitMs, signal);
-        const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
-        resolve(term);
-        await term.ended;
+    const { campaign, signal, settings, leave } = this.#enter(options);
+    try {
+      const term = await this.#nextWithin(campaign, settings.waitMs, signal);
+      const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
+      // The campaign goes on until its term has ended; whoever hears of that may campaign again.
+      term.onceEnded(() => {
         removeListener();
-      }).catch(reject);
-    });
+        leave();
+      });
+      return term;
+    } catch (error) {
+      leave();
+      throw error;
+    }
   }
 
-  async *terms(options: CampaignOptions = {}): AsyncGenerator<Term<Guard>, void, void> {
-    const leave = new AbortController();
-    const removeListener = onAbort(options.signal, () => leave.abort(options.signal?.reason));
-    const finished = { reason: undefined as unknown };
-    let deliver: (term: HeldTerm<Guard>) => void = () => {};
-    let fail: (error: unknown) => void = () => {};
-    const nextTerm = () =>
-      new Promise<HeldTerm<Guard>>((resolve, reject) => {
-        deliver = resolve;
-        fail = reject;
-      });
-    let pending = nextTerm();
-    pending.catch(() => {});
-    const running = this.#campaign(
-      { ...options, signal: leave.signal },
-      async (campaign, signal) => {
-        for (;;) {
-          const term = await campaign.next(false, signal);
-          if (term === undefined) continue;
-          const stopOnAbort = onAbort(signal, () => term.stop('withdrawn', signal.reason));
-          deliver(term);
-          const { reason } = await term.ended;
-          stopOnAbort();
-          this.#afterTerm(campaign, reason);
-          signal.throwIfAborted();
-        }
-      },
-    ).catch((error: unknown) => {
-      finished.reason = error;
-      fail(error);
-    });
+  terms(options: CampaignOptions = {}): StoppableIterator<Term<Guard>> {
+    // What is wrong with the options is said at once, not at the first `next`.
+    this.#resolve(options);
+    return stoppable((stop) => this.#terms(options, stop));
+  }
+
+  async *#terms(
+    options: CampaignOptions,
+    stop: AbortSignal,
+  ): AsyncGenerator<Term<Guard>, void, void> {
+    const { campaign, signal: whole, leave } = this.#enter(options);
+    const [signal, forget] = anyOf(stop, whole);
     try {
       for (;;) {
-        const term = await pending;
-        pending = nextTerm();
-        pending.catch(() => {});
+        const term = await this.#nextWithin(campaign, undefined, signal);
+        const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
         try {
           yield term;
         } finally {
           term.stop('resigned');
           term.settle();
+          await term.ended;
+          removeListener();
         }
-        await term.ended;
-        if (finished.reason !== undefined) throw finished.reason;
+        const { reason } = await term.ended;
+        if (reason === 'election-ended') throw new ElectionEndedError(this.name);
+        signal.throwIfAborted();
       }
+    } catch (error) {
+      if (!stop.aborted) throw error;
     } finally {
-      leave.abort(new ClosedError(this.name));
-      removeListener();
-      await running;
+      forget();
+      leave();
     }
   }
 
-  async *observe(options: SignalOption = {}): AsyncGenerator<View, void, void> {
-    const [signal, forget] = anyOf(options.signal, this.#closing.signal);
+  observe(options: SignalOption = {}): StoppableIterator<View> {
+    checkSignal(options.signal);
+    return stoppable((stop) => this.#observe(options.signal, stop));
+  }
+
+  async *#observe(
+    wanted: AbortSignal | undefined,
+    stop: AbortSignal,
+  ): AsyncGenerator<View, void, void> {
+    const opened = this.#open();
+    const [either, forgetEither] = anyOf(wanted, stop);
+    const [signal, forget] = anyOf(either, this.#closing.signal);
     try {
       let last: View | undefined;
-      for await (const view of this.#open().observe(signal)) {
+      for await (const view of opened.observe(signal)) {
         if (signal.aborted) return;
         if (last !== undefined && sameView(last, view)) continue;
         last = view;
@@ -338,6 +278,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
       }
     } finally {
       forget();
+      forgetEither();
     }
   }
 
@@ -405,7 +346,11 @@ class ElectionHandle<Guard> implements Election<Guard> {
     if (running !== undefined) await Promise.race([running.ended, running.campaign.leave()]);
     const opened = this.#opened;
     this.#opened = undefined;
-    await opened?.close();
+    if (opened === undefined) return;
+    const { clock, timing, onTrouble } = this.#scope;
+    await bounded(clock, 'closing the store', timing.operationTimeoutMs, never(), () =>
+      opened.close(),
+    ).catch((error: unknown) => onTrouble('closing the store', error));
   }
 
   #open(): ElectionBackend<Guard> {
@@ -415,58 +360,55 @@ class ElectionHandle<Guard> implements Election<Guard> {
     return this.#opened;
   }
 
-  /** Runs `body` as the one campaign of this handle. */
-  async #campaign<T>(
-    options: CampaignOptions,
-    body: (campaign: Campaign<Guard>, signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
+  #resolve(options: LeadOptions): ResolvedCampaign {
+    return resolveCampaign(options, (given) => this.#resolveCandidate(given), this.#hasOwnClock);
+  }
+
+  /**
+   * Begins the one campaign of this handle; `leave` ends it.
+   * @throws InvalidOptionError, MisuseError, ClosedError, before anything has begun
+   */
+  #enter(options: LeadOptions): {
+    readonly campaign: Campaign<Guard>;
+    readonly settings: ResolvedCampaign;
+    readonly signal: AbortSignal;
+    readonly leave: () => void;
+  } {
     const opened = this.#open();
+    const settings = this.#resolve(options);
     if (this.#campaigning !== undefined) {
       throw new MisuseError(
         `this handle on election "${this.name}" campaigns already; create another one for a ` +
           'second candidate',
       );
     }
-    const candidate =
-      options.candidate === undefined ? this.#info : this.#resolveCandidate(options.candidate);
-    let watchdog: Watchdog | undefined;
-    const { onBelief } = options;
-    const settings = {
-      candidate,
-      onUnclean: checkHooks(options.onUnclean),
-      takeoverDelayMs: parseDuration('takeoverDelay', options.takeoverDelay ?? 0),
-      hookTimeoutMs: parseDuration('hookTimeout', options.hookTimeout ?? 30_000),
-      health: options.health,
-      actors: checkActors(options.actors),
-      onBelief(deadline: Instant | undefined) {
-        watchdog?.update(deadline);
-        onBelief?.(deadline);
-      },
-    };
-    if (options.watchdog !== undefined && options.watchdog !== 'kill') {
-      throw new InvalidOptionError(
-        `watchdog is "kill" or left out, not ${describeValue(options.watchdog)}`,
+    const watchdog = settings.killOnOverrun
+      ? startWatchdog((error) => this.#scope.onTrouble('the watchdog', error))
+      : undefined;
+    let campaign: Campaign<Guard>;
+    try {
+      campaign = new Campaign(
+        this.#contestOf(opened, settings.candidate),
+        this.#scope,
+        { ...settings, watchdog },
+        this.#aside,
       );
+    } catch (error) {
+      watchdog?.close();
+      throw error;
     }
-    const campaign = new Campaign(this.#contestOf(opened, candidate), this.#scope, settings);
-    if (options.watchdog === 'kill') watchdog = startWatchdog();
-    const [signal, forget] = anyOf(options.signal, this.#closing.signal);
-    const running = (async () => {
-      try {
-        return await body(campaign, signal);
-      } finally {
-        campaign.close();
-        watchdog?.close();
-        forget();
-        this.#campaigning = undefined;
-      }
-    })();
-    const ended = running.then(
-      () => {},
-      () => {},
-    );
-    this.#campaigning = { ended, campaign };
-    return running;
+    const [signal, forget] = anyOf(settings.signal, this.#closing.signal);
+    const ended = new Deferred<void>();
+    const present = { ended: ended.promise, campaign };
+    this.#campaigning = present;
+    const leave = () => {
+      campaign.close();
+      watchdog?.close();
+      forget();
+      if (this.#campaigning === present) this.#campaigning = undefined;
+      ended.resolve();
+    };
+    return { campaign, settings, signal, leave };
   }
 
   /** The contest remembers what it saw, so a handle keeps it from one campaign to the next. */
@@ -476,8 +418,9 @@ class ElectionHandle<Guard> implements Election<Guard> {
     return this.#contest.contest;
   }
 
-  #resolveCandidate(options: CandidateOptions): CandidateInfo {
-    return resolveCandidate({ ...this.#candidate, ...options }, defaultId, this.#incarnation);
+  #resolveCandidate(given: CandidateOptions | undefined): CandidateInfo {
+    if (given === undefined) return this.#info;
+    return resolveCandidate(checkCandidate(this.#candidate, given), defaultId, this.#incarnation);
   }
 
   async #nextWithin(
@@ -511,11 +454,6 @@ class ElectionHandle<Guard> implements Election<Guard> {
     }
   }
 
-  #afterTerm(campaign: Campaign<Guard>, reason: EndReason): void {
-    if (reason === 'election-ended') throw new ElectionEndedError(this.name);
-    if (givesWay.has(reason)) campaign.standAside();
-  }
-
   /** Runs the work of one term to its end, and the term with it. */
   async #work<T>(
     term: HeldTerm<Guard>,
@@ -527,8 +465,16 @@ class ElectionHandle<Guard> implements Election<Guard> {
     | { outcome: 'threw'; error: unknown }
     | { outcome: 'over'; reason: EndReason }
   > {
+    term.bindToWork();
     const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
+    const over = async () => {
+      term.settle();
+      const { reason } = await term.ended;
+      return { outcome: 'over', reason } as const;
+    };
     try {
+      // Between the announcement and here somebody may have asked for an end.
+      if (term.isEnding) return await over();
       let value: T;
       try {
         value = await work(term);
@@ -537,20 +483,19 @@ class ElectionHandle<Guard> implements Election<Guard> {
         const isLoss = tooLate || (term.isEnding && isCausedBy(error, term));
         if (!isLoss) term.stop('work-failed', error);
         else if (tooLate) term.stop('stalled', error);
+        if (isLoss) return await over();
         term.settle();
-        const { reason } = await term.ended;
-        return isLoss ? { outcome: 'over', reason } : { outcome: 'threw', error };
+        await term.ended;
+        return { outcome: 'threw', error };
       }
-      if (term.isEnding) {
-        term.settle();
-        const { reason } = await term.ended;
-        return { outcome: 'over', reason };
-      }
+      // Work that blocked the event loop may have outlived its term before anybody could say so.
+      term.checkMargin();
+      if (term.isEnding) return await over();
       // From here on a withdrawal only cuts the holding short: the work is done.
       removeListener();
-      const reserveMs = await this.#hold(term, holdAtLeastMs, signal);
+      await this.#hold(term, holdAtLeastMs, signal);
       term.settle();
-      term.stop('work-finished', undefined, reserveMs > 0 ? { reserveMs } : {});
+      term.stop('work-finished');
       await term.ended;
       return { outcome: 'returned', value };
     } finally {
@@ -558,21 +503,16 @@ class ElectionHandle<Guard> implements Election<Guard> {
     }
   }
 
-  /**
-   * Keeps the seat after the work is done. Told to withdraw meanwhile, it is given back at once,
-   * but closed to everybody for what is left.
-   * @returns how long nobody may take the seat
-   */
-  async #hold(term: HeldTerm<Guard>, holdAtLeastMs: number, signal: AbortSignal): Promise<number> {
+  /** Keeps the seat after the work is done; if it ends sooner, nobody may take it for the rest. */
+  async #hold(term: HeldTerm<Guard>, holdAtLeastMs: number, signal: AbortSignal): Promise<void> {
+    if (holdAtLeastMs === 0) return;
     const untilUnixMs = term.sinceUnixMs + holdAtLeastMs;
-    const leftMs = () =>
-      Math.max(0, Math.min(holdAtLeastMs, untilUnixMs - this.#scope.clock.wallMs()));
-    if (leftMs() === 0) return 0;
-    const stop = new AbortController();
-    const removers = [signal, term.signal].map((each) => onAbort(each, () => stop.abort()));
-    await sleep(this.#scope.clock, leftMs(), stop.signal).catch(() => {});
-    for (const remove of removers) remove();
-    return leftMs();
+    term.holdUntil(untilUnixMs);
+    const leftMs = Math.min(holdAtLeastMs, untilUnixMs - this.#scope.clock.wallMs());
+    if (leftMs <= 0) return;
+    const [either, forget] = anyOf(signal, term.signal);
+    await sleep(this.#scope.clock, leftMs, either).catch(() => {});
+    forget();
   }
 
   #administer(request: AdminRequest, options: SignalOption): Promise<AdminResult> {
@@ -582,6 +522,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
   /** One question to the store, bounded as a whole. */
   async #ask<T>(options: SignalOption, question: (signal: AbortSignal) => Promise<T>): Promise<T> {
     this.#open();
+    checkSignal(options.signal);
     const [signal, forget] = anyOf(options.signal, this.#closing.signal);
     const timeoutMs = 6 * this.timing.operationTimeoutMs;
     try {
@@ -603,18 +544,7 @@ function isCausedBy(error: unknown, term: HeldTerm<unknown>): boolean {
   return error === term.signal.reason;
 }
 
-function checkHooks(hooks: CampaignOptions['onUnclean']): readonly FenceHook[] {
-  const list = hooks === undefined ? [] : Array.isArray(hooks) ? hooks : [hooks];
-  for (const hook of list) {
-    if (typeof hook !== 'function') {
-      throw new InvalidOptionError(`onUnclean takes functions, not ${describeValue(hook)}`);
-    }
-  }
-  return list as readonly FenceHook[];
-}
-
-function checkActors(actors: CampaignOptions['actors']): 'self' | 'declared' {
-  if (actors === undefined || actors === 'self') return 'self';
-  if (actors === 'declared') return 'declared';
-  throw new InvalidOptionError(`actors is "self" or "declared", not ${describeValue(actors)}`);
+/** A signal that never aborts. */
+function never(): AbortSignal {
+  return new AbortController().signal;
 }

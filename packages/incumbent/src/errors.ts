@@ -105,7 +105,8 @@ export class NotElectedError extends ElectionError {
     super(
       'NOT_ELECTED',
       waitMs === 0
-        ? `election "${election}" has a leader already`
+        ? `election "${election}" could not be won now: somebody leads, or this candidate is ` +
+            'drained or unhealthy'
         : `election "${election}" was not won within ${waitMs} ms`,
       { retryable: true },
     );

@@ -4,7 +4,7 @@ import { publish } from './diagnostics.ts';
 import type { Duration } from './duration.ts';
 import { parseDuration } from './duration.ts';
 import { InvalidOptionError } from './errors.ts';
-import { bounded, Deferred, onAbort, sleep } from './wait.ts';
+import { bounded, sleep } from './wait.ts';
 
 export interface HealthOptions {
   /**
@@ -31,7 +31,9 @@ export class HealthGate {
   #failures = 0;
   /** Undefined until the first check has ended. */
   #healthy: boolean | undefined;
-  #changed = new Deferred<void>();
+  readonly #waiters = new Set<() => void>();
+  /** A check that went on after its time was up. */
+  #running = false;
 
   constructor(options: HealthOptions, scope: Scope, source: DiagnosticSource) {
     if (typeof options.check !== 'function') {
@@ -46,8 +48,8 @@ export class HealthGate {
         `health.failures must be a whole number from 1, not ${this.#failuresAllowed}`,
       );
     }
-    if (this.#everyMs === 0 || this.#timeoutMs === 0) {
-      throw new InvalidOptionError('health.every and health.timeout must be longer than 0');
+    if (this.#everyMs < 10 || this.#timeoutMs < 10) {
+      throw new InvalidOptionError('health.every and health.timeout must be 10 ms or longer');
     }
     this.#scope = scope;
     this.#source = source;
@@ -64,7 +66,7 @@ export class HealthGate {
           'the health check',
           this.#timeoutMs,
           signal,
-          async (checkSignal) => this.#check(checkSignal),
+          (checkSignal) => this.#runCheck(checkSignal),
         );
         good = answer !== false;
       } catch (thrown) {
@@ -85,26 +87,57 @@ export class HealthGate {
     }
   }
 
-  /** Resolves once the check says so. @throws `signal.reason` when aborted */
-  async until(healthy: boolean, signal: AbortSignal): Promise<void> {
-    const aborted = new Deferred<void>();
-    const removeListener = onAbort(signal, () => aborted.resolve());
+  /** Never two at once: one that hangs would pile up. */
+  async #runCheck(signal: AbortSignal): Promise<unknown> {
+    if (this.#running) throw new Error('the last health check has not ended yet');
+    this.#running = true;
     try {
-      for (;;) {
-        signal.throwIfAborted();
-        if (this.#healthy === healthy) return;
-        await Promise.race([this.#changed.promise, aborted.promise]);
-      }
+      return await this.#check(signal);
     } finally {
-      removeListener();
+      this.#running = false;
     }
+  }
+
+  /**
+   * Resolves when the check says so.
+   * @throws `signal.reason` when aborted
+   */
+  until(healthy: boolean, signal: AbortSignal): Promise<void> {
+    return this.#when((now) => now === healthy, signal);
+  }
+
+  /** Resolves when a check has ended at all. @throws `signal.reason` when aborted */
+  async first(signal: AbortSignal): Promise<boolean> {
+    await this.#when((now) => now !== undefined, signal);
+    return this.#healthy === true;
+  }
+
+  #when(holds: (healthy: boolean | undefined) => boolean, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason);
+      if (holds(this.#healthy)) return resolve();
+      const remove = () => {
+        this.#waiters.delete(look);
+        signal.removeEventListener('abort', abort);
+      };
+      const look = () => {
+        if (!holds(this.#healthy)) return;
+        remove();
+        resolve();
+      };
+      const abort = () => {
+        remove();
+        reject(signal.reason);
+      };
+      this.#waiters.add(look);
+      signal.addEventListener('abort', abort, { once: true });
+    });
   }
 
   #set(healthy: boolean, error: unknown): void {
     if (this.#healthy === healthy) return;
     this.#healthy = healthy;
     publish('incumbent:health', this.#source, { healthy, error });
-    this.#changed.resolve();
-    this.#changed = new Deferred();
+    for (const look of [...this.#waiters]) look();
   }
 }

@@ -13,19 +13,21 @@ import type {
   SeatState,
 } from './contest.ts';
 import { publish } from './diagnostics.ts';
-import { MisuseError, NotLeadingError, TermEndedError } from './errors.ts';
+import { InvalidOptionError, MisuseError, NotLeadingError, TermEndedError } from './errors.ts';
 import type { EndReason } from './reasons.ts';
 import { describeEnd, isVoluntary, takesSeatAway } from './reasons.ts';
 import type { LeaderRequest, UncleanLeader } from './record.ts';
 import type { Proclamation, Term, TermOutcome, TermState } from './term.ts';
 import { bounded, Deferred, onAbort, sleep, Wakeup } from './wait.ts';
+import type { Watchdog } from './watchdog.ts';
 
 export interface HeldTermOptions {
   readonly scope: Scope;
   readonly candidate: CandidateInfo;
   readonly actors: 'self' | 'declared';
   /** Told the new end of belief at every extension, and undefined when belief is over. */
-  readonly onBelief?: ((deadline: Instant | undefined) => void) | undefined;
+  readonly onBelief?: ((deadline: Instant | undefined) => unknown) | undefined;
+  readonly watchdog?: Watchdog | undefined;
 }
 
 interface End {
@@ -83,6 +85,12 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   #unfenced: readonly UncleanLeader[];
   #stopTimer: Timer | undefined;
   #reservation: { readonly reservedFor?: string; readonly reserveMs?: number } = {};
+  #isWorkOfLead = false;
+  #endListener: (() => void) | undefined;
+  #heldUntilUnixMs = 0;
+  /** Monotonic: when the belief was over, by whichever clock said so first. */
+  #overAtMs = 0;
+  #overrunMs = 0;
 
   constructor(seat: Seat<Guard>, contest: Contest<Guard>, options: HeldTermOptions) {
     this.#scope = options.scope;
@@ -103,8 +111,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.#belief = new Belief(this.#clock, this.#scope.timing.beliefMs, seat.sentAt);
     this.#tellBelief();
     this.#armStopTimer();
-    seat.attach(this);
     this.#keeping = this.#keep();
+    seat.attach(this);
   }
 
   // --- what the work sees ---
@@ -131,8 +139,14 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   }
 
   assertLeading(minMs = 0): void {
+    const { beliefMs } = this.#scope.timing;
+    if (!(minMs >= 0 && minMs < beliefMs)) {
+      throw new InvalidOptionError(
+        `assertLeading takes 0 ms or more and less than the belief of ${beliefMs} ms, not ` +
+          `${String(minMs)}: it could never hold`,
+      );
+    }
     const remainingMs = this.#announced ? this.#belief.remainingMs() : 0;
-    // Written so that NaN refuses.
     if (!(remainingMs > 0 && remainingMs > minMs)) {
       throw new NotLeadingError(this.election, this.token, minMs, remainingMs);
     }
@@ -160,13 +174,19 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     }
     let actors: SeatState['actors'] = null;
     if (processes !== null) {
-      const described = await Promise.all(
-        processes.map((process) => this.#contest.describe(process)),
-      );
-      const complete = described.filter((actor) => actor !== undefined);
-      // A store that cannot prove a death has no use for the list.
-      if (complete.length < described.length) return;
-      actors = complete;
+      // Whoever holds the belief acts for the term, whatever else does.
+      const all = processes.some(({ pid, group }) => pid === process.pid && group === undefined)
+        ? processes
+        : [{ pid: process.pid }, ...processes];
+      const described = await Promise.all(all.map((each) => this.#contest.describe(each)));
+      const known = described.filter((actor) => actor !== undefined);
+      // Where one cannot be described, no list would be complete, and so none proves anything.
+      if (known.length === described.length) actors = known;
+    }
+    // Nothing to write where the store cannot prove a death anyway.
+    if (actors === null && this.#want.actors === null) {
+      this.#work.signal.throwIfAborted();
+      return;
     }
     await this.#show({ ...this.#want, actors }, options.signal);
   }
@@ -176,12 +196,33 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isWorkOfLead) {
+      throw new MisuseError(
+        'lead() ends the term when the work returns: disposing it from within the work would say ' +
+          'that the work is over while it runs',
+      );
+    }
     this.stop('resigned');
     this.settle();
     await this.#ended.promise;
   }
 
   // --- what the campaign does with it ---
+
+  /** This term ends with the work that `lead` was given, and not by being disposed. */
+  bindToWork(): void {
+    this.#isWorkOfLead = true;
+  }
+
+  /** Calls `listener` right before `ended` resolves. */
+  onceEnded(listener: () => void): void {
+    this.#endListener = listener;
+  }
+
+  /** Whoever takes the seat next has to leave it until then, by its wall clock. */
+  holdUntil(unixMs: number): void {
+    this.#heldUntilUnixMs = unixMs;
+  }
 
   /** True once the term is to end, whoever decided it. */
   get isEnding(): boolean {
@@ -200,7 +241,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
 
   /** @throws the term's end, when belief − G has come and no timer has said so yet */
   requireMargin(): void {
-    this.#checkMargin();
+    this.checkMargin();
     this.#work.signal.throwIfAborted();
   }
 
@@ -235,7 +276,14 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       void pending.then(() => this.settle());
       return;
     }
+    if (this.#isSettled) return;
     this.#isSettled = true;
+    const nowMs = this.#clock.monotonicMs();
+    this.#overrunMs = Math.max(
+      0,
+      this.#belief.deadline === undefined ? nowMs - this.#overAtMs : -this.#belief.remainingMs(),
+    );
+    this.#options.watchdog?.update(undefined);
     this.#settled.resolve();
   }
 
@@ -266,7 +314,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     try {
       while (!this.#isLost) {
         await this.#wakeup.wait(this.#clock, dueMs - this.#clock.monotonicMs());
-        this.#checkMargin();
+        this.checkMargin();
         if (this.#isLost) break;
         // A wall clock that was set, or a host that slept, has moved the margin.
         this.#armStopTimer();
@@ -325,7 +373,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       remainingMs: this.#belief.remainingMs(),
       error,
     });
-    this.#checkMargin();
+    this.checkMargin();
     return false;
   }
 
@@ -387,7 +435,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   // --- losing it, ending it ---
 
   /** Tells the work to stop when belief − G has come. The timer may be late, so others call it too. */
-  #checkMargin(): void {
+  checkMargin(): void {
     if (!this.#isLost && this.marginMs() <= 0) {
       this.#lose(this.#attemptFailed ? 'renewal-failed' : 'stalled');
     }
@@ -402,7 +450,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     const waitMs = (this.marginMs() * (1 - clockDrift)) / (1 + clockDrift);
     const delayMs = Math.min(Math.max(1, waitMs), maxTimerMs);
     this.#stopTimer = this.#clock.setTimer(() => {
-      this.#checkMargin();
+      this.checkMargin();
       this.#armStopTimer();
     }, delayMs);
   }
@@ -448,7 +496,6 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     }
     await this.#keeping;
     const settled = this.#isSettled;
-    const overSinceMs = this.#clock.monotonicMs();
     this.#endBelief();
     this.#setState('ended');
     let released = false;
@@ -462,10 +509,11 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       await this.#settled.promise;
     }
     publish('incumbent:ended', this, { token: this.token, reason, released, settled, error });
+    this.#endListener?.();
     this.#ended.resolve({
       reason,
       released,
-      overrunMs: settled ? 0 : this.#clock.monotonicMs() - overSinceMs,
+      overrunMs: this.#overrunMs,
       ...(error === undefined ? {} : { error }),
     });
   }
@@ -489,14 +537,17 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       await this.#bounded('leaving the seat', (signal) => this.#seat.abandon(signal));
       return false;
     }
+    const toUnixMs = this.#clock.wallMs();
+    const heldMs = this.#heldUntilUnixMs - toUnixMs;
     const released = await this.#bounded('releasing', (signal) =>
       this.#seat.release(
         {
           reason,
           fromUnixMs: this.#sinceUnixMs,
-          toUnixMs: this.#clock.wallMs(),
+          toUnixMs,
           unfenced: this.#unfenced,
-          ...this.#reservation,
+          // A seat that is held for nobody is not handed to anybody either.
+          ...(heldMs > 0 ? { reserveMs: heldMs } : this.#reservation),
         },
         signal,
       ),
@@ -520,15 +571,21 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
 
   #endBelief(): void {
     if (this.#belief.deadline === undefined) return;
+    this.#overAtMs = this.#clock.monotonicMs() + Math.min(0, this.#belief.remainingMs());
     this.#belief.end();
     this.#tellBelief();
   }
 
   #tellBelief(): void {
+    const { deadline } = this.#belief;
+    // The watchdog goes by the work: it is told when that has settled.
+    if (deadline !== undefined) this.#options.watchdog?.update(deadline);
+    const trouble = (error: unknown) => this.#scope.onTrouble('onBelief', error);
     try {
-      this.#options.onBelief?.(this.#belief.deadline);
+      const answer = this.#options.onBelief?.(deadline);
+      if (answer instanceof Promise) answer.catch(trouble);
     } catch (error) {
-      this.#scope.onTrouble('onBelief', error);
+      trouble(error);
     }
   }
 

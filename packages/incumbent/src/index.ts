@@ -13,14 +13,7 @@ export type {
 } from './contest.ts';
 export type { DiagnosticEvents } from './diagnostics.ts';
 export { type Duration, formatDuration, parseDuration } from './duration.ts';
-export {
-  type CampaignOnceOptions,
-  type CampaignOptions,
-  createElection,
-  type Election,
-  type ElectionOptions,
-  type LeadOptions,
-} from './election.ts';
+export { createElection, type Election } from './election.ts';
 export {
   ClosedError,
   ElectionEndedError,
@@ -41,6 +34,13 @@ export {
   TermEndedError,
 } from './errors.ts';
 export type { HealthOptions } from './health.ts';
+export type { StoppableIterator } from './iterate.ts';
+export type {
+  CampaignOnceOptions,
+  CampaignOptions,
+  ElectionOptions,
+  LeadOptions,
+} from './options.ts';
 export { describeEnd, type EndReason, endReasons } from './reasons.ts';
 export type { Drain, LeaderRequest, TermSummary, UncleanLeader, View } from './record.ts';
 export type { Proclamation, Term, TermOutcome, TermState } from './term.ts';

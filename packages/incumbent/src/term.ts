@@ -51,8 +51,8 @@ export interface Term<Guard = unknown> {
    */
   isLeading(): boolean;
   /**
-   * @param minMs how much belief the next step needs, default 0
-   * @throws NotLeadingError unless more than `minMs` of belief is left
+   * @param minMs how much belief the next step needs, default 0; less than the whole belief
+   * @throws NotLeadingError unless more than `minMs` of belief is left; InvalidOptionError
    */
   assertLeading(minMs?: number): void;
   /** Belief left, in ms; 0 when it is over. */
@@ -63,8 +63,8 @@ export interface Term<Guard = unknown> {
    */
   proclaim(proclamation: Proclamation, options?: { signal?: AbortSignal }): Promise<void>;
   /**
-   * Says which processes act for this term, all of them, so that on stores that can prove a death a
-   * successor need not wait. Only with `actors: "declared"`. Resolves when the record shows it:
+   * Says which processes act for this term besides this one, all of them, so that on stores that
+   * can prove a death a successor need not wait. Only with `actors: "declared"`. Resolves when the record shows it:
    * start them behind a gate, and open it after that. null takes the declaration back.
    * @throws InvalidOptionError, the term's end, or `signal.reason`
    */
@@ -76,9 +76,13 @@ export interface Term<Guard = unknown> {
   resign(): void;
   /**
    * Resolves when the work has settled and the seat was given back or left to run out. Never
-   * rejects. Await it outside the work: it waits for the work.
+   * rejects. Await it outside the work: it waits for the work, and with `campaign()` the work has
+   * settled only when the term is disposed; `resign` alone does not say so.
    */
   readonly ended: Promise<TermOutcome>;
-  /** The work is done: resigns, and resolves when the seat was given back. */
+  /**
+   * The work is done: resigns, and resolves when the seat was given back.
+   * @throws MisuseError within `lead`, where the term ends when the work returns
+   */
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -46,6 +46,8 @@ export interface TimingLimits {
 const defaultLeaseMs = 15_000;
 const smallestLeaseMs = 1_000;
 const largestLeaseMs = 3_600_000;
+/** Whatever is repeated is repeated after a pause. */
+const shortestPauseMs = 10;
 /** Room for rounding in fractions of D, far below any clock's resolution. */
 const roundingMs = 1e-6;
 
@@ -107,13 +109,15 @@ export function timingViolations(timing: Timing, minLeaseMs: number = smallestLe
   require(d >= minLeaseMs &&
     d <=
       largestLeaseMs, `lease: ${show(d)} is outside ${show(minLeaseMs)} to ${show(largestLeaseMs)}`);
+  require(h > 0, 'belief: it must be longer than 0');
   for (const [name, value] of [
-    ['belief', h],
     ['renewEvery', r],
     ['operationTimeout', x],
+    ['retryBackoff', b],
     ['pollEvery', timing.pollEveryMs],
   ] as const) {
-    require(value > 0, `${name}: it must be longer than 0`);
+    require(value >=
+      shortestPauseMs, `${name}: ${show(value)} is shorter than ${show(shortestPauseMs)}: it would keep the store and this process busy`);
   }
   const neededLease = (h * (1 + rho)) / (1 - rho);
   require(neededLease <=

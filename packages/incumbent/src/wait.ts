@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Clock, Timer } from './clock.ts';
 import { maxTimerMs } from './clock.ts';
 import { OperationTimeoutError } from './errors.ts';
@@ -70,7 +71,10 @@ export function bounded<T>(
       finish();
     };
     Promise.resolve()
-      .then(() => operation(controller.signal))
+      .then(() => {
+        controller.signal.throwIfAborted();
+        return operation(controller.signal);
+      })
       .then(
         (value) => settle(() => resolve(value)),
         (error) => settle(() => reject(error)),
@@ -175,6 +179,8 @@ export function anyOf(
   second: AbortSignal,
 ): readonly [AbortSignal, () => void] {
   if (first === undefined) return [second, () => {}];
+  // A process may share one signal among all its elections; Node would warn at the eleventh.
+  setMaxListeners(0, first);
   const either = new AbortController();
   const removers = [first, second].map((signal) =>
     onAbort(signal, () => either.abort(signal.reason)),

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads';
 import type { Instant } from './clock.ts';
 
-/** Ends this process when belief is over and the main thread has not said so. */
+/** Ends this process when belief is over and the work of the term has not settled. */
 export interface Watchdog {
-  /** The new end of belief; undefined: the main thread knows that it is over. */
+  /** The new end of belief; undefined: the work has settled. */
   update(deadline: Instant | undefined): void;
   close(): void;
 }
@@ -42,12 +42,13 @@ for (;;) {
 }
 `;
 
-export function startWatchdog(): Watchdog {
+export function startWatchdog(onTrouble: (error: unknown) => void): Watchdog {
   const buffer = new SharedArrayBuffer(24);
   const deadlines = new BigInt64Array(buffer, 0, 2);
   const updates = new Int32Array(buffer, 16, 1);
   const worker = new Worker(source, { eval: true, workerData: { buffer, lookEveryMs }, env: {} });
   worker.unref();
+  worker.on('error', onTrouble);
   const update = (deadline: Instant | undefined) => {
     if (deadline === undefined) {
       Atomics.store(deadlines, 0, 0n);

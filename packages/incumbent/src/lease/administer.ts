@@ -23,9 +23,17 @@ export async function administerLease(
 ): Promise<AdminResult> {
   const observation = new Observation(store, scope);
   let mayHaveWritten = false;
+  /** The term that was asked: a later one is not meant. */
+  let asked: bigint | undefined;
   for (let tries = 0; tries < maxTries; tries += 1) {
     const sighting = await observation.read(signal);
     const view = viewOf(sighting, true, scope.clock.wallMs());
+    const { token } = sighting.record ?? { token: 0n };
+    asked ??= token;
+    // It has gone meanwhile, perhaps because an attempt without an answer has landed.
+    if ((request.kind === 'vacate' || request.kind === 'transfer') && token !== asked) {
+      return { changed: mayHaveWritten, view };
+    }
     const next = change(sighting.record, request, scope);
     // Nothing left to write: either there never was, or an attempt without an answer has landed.
     if (next === undefined) return { changed: mayHaveWritten, view };
@@ -56,7 +64,10 @@ function change(
   const holding = record?.holding;
   switch (request.kind) {
     case 'vacate': {
-      if (record === undefined || holding === undefined) return undefined;
+      if (record === undefined) return undefined;
+      if (holding === undefined) {
+        return record.reservation && { ...record, reservation: undefined };
+      }
       if (holding.request?.kind === 'vacate' && (holding.revoked || !request.force)) {
         return undefined;
       }

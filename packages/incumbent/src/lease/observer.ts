@@ -3,7 +3,7 @@ import type { View } from '../record.ts';
 import { Wakeup } from '../wait.ts';
 import { isIncurable } from './race.ts';
 import type { Sighting } from './reading.ts';
-import { Observation } from './reading.ts';
+import { Observation, watchStore } from './reading.ts';
 import type { LeaseStore } from './store.ts';
 
 /**
@@ -18,7 +18,7 @@ export async function* observeLease(
   const { clock, timing, random } = scope;
   const observation = new Observation(store, scope);
   const wakeup = new Wakeup();
-  const unwatch = store.watch?.(() => wakeup.raise());
+  const unwatch = watchStore(store, scope, () => wakeup.raise());
   let vacantSinceMs: number | undefined;
   try {
     while (!signal.aborted) {
@@ -47,7 +47,7 @@ export async function* observeLease(
       }
     }
   } finally {
-    unwatch?.();
+    unwatch();
   }
 }
 

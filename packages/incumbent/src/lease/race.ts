@@ -7,13 +7,13 @@
 import type { CandidateInfo } from '../candidate.ts';
 import { readClocks } from '../clock.ts';
 import type { Actor, ActorProcess, Contest, Scope, Seat, SeatState } from '../contest.ts';
-import { ElectionEndedError, ElectionError } from '../errors.ts';
+import { ElectionEndedError, ElectionError, InvalidOptionError } from '../errors.ts';
 import type { UncleanLeader } from '../record.ts';
 import { appendTerm, unfencedLimit } from '../record.ts';
 import { bounded, sleep, Wakeup } from '../wait.ts';
 import { Attempts } from './attempts.ts';
 import type { Sighting } from './reading.ts';
-import { Observation, swapStore } from './reading.ts';
+import { Observation, swapStore, watchStore } from './reading.ts';
 import type { LeaseRecord } from './record.ts';
 import { currentDrains } from './record.ts';
 import { LeaseSeat } from './seat.ts';
@@ -36,6 +36,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   readonly #observation: Observation;
   /** The highest token seen. An operator may delete the record; we never go below this. */
   #highestToken = 0n;
+  #delisted: Promise<void> = Promise.resolve();
 
   constructor(store: LeaseStore, scope: Scope, candidate: CandidateInfo, guard: MakeGuard<Guard>) {
     this.#store = store;
@@ -52,7 +53,21 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   }
 
   async describe(process: ActorProcess): Promise<Actor | undefined> {
-    return this.#store.describe?.(process);
+    const { clock, timing, onTrouble } = this.#scope;
+    try {
+      return await bounded(
+        clock,
+        'describing a process',
+        timing.operationTimeoutMs,
+        new AbortController().signal,
+        async () => this.#store.describe?.(process),
+      );
+    } catch (error) {
+      if (error instanceof InvalidOptionError) throw error;
+      // Then its death cannot be proved, and the others wait.
+      onTrouble('describing a process', error);
+      return undefined;
+    }
   }
 
   async campaign(
@@ -62,7 +77,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   ): Promise<Seat<Guard> | undefined> {
     const { clock, timing, random, onTrouble } = this.#scope;
     const wakeup = new Wakeup();
-    const unwatch = this.#store.watch?.(() => wakeup.raise());
+    const unwatch = watchStore(this.#store, this.#scope, () => wakeup.raise());
     const delist = once ? undefined : this.#enlist();
     let failures = 0;
     let seat: LeaseSeat<Guard> | undefined;
@@ -99,7 +114,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         await this.#pause(pauseMs, sighting, wakeup, clock.monotonicMs(), signal);
       }
     } finally {
-      unwatch?.();
+      unwatch();
       // A seat that was won does not wait for this: its belief runs already.
       const delisted = delist?.();
       if (seat === undefined) await delisted;
@@ -126,10 +141,10 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     }
     let standsForMs: number;
     if (record.holding === undefined) {
-      if (record.reservation === undefined || record.reservation.for === this.#candidate.id) {
-        return 'attempt';
-      }
-      standsForMs = record.reservation.reserveMs;
+      const { reservation } = record;
+      if (reservation === undefined || reservation.for === this.#candidate.id) return 'attempt';
+      if (reservation.untilUnixMs <= wallMs) return 'attempt';
+      standsForMs = reservation.reserveMs;
     } else if (record.holding.candidate.incarnation === this.#candidate.incarnation) {
       // A write of ours that landed after we had given up on it. Nobody but this very object could
       // believe in it, and it does not.
@@ -162,6 +177,8 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     const unfenced = unfencedAfter(previous, this.#candidate.incarnation);
     const state = stateAtWin(unfenced);
     const next = this.#winningRecord(previous, unfenced, state);
+    // Before the write: a guard that cannot be made must not leave a seat that nobody takes.
+    const guard = this.#makeGuard(next.token);
     const attempts = new Attempts();
     const sentAt = readClocks(clock);
     attempts.add(next.nonce, { sentAt, state });
@@ -172,7 +189,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         attempts,
         sentAt,
         state,
-        guard: this.#guard(next.token),
+        guard,
         predecessor: previous,
         unfenced: state.announced ? [] : unfenced,
       });
@@ -213,8 +230,18 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         if (isIncurable(error)) throw error;
         this.#scope.onTrouble('reading back as a candidate', error);
         if (clock.monotonicMs() + timing.retryBackoffMs >= giveUpAtMs) return undefined;
-        await sleep(clock, timing.retryBackoffMs, signal);
+        await sleep(clock, timing.retryBackoffMs, signal).catch(() => {});
       }
+    }
+  }
+
+  #makeGuard(token: bigint): Guard {
+    try {
+      return this.#guard(token);
+    } catch (error) {
+      throw new ElectionError('MISUSE', `the backend could not make the guard of term ${token}`, {
+        cause: error,
+      });
     }
   }
 
@@ -317,10 +344,15 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         onTrouble('listing the candidate', error);
         return undefined;
       });
-    const enlisted = attempt(() => this.#store.enlist?.(this.#candidate));
-    return async () => {
-      const delist = await enlisted;
-      if (delist !== undefined) await attempt(delist);
+    // One after the other: taking an old entry off the list must not take off the next one.
+    const enlisted = this.#delisted.then(() =>
+      attempt(() => this.#store.enlist?.(this.#candidate)),
+    );
+    return () => {
+      this.#delisted = enlisted.then(async (delist) => {
+        if (delist !== undefined) await attempt(delist);
+      });
+      return this.#delisted;
     };
   }
 }
@@ -348,6 +380,8 @@ export function isIncurable(error: unknown): boolean {
   return (
     error instanceof ElectionError &&
     (error.code === 'ELECTION_ENDED' ||
+      error.code === 'MISUSE' ||
+      error.code === 'RECORD_DAMAGED' ||
       error.code === 'RECORD_TOO_NEW' ||
       error.code === 'STORE_UNSUITABLE' ||
       error.code === 'INVALID_OPTION')

@@ -3,14 +3,17 @@ import { bounded } from '../wait.ts';
 import type { LeaseRecord } from './record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from './store.ts';
 
-/** One state of the record, and since when it has been there as far as we know. */
+/** One state of the record, and since when its holder's last write has stood as far as we know. */
 export interface Sighting {
   readonly record: LeaseRecord | undefined;
   readonly version: Version;
   /**
-   * Monotonic. Read *after* the response in which this version was first seen: then the write came
+   * Monotonic. Read *after* the response in which this write was first seen: then the write came
    * before it, and a lease counted from here ends no earlier than its holder's belief (S1). Moved
    * back only by the store's own age of the record, less the bound on its clock's steps.
+   *
+   * A write is known by its nonce. What operators write keeps the nonce and moves only the version:
+   * it prolongs nobody's belief, so it must not prolong the wait either.
    */
   readonly sinceMs: number;
 }
@@ -40,16 +43,31 @@ export class Observation {
       sinceMs = seenAtMs - Math.max(0, ageMs - clockStepMs);
     }
     const known = this.#sighting;
-    if (known !== undefined && known.version === reading.version) {
+    if (known !== undefined && isSameWrite(known, reading)) {
       sinceMs = Math.min(sinceMs, known.sinceMs);
     }
     this.#sighting = { record: reading.record, version: reading.version, sinceMs };
     return this.#sighting;
   }
 
-  /** How long the present version has stood unchanged. */
+  /** How long the holder's last write has stood. */
   unchangedMs(sighting: Sighting): number {
     return this.#scope.clock.monotonicMs() - sighting.sinceMs;
+  }
+}
+
+function isSameWrite(known: Sighting, reading: Reading): boolean {
+  if (known.version === reading.version) return true;
+  return known.record !== undefined && known.record.nonce === reading.record?.nonce;
+}
+
+/** Hints are a help, not a need: a store that cannot give them is polled. */
+export function watchStore(store: LeaseStore, scope: Scope, onHint: () => void): () => void {
+  try {
+    return store.watch?.(onHint) ?? (() => {});
+  } catch (error) {
+    scope.onTrouble('watching the store', error);
+    return () => {};
   }
 }
 

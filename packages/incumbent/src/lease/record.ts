@@ -21,11 +21,16 @@ export interface Holding {
   readonly request: LeaderRequest | undefined;
 }
 
-/** After a release: who may take the seat first. Waited out by the candidates' own clocks. */
+/**
+ * After a release: who may take the seat first. Over when a candidate has seen it for `reserveMs` by
+ * its own clock, or when its wall clock is past `untilUnixMs`, so that candidates that do not live
+ * long can wait it out too. Not a matter of safety: nobody believes.
+ */
 export interface Reservation {
   /** Candidate id; undefined: nobody. */
   readonly for: string | undefined;
   readonly reserveMs: number;
+  readonly untilUnixMs: number;
 }
 
 /**
@@ -90,6 +95,7 @@ export function decodeLeaseRecord(text: string, location: string): LeaseRecord {
       return {
         for: reader.optional(reservation['for'], (id) => reader.string(id, 'reservation.for')),
         reserveMs: reader.duration(reservation['reserveMs'], 'reservation.reserveMs'),
+        untilUnixMs: reader.number(reservation['untilUnixMs'], 'reservation.untilUnixMs'),
       };
     }),
     unfenced: reader.list(fields['unfenced'], 'unfenced', (value) => ({

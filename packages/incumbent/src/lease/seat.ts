@@ -14,7 +14,7 @@ import type { UncleanLeader } from '../record.ts';
 import { appendTerm } from '../record.ts';
 import { sleep } from '../wait.ts';
 import type { Attempts } from './attempts.ts';
-import { readStore, swapStore } from './reading.ts';
+import { readStore, swapStore, watchStore } from './reading.ts';
 import type { LeaseRecord } from './record.ts';
 import { currentDrains } from './record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from './store.ts';
@@ -86,7 +86,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
 
   attach(events: SeatEvents): void {
     this.#events = events;
-    this.#unwatch = this.#store.watch?.(() => void this.#checkHint());
+    this.#unwatch = watchStore(this.#store, this.#scope, () => void this.#checkHint());
     this.#deliver();
   }
 
@@ -252,7 +252,11 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
       reservation:
         end.reserveMs === undefined
           ? undefined
-          : { for: end.reservedFor, reserveMs: end.reserveMs },
+          : {
+              for: end.reservedFor,
+              reserveMs: end.reserveMs,
+              untilUnixMs: wallMs + end.reserveMs,
+            },
       unfenced: end.unfenced,
       drains: currentDrains(this.#record, wallMs),
       history:

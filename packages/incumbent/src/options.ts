@@ -1,0 +1,207 @@
+/** What `createElection` and a campaign take, and what of it is refused. */
+import type { CampaignSettings, FenceHook } from './campaign.ts';
+import type { CandidateInfo, CandidateOptions } from './candidate.ts';
+import { describeValue } from './candidate.ts';
+import type { Clock, Instant } from './clock.ts';
+import type { Backend } from './contest.ts';
+import type { Duration } from './duration.ts';
+import { parseDuration } from './duration.ts';
+import { InvalidOptionError } from './errors.ts';
+import type { HealthOptions } from './health.ts';
+import type { TimingOptions } from './timing.ts';
+
+export interface ElectionOptions<Guard> extends TimingOptions {
+  /** 1 to 200 bytes, no control characters. Everybody who uses it on one store competes. */
+  readonly name: string;
+  /** Where the election is held: `file(directory)`, `memory()`, … */
+  readonly backend: Backend<Guard>;
+  readonly candidate?: CandidateOptions;
+  /** Time source, for tests. */
+  readonly clock?: Clock;
+  /** 0 ≤ x < 1, for jitter; for tests. */
+  readonly random?: () => number;
+}
+
+export interface CampaignOptions {
+  /** Who campaigns; replaces the `candidate` of `createElection`. */
+  readonly candidate?: CandidateOptions;
+  /** Withdraws: a term that is held is stopped in order and given back first. */
+  readonly signal?: AbortSignal;
+  /**
+   * Hooks that run in order, for each leader that ended unclean, before the new term is announced.
+   * If one fails the seat is given up and the next candidate runs them again.
+   */
+  readonly onUnclean?: FenceHook | readonly FenceHook[];
+  /** How long one hook may take. Default 30 s. */
+  readonly hookTimeout?: Duration;
+  /** Pause after an unclean predecessor and before the hooks, default 0. */
+  readonly takeoverDelay?: Duration;
+  readonly health?: HealthOptions;
+  /**
+   * `self` (default): this process alone acts for the term, so on stores that can prove its death
+   * a successor need not wait. `declared`: `term.declareActors` says who acts; until then nothing
+   * can be proved.
+   */
+  readonly actors?: 'self' | 'declared';
+  /**
+   * `kill`: a worker thread ends this process (SIGKILL) when the belief of a term is over and its
+   * work has not settled, be it stuck, stopped or only slow. For work that no token can fence. Goes
+   * by the machine's clocks, so not together with `clock`.
+   */
+  readonly watchdog?: 'kill';
+  /** Told when belief ends, on both clocks, at every extension; undefined when it is over. */
+  readonly onBelief?: (deadline: Instant | undefined) => void;
+}
+
+export interface CampaignOnceOptions extends CampaignOptions {
+  /**
+   * Give up waiting for a term after this long with `NotElectedError`; 0 tries once. Default: wait
+   * for ever. On a store that cannot tell a record's age nor prove a death, a dead leader is only
+   * replaced by a candidate that waits longer than its lease.
+   */
+  readonly wait?: Duration;
+}
+
+export interface LeadOptions extends CampaignOnceOptions {
+  /**
+   * After the work returned, keep the seat until this long after the term began, so that a short
+   * job that a clock triggers everywhere runs once. If the term ends sooner, nobody may take the
+   * seat for what is left. Default 0.
+   */
+  readonly holdAtLeast?: Duration;
+}
+
+const timingNames: Record<keyof TimingOptions, true> = {
+  lease: true,
+  belief: true,
+  stopMargin: true,
+  renewEvery: true,
+  operationTimeout: true,
+  retryBackoff: true,
+  pollEvery: true,
+  stopTimeout: true,
+  clockDrift: true,
+};
+
+const electionNames: Record<keyof ElectionOptions<unknown>, true> = {
+  ...timingNames,
+  name: true,
+  backend: true,
+  candidate: true,
+  clock: true,
+  random: true,
+};
+
+const leadNames: Record<keyof LeadOptions, true> = {
+  candidate: true,
+  signal: true,
+  onUnclean: true,
+  hookTimeout: true,
+  takeoverDelay: true,
+  health: true,
+  actors: true,
+  watchdog: true,
+  onBelief: true,
+  wait: true,
+  holdAtLeast: true,
+};
+
+/** @throws InvalidOptionError; the name, the timing and the candidate are checked elsewhere */
+export function checkElectionOptions(options: ElectionOptions<unknown>): void {
+  checkNames('createElection', options, electionNames);
+  const { backend, clock, random } = options;
+  if (typeof backend?.open !== 'function') {
+    throw new InvalidOptionError(
+      'backend must be a store such as file(directory) from "incumbent/file", not ' +
+        describeValue(backend),
+    );
+  }
+  const clockNames = ['monotonicMs', 'wallMs', 'setTimer'] as const;
+  if (clock !== undefined && !clockNames.every((name) => typeof clock?.[name] === 'function')) {
+    throw new InvalidOptionError('clock must have monotonicMs, wallMs and setTimer');
+  }
+  checkFunction('random', random);
+}
+
+/** What a campaign goes by, with everything checked. */
+export interface ResolvedCampaign extends Omit<CampaignSettings, 'watchdog'> {
+  readonly killOnOverrun: boolean;
+  readonly waitMs: number | undefined;
+  readonly holdAtLeastMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * @param resolveCandidate checks a candidate and fills it in
+ * @throws InvalidOptionError
+ */
+export function resolveCampaign(
+  options: LeadOptions,
+  resolveCandidate: (candidate: CandidateOptions | undefined) => CandidateInfo,
+  hasOwnClock: boolean,
+): ResolvedCampaign {
+  checkNames('a campaign', options, leadNames);
+  const { actors = 'self', watchdog, onBelief, signal, wait } = options;
+  if (actors !== 'self' && actors !== 'declared') {
+    throw new InvalidOptionError(`actors is "self" or "declared", not ${describeValue(actors)}`);
+  }
+  if (watchdog !== undefined && watchdog !== 'kill') {
+    throw new InvalidOptionError(`watchdog is "kill" or left out, not ${describeValue(watchdog)}`);
+  }
+  if (watchdog !== undefined && hasOwnClock) {
+    throw new InvalidOptionError('watchdog goes by the clocks of the machine: leave out `clock`');
+  }
+  checkFunction('onBelief', onBelief);
+  checkSignal(signal);
+  return {
+    candidate: resolveCandidate(options.candidate),
+    onUnclean: checkHooks(options.onUnclean),
+    takeoverDelayMs: parseDuration('takeoverDelay', options.takeoverDelay ?? 0),
+    hookTimeoutMs: parseDuration('hookTimeout', options.hookTimeout ?? 30_000),
+    health: options.health,
+    actors,
+    onBelief,
+    killOnOverrun: watchdog === 'kill',
+    waitMs: wait === undefined ? undefined : parseDuration('wait', wait),
+    holdAtLeastMs: parseDuration('holdAtLeast', options.holdAtLeast ?? 0),
+    signal,
+  };
+}
+
+export function checkSignal(signal: unknown): void {
+  if (signal === undefined) return;
+  const like = signal as Partial<AbortSignal> | null;
+  if (typeof like?.aborted !== 'boolean' || typeof like.addEventListener !== 'function') {
+    throw new InvalidOptionError(`signal must be an AbortSignal, not ${describeValue(signal)}`);
+  }
+}
+
+function checkNames(what: string, options: unknown, known: Readonly<Record<string, true>>): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidOptionError(`${what} takes options, not ${describeValue(options)}`);
+  }
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(known, name)) {
+      throw new InvalidOptionError(
+        `${what} has no option "${name}"; it knows ${Object.keys(known).join(', ')}`,
+      );
+    }
+  }
+}
+
+function checkFunction(name: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'function') {
+    throw new InvalidOptionError(`${name} must be a function, not ${describeValue(value)}`);
+  }
+}
+
+function checkHooks(hooks: CampaignOptions['onUnclean']): readonly FenceHook[] {
+  const list: readonly unknown[] =
+    hooks === undefined ? [] : Array.isArray(hooks) ? hooks : [hooks];
+  for (const hook of list) {
+    if (typeof hook !== 'function') {
+      throw new InvalidOptionError(`onUnclean takes functions, not ${describeValue(hook)}`);
+    }
+  }
+  return list as readonly FenceHook[];
+}
