@@ -245,6 +245,7 @@ test('assertLeading that throws out of the work counts as loss', async () => {
     }
     return runs;
   });
+  await clock.advance(0);
   await clock.advance(10_000);
   expect(await leading).toBe(2);
   await election.close();
