@@ -2,12 +2,17 @@
 // Everything here is loaded by every command, also by `incumbent --help`: keep it small.
 import { commands } from './command-table.ts';
 import type { Host } from './context.ts';
+import { exitCodes } from './failure.ts';
 import { main } from './main.ts';
 
-// Whoever read our output is gone (`incumbent watch | head -1`): there is nobody left to tell.
+/** How long what is still going on may take to end by itself. */
+const hangingMs = 500;
+
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // Whoever read our output is gone (`incumbent watch | head -1`): there is nobody left to tell.
   if (error.code === 'EPIPE') process.exit(0);
-  throw error;
+  process.stderr.write(`incumbent: the output cannot be written: ${error.message}\n`);
+  process.exit(exitCodes.output);
 });
 process.stderr.on('error', () => {});
 
@@ -29,6 +34,11 @@ const host: Host = {
 };
 
 void main(process.argv.slice(2), commands, host).then((code) => {
-  // Forced, because a store that hangs would keep us; but not before everything is written.
-  process.stdout.write('', () => process.stderr.write('', () => process.exit(code)));
+  process.exitCode = code;
+  process.stdout.write('', () =>
+    process.stderr.write('', () => {
+      // Everything is written, and nothing is left to do but what hangs, such as a dead disk.
+      setTimeout(() => process.exit(), hangingMs).unref();
+    }),
+  );
 });

@@ -10,6 +10,8 @@ export const exitCodes = {
   storeUnavailable: 69,
   /** Our own mistake. */
   internal: 70,
+  /** What we were asked for cannot be written to stdout. */
+  output: 74,
 } as const;
 
 const exitCodeOfElectionError: Readonly<Record<ElectionErrorCode, number>> = {

@@ -3,7 +3,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { detectIsolation, systemProbe } from '../src/environment.ts';
-import { candidateProcess, incumbent, jsonLines, Program, scratch, start } from './support/bin.ts';
+import {
+  bin,
+  candidateProcess,
+  incumbent,
+  jsonLines,
+  Program,
+  scratch,
+  start,
+} from './support/bin.ts';
 
 const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
@@ -132,6 +140,17 @@ test('whoever reads our output may go away', async () => {
   watch.child.stdout?.destroy();
   await run('end');
   expect(await watch.result).toMatchObject({ code: 0, stderr: '' });
+});
+
+test('output that cannot be written is an error, and not a crash', async () => {
+  const fullDisk = `process.stdout.write = () => process.stdout.emit('error',
+    Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' }));`;
+  const preload = `data:text/javascript,${encodeURIComponent(fullDisk)}`;
+  expect(await new Program(['--import', preload, bin, '--version']).result).toEqual({
+    code: 74,
+    stdout: '',
+    stderr: 'incumbent: the output cannot be written: ENOSPC: no space left on device, write\n',
+  });
 });
 
 test('the store comes from --store, INCUMBENT_STORE or a relative URL', async () => {
