@@ -17,7 +17,7 @@ const { Socket } = require('node:net');
 // Clocks are judged at least this often, whatever the timers promise.
 const judgeEveryMs = 100;
 const beatEveryMs = 200;
-// KILL is not refused: what still lives after this long deserves a word to the people.
+// What still lives so long after KILL deserves a word to the people.
 const lingeringMs = 5_000;
 
 if (require.main === module) guard(Number(process.argv[2]), Number(process.argv[3]));
@@ -30,11 +30,16 @@ function guard(stopMarginMs, killMarginMs) {
   for (const name of ['HUP', 'INT', 'QUIT', 'TERM', 'USR1', 'USR2', 'ALRM', 'TSTP', 'TTIN', 'TTOU'])
     process.on(`SIG${name}`, () => {});
 
+  // The program's output must stay as blocking as it is: fd 2 is often one file with fd 1, and with
+  // the terminal or pipe that others write to. Node makes it non-blocking when process.stderr is
+  // first looked at, which its sockets do when they are destroyed.
+  Object.defineProperty(process, 'stderr', { value: undefined });
+
   // Until when the program may run, on both clocks. Only the supervisor extends it.
   let belief = { monotonicMs: -Infinity, wallMs: -Infinity };
   // One at a time, from the spawning of its gate until its group is gone:
-  // { id, child, group, open, exited, killed, lingering, armedUntilMs,
-  //   stopping: { because, killAt } | undefined }
+  // { id, child, group, open, exited, complained, armedUntilMs,
+  //   stopping: { because, killAt } | undefined, killedAtMs: the first KILL | undefined }
   let program;
   // The supervisor is gone, or wants us to go: leave as soon as no program is left.
   let leaving = false;
@@ -104,13 +109,14 @@ function guard(stopMarginMs, killMarginMs) {
     child.stdio[3].once('data', () => tell({ say: 'prepared', id, pid: child.pid }));
     child.once('exit', (code, signalName) => {
       program.exited = true;
+      program.killedAtMs ??= monotonicMs();
       // Whatever the program left behind ends with it.
       signalGroup(program.group, 'SIGKILL');
       // Seen so late it was the watcher in the group, not the program.
       const inTime = left(belief) > killMarginMs;
       const because = program.stopping?.because ?? (inTime ? 'itself' : 'belief-over');
       tell({ say: 'exited', id, code, signal: signalName, because });
-      bury(monotonicMs(), 1);
+      bury(1);
     });
     judge();
   }
@@ -118,7 +124,7 @@ function guard(stopMarginMs, killMarginMs) {
   function go() {
     judge();
     if (!(left(belief) > stopMarginMs) || program.stopping !== undefined) {
-      tell({ say: 'refused', id: program.id });
+      tell({ say: 'refused', id: program.id, because: program.stopping?.because ?? 'belief-over' });
       kill('belief-over');
     } else if (!program.open) {
       program.open = true;
@@ -143,8 +149,16 @@ function guard(stopMarginMs, killMarginMs) {
 
   function kill(because) {
     program.stopping ??= { because, killAt: belief };
-    program.killed = true;
+    program.killedAtMs ??= monotonicMs();
     signalGroup(program.group, 'SIGKILL');
+    complain();
+  }
+
+  /** KILL is not refused; but a process may be stuck in the kernel, or be another user's. */
+  function complain() {
+    if (program.complained || monotonicMs() - program.killedAtMs < lingeringMs) return;
+    program.complained = true;
+    tell({ say: 'lingering', id: program.id });
   }
 
   function signal(name) {
@@ -167,7 +181,7 @@ function guard(stopMarginMs, killMarginMs) {
     else if (!(leftMs > stopMarginMs)) stop('belief-over', minus(belief, killMarginMs));
 
     let nextMs = judgeEveryMs;
-    if (!program.killed) {
+    if (program.killedAtMs === undefined) {
       nextMs = Math.min(nextMs, leftMs - (leftMs > stopMarginMs ? stopMarginMs : killMarginMs));
       if (program.stopping) nextMs = Math.min(nextMs, left(program.stopping.killAt));
     }
@@ -204,7 +218,7 @@ function guard(stopMarginMs, killMarginMs) {
   }
 
   /** Waits until nobody of the group is left, and says so. */
-  function bury(sinceMs, delayMs) {
+  function bury(delayMs) {
     const { id, group, child } = program;
     const nowMs = monotonicMs();
     // Looking for zombies means a walk through /proc: first give process 1 a moment to reap.
@@ -215,16 +229,13 @@ function guard(stopMarginMs, killMarginMs) {
       if (leaving) process.exit(0);
       return;
     }
-    if (nowMs - sinceMs > lingeringMs && !program.lingering) {
-      program.lingering = true;
-      tell({ say: 'lingering', id });
-    }
+    complain();
     setTimeout(() => {
       // Once more, for a fork that was under way. Not after a stall: by then the group may have
       // ended, and its number be somebody else's.
       if (monotonicMs() - nowMs < delayMs + 1_000) signalGroup(group, 'SIGKILL');
       beat();
-      bury(sinceMs, Math.min(2 * delayMs, beatEveryMs));
+      bury(Math.min(2 * delayMs, beatEveryMs));
     }, delayMs);
   }
 

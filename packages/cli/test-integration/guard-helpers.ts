@@ -49,15 +49,13 @@ export class Supervisor {
   #groups: number[] = [];
 
   constructor(
-    { stdio = ['ignore', 'inherit', 'inherit'], nohup = false } = {} as SupervisorOptions,
+    { stdio = ['ignore', 'inherit', 'inherit'], by = 'exec "$@"' } = {} as SupervisorOptions,
   ) {
     if (!existsSync(fileURLToPath(new URL('../dist/guard/index.js', import.meta.url)))) {
       throw new Error('these tests run what was built: npm run build');
     }
-    const [command, args]: [string, string[]] = nohup
-      ? ['/bin/sh', ['-c', `trap '' HUP USR2; exec "$@"`, 'sh', process.execPath, fixture]]
-      : [process.execPath, [fixture]];
-    this.child = spawn(command, args, { stdio: [...(stdio as []), 'ipc'] });
+    const args = ['-c', by, 'sh', process.execPath, fixture];
+    this.child = spawn('/bin/sh', args, { stdio: [...(stdio as []), 'ipc'] });
     this.child.on('message', (message: Message) => {
       if (message.id === undefined) this.events.push(message);
       else this.#answers.get(message.id)?.(message);
@@ -91,7 +89,7 @@ export class Supervisor {
   }
 
   async believe(ms: number, wallMs: number = ms): Promise<Deadline> {
-    return await this.call<Deadline>('believe', { ms, wallMs });
+    return this.call<Deadline>('believe', { ms, wallMs });
   }
 
   async prepare(program: string, args: string[] = [], more: object = {}): Promise<number> {
@@ -121,8 +119,8 @@ export class Supervisor {
 
 export interface SupervisorOptions {
   readonly stdio?: StdioOptions;
-  /** Started by somebody who ignores signals, as nohup(1) does. */
-  readonly nohup?: boolean;
+  /** The shell script that becomes the supervisor. */
+  readonly by?: string;
 }
 
 async function bounded<T>(promise: Promise<T>, what: string): Promise<T> {

@@ -53,6 +53,29 @@ test('programs run one after the other, each with its own end', async () => {
   expect(new Set(groups).size).toBe(3);
 });
 
+test('gone means that nobody is left, however long it takes to die', async () => {
+  const marker = join(scratch(), 'big');
+  const supervisor = await ready();
+  // Much memory takes a while to be given back.
+  const big = `const b = Buffer.alloc(400_000_000, 1);
+    require('node:fs').writeFileSync(process.argv[1], 'x'); setInterval(() => b, 1e6);`;
+  const script = '"$1" -e "$2" "$3" & while ! [ -s "$3" ]; do sleep 0.01; done; exit 0';
+  await supervisor.run('sh', ['-c', script, 'sh', node, big, marker]);
+  expect(await supervisor.exited()).toMatchObject({ code: 0 });
+  expect(await supervisor.event('gone')).toMatchObject({ left: 0 });
+});
+
+test('a program that is stopped before it was let go never starts', async () => {
+  const marker = join(scratch(), 'started');
+  const supervisor = await ready();
+  await supervisor.prepare('touch', [marker]);
+  await supervisor.call('stop', { graceMs: 60_000 });
+  await expect(supervisor.call('go')).rejects.toMatchObject({ code: 'ENDED' });
+  expect(await supervisor.exited()).toMatchObject({ because: 'stopped' });
+  await supervisor.event('gone');
+  expect(existsSync(marker)).toBe(false);
+});
+
 test('one program at a time, and each let go once', async () => {
   const supervisor = await ready();
   await supervisor.run('sleep', ['1000']);
@@ -169,6 +192,28 @@ test('100 MB of output pass through unharmed', async () => {
   expect(hash.digest('hex')).toBe(expected.digest('hex'));
 });
 
+test('output that goes where ours goes is not made non-blocking by what we do', async () => {
+  const dir = scratch();
+  const [fifo, marker] = [join(dir, 'fifo'), join(dir, 'writes')];
+  execFileSync('mkfifo', [fifo]);
+  // One pipe for stdout and stderr, of the supervisor, the guard and the program.
+  const supervisor = await ready({ stdio: ['ignore', 'pipe', 'inherit'], by: 'exec "$@" 2>&1' });
+  const size = 3_000_000;
+  // Where a pipe is non-blocking, a write to a full one fails.
+  const write = `read x < "$1"; echo x > "$2"; exec head -c ${size} /dev/zero`;
+  await supervisor.run('sh', ['-c', write, 'sh', fifo, marker]);
+  await supervisor.call('log', { text: 'said by the supervisor' });
+  writeFileSync(fifo, 'go\n');
+  await appears(marker);
+  let received = 0;
+  supervisor.child.stdout!.on('data', (chunk: Buffer) => {
+    received += chunk.filter((byte) => byte === 0).length;
+  });
+  expect(await supervisor.exited()).toMatchObject({ code: 0 });
+  await until('it has all arrived', () => received >= size);
+  expect(received).toBe(size);
+});
+
 test('stdin is /dev/null unless asked for', async () => {
   const file = join(scratch(), 'read');
   const supervisor = await ready({ stdio: ['pipe', 'inherit', 'inherit'] });
@@ -279,7 +324,7 @@ test('a program can close and reuse every file', async () => {
 });
 
 test.skipIf(!linux)('the program ignores and blocks no signal (reads /proc)', async () => {
-  const supervisor = await ready({ nohup: true });
+  const supervisor = await ready({ by: `trap '' HUP USR2; exec "$@"` });
   const group = await supervisor.run('sleep', ['1000']);
   await until('it is sleep', () => readFileSync(`/proc/${group}/comm`, 'utf8').trim() === 'sleep');
   const status = readFileSync(`/proc/${group}/status`, 'utf8');
@@ -369,7 +414,7 @@ test.skipIf(!linux)(
     // Its child moves into a group of its own, is adopted by nobody, and is never waited for:
     // it stays a zombie, as every orphan does where process 1 does not reap.
     const script = `setsid sh -c 'echo $$ > "$1"; exit' sh "$1" & exec sleep 1000`;
-    await supervisor.run('sh', ['-c', script, 'sh', pidFile]);
+    const group = await supervisor.run('sh', ['-c', script, 'sh', pidFile]);
     await appears(pidFile);
     const zombie = Number(readFileSync(pidFile, 'utf8'));
     const found = (): string | undefined => processes().find((one) => one.pid === zombie)?.state;
@@ -377,8 +422,8 @@ test.skipIf(!linux)(
     expect(() => process.kill(-zombie, 0)).not.toThrow();
     expect(groupIsGone(zombie, false)).toBe(false);
     expect(groupIsGone(zombie, true)).toBe(true);
-    const ours = processes().find((one) => one.pid === process.pid)!.group;
-    expect(groupIsGone(ours, true)).toBe(false);
+    // Alive, each of them with one thread.
+    expect(groupIsGone(group, true)).toBe(false);
   },
 );
 

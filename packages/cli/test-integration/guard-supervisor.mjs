@@ -1,6 +1,8 @@
 // A supervisor for the tests: the driver, and nothing that elects. It does what it is told over
 // IPC, so that a test can kill or freeze it like any other process. Plain JavaScript on the built
 // driver, because Node 20 runs no TypeScript.
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { Guard } from '../dist/guard/index.js';
 
 let guard;
@@ -43,19 +45,36 @@ const commands = {
     program = await guard.prepare(spec, signal);
     const { pid } = program;
     void program.exited.then((exit) => say('exited', { pid, ...exit }));
-    void program.gone.then(() => say('gone', { pid }));
+    void program.gone.then(() => say('gone', { pid, left: living(pid) }));
     return { pid };
   },
   go: () => program.go(),
   stop: ({ graceMs }) => program.stop(monotonicMs() + graceMs),
   signal: ({ name }) => program.signal(name),
   close: () => guard.close(),
+  log: ({ text }) => console.error(text),
   /** A stall: nothing of ours runs. */
   block({ ms }) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
   },
   exit: () => process.exit(0),
 };
+
+/** How many of a group can still act, at this very moment. */
+function living(group) {
+  if (process.platform !== 'linux') {
+    const lines = execFileSync('ps', ['-A', '-o', 'pgid=,stat='], { encoding: 'utf8' }).split('\n');
+    return lines.filter((line) => new RegExp(`^\\s*${group}\\s+[^Z]`).test(line)).length;
+  }
+  const stats = readdirSync('/proc').flatMap((pid) => {
+    try {
+      return [readFileSync(`/proc/${pid}/stat`, 'latin1')];
+    } catch {
+      return [];
+    }
+  });
+  return stats.filter((stat) => new RegExp(`\\) [^Z] \\d+ ${group} `).test(stat)).length;
+}
 
 process.on('message', async ({ id, command, options }) => {
   try {

@@ -92,6 +92,7 @@ export class Guard {
       throw new GuardError('GUARD_FAILED', 'Windows has no process groups that could be killed');
     }
     signal?.throwIfAborted();
+    keepOutputBlocking();
     const margins = [stopMarginMs, killMarginMs].map(String);
     const child = spawn(process.execPath, [...smallMemory, guardFile, ...margins], {
       // A session of its own: a terminal's Ctrl-C or Ctrl-Z is for us.
@@ -284,4 +285,14 @@ export class Guard {
   #trouble(code: 'LINGERING' | 'VARIABLES_DROPPED', message: string): void {
     this.#options.onTrouble?.(new GuardError(code, message));
   }
+}
+
+/**
+ * Node makes a pipe on fd 1 or 2 non-blocking when process.stdout or process.stderr is first looked
+ * at, and every socket looks at the latter when it is destroyed. The program has the same pipe open,
+ * and would lose output once it is full. Looked at now, it is done before there is a program: with
+ * each spawn they are made blocking again, for good.
+ */
+function keepOutputBlocking(): void {
+  void [process.stdout, process.stderr];
 }

@@ -76,7 +76,7 @@ export class Program implements GuardedProgram {
 
   async go(): Promise<void> {
     if (this.#state !== 'waiting') {
-      if (this.#state === 'exited' || this.#state === 'gone') return await this.#opened.promise;
+      if (this.#state === 'exited' || this.#state === 'gone') return this.#opened.promise;
       throw new GuardError('MISUSE', 'the program was let go already');
     }
     this.#state = 'opening';
@@ -117,7 +117,9 @@ export class Program implements GuardedProgram {
         break;
       case 'refused':
         this.#opened.reject(
-          new GuardError('BELIEF_OVER', 'too little belief is left to start the program'),
+          message.because === 'belief-over'
+            ? new GuardError('BELIEF_OVER', 'too little belief is left to start the program')
+            : new GuardError('ENDED', 'the program was stopped before it was let go'),
         );
         break;
       case 'exited': {

@@ -32,8 +32,8 @@ export type FromGuard =
   /** Nothing was started. */
   | { readonly say: 'failed'; readonly id: number; readonly reason: string }
   | { readonly say: 'opened'; readonly id: number }
-  /** Less than the stop margin was left when the gate should have been opened. */
-  | { readonly say: 'refused'; readonly id: number }
+  /** Too little belief was left to open the gate, or it was being stopped. */
+  | { readonly say: 'refused'; readonly id: number; readonly because: ProgramExit['because'] }
   | ({ readonly say: 'exited'; readonly id: number } & ProgramExit)
   /** Seconds after KILL there is still somebody in the group. */
   | { readonly say: 'lingering'; readonly id: number }
