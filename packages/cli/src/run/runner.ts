@@ -226,16 +226,19 @@ export class Runner implements Supervision {
     const term = this.#term;
     const state = term?.state;
     const over = state === 'ended' || state === undefined;
+    const remainingMs = term?.remaining() ?? 0;
+    // A term that is given up by choice is renewed until the program has ended.
+    const lost = state === 'stopping' && remainingMs <= this.#election.timing.stopMarginMs;
     return {
       leading: term?.isLeading() === true && state !== 'stopping',
-      healthy: state !== 'uncertain' && !(over && this.running !== undefined),
+      healthy: state !== 'uncertain' && !lost && !(over && this.running !== undefined),
       fields: {
         election: this.#election.name,
         candidate: this.events.candidate,
         state: over ? 'waiting' : state,
         token: over ? null : (term?.token ?? null),
         since: over || term === undefined ? null : new Date(term.sinceUnixMs).toISOString(),
-        remainingMs: Math.round(term?.remaining() ?? 0),
+        remainingMs: Math.round(remainingMs),
         program: this.running?.pid ?? null,
       },
     };
