@@ -17,16 +17,17 @@ import {
 } from './support/run-process.ts';
 
 const leaseMs = 3_000;
+const short = { lease: '3s' };
 const family = 'leader,child,grandchild';
 
 /** A leads with the family at work, B waits. */
 async function leaderAndFollower(
   lab: Lab,
 ): Promise<{ a: RunProcess; b: RunProcess; group: number; token: bigint }> {
-  const a = lab.run('A', lab.worker(family, 'deaf'));
+  const a = lab.run('A', lab.worker(family, 'deaf'), short);
   const { pid: group, token } = await a.started();
   await lab.works(token);
-  const b = lab.run('B', lab.worker(family));
+  const b = lab.run('B', lab.worker(family), short);
   await b.event('waiting');
   return { a, b, group, token };
 }
@@ -123,10 +124,10 @@ test.concurrent('supervisor stopped by Ctrl-Z: as frozen, and in the foreground 
   skip,
 }) => {
   skip(!hasTerminals(), 'needs script(1) of util-linux and bash for a terminal with job control');
-  const a = lab.runInTerminal('A', lab.worker(family, 'deaf'));
+  const a = lab.runInTerminal('A', lab.worker(family, 'deaf'), short);
   const { pid: group, token } = await a.started();
   await lab.works(token);
-  const b = lab.run('B', lab.worker(family));
+  const b = lab.run('B', lab.worker(family), short);
   await b.event('waiting');
   a.child.stdin!.write('\x1a');
   const second = await takesOver(lab, b, group, token);
@@ -151,13 +152,13 @@ function hasTerminals(): boolean {
 test.concurrent('supervisor killed while its program is stopped: the program is killed, not left to be continued', async ({
   lab,
 }) => {
-  const a = lab.run('A', lab.worker('leader,child', 'deaf', 'stop'));
+  const a = lab.run('A', lab.worker('leader,child', 'deaf', 'stop'), short);
   const { pid: group, token } = await a.started();
   await until('all of it is stopped', () => {
     const states = living(group).map(({ state }) => state);
     return lab.work(token).some(({ what }) => what === 'ready') && states.includes('T');
   });
-  const b = lab.run('B', lab.worker(family));
+  const b = lab.run('B', lab.worker(family), short);
   await b.event('waiting');
   a.kill('SIGKILL');
   await takesOver(lab, b, group, token);
@@ -168,9 +169,9 @@ test.concurrent('supervisor killed while its program is stopped: the program is 
  * before the guard has made a gate. For about a second nothing more happens.
  */
 async function leadingWithFrozenGuard(lab: Lab): Promise<{ a: RunProcess; guard: number }> {
-  const first = lab.run('FIRST', lab.worker());
+  const first = lab.run('FIRST', lab.worker(), short);
   await first.started();
-  const a = lab.run('A', lab.worker(family, 'deaf'));
+  const a = lab.run('A', lab.worker(family, 'deaf'), short);
   await a.event('waiting');
   await until('the guard of A is there', () => a.guardPid);
   const guard = a.guardPid!;
@@ -185,7 +186,7 @@ async function waitsOutTheLease(lab: Lab): Promise<void> {
   const record = lab.record()!;
   expect(record.holding).toMatchObject({ candidate: { id: 'A' }, actors: null });
   const beforeMs = monotonicMs();
-  const b = lab.run('B', lab.worker(family));
+  const b = lab.run('B', lab.worker(family), short);
   const { token } = await b.started();
   const { monotonicMs: startMs } = await lab.works(token);
   expect(startMs - beforeMs).toBeGreaterThanOrEqual(record.leaseMs);

@@ -26,10 +26,10 @@ async function leaderAndFollower(
   lab: Lab,
   settings: { through?: readonly string[]; store?: string } = {},
 ): Promise<{ a: RunProcess; b: RunProcess; group: number; token: bigint }> {
-  const a = lab.run('A', lab.worker(family, 'deaf'), settings);
+  const a = lab.run('A', lab.worker(family, 'deaf'), { lease: '3s', ...settings });
   const { pid: group, token } = await a.started();
   await lab.works(token);
-  const b = lab.run('B', lab.worker(family), settings);
+  const b = lab.run('B', lab.worker(family), { lease: '3s', ...settings });
   await b.event('waiting');
   return { a, b, group, token };
 }

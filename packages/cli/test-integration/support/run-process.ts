@@ -26,7 +26,7 @@ export const bin: string = fileURLToPath(new URL('../../dist/bin.js', import.met
 const workerFile: string = fileURLToPath(new URL('run-worker.cjs', import.meta.url));
 
 /** Much longer than anything here takes; only turns a hang into a failure that says so. */
-export const boundMs = 40_000;
+export const boundMs = 60_000;
 
 /** Resolves when `condition` holds. What happens outside of us can only be asked for. */
 export async function until(
@@ -165,7 +165,7 @@ export interface Exit {
 export interface RunSettings {
   /** Options of `run` besides election, store, id and lease. */
   readonly options?: readonly string[];
-  /** Default 3s. */
+  /** Default 15s, which no load of the machine ends. Tests that wait for the end of one take 3s. */
   readonly lease?: string;
   readonly election?: string;
   /** What is started in place of `node`, with that as its last arguments. */
@@ -427,7 +427,7 @@ export class Lab {
   arguments(id: string, settings: RunSettings = {}): string[] {
     const {
       election = 'work',
-      lease = '3s',
+      lease = '15s',
       options = [],
       store = `file:${this.store}`,
     } = settings;

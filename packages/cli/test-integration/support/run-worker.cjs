@@ -7,6 +7,7 @@
 // FLAGS   deaf           goes on after TERM, INT and HUP
 //         linger=FILE    after TERM or INT ends (with 7) only when FILE is there
 //         stop           stops itself (SIGSTOP) after its first words
+//         exit=N         ends after its first words
 //
 // Lines: `TOKEN ROLE PID MS WHAT`. WHAT is `start`, or `start-beside:PID,…` when a process of an
 // older token is still there; a signal; `ready` when all roles have started; else `beat`.
@@ -16,6 +17,7 @@ const { existsSync, openSync, readFileSync, writeSync } = require('node:fs');
 const [log, roles, ...flags] = process.argv.slice(2);
 const [role, ...others] = roles.split(',');
 const token = process.env.INCUMBENT_TOKEN;
+const exitCode = flags.find((flag) => flag.startsWith('exit='))?.slice('exit='.length);
 const lingerFor = flags.find((flag) => flag.startsWith('linger='))?.slice('linger='.length);
 const fd = openSync(log, 'a');
 
@@ -53,7 +55,9 @@ for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2']) {
     }, 5);
   });
 }
-if (others.length === 0) {
+if (exitCode !== undefined) {
+  process.exit(Number(exitCode));
+} else if (others.length === 0) {
   record('ready');
 } else {
   const args = [__filename, log, others.join(','), ...flags];
