@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { CampaignOnceOptions } from 'incumbent';
 import { createElection } from 'incumbent';
 import type { Context } from '../context.ts';
-import { CommandError, UsageError } from '../failure.ts';
+import { CommandError, exitCodes, UsageError } from '../failure.ts';
 import { findProgram } from '../guard/index.ts';
 import type { RunOptions } from '../options.ts';
 import { EventLog } from '../run/events.ts';
@@ -14,6 +14,14 @@ import { killMarginMs, shortestRunLeaseMs, timingOf } from '../timing-flags.ts';
 
 export async function run(options: RunOptions, context: Context): Promise<number> {
   const { cwd } = context;
+  if (context.platform === 'win32') {
+    throw new CommandError(
+      'UNSUPPORTED',
+      exitCodes.usage,
+      'run cannot promise on Windows that a program ends before somebody else leads: there are no ' +
+        'process groups to kill. Use the library there, and give its token to whatever you write to',
+    );
+  }
   const [program = '', ...args] = options.operands;
   const env = definedEntries(context.env);
   const { problem } = findProgram(program, env, cwd);

@@ -33,7 +33,7 @@ export async function listen(address: ListenAddress, status: () => LiveStatus): 
       });
       response.end(allowed ? `${text}\n` : 'only GET\n');
     };
-    switch (request.url?.split('?')[0]) {
+    switch ((request.url ?? '').split('?')[0] ?? '') {
       case '/healthz':
         return send(healthy ? 200 : 503, 'text/plain', healthy ? 'ok' : 'term not confirmed');
       case '/leader':
