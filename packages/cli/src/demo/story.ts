@@ -45,7 +45,10 @@ export async function play(stage: Stage, signal: AbortSignal): Promise<void> {
 
   const leads = async (before: TermActivity | undefined): Promise<TermActivity> => {
     const term = await waitUntil(
-      () => log.judge.terms.findLast(({ token }) => token > (before?.token ?? 0n)),
+      () => {
+        const { newest } = log.judge;
+        return newest !== before && newest;
+      },
       patienceMs,
       signal,
     );

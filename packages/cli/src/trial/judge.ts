@@ -15,8 +15,10 @@ export type Guarantee =
 
 export interface Violation {
   readonly guarantee: Guarantee;
-  /** With the numbers. */
+  /** With the numbers, which may grow while the log does. */
   readonly message: string;
+  /** The same as long as it is the same violation. */
+  readonly key: string;
 }
 
 /** What the log tells of one term. */
@@ -54,6 +56,11 @@ export class Judge {
     return [...this.#terms.values()];
   }
 
+  /** The term with the highest token. */
+  get newest(): TermActivity | undefined {
+    return this.#newest;
+  }
+
   get effects(): number {
     return this.#effects;
   }
@@ -80,12 +87,14 @@ export class Judge {
       ...this.overlaps().map(
         ([a, b]): Violation => ({
           guarantee: 'mutual exclusion',
+          key: `overlap ${a.token} ${b.token}`,
           message: `terms ${a.token} (${a.candidate}) and ${b.token} (${b.candidate}) overlap by ${inMs(sharedNs(a, b))}`,
         }),
       ),
       ...[...this.#late.values()].map(
         ({ by, after, effects }): Violation => ({
           guarantee: 'order of effects',
+          key: `late ${by.token} ${after.token}`,
           message: `${effects} effect${effects === 1 ? '' : 's'} of term ${by.token} (${by.candidate}) came after one of term ${after.token} (${after.candidate}), the last in line ${by.lastLine}`,
         }),
       ),
@@ -155,7 +164,7 @@ export class Judge {
   #say(guarantee: Guarantee, message: string): void {
     if (this.#said.has(message)) return;
     this.#said.add(message);
-    this.#violations.push({ guarantee, message });
+    this.#violations.push({ guarantee, message, key: message });
   }
 }
 

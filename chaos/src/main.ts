@@ -1,0 +1,156 @@
+/**
+ * Chaos: many candidates under `incumbent run` on one store. The leader is killed, frozen or asked to
+ * go, again and again, at moments that a seed determines. What the workers did is judged by their
+ * log. See ../README.md.
+ */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { cliFile, FencedLog } from '@incumbent/cli/trial';
+import { resolveTiming } from 'incumbent';
+import { takeoverBoundMs } from './bound.ts';
+import { breakCandidates } from './broken.ts';
+import { Fleet } from './fleet.ts';
+import { planRounds } from './plan.ts';
+import type { Arena, Outcome } from './play-round.ts';
+import { firstLeader, playRound, StuckError, seconds } from './play-round.ts';
+import type { Played } from './report.ts';
+import { table } from './report.ts';
+import type { Settings } from './settings.ts';
+import { readSettings, usage } from './settings.ts';
+
+const election = 'chaos';
+const stopTimeoutMs = 1_000;
+const staggerMs = 150;
+/** Violations of one round. */
+const mostShown = 5;
+
+async function main(): Promise<number> {
+  let settings: Settings | 'help';
+  try {
+    settings = readSettings(process.argv.slice(2));
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`);
+    return 64;
+  }
+  if (settings === 'help') {
+    console.log(usage);
+    return 0;
+  }
+  const directory = realpathSync(mkdtempSync(join(tmpdir(), 'incumbent-chaos-')));
+  const failed = await chaos(settings, directory);
+  if (failed === 0) rmSync(directory, { recursive: true, force: true });
+  else console.log(`log and history are kept in ${directory}`);
+  console.log(`${settings.rounds - failed} passed, ${failed} failed`);
+  return failed === 0 ? 0 : 1;
+}
+
+/** @returns how many rounds failed; what is found after the last one counts for that */
+async function chaos(settings: Settings, directory: string): Promise<number> {
+  const { rounds: count, candidates, seed, lease, broken } = settings;
+  const store = settings.store ?? `file:${join(directory, 'store')}`;
+  const timing = resolveTiming({ lease, stopTimeout: stopTimeoutMs });
+  const log = new FencedLog(join(directory, 'fenced.log'));
+  /** Found by neither the judge nor a round. */
+  const others: string[] = [];
+  const fleet = new Fleet({
+    ...{ election, store, lease, stopTimeoutMs, log: log.path },
+    history: join(directory, 'history.jsonl'),
+    ...(broken === undefined ? {} : { command: breakCandidates(broken, directory) }),
+    onUnexpectedEnd: (what) => others.push(`candidates stay: ${what}`),
+  });
+  process.once('exit', () => fleet.killNow());
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(name, () => {
+      console.log(`stopped by ${name}; log and history are kept in ${directory}`);
+      process.exit(1);
+    });
+  }
+  const arena: Arena = { fleet, log, timing, vacate: () => vacate(store), buried: new Set() };
+
+  const boundMs = takeoverBoundMs('kill supervisor', timing);
+  console.log(
+    `${count} rounds, ${candidates} candidates, lease ${lease}, ${store}\n` +
+      `seed ${seed}; after a kill somebody must work within ${seconds(boundMs)}\n`,
+  );
+  const played: Played[] = [];
+  let failed = 0;
+  const known = new Set<string>();
+  /** What was found since it was asked last. */
+  const news = (): string[] => {
+    const fresh = log.judge.violations().filter(({ key }) => !known.has(key));
+    for (const { key } of fresh) known.add(key);
+    return [
+      ...fresh.map(({ guarantee, message }) => `${guarantee}: ${message}`),
+      ...others.splice(0),
+    ];
+  };
+  const say = (problems: readonly string[]) => {
+    for (const problem of problems.slice(0, mostShown)) console.log(`  FAILED ${problem}`);
+    const more = problems.length - mostShown;
+    if (more > 0) console.log(`  FAILED and ${more} more like these`);
+  };
+  try {
+    await fleet.startAll(candidates, staggerMs);
+    await firstLeader(arena);
+    for (const round of planRounds(count, seed, timing)) {
+      const outcome = await playRound(arena, round);
+      played.push({ fault: round.fault, takeoverMs: outcome.takeoverMs });
+      const problems = [...outcome.problems, ...news()];
+      console.log(progress(round.number, count, round.fault, round.freezeMs, outcome));
+      say(problems);
+      if (problems.length > 0) failed += 1;
+    }
+  } catch (error) {
+    if (!(error instanceof StuckError)) throw error;
+    say([error.message]);
+    failed += count - played.length;
+  }
+  const left = await fleet.end();
+  log.close();
+  const problems = [...left.map((what) => `nobody left behind: ${what}`), ...news()];
+  say(problems);
+  if (problems.length > 0) failed = Math.max(1, failed);
+
+  const { effects, terms } = log.judge;
+  console.log(`\n${table(played)}\n`);
+  console.log(
+    `${effects} effects of ${terms.length} terms: ${log.judge.overlaps().length} overlaps, ` +
+      `${log.judge.violations().length} violations found in the log`,
+  );
+  return failed;
+}
+
+function progress(
+  number: number,
+  count: number,
+  fault: string,
+  freezeMs: number,
+  { struck, leader, takeoverMs }: Outcome,
+): string {
+  const what = fault.includes('freeze') ? `${fault} ${(freezeMs / 1000).toFixed(1)} s` : fault;
+  const from = `${struck.candidate} (term ${struck.token})`;
+  const to =
+    takeoverMs === undefined
+      ? 'goes on'
+      : `-> ${leader.candidate} (term ${leader.token}) after ${seconds(takeoverMs)}`;
+  return `${String(number).padStart(String(count).length)}/${count}  ${what.padEnd(24)} ${from} ${to}`;
+}
+
+/** As an operator does it. @throws when it is refused */
+async function vacate(store: string): Promise<void> {
+  await promisify(execFile)(process.execPath, [
+    cliFile,
+    'vacate',
+    '-e',
+    election,
+    '--store',
+    store,
+  ]);
+}
+
+process.exitCode = await main();
+// Timers and pipes of what was killed must not keep us.
+process.stdout.write('', () => process.exit());
