@@ -1,0 +1,83 @@
+import { execFileSync } from 'node:child_process';
+import { statfsSync } from 'node:fs';
+import { cpus, loadavg, release, totalmem, type } from 'node:os';
+import { fileURLToPath } from 'node:url';
+
+/** What the figures were measured on: without it they mean nothing. */
+export interface Machine {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGiB: number;
+  readonly kernel: string;
+  readonly node: string;
+  /** Where the file store was. */
+  readonly fileSystem: string;
+  readonly commit: string;
+  readonly startedAt: string;
+  /** Of the last minute, as we started. */
+  readonly load: number;
+}
+
+/** Above this somebody else's work is in the figures. */
+const quietLoadPerCore = 0.5;
+
+export function describeMachine(directory: string): Machine {
+  const cores = cpus();
+  return {
+    cpu: cores[0]?.model.trim() ?? 'unknown',
+    cores: cores.length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    kernel: `${type()} ${release()}`,
+    node: process.version,
+    fileSystem: fileSystemOf(directory),
+    commit: commit(),
+    startedAt: new Date().toISOString(),
+    load: loadavg()[0] ?? 0,
+  };
+}
+
+export function machineLine(machine: Machine): string {
+  const { cpu, cores, memoryGiB, kernel, node, fileSystem, commit, startedAt, load } = machine;
+  return (
+    `${cores} × ${cpu}, ${memoryGiB} GiB, ${kernel}, Node ${node}, file store on ${fileSystem}, ` +
+    `commit ${commit}, ${startedAt.slice(0, 16).replace('T', ' ')} UTC, load ${load.toFixed(2)}`
+  );
+}
+
+/** Undefined on a machine that was quiet when we started. */
+export function loadWarning({ load, cores }: Machine): string | undefined {
+  if (load <= quietLoadPerCore * cores) return undefined;
+  return (
+    `the load is ${load.toFixed(2)} on ${cores} cores, more than ${quietLoadPerCore} a core: ` +
+    'others are at work, and these figures are worth little'
+  );
+}
+
+function fileSystemOf(directory: string): string {
+  const { type: magic } = statfsSync(directory);
+  const names: Readonly<Record<number, string>> = {
+    61267: 'ext4',
+    1481003842: 'xfs',
+    2435016766: 'btrfs',
+    801189825: 'zfs',
+    2035054128: 'overlay',
+    16914836: 'tmpfs (nothing is synced to a disk)',
+    26: 'apfs',
+  };
+  return names[magic] ?? `type 0x${magic.toString(16)}`;
+}
+
+function commit(): string {
+  try {
+    const hash = git('rev-parse', '--short', 'HEAD');
+    return git('status', '--porcelain', '--', 'packages') === '' ? hash : `${hash} with changes`;
+  } catch {
+    return 'unknown';
+  }
+}
+
+function git(...args: readonly string[]): string {
+  const root = fileURLToPath(new URL('../../', import.meta.url));
+  const output = execFileSync('git', args, { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] });
+  return output.toString().trim();
+}
