@@ -507,7 +507,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
   async #hold(term: HeldTerm<Guard>, holdAtLeastMs: number, signal: AbortSignal): Promise<void> {
     if (holdAtLeastMs === 0) return;
     const untilUnixMs = term.sinceUnixMs + holdAtLeastMs;
-    term.holdUntil(untilUnixMs);
+    term.holdUntil(untilUnixMs, holdAtLeastMs);
     const leftMs = Math.min(holdAtLeastMs, untilUnixMs - this.#scope.clock.wallMs());
     if (leftMs <= 0) return;
     const [either, forget] = anyOf(signal, term.signal);

@@ -88,6 +88,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   #isWorkOfLead = false;
   #endListener: (() => void) | undefined;
   #heldUntilUnixMs = 0;
+  #heldMostMs = 0;
   /** Monotonic: when the belief was over, by whichever clock said so first. */
   #overAtMs = 0;
   #overrunMs = 0;
@@ -219,9 +220,13 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.#endListener = listener;
   }
 
-  /** Whoever takes the seat next has to leave it until then, by its wall clock. */
-  holdUntil(unixMs: number): void {
+  /**
+   * Whoever takes the seat next has to leave it until then, by its wall clock: `mostMs` at the
+   * longest, for this wall clock may be set back meanwhile.
+   */
+  holdUntil(unixMs: number, mostMs: number): void {
     this.#heldUntilUnixMs = unixMs;
+    this.#heldMostMs = mostMs;
   }
 
   /** True once the term is to end, whoever decided it. */
@@ -538,7 +543,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       return false;
     }
     const toUnixMs = this.#clock.wallMs();
-    const heldMs = this.#heldUntilUnixMs - toUnixMs;
+    const heldMs = Math.min(this.#heldMostMs, this.#heldUntilUnixMs - toUnixMs);
     const released = await this.#bounded('releasing', (signal) =>
       this.#seat.release(
         {
