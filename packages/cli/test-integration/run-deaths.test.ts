@@ -14,10 +14,11 @@ import {
   signalTogether,
   test,
   until,
+  watchers,
 } from './support/run-process.ts';
 
-const leaseMs = 3_000;
-const short = { lease: '3s' };
+const leaseMs = 4_000;
+const short = { lease: '4s' };
 const family = 'leader,child,grandchild';
 
 /** A leads with the family at work, B waits. */
@@ -103,6 +104,27 @@ test.concurrent('supervisor killed while its guard is frozen: the program dies a
   // Thawed it finds nothing left to do.
   signalTogether('CONT', guard);
   await until('the guard has gone', () => !isAlive(guard));
+});
+
+test.concurrent('supervisor dead, but somebody of its group lives: nobody is proved dead', async ({
+  lab,
+}) => {
+  const six = { lease: '6s' };
+  const a = lab.run('A', lab.worker('leader,child', 'deaf'), six);
+  const { pid: group, token } = await a.started();
+  await lab.works(token);
+  const b = lab.run('B', lab.worker(family), six);
+  await b.event('waiting');
+  const guard = a.guardPid!;
+  // For a while nobody is there to kill the group.
+  signalTogether('STOP', guard);
+  signalTogether('KILL', ...watchers(group), a.pid);
+  const killedMs = monotonicMs();
+  const worksOn = () => lab.work(token).some((stamp) => stamp.monotonicMs > killedMs + 1_000);
+  await until('the program has worked on for a second', worksOn);
+  expect(b.all('leading')).toEqual([]);
+  signalTogether('CONT', guard);
+  await takesOver(lab, b, group, token);
 });
 
 test.concurrent('supervisor and guard frozen: the program dies before the successor starts, and thawed nothing resurrects', async ({

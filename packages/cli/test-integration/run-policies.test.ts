@@ -195,14 +195,14 @@ test.concurrent('vacate while a program runs: it is stopped, another candidate l
 test.concurrent('vacate --force while a program does not stop: it is killed before belief ends', async ({
   lab,
 }) => {
-  const a = lab.run('A', lab.worker('leader,child', 'deaf'), { lease: '3s' });
+  const a = lab.run('A', lab.worker('leader,child', 'deaf'), { lease: '4s' });
   const { pid: group, token } = await a.started();
   await lab.works(token);
   const b = lab.run('B', lab.worker());
   await b.event('waiting');
   expect(await lab.cli('vacate', '-e', 'work', '--force')).toMatchObject({ code: 0 });
   await lab.works(token, 'SIGTERM');
-  const beliefEndMs = lab.lastWriteMs() + 2_400;
+  const beliefEndMs = lab.lastWriteMs() + 3_200;
   expect(await a.event('exited')).toMatchObject({ signal: 'SIGKILL' });
   expect(await a.event('ended')).toMatchObject({ reason: 'vacated' });
   expect(living(group)).toEqual([]);

@@ -25,7 +25,7 @@ function hookWorker(lab: Lab, ...flags: string[]): string {
 
 /** A led and was killed. */
 async function uncleanEnd(lab: Lab, options: string[] = []): Promise<RunProcess> {
-  const a = lab.run('A', lab.worker('leader,child', 'deaf'), { lease: '3s', options });
+  const a = lab.run('A', lab.worker('leader,child', 'deaf'), { lease: '4s', options });
   const { pid: group, token } = await a.started();
   await lab.works(token);
   a.kill('SIGKILL');
@@ -90,7 +90,7 @@ test.concurrent('--on-unclean: a hook still running when belief is about to end 
 }) => {
   await uncleanEnd(lab);
   const options = hook(hookWorker(lab, 'deaf'));
-  const b = lab.run('B', lab.worker(), { lease: '3s', options });
+  const b = lab.run('B', lab.worker(), { lease: '4s', options });
   const { token } = await b.event('taking-over');
   await lab.works(BigInt(token!));
   const away = lab.path('away');
@@ -98,7 +98,7 @@ test.concurrent('--on-unclean: a hook still running when belief is about to end 
   const lastWriteMs = lab.lastWriteMs(away);
   expect(await b.event('ended')).toMatchObject({ released: false });
   const stamps = lab.work(BigInt(token!));
-  expect(Math.max(...stamps.map((stamp) => stamp.monotonicMs))).toBeLessThan(lastWriteMs + 2_400);
+  expect(Math.max(...stamps.map((stamp) => stamp.monotonicMs))).toBeLessThan(lastWriteMs + 3_200);
   for (const { pid } of stamps) expect(living(pid)).toEqual([]);
   renameSync(away, lab.store);
   // A was not fenced, and B led nothing.
@@ -114,7 +114,7 @@ test.concurrent('supervisor and guard killed while a hook runs: it dies, nothing
 }) => {
   await uncleanEnd(lab);
   const options = hook(hookWorker(lab, 'deaf'));
-  const b = lab.run('B', lab.worker(), { lease: '3s', options });
+  const b = lab.run('B', lab.worker(), { lease: '4s', options });
   const token = BigInt((await b.event('taking-over')).token!);
   const { pid: group } = await lab.works(token);
   signalTogether('KILL', b.pid, b.guardPid!);

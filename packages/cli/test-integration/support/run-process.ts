@@ -5,11 +5,15 @@
 import type { ChildProcess, StdioOptions } from 'node:child_process';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import {
+  closeSync,
   existsSync,
+  fstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readSync,
   realpathSync,
   rmSync,
   statSync,
@@ -40,7 +44,7 @@ export async function until(
       const words = typeof what === 'string' ? what : what();
       throw new Error(`waited ${withinMs} ms in vain until ${words}`);
     }
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
@@ -101,6 +105,15 @@ export function isAlive(pid: number): boolean {
 
 export async function groupDies(group: number): Promise<void> {
   await until(`nobody of group ${group} is left`, () => living(group).length === 0);
+}
+
+/** Those who watch over a group: members that nobody in it started, besides its leader. */
+export function watchers(group: number): number[] {
+  const members = living(group);
+  const pids = new Set(members.map(({ pid }) => pid));
+  return members
+    .filter(({ pid, parent }) => pid !== group && !pids.has(parent))
+    .map(({ pid }) => pid);
 }
 
 /** Several processes at once, by one process that does nothing else. */
@@ -165,7 +178,7 @@ export interface Exit {
 export interface RunSettings {
   /** Options of `run` besides election, store, id and lease. */
   readonly options?: readonly string[];
-  /** Default 15s, which no load of the machine ends. Tests that wait for the end of one take 3s. */
+  /** Default 15s, which no load of the machine ends. Tests that wait for the end of one take 4s. */
   readonly lease?: string;
   readonly election?: string;
   /** What is started in place of `node`, with that as its last arguments. */
@@ -361,6 +374,8 @@ export class Lab {
   readonly log: string;
   readonly #tag: string;
   readonly #runs: RunProcess[] = [];
+  readonly #stamps: Stamp[] = [];
+  #readBytes = 0;
 
   constructor() {
     startReaper();
@@ -475,15 +490,24 @@ export class Lab {
     return monotonicMs() - (Date.now() - mtimeMs);
   }
 
-  stamps(): Stamp[] {
+  /** All of the log so far; only what is new is read. */
+  stamps(): readonly Stamp[] {
     if (!existsSync(this.log)) return [];
-    return readFileSync(this.log, 'utf8')
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => {
+    const fd = openSync(this.log, 'r');
+    try {
+      const text = Buffer.alloc(fstatSync(fd).size - this.#readBytes);
+      const end = text.subarray(0, readSync(fd, text, 0, text.length, this.#readBytes));
+      const whole = end.subarray(0, end.lastIndexOf('\n') + 1);
+      this.#readBytes += whole.length;
+      for (const line of whole.toString('latin1').split('\n').slice(0, -1)) {
         const [token = '', role = '', pid, ms, what = ''] = line.split(' ');
-        return { token: BigInt(token), role, pid: Number(pid), monotonicMs: Number(ms), what };
-      });
+        const at = { pid: Number(pid), monotonicMs: Number(ms) };
+        this.#stamps.push({ token: BigInt(token), role, ...at, what });
+      }
+      return this.#stamps;
+    } finally {
+      closeSync(fd);
+    }
   }
 
   /** Stamps of one token. */

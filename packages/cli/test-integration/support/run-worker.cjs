@@ -52,7 +52,7 @@ for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2']) {
     if (lingerFor === undefined) process.exit(7);
     setInterval(() => {
       if (existsSync(lingerFor)) process.exit(7);
-    }, 5);
+    }, 10);
   });
 }
 if (exitCode !== undefined) {
@@ -63,5 +63,5 @@ if (exitCode !== undefined) {
   const args = [__filename, log, others.join(','), ...flags];
   spawn(process.execPath, args, { stdio: 'inherit' });
 }
-setInterval(() => record('beat'), 5);
+setInterval(() => record('beat'), 10);
 if (flags.includes('stop')) process.kill(process.pid, 'SIGSTOP');
