@@ -47,8 +47,10 @@ export class CandidateProcess implements Client {
   /** Told by what it writes. */
   incarnation: string | undefined;
   running: TermEntry | undefined;
-  /** A campaign was told to end, and has not yet. */
-  withdrawnAtMs: number | undefined;
+  /** Token of the seat it took last. */
+  seatToken = 0n;
+  /** A write of it was refused, so what it reads next tells it whose the seat is. */
+  wasRefused = false;
   closingSinceMs: number | undefined;
   readonly #sim: Simulation;
   readonly #random: Random;
@@ -57,6 +59,7 @@ export class CandidateProcess implements Client {
   readonly #hookRuns = new Map<bigint, Map<bigint, Set<number>>>();
   readonly #hooksRunning = new Map<bigint, number>();
   #belief: Instant | undefined;
+  #beliefToldMs = 0;
   #campaign: AbortController | undefined;
   #orphanUntilMs = 0;
   #child: number | undefined;
@@ -108,7 +111,6 @@ export class CandidateProcess implements Client {
     void this.#takePart(campaign.signal).then(
       () => {
         this.#campaign = undefined;
-        this.withdrawnAtMs = undefined;
       },
       (error) => this.#sim.world.fail('errors', `${this.name}: ${describeError(error)}`),
     );
@@ -116,7 +118,6 @@ export class CandidateProcess implements Client {
 
   withdraw(): void {
     if (this.#campaign === undefined || this.#campaign.signal.aborted) return;
-    this.withdrawnAtMs = this.#sim.world.nowMs;
     this.#campaign.abort(new Withdrawn());
   }
 
@@ -145,12 +146,14 @@ export class CandidateProcess implements Client {
   /** From one moment to the next: nothing of it ever runs again. */
   crash(): void {
     if (!this.alive) return;
+    const believed = this.mayBelieve();
     this.alive = false;
-    if (this.#child !== undefined && this.believes()) {
-      // Whatever holds the child ends it while the belief lasts.
+    const isFencing = [...this.#hooksRunning.values()].some((running) => running > 0);
+    if ((this.#child !== undefined || isFencing) && believed) {
+      // The child, or the program of a hook, acts on: whatever holds it ends it within the belief.
       const leftMs = this.#beliefLeftMs() / Math.max(this.host.errors.monotonicRate, 1);
       this.#orphanUntilMs = this.#sim.world.nowMs + 0.99 * this.#random.next() * leftMs;
-      this.#sim.coverage.count('children that outlived their parent');
+      this.#sim.coverage.count('children and hooks that outlived their parent');
     }
     const child = this.#child;
     if (child !== undefined) this.#sim.endsAt(child, this.#orphanUntilMs);
@@ -162,11 +165,19 @@ export class CandidateProcess implements Client {
   /** Whether it, or somebody who acts for it, may be acting as the leader right now. */
   believes(): boolean {
     if (!this.alive) return this.#sim.world.nowMs < this.#orphanUntilMs;
+    if (!this.mayBelieve()) return false;
+    // A clock that was set back has shortened the belief, and only the library knows to what.
+    if (this.host.setBackAtMs < this.#beliefToldMs - this.timing.operationTimeoutMs) return true;
+    return this.running?.term.isLeading() === true;
+  }
+
+  /** By what the library has told at the last confirmation; it may know better by now. */
+  mayBelieve(): boolean {
     return this.#belief !== undefined && this.#beliefLeftMs() > 0;
   }
 
   describeBelief(): string {
-    if (!this.alive) return `${this.name}: its child acts on`;
+    if (!this.alive) return `${this.name}: a child of it acts on`;
     return `${this.name}: ${this.#beliefLeftMs().toFixed(3)} ms left`;
   }
 
@@ -208,6 +219,7 @@ export class CandidateProcess implements Client {
       signal,
       onBelief: (deadline) => {
         this.#belief = deadline;
+        this.#beliefToldMs = this.#sim.world.nowMs;
       },
       actors: plan.actors,
       takeoverDelay: plan.takeoverDelayMs,
@@ -220,7 +232,10 @@ export class CandidateProcess implements Client {
     switch (plan.style) {
       case 'lead': {
         const hold = this.#random.chance(0.1) ? this.#random.next() * plan.timing.lease : 0;
-        await this.#election.lead((term) => this.#work(term), { ...options, holdAtLeast: hold });
+        await this.#election.lead((term) => this.#work(term, hold), {
+          ...options,
+          holdAtLeast: hold,
+        });
         return;
       }
       case 'campaign': {
@@ -248,7 +263,7 @@ export class CandidateProcess implements Client {
     }
   }
 
-  async #work(term: Term<bigint>): Promise<void> {
+  async #work(term: Term<bigint>, holdMs = 0): Promise<void> {
     const { world, guarantees, coverage } = this.#sim;
     const entry: TermEntry = {
       process: this,
@@ -257,6 +272,8 @@ export class CandidateProcess implements Client {
       sinceMs: world.nowMs,
       led: false,
       stoppedAtMs: undefined,
+      mustEnd: false,
+      holdMs,
       settledAtMs: undefined,
       outcome: undefined,
     };
@@ -401,7 +418,9 @@ export class CandidateProcess implements Client {
   async #startChild(term: Term<bigint>): Promise<void> {
     const child = this.#sim.newNumber();
     try {
-      await term.declareActors([{ pid: process.pid }, { pid: child }]);
+      if (this.#random.chance(0.2)) await term.declareActors([]);
+      const self = this.#random.chance(0.5) ? [{ pid: process.pid }] : [];
+      await term.declareActors([...self, { pid: child }]);
     } catch (error) {
       if (!term.signal.aborted) throw error;
       this.#sim.endsAt(child, 0);
@@ -410,6 +429,16 @@ export class CandidateProcess implements Client {
     // The gate opens: from here on the child acts.
     this.#child = child;
     this.#sim.coverage.count('children declared');
+    if (this.#random.chance(0.3)) {
+      // It ends by itself, while the process that declared it goes on.
+      const { world } = this.#sim;
+      const endsAtMs = world.nowMs + this.#random.next() * this.plan.timing.lease;
+      this.#sim.endsAt(child, endsAtMs);
+      world.at(endsAtMs, () => {
+        if (this.#child === child) this.#child = undefined;
+        return false;
+      });
+    }
     if (!this.#sim.scenario.store.proves) return;
     this.#requireRecord(term, 'declareActors', (holding) =>
       (holding.actors ?? []).some((actor) => actor['number'] === child),
@@ -443,7 +472,7 @@ export class CandidateProcess implements Client {
       const { token, signal } = context;
       world.trace.add(this.host.presentMs, this.name, `hook ${index + 1} of term ${token} starts`);
       coverage.count('hooks run');
-      if (!this.host.isAhead && !this.believes()) {
+      if (!this.host.isAhead && !this.mayBelieve()) {
         world.fail('fencing', `${this.name}: a hook of term ${token} starts without belief`);
       }
       this.#hooksRunning.set(token, this.hooksRunningFor(token) + 1);

@@ -29,6 +29,7 @@ export class Chaos {
       });
     };
     next();
+    if (scenario.meddles) this.later(this.random.next() * scenario.chaosMs, () => meddle(this));
   }
 
   end(): void {
@@ -37,6 +38,7 @@ export class Chaos {
     sim.outage = 'none';
     for (const { host, link } of sim.places) {
       link.heal();
+      host.armHiccup(Number.POSITIVE_INFINITY, 0);
       if (host.isPaused || host.isSuspended) host.resume();
     }
   }
@@ -62,6 +64,27 @@ export class Chaos {
       run();
       return true;
     });
+  }
+
+  /**
+   * A host whose wall clock was set back is suspended only after its leader has had the time to look
+   * at the clocks: until then the library promises nothing.
+   */
+  maySuspend({ host, process }: Place): boolean {
+    if (host.isPaused || host.isAhead) return false;
+    return host.lastDisturbedMs < this.#looksSinceMs(process) || host.setBackAtMs < 0;
+  }
+
+  maySetBack({ host, process }: Place): boolean {
+    return !host.isSuspended && host.suspendedUntilMs < this.#looksSinceMs(process);
+  }
+
+  /** Whoever was undisturbed since then has looked at its clocks. */
+  #looksSinceMs(process: Place['process']): number {
+    const { nowMs } = this.sim.world;
+    if (process === undefined) return nowMs;
+    const { renewEveryMs, operationTimeoutMs } = process.timing;
+    return nowMs - 2 * (renewEveryMs + 2 * operationTimeoutMs);
   }
 
   /** Short or long against the lease; often about as long as a belief. */
@@ -117,19 +140,79 @@ function oddOperation(chaos: Chaos): void {
   chaos.sim.coverage.count('operations with odd fates');
 }
 
-/** A reply comes as late as it may, and it is the last one. */
-function lateReplyThenCut(chaos: Chaos): void {
-  const { link, process } = chaos.target();
+/** The last that the target hears, at once or as late as it may, is that its write was applied. */
+function confirmationThenSilence(chaos: Chaos): void {
+  const place = chaos.target();
+  const { link, host, process } = place;
   if (process === undefined) return;
   const { random } = chaos;
-  const cut = () => {
-    link.requestsCut = true;
-    chaos.later(chaos.leaseMs * random.between(1, 2.5), () => {
-      link.requestsCut = false;
+  const ms = chaos.leaseMs * random.between(1, 2.5);
+  const silence = random.pick([
+    () => {
+      link.requestsCut = true;
+      chaos.later(ms, () => {
+        link.requestsCut = false;
+      });
+    },
+    () => host.stall(ms),
+    () => (chaos.maySuspend(place) ? host.suspend(ms) : host.stall(ms)),
+  ]);
+  const isLate = random.chance(0.6);
+  const late = isLate
+    ? { replyMs: process.timing.operationTimeoutMs * random.between(0.3, 0.99) }
+    : {};
+  link.armed.push({
+    kind: 'swap',
+    fate: {
+      ...late,
+      onAnswer: () => {
+        if (!host.isAhead && !host.isPaused) chaos.later(0, silence);
+      },
+    },
+  });
+}
+
+/** The leader stands still while a renewal is under way, for not quite as long as that is worth. */
+function stallWhileAsking(chaos: Chaos): void {
+  const { link, host, process } = chaos.target();
+  if (process === undefined) return;
+  const ms = (process.timing.beliefMs * chaos.random.between(0.8, 1)) / host.errors.monotonicRate;
+  const onSend = () => chaos.later(0, () => host.stall(ms));
+  link.armed.push({ kind: 'swap', fate: { onSend } });
+}
+
+/** A follower's look takes long on its way; once it is back the leader is cut off. */
+function slowLookThenSilence(chaos: Chaos): void {
+  const { places } = chaos.sim;
+  const leading = places.find(({ process }) => process?.believes() === true);
+  const following = places.filter((place) => place !== leading && place.process !== undefined);
+  if (leading === undefined || following.length === 0) return;
+  const { link, process } = chaos.random.pick(following);
+  const requestMs = (process?.timing.operationTimeoutMs ?? 0) * chaos.random.between(0.4, 0.9);
+  const onAnswer = () =>
+    chaos.later(0, () => {
+      leading.link.requestsCut = true;
+      chaos.later(chaos.leaseMs * chaos.random.between(1, 2.5), () => {
+        leading.link.requestsCut = false;
+      });
     });
-  };
-  const replyMs = process.timing.operationTimeoutMs * random.between(0.3, 0.99);
-  link.armed.push({ kind: 'swap', fate: { replyMs, onAnswer: cut } });
+  link.armed.push({ kind: 'read', fate: { requestMs, onAnswer } });
+}
+
+/** The wall clock of the leader is set back, and some time after that its host sleeps. */
+function setBackThenSuspend(chaos: Chaos): void {
+  const place = chaos.target();
+  const { host, process } = place;
+  if (process === undefined || host.isAhead || !chaos.maySetBack(place)) return;
+  const { random, leaseMs } = chaos;
+  chaos.sim.coverage.count('wall clocks set back');
+  host.stepWall(-leaseMs * random.between(1, 5));
+  const { renewEveryMs, operationTimeoutMs } = process.timing;
+  chaos.later(random.between(2, 3) * (renewEveryMs + 2 * operationTimeoutMs), () => {
+    if (!chaos.maySuspend(place) || !process.believes()) return;
+    chaos.sim.coverage.count('suspensions of a leader beyond its belief');
+    host.suspend(leaseMs * random.between(1, 2.5));
+  });
 }
 
 /** A write of the target lands, nobody hears of it, and then the target is cut off. */
@@ -169,7 +252,7 @@ function hiccup(chaos: Chaos): void {
 
 function suspend(chaos: Chaos): void {
   const { random, sim } = chaos;
-  const able = sim.places.filter(({ suspends, host }) => suspends && !host.isPaused);
+  const able = sim.places.filter((place) => chaos.maySuspend(place));
   if (able.length === 0) return;
   const leading = able.find(({ process }) => process?.believes() === true);
   const { host, process } = leading ?? random.pick(able);
@@ -182,9 +265,10 @@ function suspend(chaos: Chaos): void {
 
 function stepWall(chaos: Chaos): void {
   const { random } = chaos;
-  const { host, stepsBack } = chaos.target();
+  const place = chaos.target();
+  const { host } = place;
   if (host.isAhead) return;
-  const back = stepsBack && random.chance(0.7);
+  const back = random.chance(0.5) && chaos.maySetBack(place);
   const ms = random.pick([0.2, 1, 3, 100]) * random.next() * chaos.leaseMs;
   chaos.sim.coverage.count(back ? 'wall clocks set back' : 'wall clocks set forward');
   host.stepWall(back ? -ms : ms);
@@ -252,7 +336,7 @@ function stepStoreClock(chaos: Chaos): void {
   if (clockStepMs === undefined) return;
   // Forward steps are bounded per lease: one in every three of the longest.
   const nowMs = chaos.sim.world.nowMs;
-  const isForward = chaos.random.chance(0.6) && nowMs - server.steppedAtMs > 3 * chaos.leaseMs;
+  const isForward = chaos.random.chance(0.8) && nowMs - server.steppedAtMs > 3 * chaos.leaseMs;
   server.stepClock(isForward ? clockStepMs : -chaos.random.next() * chaos.leaseMs);
 }
 
@@ -294,14 +378,44 @@ function operateOnUnheard(chaos: Chaos): void {
   chaos.later(chaos.random.next() * 0.3 * chaos.leaseMs, () => operate(chaos));
 }
 
+/** Somebody deletes or overwrites the record by hand, against all advice. */
+function meddle(chaos: Chaos): void {
+  const { sim, random } = chaos;
+  const { record } = sim.server.current;
+  if (record === undefined) return;
+  if (random.chance(0.5)) {
+    sim.coverage.count('records deleted by hand');
+    sim.meddle(undefined);
+    return;
+  }
+  sim.coverage.count('records overwritten by hand');
+  sim.meddle({
+    ...record,
+    token: record.token + 1n,
+    nonce: 'by hand',
+    leaseMs: chaos.leaseMs,
+    holding: {
+      candidate: { id: 'stranger', incarnation: 'by hand', addresses: [], metadata: {} },
+      electedAtUnixMs: 1.7e12,
+      announced: true,
+      actors: null,
+      revoked: false,
+      request: undefined,
+    },
+  });
+}
+
 const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
   mixed: [
     [2, cutLink],
     [1, slowLink],
     [3, oddOperation],
-    [2, lateReplyThenCut],
+    [2, confirmationThenSilence],
     [1, unheardWriteThenCut],
     [2, stall],
+    [1, stallWhileAsking],
+    [1, slowLookThenSilence],
+    [1, setBackThenSuspend],
     [1, hiccup],
     [1, suspend],
     [1, stepWall],
@@ -309,7 +423,7 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
     [1, leave],
     [1, withdraw],
     [1, resign],
-    [1, sicken],
+    [3, sicken],
     [1, outage],
     [1, stepStoreClock],
     [2, operate],
@@ -319,10 +433,10 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
     [3, cutLink],
     [2, slowLink],
     [6, oddOperation],
-    [3, lateReplyThenCut],
+    [3, confirmationThenSilence],
     [3, unheardWriteThenCut],
     [2, outage],
-    [1, stepStoreClock],
+    [2, stepStoreClock],
     [1, resign],
     [1, crash],
   ],
@@ -330,7 +444,9 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
     [3, stall],
     [2, hiccup],
     [3, suspend],
-    [3, stepWall],
+    [2, stepWall],
+    [2, stallWhileAsking],
+    [2, setBackThenSuspend],
     [1, cutLink],
     [1, oddOperation],
   ],
@@ -345,6 +461,7 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
   operators: [
     [5, operate],
     [3, operateOnUnheard],
+    [2, sicken],
     [1, resign],
     [1, withdraw],
     [1, crash],
@@ -352,11 +469,14 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
     [1, oddOperation],
   ],
   edges: [
-    [5, lateReplyThenCut],
-    [3, cutLink],
-    [2, stall],
-    [2, suspend],
+    [5, confirmationThenSilence],
+    [3, slowLookThenSilence],
+    [2, stallWhileAsking],
+    [2, cutLink],
+    [1, stall],
+    [1, suspend],
     [1, stepWall],
+    [2, stepStoreClock],
     [1, crash],
     [1, slowLink],
   ],

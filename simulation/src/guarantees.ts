@@ -31,6 +31,7 @@ export const guarantees = {
   operations: 'store operations per unit of time are bounded',
   futile: 'followers read, and never write just to fail',
   truth: 'a term ends as superseded, gone or revoked only if it was',
+  handback: 'a leader that leaves while the store answers gives its seat back',
   disowned: 'a term that reads of another holder ends at once',
   proclaimed: 'what proclaim and declareActors have resolved for stands in the record',
   observer: 'an observer sees no view twice in a row, and no token fall',
@@ -51,6 +52,10 @@ export interface TermEntry {
   readonly sinceMs: number;
   led: boolean;
   stoppedAtMs: number | undefined;
+  /** It has read that the seat is somebody else's. */
+  mustEnd: boolean;
+  /** Its seat is kept for so long after its work is done. */
+  readonly holdMs: number;
   settledAtMs: number | undefined;
   outcome: TermOutcome | undefined;
 }
@@ -79,7 +84,7 @@ export class Guarantees {
     let seats = 0;
     let holder: CandidateProcess | undefined;
     for (const process of processes) {
-      if (!process.believes()) continue;
+      if (!process.believes() || this.#sim.disowned.has(process.seatToken)) continue;
       if (seats > 0) {
         world.fail(
           'seat',
@@ -91,14 +96,21 @@ export class Guarantees {
       holder = process;
     }
     let leader: TermEntry | undefined;
+    const looks = this.#sim.scenario.looksAlways || this.terms.size > 1;
     for (const entry of this.terms) {
       if (!entry.process.alive) {
         this.terms.delete(entry);
         continue;
       }
+      if (!looks) {
+        if (entry.outcome !== undefined) this.terms.delete(entry);
+        else this.#checkEnding(entry);
+        continue;
+      }
       if (!entry.term.isLeading()) {
         if (entry.led && entry.stoppedAtMs === undefined) entry.stoppedAtMs = world.nowMs;
         if (entry.outcome !== undefined) this.terms.delete(entry);
+        else this.#checkEnding(entry);
         continue;
       }
       if (leader !== undefined) {
@@ -118,9 +130,12 @@ export class Guarantees {
     const { process, term } = entry;
     const { host, timing } = process;
     entry.led = true;
+    if (entry.mustEnd) {
+      world.fail('disowned', `term ${entry.token} of ${process.name} leads on`);
+    }
     if (entry.stoppedAtMs !== undefined) {
       // Setting a wall clock forward and back again interrupts a belief without ending it.
-      if (host.lastDisturbedMs < entry.stoppedAtMs) {
+      if (host.lastClockChangeMs < entry.stoppedAtMs) {
         world.fail('revival', `term ${entry.token} of ${process.name} leads again`);
       }
       entry.stoppedAtMs = undefined;
@@ -137,6 +152,46 @@ export class Guarantees {
         `term ${entry.token} of ${process.name} has ${left(entry)} ms of belief left, less than ` +
           `its stop margin of ${timing.stopMarginMs.toFixed(1)} ms, and was not told to stop`,
       );
+    }
+  }
+
+  /** Once the work has settled, the seat is given back within three operation timeouts. */
+  #checkEnding({ process, token, settledAtMs, holdMs }: TermEntry): void {
+    if (settledAtMs === undefined) return;
+    const { world, scenario } = this.#sim;
+    const sinceMs = world.nowMs - Math.max(settledAtMs, process.host.lastDisturbedMs);
+    const { timerLagMs } = process.host.errors;
+    const timeoutMs = process.timing.operationTimeoutMs;
+    const boundMs = (holdMs + 4 * timeoutMs + 10 * timerLagMs) / (1 - scenario.drift);
+    if (sinceMs > boundMs) {
+      world.fail(
+        'settling',
+        `term ${token} of ${process.name} has not ended ${sinceMs.toFixed(1)} ms after its work`,
+      );
+    }
+  }
+
+  /** Why a term ended is judged by what really stood in the store. */
+  checkOutcome({ process, token, outcome }: TermEntry): void {
+    const { server, world } = this.#sim;
+    const reason = outcome?.reason;
+    if (this.#sim.disowned.has(token)) return;
+    const since = server.commits.findIndex(({ record }) => record?.token === token);
+    const later = server.commits.slice(Math.max(0, since)).map(({ record }) => record);
+    const holds: Record<string, () => boolean> = {
+      superseded: () => later.some((record) => (record?.token ?? 0n) > token),
+      'record-gone': () => later.includes(undefined),
+      'election-ended': () => later.some((record) => record?.ended === true),
+      'handed-over': () => later.some((record) => record?.holding?.request?.kind === 'transfer'),
+      vacated: () =>
+        later.some(
+          (record) =>
+            record?.holding?.request?.kind === 'vacate' ||
+            record?.drains.some(({ id }) => id === process.plan.id) === true,
+        ),
+    };
+    if (reason !== undefined && holds[reason]?.() === false) {
+      world.fail('truth', `term ${token} of ${process.name} ended as ${reason}; it was not`);
     }
   }
 
@@ -195,6 +250,35 @@ export class Guarantees {
       );
     }
     if (next.holding === undefined) this.#checkSettled(process, base?.record, 'asks to vacate');
+  }
+
+  /** @returns the term that this read is to tell whose the seat is, after a refused write */
+  onReadSent(client: Client): TermEntry | undefined {
+    this.onSend(client, 'read');
+    const process = this.#sim.processOf(client);
+    if (process?.wasRefused !== true) return undefined;
+    process.wasRefused = false;
+    return process.running;
+  }
+
+  onReadBack(entry: TermEntry, { record }: Reading, tookMs: number): void {
+    const { process, token } = entry;
+    if (!this.#isInTime(process, tookMs)) return;
+    const isOwn =
+      record?.token === token && record.holding?.candidate.incarnation === process.incarnation;
+    if (!isOwn) entry.mustEnd = true;
+  }
+
+  onSwapAnswer(client: Client, result: SwapResult, tookMs: number): void {
+    const process = this.#sim.processOf(client);
+    if (process === undefined || !this.#isInTime(process, tookMs)) return;
+    process.wasRefused = result.outcome === 'conflict';
+  }
+
+  /** Whether a reply came before the library had given up on it. */
+  #isInTime(process: CandidateProcess, tookMs: number): boolean {
+    const { host, timing } = process;
+    return tookMs * host.errors.monotonicRate < timing.operationTimeoutMs - 2;
   }
 
   onRead(client: Client, reading: Reading): void {
@@ -257,6 +341,7 @@ export class Guarantees {
     const { world, scenario, coverage } = this.#sim;
     const next = commit.record as LeaseRecord;
     const last = previous.record;
+    process.seatToken = next.token;
     if (next.token <= this.#highestToken) {
       world.fail(
         'tokens',
@@ -267,11 +352,14 @@ export class Guarantees {
     if (last === undefined) return;
     if (last.ended) world.fail('ended', `${process.name} took a seat of an ended election`);
     const fastest = 1 + scenario.drift;
-    const standsMs = commit.atMs - previous.atMs + epsilonMs;
+    const standsMs = commit.atMs - this.#writtenAtMs(previous) + epsilonMs;
     const { reservation } = last;
     if (last.holding === undefined && reservation !== undefined) {
       if (reservation.for === next.holding?.candidate.id) coverage.count('reservations used');
-      else if (standsMs < reservation.reserveMs / fastest) {
+      else if (
+        standsMs < reservation.reserveMs / fastest &&
+        process.host.wallMs() < reservation.untilUnixMs
+      ) {
         world.fail('reservation', `${process.name} took a seat reserved for ${reservation.for}`);
       }
     }
@@ -307,13 +395,21 @@ export class Guarantees {
         world.fail(
           'lease',
           `${process.name} took the seat of ${holder.candidate.id} ${standsMs.toFixed(3)} ms after ` +
-            `the last change of the record, whose lease is ${last.leaseMs} ms`,
+            `its holder’s last write, whose lease is ${last.leaseMs} ms`,
         );
       }
     }
     if (standsMs < last.leaseMs / fastest + 0.02 * last.leaseMs) {
       coverage.count('takeovers at the edge of the lease');
     }
+  }
+
+  /** When the last write of a candidate came: operators keep its nonce. */
+  #writtenAtMs({ version, record }: Commit): number {
+    const { commits } = this.#sim.server;
+    let first = version;
+    while (commits[first - 1]?.record?.nonce === record?.nonce && first > 1) first -= 1;
+    return (commits[first] as Commit).atMs;
   }
 
   #checkVacated(process: CandidateProcess, last: LeaseRecord | undefined): void {

@@ -41,6 +41,10 @@ export class Host {
   readonly name: string;
   readonly index: number;
   readonly errors: ClockErrors;
+  /** When its clocks were last made to disagree: by a suspension, or by setting one. */
+  lastClockChangeMs: number = Number.NEGATIVE_INFINITY;
+  setBackAtMs: number = Number.NEGATIVE_INFINITY;
+  suspendedUntilMs: number = Number.NEGATIVE_INFINITY;
   /** When this host last stalled, was suspended, or had its wall clock set. */
   lastDisturbedMs: number = Number.NEGATIVE_INFINITY;
   readonly #world: World;
@@ -189,6 +193,7 @@ export class Host {
   stepWall(ms: number): void {
     this.#rebase();
     this.#wallMs += ms;
+    if (ms < 0) this.setBackAtMs = this.#world.nowMs;
     this.lastDisturbedMs = Math.max(this.lastDisturbedMs, this.#world.nowMs);
   }
 
@@ -230,6 +235,7 @@ export class Host {
     if (!this.#suspended) return;
     this.#rebase();
     this.#suspended = false;
+    this.suspendedUntilMs = this.#world.nowMs;
     this.#nextTimerAtMs = undefined;
     this.lastDisturbedMs = this.#world.nowMs;
   }
@@ -308,6 +314,7 @@ export class Host {
   /** From now on the clocks are counted from here: something about them changes. */
   #rebase(): void {
     const { nowMs } = this.#world;
+    this.lastClockChangeMs = nowMs;
     const monotonicMs = this.#monotonicAt(nowMs);
     const wallMs = this.#wallAt(nowMs);
     this.#monotonicMs = monotonicMs;

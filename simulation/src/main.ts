@@ -1,44 +1,144 @@
+/**
+ * `npm run simulate -- --seeds N --from S [--trace] [--library DIRECTORY]`: runs N seeds from S on
+ * every core, against a compiled library. Prints each broken guarantee with its schedule, what the
+ * seeds contained, and last `N passed, N failed`.
+ */
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { Coverage } from './coverage.ts';
 import { loadLibrary } from './library.ts';
+import { SeedRunner } from './pool.ts';
+import { coverageTable, describeFailure, missing } from './report.ts';
 import { runSeed } from './run-seed.ts';
+import type { SeedResult } from './simulation.ts';
 
-const lib = await loadLibrary(
-  fileURLToPath(new URL('../../packages/incumbent/dist', import.meta.url)),
-);
-const from = Number(process.argv[2] ?? 1),
-  n = Number(process.argv[3] ?? 100),
-  trace = process.argv[4] === 'trace';
-const t = performance.now();
-let ev = 0;
-const fails: Record<string, number[]> = {};
-const cov = new Map<string, number>();
-for (let s = from; s < from + n; s += 1) {
-  const r = await runSeed(lib, s, trace);
-  ev += r.events;
-  for (const [k, v] of r.coverage) cov.set(k, (cov.get(k) ?? 0) + v);
-  if (r.violation) {
-    (fails[r.violation.guarantee] ??= []).push(s);
-    if (trace || fails[r.violation.guarantee]!.length <= 2)
-      console.log(
-        s,
-        r.violation.guarantee,
-        r.violation.atMs.toFixed(3),
-        r.violation.message.slice(0, 400),
-      );
+/** Failures are rare and long: so many are shown in full. */
+const shownFailures = 5;
+const shownLines = 60;
+const seedsPerJob = 25;
+/** From so many seeds on, every kind of schedule has to have occurred. */
+const seedsToCoverAll = 1_000;
+
+const { seeds, from, trace, library } = readArguments();
+if (trace) await traceSeeds();
+else await runAll();
+
+async function runAll(): Promise<void> {
+  const startMs = performance.now();
+  const coverage = new Coverage();
+  const failed: SeedResult[] = [];
+  let next = from;
+  let done = 0;
+  let events = 0;
+  let virtualMs = 0;
+  const progress = startProgress(() => `${done} of ${seeds} seeds, ${failed.length} failed`);
+  const threads = Math.min(availableParallelism(), Math.ceil(seeds / seedsPerJob));
+  const work = async () => {
+    const runner = new SeedRunner(library);
+    while (next < from + seeds) {
+      const job = {
+        from: next,
+        seeds: Math.min(seedsPerJob, from + seeds - next),
+        stopAtFirst: false,
+      };
+      next += job.seeds;
+      const report = await runner.run(job);
+      done += report.seeds;
+      events += report.events;
+      virtualMs += report.virtualMs;
+      coverage.add(report.coverage);
+      for (const failure of report.failed) {
+        failed.push(failure);
+        if (failed.length <= shownFailures) {
+          console.log(`${describeFailure(failure, shownLines)}\n`);
+        }
+      }
+    }
+    await runner.close();
+  };
+  await Promise.all(Array.from({ length: threads }, work));
+  progress.stop();
+  if (failed.length > shownFailures) {
+    const rest = failed.slice(shownFailures);
+    console.log(
+      `and: ${rest.map(({ seed, violation }) => `${seed} (${violation?.guarantee})`).join(', ')}\n`,
+    );
   }
-  if (trace) console.log(r.lines.slice(-Number(process.argv[5] ?? 60)).join('\n'));
-}
-console.log(
-  fails,
-  ((performance.now() - t) / n).toFixed(2),
-  'ms/seed',
-  (ev / n).toFixed(0),
-  'entries/seed',
-);
-if (process.argv[5] === 'cov' || n >= 200)
+  console.log(coverageTable(coverage));
+  const seconds = (performance.now() - startMs) / 1000;
   console.log(
-    [...cov]
-      .sort()
-      .map(([k, v]) => `${k}: ${Math.round(v)}`)
-      .join('\n'),
+    `\nseeds ${from} to ${from + seeds - 1}: ${(virtualMs / 3_600_000).toFixed(1)} h of virtual time, ` +
+      `${events} events, in ${seconds.toFixed(1)} s on ${threads} threads`,
   );
+  const blind = seeds >= seedsToCoverAll ? missing(coverage) : [];
+  for (const name of blind) console.log(`blind: no seed contained "${name}"`);
+  console.log(`${seeds - failed.length} passed, ${failed.length} failed`);
+  process.exitCode = failed.length + blind.length > 0 ? 1 : 0;
+}
+
+/** Everything that happens, for a few seeds. */
+async function traceSeeds(): Promise<void> {
+  const loaded = await loadLibrary(library);
+  let failures = 0;
+  for (let seed = from; seed < from + seeds; seed += 1) {
+    const result = await runSeed(loaded, seed, true);
+    console.log(result.lines.join('\n'));
+    console.log(`seed ${seed}: ${result.events} events, hash ${result.hash}`);
+    if (result.violation !== undefined) {
+      failures += 1;
+      console.log(describeFailure(result, 0));
+    }
+  }
+  console.log(`${seeds - failures} passed, ${failures} failed`);
+  process.exitCode = failures > 0 ? 1 : 0;
+}
+
+function readArguments(): { seeds: number; from: number; trace: boolean; library: string } {
+  try {
+    const { values } = parseArgs({
+      options: {
+        seeds: { type: 'string', default: '1000' },
+        from: { type: 'string', default: '1' },
+        trace: { type: 'boolean', default: false },
+        library: {
+          type: 'string',
+          default: fileURLToPath(new URL('../../packages/incumbent/dist', import.meta.url)),
+        },
+      },
+    });
+    const whole = (name: string, text: string) => {
+      if (!/^\d{1,9}$/.test(text) || Number(text) === 0) {
+        throw new Error(`--${name} takes a whole number from 1, not "${text}"`);
+      }
+      return Number(text);
+    };
+    return {
+      seeds: whole('seeds', values.seeds),
+      from: whole('from', values.from),
+      trace: values.trace,
+      library: resolve(values.library),
+    };
+  } catch (error) {
+    console.error(
+      `${(error as Error).message}\nusage: npm run simulate -- --seeds N --from S [--trace] [--library DIRECTORY]`,
+    );
+    process.exit(64);
+  }
+}
+
+/** On stderr: a line that renews itself on a terminal, else one now and then. */
+function startProgress(describe: () => string): { stop: () => void } {
+  const { isTTY } = process.stderr;
+  const timer = setInterval(
+    () => process.stderr.write(isTTY ? `\r${describe()}` : `${describe()}\n`),
+    isTTY ? 500 : 20_000,
+  );
+  return {
+    stop() {
+      clearInterval(timer);
+      if (isTTY) process.stderr.write(`\r${' '.repeat(60)}\r`);
+    },
+  };
+}

@@ -23,6 +23,7 @@ export interface Fate {
   readonly error: 'instead' | 'although' | undefined;
   /** The caller hears of an error so soon; the request goes on travelling. */
   readonly errorAfterMs: number | undefined;
+  readonly onSend?: () => void;
   /** Called when the reply has been delivered. */
   readonly onAnswer?: () => void;
 }
@@ -72,6 +73,7 @@ export class Link {
     kind: 'read' | 'swap' | 'any',
     signal: AbortSignal | undefined,
     apply: () => T,
+    onAnswer: (result: T, tookMs: number) => void = () => {},
   ): Promise<T> {
     const { world, network } = this.#sim;
     const fate = this.#fate(kind);
@@ -97,6 +99,7 @@ export class Link {
           fate.error === 'although'
             ? () => reject(new StoreTrouble('the reply was an error'))
             : () => {
+                onAnswer(result, this.#host.presentMs - sentMs);
                 resolve(result);
                 fate.onAnswer?.();
               };
@@ -105,6 +108,7 @@ export class Link {
       const send = () => {
         // A process that stood still in the middle of a turn may have died before it came so far.
         if (!owner.alive) return;
+        fate.onSend?.();
         const cut = this.requestsCut;
         if (!cut && !fate.requestLost) {
           this.#sim.travels(kind, world.nowMs + fate.requestMs);
@@ -179,21 +183,35 @@ export function storeOf(sim: Simulation, client: Client): LeaseStore {
       : record;
   const store: LeaseStore = {
     read(signal) {
-      guarantees.onSend(client, 'read');
-      return link.call<Reading>(client, 'read', signal, () => {
-        const reading = server.read();
-        guarantees.onRead(client, reading);
-        return reading;
-      });
+      const term = guarantees.onReadSent(client);
+      return link.call<Reading>(
+        client,
+        'read',
+        signal,
+        () => {
+          const reading = server.read();
+          guarantees.onRead(client, reading);
+          return reading;
+        },
+        (reading, tookMs) => {
+          if (term !== undefined) guarantees.onReadBack(term, reading, tookMs);
+        },
+      );
     },
     swap(expected, next, signal) {
       guarantees.onSwapSent(client, expected, next);
       const sent = travel(next);
-      return link.call<SwapResult>(client, 'swap', signal, () => {
-        const result = server.swap(expected, sent, client);
-        guarantees.onSwapped(client, expected, next, result);
-        return result;
-      });
+      return link.call<SwapResult>(
+        client,
+        'swap',
+        signal,
+        () => {
+          const result = server.swap(expected, sent, client);
+          guarantees.onSwapped(client, expected, next, result);
+          return result;
+        },
+        (result, tookMs) => guarantees.onSwapAnswer(client, result, tookMs),
+      );
     },
     ...(scenario.store.clockStepMs === undefined
       ? {}

@@ -24,13 +24,14 @@ export class Resource {
   }
 
   arrive(effect: Effect): void {
+    if (this.excused.has(effect.token)) return;
     if (effect.token >= this.#highest) {
       this.#highest = effect.token;
       this.#highestFrom = effect.from;
       return;
     }
     this.#coverage.count('effects of an older term refused');
-    if (!effect.isPromised || this.excused.has(effect.token)) return;
+    if (!effect.isPromised) return;
     this.#world.fail(
       'margin',
       `an effect of term ${effect.token} (${effect.from}), sent at ${effect.sentAtMs.toFixed(3)} ms ` +

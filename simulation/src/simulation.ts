@@ -31,8 +31,6 @@ export interface Place {
   readonly host: Host;
   readonly link: Link;
   readonly plan: CandidatePlan;
-  readonly stepsBack: boolean;
-  readonly suspends: boolean;
   process: CandidateProcess | undefined;
 }
 
@@ -80,6 +78,8 @@ export class Simulation {
   readonly #random: Random;
   readonly #listed = new Map<number, CandidateInfo>();
   readonly #deadSinceMs = new Map<number, number>();
+  #isEnding = false;
+  #ledAtTheEnd: TermEntry | undefined;
   #lastNumber = 0;
   #lastArrivalMs = 0;
 
@@ -102,14 +102,14 @@ export class Simulation {
       const stream = 100 * (index + 1);
       const host = new Host(this.world, `n${index + 1}`, plan.clock, new Random(seed, stream));
       const link = new Link(this, host, new Random(seed, stream + 1));
-      const { candidate, stepsBack, suspends } = plan;
-      this.places.push({ host, link, plan: candidate, stepsBack, suspends, process: undefined });
+      this.places.push({ host, link, plan: plan.candidate, process: undefined });
     }
     const bystander = (name: string, stream: number) => {
       const host = new Host(this.world, name, perfectClock, new Random(seed, stream));
       return [host, new Link(this, host, new Random(seed, stream + 1))] as const;
     };
-    this.operator = new Operator(this, ...bystander('op', 10), this.scenario.leaseMs);
+    // An operator's own lease is nobody else's business: it may be far shorter than theirs.
+    this.operator = new Operator(this, ...bystander('op', 10), 1_000);
     if (this.scenario.observes) {
       this.observer = new Observer(this, ...bystander('eye', 20), this.scenario.leaseMs);
     }
@@ -206,7 +206,12 @@ export class Simulation {
     if (world.violation !== undefined) return;
     const boundMs = this.#leaderBoundMs();
     const untilMs = this.quietSinceMs + boundMs;
-    const leader = () => [...this.guarantees.terms].find((entry) => isSafelyLeading(entry));
+    const leader = () => {
+      world.looking = true;
+      const found = [...this.guarantees.terms].find((entry) => isSafelyLeading(entry));
+      world.looking = false;
+      return found;
+    };
     for (;;) {
       await world.run(untilMs, () => leader() !== undefined);
       if (world.violation !== undefined) return;
@@ -220,6 +225,7 @@ export class Simulation {
         return;
       }
       await world.run(world.nowMs + 1.2 * this.scenario.leaseMs, () => entry.term.signal.aborted);
+      this.#ledAtTheEnd = entry;
       if (world.violation !== undefined || !entry.term.signal.aborted) return;
       // Faults of before may still end a belief, and some ends are chosen by somebody.
       const disturbedMs = this.scenario.leaseMs / (1 - this.scenario.drift);
@@ -245,6 +251,7 @@ export class Simulation {
     if (world.violation !== undefined) return;
     if (this.observer !== undefined) this.#checkObserver(this.observer);
     const { leaseMs, drift } = this.scenario;
+    this.#isEnding = true;
     const leaving = this.places.map(({ process }) => process).filter((each) => each !== undefined);
     for (const process of leaving) {
       if (this.#random.chance(0.5)) process.withdraw();
@@ -265,6 +272,15 @@ export class Simulation {
           `${process.name} was told to leave ${boundMs.toFixed(0)} ms ago, and has not`,
         );
       }
+    }
+    if (world.violation !== undefined) return;
+    const { record } = this.server.current;
+    const left = this.#ledAtTheEnd;
+    if (left !== undefined && record?.token === left.token && record.holding !== undefined) {
+      world.fail(
+        'handback',
+        `${left.process.name} left, the record still says ${describe(record)}`,
+      );
     }
   }
 
@@ -294,7 +310,7 @@ export class Simulation {
 
   // --- what everybody asks it ---
 
-  start(place: Place): void {
+  start(place: Place): true {
     const { host, link, plan } = place;
     const number = this.#lastNumber + 1;
     const random = new Random(this.scenario.seed, 10_000 + number);
@@ -302,6 +318,7 @@ export class Simulation {
     this.processes.add(place.process);
     this.trace.add(this.world.nowMs, place.process.name, 'starts');
     place.process.join();
+    return true;
   }
 
   /** A number nobody else has: of a process, or of its child. Above all real process ids. */
@@ -316,7 +333,9 @@ export class Simulation {
     this.#listed.delete(process.number);
     if (!process.believes()) this.processes.delete(process);
     const place = this.places.find((each) => each.process === process);
-    if (place !== undefined) place.process = undefined;
+    if (place === undefined) return;
+    place.process = undefined;
+    if (this.isQuiet && !this.#isEnding) this.world.at(this.world.nowMs, () => this.start(place));
   }
 
   /** A child dies then. */
@@ -360,8 +379,26 @@ export class Simulation {
     return [...this.#listed.values()];
   }
 
-  ended({ outcome, process, token }: TermEntry): void {
+  /** Somebody changes the record by hand: nothing can be promised to who held the seat. */
+  meddle(record: LeaseRecord | undefined): void {
+    const { current } = this.server;
+    const held = current.record?.token ?? 0n;
+    for (const { token } of this.guarantees.terms) this.#disown(token);
+    for (let token = held; token > held - 3n && token > 0n; token -= 1n) this.#disown(token);
+    this.guarantees.forgetTokens();
+    this.resource.forget();
+    this.server.swap(current.version, record, undefined);
+  }
+
+  #disown(token: bigint): void {
+    this.disowned.add(token);
+    this.resource.excused.add(token);
+  }
+
+  ended(entry: TermEntry): void {
+    const { outcome, process, token } = entry;
     if (outcome === undefined) return;
+    this.guarantees.checkOutcome(entry);
     this.trace.add(this.world.nowMs, process.name, `term ${token} ended: ${outcome.reason}`);
     this.coverage.count(`ended: ${outcome.reason}`);
     if (outcome.overrunMs > 0) this.coverage.count('work that overran its belief');

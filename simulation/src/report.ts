@@ -1,0 +1,90 @@
+import type { Coverage } from './coverage.ts';
+import { guarantees } from './guarantees.ts';
+import type { SeedResult } from './simulation.ts';
+
+/**
+ * What a thousand seeds must have contained. A schedule that did not occur was not tested: zero
+ * means that the simulation has gone blind, and the run fails.
+ */
+export const required: readonly string[] = [
+  'terms',
+  'releases',
+  'takeovers',
+  'takeovers at the edge of the lease',
+  'takeovers by proof of death',
+  'terms announced after fencing',
+  'ghosts of one’s own taken over',
+  'effects of an older term refused',
+  'work that overran its belief',
+  'crashes',
+  'restarts under the same name',
+  'handles closed',
+  'withdrawals',
+  'conflicts',
+  'stalls of a leader beyond its belief',
+  'stalls in the middle of a turn',
+  'suspensions of a leader beyond its belief',
+  'wall clocks set back',
+  'wall clocks set forward',
+  'event loops blocked by work',
+  'links cut',
+  'operations with odd fates',
+  'outages: silent',
+  'outages: refuses',
+  'outages: read-only',
+  'operator: vacate',
+  'operator: vacate by force',
+  'operator: transfer',
+  'operator: drain',
+  'operator: end',
+  'operator: reopen',
+  'reservations used',
+  'proclamations',
+  'children declared',
+  'children and hooks that outlived their parent',
+  'hooks run',
+  'hooks that failed',
+  'views seen by observers',
+  'ended: resigned',
+  'ended: withdrawn',
+  'ended: work-finished',
+  'ended: work-failed',
+  'ended: renewal-failed',
+  'ended: superseded',
+  'ended: record-gone',
+  'ended: vacated',
+  'ended: handed-over',
+  'ended: unhealthy',
+  'ended: stalled',
+  'ended: election-ended',
+];
+
+export function coverageTable(coverage: Coverage): string {
+  const names = [...new Set([...required, ...[...coverage.counts.keys()].sort()])];
+  const cells = names.map(
+    (name) => `${String(Math.round(coverage.get(name))).padStart(9)}  ${name}`,
+  );
+  const half = Math.ceil(cells.length / 2);
+  const rows = cells
+    .slice(0, half)
+    .map((left, index) => `${left.padEnd(56)}${cells[half + index] ?? ''}`.trimEnd());
+  return `what the seeds contained:\n${rows.join('\n')}`;
+}
+
+export function missing(coverage: Coverage): readonly string[] {
+  return required.filter((name) => coverage.get(name) === 0);
+}
+
+export function describeFailure({ seed, violation, lines }: SeedResult, shown: number): string {
+  const name = violation?.guarantee ?? '';
+  const sentence =
+    (guarantees as Record<string, string | undefined>)[name] ??
+    'the same seed takes the same course';
+  return [
+    `seed ${seed}: "${name}" is broken after ${((violation?.atMs ?? 0) / 1000).toFixed(3)} s: ${violation?.message}`,
+    `  the guarantee: ${sentence}`,
+    '  what came before:',
+    ...lines.slice(-shown).map((line) => `  ${line}`),
+    `  again: npm run simulate -- --from ${seed} --seeds 1 --trace`,
+  ].join('\n');
+}

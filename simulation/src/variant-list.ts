@@ -1,0 +1,527 @@
+/**
+ * The library, broken on purpose: each variant takes one thing away that a promise rests on. The
+ * simulation must find every one of them, else it has gone blind to that kind of mistake.
+ */
+import type { guarantees } from './guarantees.ts';
+
+export interface Replacement {
+  /** Below `packages/incumbent/dist`. */
+  readonly file: string;
+  /** Occurs exactly once. */
+  readonly find: string;
+  readonly replace: string;
+}
+
+export interface Variant {
+  readonly name: string;
+  readonly edits: readonly Replacement[];
+  /** By which of these it has to be found; anything else is an accident. */
+  readonly breaks: readonly (keyof typeof guarantees)[];
+}
+
+/** Two leaders, or what leads to two leaders. */
+const s1 = ['belief', 'seat', 'lease', 'margin'] as const;
+
+export const variants: readonly Variant[] = [
+  {
+    name: 'belief counted from the reply',
+    edits: [
+      {
+        file: 'lease/seat.js',
+        find: "return { outcome: 'confirmed', sentAt, state };",
+        replace: "return { outcome: 'confirmed', sentAt: readClocks(this.#scope.clock), state };",
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'belief of a new term counted from the reply',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: "if (result?.outcome === 'ok') {",
+        replace:
+          "if (result?.outcome === 'ok') {\n            Object.assign(sentAt, readClocks(clock));",
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'no read-back: a conflict taken for a win',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'const nonceIsOurs = reading.record?.nonce === next.nonce;',
+        replace: 'const nonceIsOurs = true;',
+      },
+    ],
+    breaks: [...s1, 'start', 'announced', 'tokens'],
+  },
+  {
+    name: 'no read-back: an unknown outcome taken for a win',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: "this.#scope.onTrouble('writing as a candidate', error);",
+        replace: 'return won(next, sighting.version);',
+      },
+    ],
+    breaks: [...s1, 'announced'],
+  },
+  {
+    name: 'an unresolved renewal believed',
+    edits: [
+      {
+        file: 'lease/seat.js',
+        find: 'const result = await this.#swap(next, signal);',
+        replace:
+          "const result = await this.#swap(next, signal).catch(() => ({ outcome: 'ok', version: this.#version }));",
+      },
+    ],
+    breaks: [...s1, 'announced', 'proclaimed'],
+  },
+  {
+    name: 'belief from the last attempt instead of the one that landed',
+    edits: [
+      {
+        file: 'lease/seat.js',
+        find: "return { outcome: 'confirmed', sentAt: found.sentAt, state: found.state };",
+        replace: "return { outcome: 'confirmed', sentAt, state: found.state };",
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'renewal by reading that nothing has changed',
+    edits: [
+      {
+        file: 'lease/seat.js',
+        find: 'const result = await this.#swap(next, signal);',
+        replace:
+          'const seen = await readStore(this.#store, this.#scope, signal);\n' +
+          "            const result = seen.version === this.#version ? { outcome: 'ok', version: this.#version } : await this.#swap(next, signal);",
+      },
+    ],
+    breaks: [...s1, 'announced', 'proclaimed'],
+  },
+  {
+    name: 'wall clock only',
+    edits: [
+      {
+        file: 'belief.js',
+        find: 'const leftMs = monotonicMs - now.monotonicMs;',
+        replace: 'const leftMs = wallMs - now.wallMs;',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'monotonic clock only',
+    edits: [
+      {
+        file: 'belief.js',
+        find: 'const wallLeftMs = wallMs - now.wallMs;',
+        replace: 'const wallLeftMs = monotonicMs - now.monotonicMs;',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'a wall clock that was set back hides a suspension',
+    edits: [
+      {
+        file: 'belief.js',
+        find: 'this.#deadline = { monotonicMs, wallMs: now.wallMs + leftMs };',
+        replace: '',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'a late reply revives a term',
+    edits: [
+      {
+        file: 'belief.js',
+        find: 'if (this.#deadline === undefined || this.remainingMs() <= 0)',
+        replace: 'if (this.#deadline === undefined)',
+      },
+    ],
+    breaks: [...s1, 'revival'],
+  },
+  {
+    name: 'own record known by the candidate’s name',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'else if (record.holding.candidate.incarnation === this.#candidate.incarnation) {',
+        replace: 'else if (record.holding.candidate.id === this.#candidate.id) {',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'own lease instead of the record’s',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'standsForMs = record.leaseMs;',
+        replace: 'standsForMs = timing.leaseMs;',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'observation counted from before the read',
+    edits: [
+      {
+        file: 'lease/reading.js',
+        find:
+          'const reading = await readStore(this.#store, this.#scope, signal);\n' +
+          '        const seenAtMs = this.#scope.clock.monotonicMs();',
+        replace:
+          'const seenAtMs = this.#scope.clock.monotonicMs();\n' +
+          '        const reading = await readStore(this.#store, this.#scope, signal);',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'observation not begun anew by a renewal',
+    edits: [
+      {
+        file: 'lease/reading.js',
+        find: 'known.version === reading.version',
+        replace: 'known.record?.token === reading.record?.token',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'the store’s clock trusted beyond its bound',
+    edits: [
+      {
+        file: 'lease/reading.js',
+        find: 'Math.max(0, ageMs - clockStepMs)',
+        replace: 'Math.max(0, ageMs + 0 * clockStepMs)',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'a revoked seat treated as vacant',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'if (record.holding === undefined) {',
+        replace: 'if (record.holding === undefined || record.holding.revoked) {',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'a forced vacate drops the holder',
+    edits: [
+      {
+        file: 'lease/administer.js',
+        find: 'holding: { ...holding, request: asked, revoked: holding.revoked || request.force },',
+        replace:
+          'holding: request.force ? undefined : { ...holding, request: asked, revoked: false },',
+      },
+    ],
+    breaks: [...s1, 'operator', 'truth'],
+  },
+  {
+    name: 'an operator’s write has the operator’s lease',
+    edits: [
+      {
+        file: 'lease/administer.js',
+        find: 'return { ...record, holding: { ...holding, request: asked } };',
+        replace:
+          'return { ...record, leaseMs: scope.timing.leaseMs, holding: { ...holding, request: asked } };',
+      },
+    ],
+    breaks: [...s1, 'operator'],
+  },
+  {
+    name: 'declared actors without the process that declares them',
+    edits: [
+      {
+        file: 'held-term.js',
+        find: ': [{ pid: process.pid }, ...processes];',
+        replace: ': [...processes];',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'a leader lists its process while hooks run',
+    edits: [
+      {
+        file: 'campaign.js',
+        find: "actors: announced && actors === 'self' && self !== undefined ? [self] : null,",
+        replace: 'actors: self !== undefined ? [self] : null,',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'release before the work has settled',
+    edits: [
+      {
+        file: 'held-term.js',
+        find: 'while (!this.#isSettled && this.#belief.remainingMs() > 0) {',
+        replace: 'while (false) {',
+      },
+      {
+        file: 'held-term.js',
+        find: 'const settled = this.#isSettled;',
+        replace: 'const settled = true;',
+      },
+    ],
+    breaks: [...s1, 'release'],
+  },
+  {
+    name: 'release while a hook still runs',
+    edits: [
+      {
+        file: 'held-term.js',
+        find: 'if (pending !== undefined) {',
+        replace: 'if (false) {',
+      },
+    ],
+    breaks: ['release', 'seat'],
+  },
+  {
+    name: 'blind overwrite on release',
+    edits: [
+      {
+        file: 'lease/seat.js',
+        find: "if (found.kind === 'gone' || found.kind === 'theirs')",
+        replace: "if (found.kind === 'gone')",
+      },
+    ],
+    breaks: [...s1, 'release'],
+  },
+  {
+    name: 'the seat is not given back',
+    edits: [
+      {
+        file: 'held-term.js',
+        find: 'released = await this.#release(reason);',
+        replace: 'released = false;',
+      },
+    ],
+    breaks: ['handback', 'leader'],
+  },
+  {
+    name: 'token reset on release',
+    edits: [
+      {
+        file: 'lease/seat.js',
+        find: 'holding: undefined,\n            reservation:',
+        replace: 'token: 0n,\n            holding: undefined,\n            reservation:',
+      },
+    ],
+    breaks: ['tokens'],
+  },
+  {
+    name: 'token kept by a takeover',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'token: (newest > this.#highestToken ? newest : this.#highestToken) + 1n,',
+        replace: 'token: (newest > 0n ? newest : 1n),',
+      },
+    ],
+    breaks: ['tokens', 'overlap', 'margin', 'announced'],
+  },
+  {
+    name: 'a candidate with unsettled work campaigns',
+    edits: [
+      {
+        file: 'election.js',
+        find: 'value = await work(term);',
+        replace:
+          'value = await Promise.race([work(term), term.left.then(() => Promise.reject(term.signal.reason))]);',
+      },
+    ],
+    breaks: ['unsettled', 'overlap'],
+  },
+  {
+    name: 'work is told to stop only when belief has ended',
+    edits: [
+      {
+        file: 'held-term.js',
+        find: 'if (!this.#isLost && this.marginMs() <= 0) {',
+        replace: 'if (!this.#isLost && this.#belief.remainingMs() <= 0) {',
+      },
+    ],
+    breaks: ['stop'],
+  },
+  {
+    name: 'work begins although belief is over',
+    edits: [
+      {
+        file: 'held-term.js',
+        find: 'if (this.#end === undefined && this.marginMs() <= 0)',
+        replace: 'if (false)',
+      },
+    ],
+    breaks: ['start'],
+  },
+  {
+    name: 'hooks without a look at the clocks',
+    edits: [
+      {
+        file: 'campaign.js',
+        find: 'term.requireMargin();',
+        replace: 'term.signal.throwIfAborted();',
+      },
+      { file: 'campaign.js', find: 'if (term.marginMs() <= 0) {', replace: 'if (false) {' },
+    ],
+    breaks: ['fencing'],
+  },
+  {
+    name: 'announced before the record says so',
+    edits: [
+      {
+        file: 'held-term.js',
+        find: 'await this.#show({ ...this.#want, announced: true, actors });',
+        replace: 'void this.#show({ ...this.#want, announced: true, actors }).catch(() => {});',
+      },
+    ],
+    breaks: ['announced'],
+  },
+  {
+    name: 'hooks after the announcement',
+    edits: [
+      {
+        file: 'campaign.js',
+        find: 'await this.#fence(term, seat.unfenced);',
+        replace: 'void this.#fence(term, seat.unfenced).catch(() => {});',
+      },
+    ],
+    breaks: ['fencing'],
+  },
+  {
+    name: 'a failed takeover forgets whom to fence',
+    edits: [{ file: 'lease/seat.js', find: 'unfenced: end.unfenced,', replace: 'unfenced: [],' }],
+    breaks: ['fencing'],
+  },
+  {
+    name: 'a takeover from a holder that was never announced forgets whom to fence',
+    edits: [{ file: 'lease/race.js', find: 'return record.unfenced;', replace: 'return [];' }],
+    breaks: ['fencing'],
+  },
+  {
+    name: 'superseded ignored',
+    edits: [
+      {
+        file: 'lease/seat.js',
+        find: "return { outcome: 'lost', reason: 'superseded' };",
+        replace: "return { outcome: 'unresolved' };",
+      },
+    ],
+    breaks: ['disowned'],
+  },
+  {
+    name: 'a deleted record ignored',
+    edits: [
+      {
+        file: 'lease/seat.js',
+        find: "return { outcome: 'lost', reason: 'record-gone' };",
+        replace: "return { outcome: 'unresolved' };",
+      },
+    ],
+    breaks: ['disowned'],
+  },
+  {
+    name: 'a renewal without an answer is forgotten and looks like a successor’s',
+    edits: [
+      {
+        file: 'lease/seat.js',
+        find: 'this.#attempts.add(next.nonce, { sentAt, state });',
+        replace: '',
+      },
+      {
+        file: 'lease/seat.js',
+        find: 'holding.candidate.incarnation === this.#candidate.incarnation;',
+        replace: 'record.nonce === this.#record.nonce;',
+      },
+    ],
+    breaks: ['truth', 'keeping'],
+  },
+  {
+    name: 'followers write only to fail',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'pauseMs = verdict + random() * 0.1 * timing.renewEveryMs;',
+        replace:
+          'pauseMs = verdict + random() * 0.1 * timing.renewEveryMs;\n' +
+          '                        await swapStore(this.#store, this.#scope, sighting.version - 1, this.#winningRecord(sighting.record, [], stateAtWin([])), signal).catch(() => {});',
+      },
+    ],
+    breaks: ['futile', 'operations'],
+  },
+  {
+    name: 'no pause after a failure',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'return Math.min(ms, timing.pollEveryMs) * (0.5 + random() / 2);',
+        replace: 'return 0 * ms * random();',
+      },
+    ],
+    breaks: ['operations'],
+  },
+  {
+    name: 'reservations ignored',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'if (reservation === undefined || reservation.for === this.#candidate.id)',
+        replace: 'if (true)',
+      },
+    ],
+    breaks: ['reservation'],
+  },
+  {
+    name: 'drains ignored',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'if (drain !== undefined && drain.untilUnixMs > wallMs) {',
+        replace: 'if (false) {',
+      },
+    ],
+    breaks: ['drain'],
+  },
+  {
+    name: 'the end of an election ignored',
+    edits: [{ file: 'lease/race.js', find: 'if (record.ended)', replace: 'if (false)' }],
+    breaks: ['ended'],
+  },
+  {
+    name: 'proclaim resolves for an older write',
+    edits: [
+      {
+        file: 'held-term.js',
+        find: 'if (confirmation.state === this.#want)',
+        replace: 'if (true)',
+      },
+    ],
+    breaks: ['proclaimed', 'announced'],
+  },
+  {
+    name: 'close does not wait for the seat',
+    edits: [
+      {
+        file: 'election.js',
+        find: 'await Promise.race([running.ended, running.campaign.leave()]);',
+        replace: '{}',
+      },
+    ],
+    breaks: ['closed', 'settling'],
+  },
+];

@@ -1,0 +1,113 @@
+/**
+ * Checks the checker: patches a copy of the compiled library for each deliberately broken variant,
+ * and runs the simulation on it until the variant is found. One that is not found is a failure, and
+ * so is one whose patch no longer fits. Words on the command line choose variants by name.
+ */
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { guarantees } from './guarantees.ts';
+import { SeedRunner } from './pool.ts';
+import type { Variant } from './variant-list.ts';
+import { variants } from './variant-list.ts';
+
+/** A variant that this many seeds do not find counts as not found. */
+const mostSeeds = 2_000;
+
+interface Outcome {
+  readonly variant: Variant;
+  readonly seeds: number;
+  readonly found: string | undefined;
+  readonly problem: string | undefined;
+}
+
+const { values, positionals } = parseArgs({
+  options: { library: { type: 'string' } },
+  allowPositionals: true,
+});
+const library =
+  values.library ?? fileURLToPath(new URL('../../packages/incumbent/dist', import.meta.url));
+const scratch = mkdtempSync(join(tmpdir(), 'incumbent-variants-'));
+const startMs = performance.now();
+const chosen = variants.filter(({ name }) => positionals.every((word) => name.includes(word)));
+const outcomes: Outcome[] = [];
+try {
+  const waiting = [...chosen.entries()];
+  const work = async () => {
+    for (;;) {
+      const next = waiting.shift();
+      if (next === undefined) return;
+      const [index, variant] = next;
+      outcomes[index] = await hunt(variant, join(scratch, String(index)));
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, work));
+} finally {
+  rmSync(scratch, { recursive: true, force: true });
+}
+report();
+
+/** Runs seeds on a broken library until one of its promises is broken. */
+async function hunt(variant: Variant, directory: string): Promise<Outcome> {
+  const problem = patch(variant, directory);
+  if (problem !== undefined) return { variant, seeds: 0, found: undefined, problem };
+  const runner = new SeedRunner(directory);
+  try {
+    const { seeds, failed } = await runner.run({ from: 1, seeds: mostSeeds, stopAtFirst: true });
+    const found = failed[0]?.violation?.guarantee;
+    const isExpected = (variant.breaks as readonly (string | undefined)[]).includes(found);
+    if (found === undefined) return { variant, seeds, found, problem: 'NOT FOUND' };
+    if (isExpected) return { variant, seeds, found, problem: undefined };
+    const message = failed[0]?.violation?.message;
+    return {
+      variant,
+      seeds,
+      found,
+      problem: `expected ${variant.breaks.join(' or ')}: ${message}`,
+    };
+  } finally {
+    await runner.close();
+  }
+}
+
+/** @returns why the patch does not fit */
+function patch({ edits }: Variant, directory: string): string | undefined {
+  mkdirSync(directory, { recursive: true });
+  cpSync(library, directory, {
+    recursive: true,
+    filter: (path) => !/\.(map|d\.ts|tsbuildinfo)$/.test(path),
+  });
+  // A directory of its own has to say that its files are modules.
+  writeFileSync(join(directory, 'package.json'), '{ "type": "module" }\n');
+  for (const { file, find, replace } of edits) {
+    const path = join(directory, file);
+    const text = readFileSync(path, 'utf8');
+    const times = text.split(find).length - 1;
+    if (times !== 1) {
+      return `THE PATCH DOES NOT FIT: dist/${file} contains ${times} times, not once: ${find}`;
+    }
+    writeFileSync(
+      path,
+      text.replace(find, () => replace),
+    );
+  }
+  return undefined;
+}
+
+function report(): void {
+  const width = Math.max(...chosen.map(({ name }) => name.length));
+  console.log(`${'broken variant'.padEnd(width)}  seeds  found by`);
+  let failed = 0;
+  for (const { variant, seeds, found, problem } of outcomes) {
+    if (problem !== undefined) failed += 1;
+    const promise = found === undefined ? '' : (guarantees as Record<string, string>)[found];
+    const by = found === undefined ? '' : `${found}: ${promise ?? 'no promise'}`;
+    const text = [by, problem].filter((part) => part !== undefined && part !== '').join('; ');
+    console.log(`${variant.name.padEnd(width)}  ${String(seeds).padStart(5)}  ${text}`);
+  }
+  console.log(`\nin ${((performance.now() - startMs) / 1000).toFixed(1)} s`);
+  console.log(`${outcomes.length - failed} passed, ${failed} failed`);
+  process.exitCode = failed > 0 ? 1 : 0;
+}
