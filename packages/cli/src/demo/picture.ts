@@ -21,14 +21,14 @@ const marks: Readonly<Record<Mark, Glyph>> = {
   resigned: { text: '↓', tone: 'warn' },
 };
 
-/** Below this the lanes say nothing. */
-export const leastColumns = 50;
+/** Narrower than this there is no picture. */
+export const leastColumns = 64;
 const mostColumns = 80;
 /** Lines of `picture`: the place for what happened is there from the beginning. */
 export const pictureRows = 20;
 const noteRows = 6;
 
-const firstCellMs = 300;
+const firstCellMs = 240;
 /** Shown a little late, so that the log up to there has been read. */
 const delayMs = 60;
 const margin = '  ';
@@ -58,7 +58,7 @@ export function picture(scene: Scene, columns: number, paint: Paint): string[] {
     ),
     ' '.repeat(indent) + paint('faint', axis(nowMs, cellMs, cells)),
     '',
-    margin + legend(paint),
+    margin + legend(width - 2 * margin.length, paint),
     '',
     ...scene.notes.slice(-noteRows).map((note) => margin + noteLine(note, width - 4, paint)),
   ];
@@ -109,7 +109,8 @@ function axis(nowMs: number, cellMs: number, cells: number): string {
   return line;
 }
 
-function legend(paint: Paint): string {
+/** As much of it as fits. */
+function legend(width: number, paint: Paint): string {
   const entries: readonly (readonly [readonly Glyph[], string])[] = [
     [[working], 'its program works'],
     [[conditions.waits], 'waits'],
@@ -118,9 +119,15 @@ function legend(paint: Paint): string {
     [[marks.thawed], 'thawed'],
     [[marks.resigned], 'resigns'],
   ];
+  const gap = '   ';
+  let columns = -gap.length;
   return entries
+    .filter(([glyphs, word]) => {
+      columns += gap.length + glyphs.length + 1 + word.length;
+      return columns <= width;
+    })
     .map(([glyphs, word]) => `${paintAll(glyphs, paint)} ${paint('faint', word)}`)
-    .join('   ');
+    .join(gap);
 }
 
 function noteLine({ atMs, mark, what, outcome }: Note, width: number, paint: Paint): string {
