@@ -53,6 +53,7 @@ async function chaos(settings: Settings, directory: string): Promise<number> {
   const store = settings.store ?? `file:${join(directory, 'store')}`;
   const timing = resolveTiming({ lease, stopTimeout: stopTimeoutMs });
   const log = new FencedLog(join(directory, 'fenced.log'));
+  let failed = 0;
   /** Found by neither the judge nor a round. */
   const others: string[] = [];
   const fleet = new Fleet({
@@ -64,7 +65,10 @@ async function chaos(settings: Settings, directory: string): Promise<number> {
   process.once('exit', () => fleet.killNow());
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(name, () => {
-      console.log(`stopped by ${name}; log and history are kept in ${directory}`);
+      console.log(`stopped by ${name}`);
+      fleet.killNow();
+      if (failed === 0) rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
+      else console.log(`log and history are kept in ${directory}`);
       process.exit(1);
     });
   }
@@ -76,7 +80,6 @@ async function chaos(settings: Settings, directory: string): Promise<number> {
       `seed ${seed}; after a kill somebody must work within ${seconds(boundMs)}\n`,
   );
   const played: Played[] = [];
-  let failed = 0;
   const known = new Set<string>();
   /** What was found since it was asked last. */
   const news = (): string[] => {
@@ -139,16 +142,14 @@ function progress(
   return `${String(number).padStart(String(count).length)}/${count}  ${what.padEnd(24)} ${from} ${to}`;
 }
 
-/** As an operator does it. @throws when it is refused */
+/** As an operator does it. @throws StuckError when the command fails */
 async function vacate(store: string): Promise<void> {
-  await promisify(execFile)(process.execPath, [
-    cliFile,
-    'vacate',
-    '-e',
-    election,
-    '--store',
-    store,
-  ]);
+  const words = [cliFile, 'vacate', '-e', election, '--store', store];
+  try {
+    await promisify(execFile)(process.execPath, words);
+  } catch (error) {
+    throw new StuckError(`an operator was refused: ${(error as Error).message}`);
+  }
 }
 
 process.exitCode = await main();
