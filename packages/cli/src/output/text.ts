@@ -44,13 +44,20 @@ export function toJson(value: unknown): string {
 // East Asian Wide and Fullwidth, and what terminals show as emoji.
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1faff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|\ufe0f/u;
-const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+
+let segmenter: Intl.Segmenter | undefined;
+
+/** Made when it is needed: it takes 15 ms, and `run`, which rarely needs it, loads this file. */
+function graphemesOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+  return segmenter.segment(text);
+}
 
 /** How many columns of a terminal `text` takes; `text` is `visible`. */
 export function columnsOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let columns = 0;
-  for (const { segment } of graphemes.segment(text)) columns += columnsOfGrapheme(segment);
+  for (const { segment } of graphemesOf(text)) columns += columnsOfGrapheme(segment);
   return columns;
 }
 
@@ -72,7 +79,7 @@ export function clip(text: string, columns: number): string {
   if (columnsOf(text) <= columns) return text;
   let kept = '';
   let used = 0;
-  for (const { segment } of graphemes.segment(text)) {
+  for (const { segment } of graphemesOf(text)) {
     used += columnsOfGrapheme(segment);
     if (used > columns - 1) break;
     kept += segment;
