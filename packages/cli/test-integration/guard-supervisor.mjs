@@ -76,7 +76,7 @@ function living(group) {
   return stats.filter((stat) => new RegExp(`\\) [^Z] \\d+ ${group} `).test(stat)).length;
 }
 
-process.on('message', async ({ id, command, options }) => {
+async function answer({ id, command, options }) {
   try {
     const value = await commands[command](options ?? {});
     process.send?.({ id, value: value ?? null }, () => {});
@@ -84,7 +84,9 @@ process.on('message', async ({ id, command, options }) => {
     const { name, code, exitCode, message } = error;
     process.send?.({ id, error: { name, code, exitCode, message } }, () => {});
   }
-});
+}
+
+process.on('message', (message) => void answer(message));
 // Whoever started us is gone: so are we. A test that fails leaves nothing behind.
 process.on('disconnect', () => process.exit(1));
 process.on('unhandledRejection', (error) => say('unhandled', { message: String(error) }));
