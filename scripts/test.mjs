@@ -19,7 +19,7 @@ const stages = [
     id: 'simulation',
     name: 'simulation',
     about: 'whole elections in virtual time, thousands of seeds',
-    script: ['simulation/dist/main.js', '--seeds', '10000'],
+    script: ['simulation/dist/main.js', '--seeds', '2000'],
     limitMin: 15,
   },
   {
