@@ -12,8 +12,8 @@ export interface FleetOptions {
   readonly history: string;
   /** In place of `incumbent`. */
   readonly command?: string;
-  /** A candidate ended that nobody killed. */
-  readonly onUnexpectedEnd: (what: string) => void;
+  /** A candidate ended that nobody killed, or reported what must not be. */
+  readonly onProblem: (problem: string) => void;
 }
 
 /** Every third one's worker ignores TERM. */
@@ -64,7 +64,9 @@ export class Fleet {
       this.#record({ event: 'end', candidate: id, supervisor: candidate.pid, how });
       if (this.#ending) return;
       if (!this.#killed.has(candidate)) {
-        this.#options.onUnexpectedEnd(`${id} ended unasked (${how}) ${lastWords}`.trimEnd());
+        this.#options.onProblem(
+          `candidates stay: ${id} ended unasked (${how}) ${lastWords}`.trimEnd(),
+        );
         this.#unexpectedEnds += 1;
         if (this.#unexpectedEnds > mostUnexpectedEnds) return;
       }
@@ -161,6 +163,11 @@ export class Fleet {
   }
 
   #heard(candidate: CandidateProcess, { event, token }: RunReport): void {
+    if (event === 'overrun') {
+      this.#options.onProblem(
+        `stopped in time: ${candidate.id} reports that its program outlived term ${token}`,
+      );
+    }
     if (event !== 'leading' || token === undefined) return;
     this.#leaders.set(BigInt(token), candidate);
     for (const listener of this.#leadingListeners) listener(BigInt(token), candidate);

@@ -60,7 +60,7 @@ async function chaos(settings: Settings, directory: string): Promise<number> {
     ...{ election, store, lease, stopTimeoutMs, log: log.path },
     history: join(directory, 'history.jsonl'),
     ...(broken === undefined ? {} : { command: breakCandidates(broken, directory) }),
-    onUnexpectedEnd: (what) => others.push(`candidates stay: ${what}`),
+    onProblem: (problem) => others.push(problem),
   });
   process.once('exit', () => fleet.killNow());
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -43,8 +43,11 @@ export class EventLog {
     this.#write(`${line}\n`);
   }
 
-  /** Passes on what the library reports about this election. */
-  follow(): void {
+  /**
+   * Passes on what the library reports about this election.
+   * @param programActs whether anything of the program can still do something
+   */
+  follow(programActs: () => boolean): void {
     this.#on('incumbent:waiting', () => ({ event: 'waiting', sentence: 'waiting for the seat' }));
     this.#on('incumbent:won', ({ token, unfenced }) =>
       unfenced.length === 0
@@ -67,11 +70,16 @@ export class EventLog {
         `${(Math.max(0, remainingMs) / 1000).toFixed(1)} s of belief left`,
       fields: { token, remainingMs: Math.round(remainingMs), error: describe(error) },
     }));
-    this.#on('incumbent:overrun', ({ token, reason }) => ({
-      event: 'overrun',
-      sentence: `term ${token} is over (${reason}) and the program has not ended`,
-      fields: { token, reason },
-    }));
+    this.#on('incumbent:overrun', ({ token, reason }) =>
+      // After a freeze the library hears of the end of belief before we hear of the program's.
+      programActs()
+        ? {
+            event: 'overrun',
+            sentence: `term ${token} is over (${reason}) and the program has not ended`,
+            fields: { token, reason },
+          }
+        : undefined,
+    );
     this.#on('incumbent:ended', ({ token, reason, released, error }) => ({
       event: 'ended',
       sentence: `term ${token} ended: ${reason}${released ? '' : ', the seat was not given back'}`,

@@ -2,6 +2,7 @@ import { constants } from 'node:os';
 import type { Election, LeadOptions, Term } from 'incumbent';
 import { ElectionError, NotElectedError } from 'incumbent';
 import { exitCodes } from '../failure.ts';
+import { groupIsGone } from '../guard/group.ts';
 import type { ForwardedSignal, GuardedProgram, ProgramExit, ProgramSpec } from '../guard/index.ts';
 import { GuardError } from '../guard/index.ts';
 import { monotonicMs } from '../guard/protocol.ts';
@@ -92,7 +93,7 @@ export class Runner implements Supervision {
         fields: { url: listener.url },
       });
     }
-    this.events.follow();
+    this.events.follow(() => this.running !== undefined && !groupIsGone(this.running.pid, true));
     try {
       await this.#reachStore();
       return await this.#campaigns({ ...campaign, signal: this.#stop.signal });
