@@ -192,6 +192,26 @@ test.concurrent('vacate while a program runs: it is stopped, another candidate l
   ]);
 });
 
+test.concurrent('vacate while a program takes its time to stop: renewed meanwhile, and released only after it', async ({
+  lab,
+}) => {
+  const a = lab.run('A', lab.worker('leader', `linger=${lab.path('go')}`), { lease: '4s' });
+  const { token } = await a.started();
+  await lab.works(token);
+  const b = lab.run('B', lab.worker(), { lease: '4s' });
+  await b.event('waiting');
+  expect(await lab.cli('vacate', '-e', 'work')).toMatchObject({ code: 0 });
+  const { monotonicMs: toldMs } = await lab.works(token, 'SIGTERM');
+  await until('a lease is over', () => monotonicMs() > toldMs + 4_000);
+  expect(lab.record()).toMatchObject({ token, holding: { candidate: { id: 'A' } } });
+  expect(b.all('leading')).toEqual([]);
+  lab.write('go', '');
+  const next = await b.started();
+  await lab.works(next.token);
+  expect(await a.event('ended')).toMatchObject({ reason: 'vacated', released: true });
+  checkOneAtATime(lab.stamps());
+});
+
 test.concurrent('vacate --force while a program does not stop: it is killed before belief ends', async ({
   lab,
 }) => {

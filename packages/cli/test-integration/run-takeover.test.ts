@@ -6,6 +6,7 @@ import type { Lab, RunProcess } from './support/run-process.ts';
 import {
   checkOneAtATime,
   groupDies,
+  groupOf,
   living,
   monotonicMs,
   signalTogether,
@@ -15,12 +16,10 @@ import {
 
 const hook = (...commands: string[]) => commands.flatMap((command) => ['--on-unclean', command]);
 
-/** A worker as a hook. */
-function hookWorker(lab: Lab, ...flags: string[]): string {
-  return lab
-    .worker('hook', ...flags)
-    .map((word) => `'${word}'`)
-    .join(' ');
+/** A worker as a hook that does not end before it is killed, and neither does its shell. */
+function deafHook(lab: Lab): string {
+  const words = lab.worker('hook', 'deaf').map((word) => `'${word}'`);
+  return `trap '' TERM INT HUP; ${words.join(' ')}; true`;
 }
 
 /** A led and was killed. */
@@ -89,17 +88,17 @@ test.concurrent('--on-unclean: a hook still running when belief is about to end 
   lab,
 }) => {
   await uncleanEnd(lab);
-  const options = hook(hookWorker(lab, 'deaf'));
+  const options = hook(deafHook(lab));
   const b = lab.run('B', lab.worker(), { lease: '4s', options });
   const { token } = await b.event('taking-over');
-  await lab.works(BigInt(token!));
+  const group = groupOf((await lab.works(BigInt(token!))).pid)!;
   const away = lab.path('away');
   renameSync(lab.store, away);
   const lastWriteMs = lab.lastWriteMs(away);
   expect(await b.event('ended')).toMatchObject({ released: false });
   const stamps = lab.work(BigInt(token!));
   expect(Math.max(...stamps.map((stamp) => stamp.monotonicMs))).toBeLessThan(lastWriteMs + 3_200);
-  for (const { pid } of stamps) expect(living(pid)).toEqual([]);
+  expect(living(group)).toEqual([]);
   renameSync(away, lab.store);
   // A was not fenced, and B led nothing.
   const c = lab.run('C', lab.worker(), { options: hook('echo "$INCUMBENT_PREDECESSOR" >> hooks') });
@@ -113,10 +112,10 @@ test.concurrent('supervisor and guard killed while a hook runs: it dies, nothing
   lab,
 }) => {
   await uncleanEnd(lab);
-  const options = hook(hookWorker(lab, 'deaf'));
+  const options = hook(deafHook(lab));
   const b = lab.run('B', lab.worker(), { lease: '4s', options });
   const token = BigInt((await b.event('taking-over')).token!);
-  const { pid: group } = await lab.works(token);
+  const group = groupOf((await lab.works(token)).pid)!;
   signalTogether('KILL', b.pid, b.guardPid!);
   await groupDies(group);
   const record = lab.record()!;
@@ -191,12 +190,12 @@ test.concurrent('--health: an unhealthy candidate stays out of a free election',
 test.concurrent('--health: a check that hangs is killed, with what it started, and is no health', async ({
   lab,
 }) => {
-  const hang = `${hookWorker(lab, 'deaf')} & wait`;
-  const options = ['--health', `INCUMBENT_TOKEN=0; export INCUMBENT_TOKEN; ${hang}`];
-  const a = lab.run('A', lab.worker(), { options: [...options, '--health-every', '1s'] });
+  const hang = `INCUMBENT_TOKEN=0; export INCUMBENT_TOKEN; (${deafHook(lab)}) & wait`;
+  const options = ['--health', hang, '--health-every', '3s'];
+  const a = lab.run('A', lab.worker(), { options });
+  const { pid } = await lab.works(0n);
+  const group = groupOf(pid)!;
   await a.event('unhealthy');
-  await lab.works(0n);
-  const first = lab.work(0n)[0]!.pid;
-  await until('the check is gone', () => !lab.survivors().includes(first));
+  await groupDies(group);
   expect(a.all('leading')).toEqual([]);
 });

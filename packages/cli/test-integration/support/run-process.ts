@@ -103,6 +103,10 @@ export function isAlive(pid: number): boolean {
   return processes().some((one) => one.pid === pid && !isDead(one));
 }
 
+export function groupOf(pid: number): number | undefined {
+  return processes().find((one) => one.pid === pid)?.group;
+}
+
 export async function groupDies(group: number): Promise<void> {
   await until(`nobody of group ${group} is left`, () => living(group).length === 0);
 }
