@@ -165,7 +165,11 @@ export class Runner implements Supervision {
     this.#term = term;
     const { spec } = this.#options;
     const env = { ...spec.env, INCUMBENT_TOKEN: term.token.toString() };
-    const exit = await runInTerm(term, { ...spec, env }, this);
+    const exit = await runInTerm(term, { ...spec, env }, this).catch((error: unknown) => {
+      // The term ended before the program began: its end, not an error of ours.
+      if (error === term.signal.reason) return undefined;
+      throw error;
+    });
     this.#exit = exit;
     if (this.#interruptedBy !== undefined) this.#stop.abort(new Interruption(this.#interruptedBy));
     if (exit !== undefined) return exit;
