@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import { Belief } from './belief.ts';
 import type { CandidateInfo } from './candidate.ts';
 import { checkAddresses, checkMetadata } from './candidate.ts';

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { ActorProcess, Predecessor } from './contest.ts';
 import type { EndReason } from './reasons.ts';
 

@@ -5,3 +5,21 @@ export type { Actor, ActorProcess, Backend, Scope } from '../contest.ts';
 export type { Holding, LeaseRecord, Reservation } from '../lease/record.ts';
 export type { LeaseStore, Reading, SwapResult, Version } from '../lease/store.ts';
 export { SimulatedClock, type SimulatedClockOptions, settle } from './clock.ts';
+export {
+  type Capabilities,
+  type ConformanceContext,
+  type ConformanceOptions,
+  runConformance,
+  type Scenario,
+  type ScenarioResult,
+} from './conformance.ts';
+export { electionScenarios } from './election-scenarios.ts';
+export {
+  type Fault,
+  type HeldOperation,
+  type OperationKind,
+  type Outage,
+  type SimulatedConnection,
+  SimulatedLeaseStore,
+} from './simulated-store.ts';
+export { leaseStoreScenarios } from './store-scenarios.ts';

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { RecordDamagedError, RecordTooNewError } from '../../errors.ts';
 import { decodeLeaseRecord } from '../../lease/record.ts';
 import { electionPath } from './election-directory.ts';
-import type { FileOperations } from './file-operations.ts';
 import { nodeFileOperations } from './file-operations.ts';
 import { decodeRecordFile, recordNumber, temporaryOwner, tombstone } from './record-file.ts';
 import { asStoreError } from './store-error.ts';
@@ -33,11 +32,8 @@ export interface DamagedFile {
  * @param directory of the store
  * @throws InvalidOptionError, StoreUnavailableError
  */
-export async function examineElection(
-  directory: string,
-  election: string,
-  files: FileOperations = nodeFileOperations,
-): Promise<ElectionFiles> {
+export async function examineElection(directory: string, election: string): Promise<ElectionFiles> {
+  const files = nodeFileOperations;
   const path = electionPath(directory, election);
   try {
     if (!(await files.exists(path))) {
@@ -50,7 +46,7 @@ export async function examineElection(
     for (const name of [...names].sort()) {
       const number = recordNumber(name);
       if (number === undefined) continue;
-      const error = await findDamage(join(path, name), number, files);
+      const error = await findDamage(join(path, name), number);
       if (error !== undefined) damaged.push({ isNewest: number === newest, error });
     }
     const temporaries = names.filter((name) => temporaryOwner(name) !== undefined);
@@ -73,13 +69,9 @@ export async function examineElection(
   }
 }
 
-async function findDamage(
-  path: string,
-  number: number,
-  files: FileOperations,
-): Promise<DamagedFile['error'] | undefined> {
+async function findDamage(path: string, number: number): Promise<DamagedFile['error'] | undefined> {
   try {
-    const bytes = await files.read(path);
+    const bytes = await nodeFileOperations.read(path);
     // Pruned meanwhile, or number 1 after the first pruning.
     if (bytes === undefined || (number === 1 && bytes.equals(tombstone))) return undefined;
     decodeLeaseRecord(decodeRecordFile(bytes, number, path).body, path);

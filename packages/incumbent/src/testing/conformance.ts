@@ -1,0 +1,144 @@
+/**
+ * What a backend has to prove, as scenarios that need no test runner: run them from any, or from a
+ * script. A scenario that a backend cannot be asked is reported as skipped, with the reason.
+ */
+import type { Clock } from '../clock.ts';
+import { systemClock } from '../clock.ts';
+
+/** What a backend says that it can do. Scenarios that need more are skipped. */
+export interface Capabilities {
+  /** `watch` calls back soon after a change. */
+  readonly hints?: boolean;
+  /** `describe` and `provesGone`. */
+  readonly deathProof?: boolean;
+  /** `enlist` and `list`. */
+  readonly lists?: boolean;
+  /** `read` tells the age of the record by the store's own clock. */
+  readonly age?: boolean;
+}
+
+/** @typeParam Subject what is examined: a `LeaseStore`, or a `Backend` */
+export interface Scenario<Subject> {
+  /** The rule, as a sentence. */
+  readonly name: string;
+  readonly needs?: keyof Capabilities;
+  /** Resolves when the rule holds, rejects when it does not. */
+  run(context: ConformanceContext<Subject>): Promise<void>;
+}
+
+export interface ConformanceContext<Subject> {
+  /** The name of an election that nobody has used yet. */
+  readonly election: string;
+  readonly capabilities: Capabilities;
+  readonly clock: Clock;
+  /** D that elections are to use. */
+  readonly leaseMs: number;
+  /** Another handle on the same store, as another process would have it. */
+  open(election?: string): Promise<Subject>;
+  /** Lets time pass. */
+  wait(ms: number): Promise<void>;
+  /** Called when the scenario is over, the last one first. */
+  onCleanUp(action: () => unknown): void;
+}
+
+export interface ConformanceOptions<Subject> {
+  /** Another handle on the store under examination. Called often. */
+  readonly open: (election: string) => Subject | Promise<Subject>;
+  readonly capabilities?: Capabilities;
+  /** What time is counted by. Default: the machine's clocks. */
+  readonly clock?: Clock;
+  /** Lets time pass. Default: waits. With a simulated clock: `(ms) => clock.advance(ms)`. */
+  readonly wait?: (ms: number) => Promise<void>;
+  /** Default 1000, the shortest there is. */
+  readonly leaseMs?: number;
+  /** How long one scenario may take, in real time. Default 60 000 ms. */
+  readonly timeoutMs?: number;
+  /** Told of every result as it comes. */
+  readonly onResult?: (result: ScenarioResult) => void;
+  /** What the names of elections begin with. Default `conformance`. */
+  readonly prefix?: string;
+}
+
+export interface ScenarioResult {
+  readonly name: string;
+  readonly outcome: 'passed' | 'failed' | 'skipped';
+  /** Why it was skipped or has failed. */
+  readonly reason?: string;
+  readonly error?: unknown;
+  readonly elapsedMs: number;
+}
+
+let runs = 0;
+
+/** Runs the scenarios one after the other. Never rejects: trouble is a result. */
+export async function runConformance<Subject>(
+  scenarios: readonly Scenario<Subject>[],
+  options: ConformanceOptions<Subject>,
+): Promise<readonly ScenarioResult[]> {
+  const results: ScenarioResult[] = [];
+  for (const scenario of scenarios) {
+    const result = await runScenario(scenario, options);
+    results.push(result);
+    options.onResult?.(result);
+  }
+  return results;
+}
+
+async function runScenario<Subject>(
+  scenario: Scenario<Subject>,
+  options: ConformanceOptions<Subject>,
+): Promise<ScenarioResult> {
+  const { name, needs } = scenario;
+  const capabilities = options.capabilities ?? {};
+  if (needs !== undefined && capabilities[needs] !== true) {
+    return {
+      name,
+      outcome: 'skipped',
+      reason: `the backend does not offer "${needs}"`,
+      elapsedMs: 0,
+    };
+  }
+  const startMs = systemClock.monotonicMs();
+  const finish = (rest: Pick<ScenarioResult, 'outcome' | 'reason' | 'error'>): ScenarioResult => ({
+    name,
+    elapsedMs: systemClock.monotonicMs() - startMs,
+    ...rest,
+  });
+  const cleaners: (() => unknown)[] = [];
+  runs += 1;
+  const election = `${options.prefix ?? 'conformance'}-${process.pid}-${runs}`;
+  const context: ConformanceContext<Subject> = {
+    election,
+    capabilities,
+    clock: options.clock ?? systemClock,
+    leaseMs: options.leaseMs ?? 1_000,
+    open: async (other = election) => options.open(other),
+    wait: options.wait ?? sleep,
+    onCleanUp: (action) => void cleaners.unshift(action),
+  };
+  try {
+    await withinTime(scenario.run(context), options.timeoutMs ?? 60_000);
+    return finish({ outcome: 'passed' });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return finish({ outcome: 'failed', reason, error });
+  } finally {
+    for (const clean of cleaners) {
+      // What is left over after a failure is not another failure.
+      await withinTime(Promise.resolve().then(clean), 10_000).catch(() => {});
+    }
+  }
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
+
+function withinTime<T>(promise: Promise<T>, ms: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`not done after ${ms} ms`)), ms);
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

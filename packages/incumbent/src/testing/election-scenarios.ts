@@ -1,0 +1,498 @@
+/** What an election is to its users on every backend, one scenario per rule. */
+import assert from 'node:assert/strict';
+import type { Clock, Timer } from '../clock.ts';
+import type { Backend } from '../contest.ts';
+import type { Election } from '../election.ts';
+import { createElection } from '../election.ts';
+import { ElectionEndedError, NotElectedError } from '../errors.ts';
+import type { ElectionOptions } from '../options.ts';
+import type { EndReason } from '../reasons.ts';
+import type { View } from '../record.ts';
+import type { Term } from '../term.ts';
+import type { ConformanceContext, Scenario } from './conformance.ts';
+
+type Context = ConformanceContext<Backend>;
+
+export const electionScenarios: readonly Scenario<Backend>[] = [
+  {
+    name: 'one leads at a time, and every term has a larger token',
+    async run(context) {
+      const tokens: bigint[] = [];
+      const leading = new Set<Term>();
+      const each = 4;
+      const compete = async (id: string) => {
+        const election = await candidate(context, id);
+        for (let terms = 0; terms < each; terms += 1) {
+          await election.lead(async (term) => {
+            assert.ok(term.isLeading(), 'work starts while leading');
+            for (const other of leading) assert.ok(!other.isLeading(), 'two terms lead');
+            leading.add(term);
+            tokens.push(term.token);
+            await context.wait(context.leaseMs / 50);
+            leading.delete(term);
+          });
+        }
+      };
+      await within(context, 20, Promise.all(['a', 'b', 'c'].map(compete)));
+      assert.equal(tokens.length, 3 * each);
+      assert.deepEqual(tokens, [...new Set(tokens)].sort(compareTokens), 'tokens rise');
+    },
+  },
+  {
+    name: 'a leader keeps its term for many leases',
+    async run(context) {
+      const election = await candidate(context, 'a');
+      const term = await campaign(context, election);
+      for (let i = 0; i < 20; i += 1) {
+        await context.wait(context.leaseMs / 4);
+        assert.ok(term.isLeading(), `leading after ${i + 1} quarters of a lease`);
+        assert.ok(!term.signal.aborted);
+      }
+      term.assertLeading(1);
+      await end(context, term);
+    },
+  },
+  {
+    name: 'who resigns is followed at once, and the successor knows that it was clean',
+    async run(context) {
+      const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
+      const first = await campaign(context, a);
+      const following = b.campaign();
+      await context.wait(context.leaseMs / 4);
+      assert.ok(first.isLeading(), 'the first goes on leading');
+      const outcome = await end(context, first);
+      assert.deepEqual([outcome.reason, outcome.released], ['resigned', true]);
+      assert.ok(!first.isLeading());
+      const second = await within(context, 1, following);
+      assert.ok(second.token > first.token, `${second.token} after ${first.token}`);
+      assert.equal(second.predecessor?.id, 'a');
+      assert.equal(second.predecessor?.clean, true);
+      await end(context, second);
+    },
+  },
+  {
+    name: 'tokens go on rising after everybody has closed and opened again',
+    async run(context) {
+      let last = 0n;
+      for (const id of ['a', 'b', 'a']) {
+        const election = await candidate(context, id);
+        const term = await campaign(context, election);
+        assert.ok(term.token > last, `${term.token} after ${last}`);
+        last = term.token;
+        await end(context, term);
+        await within(context, 2, election.close());
+      }
+    },
+  },
+  {
+    name: 'closing a handle ends its term and gives the seat back',
+    async run(context) {
+      const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
+      const started = deferred<Term>();
+      const working = a.lead(async (term) => {
+        started.resolve(term);
+        await aborted(term.signal);
+      });
+      working.catch(() => {});
+      const term = await within(context, 4, started.promise);
+      await within(context, 4, a.close());
+      assert.ok(term.signal.aborted);
+      assert.equal((await within(context, 1, term.ended)).reason, 'withdrawn');
+      const next = await within(context, 1, b.campaign());
+      assert.equal(next.predecessor?.clean, true);
+      await end(context, next);
+    },
+  },
+  {
+    name: 'a leader that falls silent is replaced when its lease has run out, and not before',
+    async run(context) {
+      const clock = new StoppableClock(context.clock);
+      const a = await candidate(context, 'a', { clock });
+      context.onCleanUp(() => clock.goOn());
+      const b = await candidate(context, 'b');
+      const first = await campaign(context, a);
+      const fenced: string[] = [];
+      const following = b.campaign({
+        onUnclean: (predecessor) => void fenced.push(predecessor.id),
+      });
+      await context.wait(context.leaseMs / 2);
+      clock.stop();
+      const silentSinceMs = context.clock.monotonicMs();
+      const second = await within(context, 5, following);
+      const tookMs = context.clock.monotonicMs() - silentSinceMs;
+      assert.ok(!first.isLeading(), 'the first must not believe any more');
+      const { leaseMs, renewEveryMs, operationTimeoutMs } = a.timing;
+      const leastMs = leaseMs - renewEveryMs - 2 * operationTimeoutMs;
+      assert.ok(tookMs >= leastMs, `replaced after ${tookMs} ms, the lease is ${leaseMs} ms`);
+      assert.ok(second.token > first.token);
+      assert.equal(second.predecessor?.clean, false, 'nobody confirmed its end');
+      assert.deepEqual(fenced, ['a'], 'the hook ran before the term began');
+      clock.goOn();
+      const outcome = await within(
+        context,
+        3,
+        first[Symbol.asyncDispose]().then(() => first.ended),
+      );
+      assert.equal(outcome.released, false);
+      assert.ok(second.isLeading(), 'the successor’s seat is untouched');
+      await end(context, second);
+    },
+  },
+  {
+    name: 'work is told to stop before belief ends when nothing is confirmed any more',
+    async run(context) {
+      const clock = new StoppableClock(context.clock);
+      const a = await candidate(context, 'a', { clock });
+      context.onCleanUp(() => clock.goOn());
+      const term = await campaign(context, a);
+      await context.wait(context.leaseMs / 2);
+      clock.stop();
+      await context.wait(2 * context.leaseMs);
+      assert.ok(!term.isLeading(), 'belief is over, though no code of ours has run');
+      assert.throws(() => term.assertLeading());
+      clock.goOn();
+      await within(context, 1, aborted(term.signal));
+      const outcome = await end(context, term);
+      const losses: readonly EndReason[] = ['renewal-failed', 'stalled', 'session-expired'];
+      assert.ok(losses.includes(outcome.reason), outcome.reason);
+    },
+  },
+  {
+    name: 'campaigning without waiting gives up while somebody leads',
+    async run(context) {
+      const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
+      const term = await campaign(context, a);
+      await assert.rejects(within(context, 2, b.campaign({ wait: 0 })), NotElectedError);
+      const wait = context.leaseMs / 2;
+      await assert.rejects(within(context, 4, b.campaign({ wait })), NotElectedError);
+      assert.ok(term.isLeading());
+      await end(context, term);
+      await end(context, await within(context, 4, b.campaign({ wait: 4 * context.leaseMs })));
+    },
+  },
+  {
+    name: 'a candidate that withdraws while waiting leaves nothing behind',
+    async run(context) {
+      const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
+      const term = await campaign(context, a);
+      const stop = new AbortController();
+      const waiting = b.campaign({ signal: stop.signal });
+      await context.wait(context.leaseMs / 4);
+      const reason = new Error('not any more');
+      stop.abort(reason);
+      await assert.rejects(within(context, 2, waiting), reason);
+      assert.ok(term.isLeading());
+      await end(context, term);
+      assert.equal((await a.leader()).state, 'vacant');
+    },
+  },
+  {
+    name: 'a leader that is asked to vacate goes, and somebody else leads',
+    async run(context) {
+      const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
+      const first = await campaign(context, a);
+      const following = b.campaign();
+      await context.wait(context.leaseMs / 4);
+      const operator = await candidate(context, 'operator');
+      assert.equal((await within(context, 2, operator.vacate())).changed, true);
+      await within(context, 2, aborted(first.signal));
+      assert.equal((await end(context, first)).reason, 'vacated');
+      const second = await within(context, 2, following);
+      assert.equal(second.candidate, 'b');
+      await end(context, second);
+      assert.equal((await within(context, 2, operator.vacate())).changed, false);
+    },
+  },
+  {
+    name: 'a forced vacate never makes two leaders',
+    async run(context) {
+      const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
+      const first = await campaign(context, a);
+      const following = b.campaign();
+      const operator = await candidate(context, 'operator');
+      await within(context, 2, operator.vacate({ force: true }));
+      await within(context, 2, aborted(first.signal));
+      const ended = end(context, first);
+      const second = await within(context, 5, following);
+      assert.ok(!first.isLeading());
+      assert.equal((await ended).reason, 'vacated');
+      await end(context, second);
+    },
+  },
+  {
+    name: 'the seat is handed over to the candidate that was named',
+    async run(context) {
+      const [a, b, c] = [
+        await candidate(context, 'a'),
+        await candidate(context, 'b'),
+        await candidate(context, 'c'),
+      ];
+      const first = await campaign(context, a);
+      const others = new AbortController();
+      const losing = b.campaign({ signal: others.signal });
+      losing.catch(() => {});
+      const following = c.campaign();
+      await context.wait(context.leaseMs / 2);
+      await within(context, 2, a.transfer('c'));
+      await within(context, 2, aborted(first.signal));
+      assert.equal((await end(context, first)).reason, 'handed-over');
+      const second = await within(context, 2, following);
+      assert.equal(second.candidate, 'c');
+      others.abort(new Error('done'));
+      await assert.rejects(within(context, 2, losing));
+      await end(context, second);
+    },
+  },
+  {
+    name: 'a drained leader goes and stays out until then',
+    async run(context) {
+      const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
+      const first = await campaign(context, a);
+      const forMs = 2 * context.leaseMs;
+      const untilUnixMs = context.clock.wallMs() + forMs;
+      await within(context, 2, b.drain('a', new Date(untilUnixMs)));
+      await within(context, 2, aborted(first.signal));
+      await end(context, first);
+      const second = await campaign(context, b);
+      await end(context, second);
+      // The seat is vacant, and still nobody but others may have it.
+      const again = await within(context, 6, a.campaign());
+      assert.ok(context.clock.wallMs() >= untilUnixMs, 'it came back too early');
+      await end(context, again);
+    },
+  },
+  {
+    name: 'an election that was ended ends terms and campaigns, until it is opened again',
+    async run(context) {
+      const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
+      const first = await campaign(context, a);
+      const waiting = b.campaign();
+      waiting.catch(() => {});
+      await context.wait(context.leaseMs / 4);
+      const operator = await candidate(context, 'operator');
+      await within(context, 2, operator.end());
+      await within(context, 2, aborted(first.signal));
+      assert.equal((await end(context, first)).reason, 'election-ended');
+      await assert.rejects(within(context, 2, waiting), ElectionEndedError);
+      assert.equal((await operator.leader()).state, 'ended');
+      await assert.rejects(within(context, 2, b.campaign()), ElectionEndedError);
+      await within(context, 2, operator.reopen());
+      const second = await campaign(context, b);
+      assert.ok(second.token > first.token, 'the token survives the end');
+      await end(context, second);
+    },
+  },
+  {
+    name: 'an observer sees vacant, led, vacant: every change, and nothing twice',
+    async run(context) {
+      const [a, watcher] = [await candidate(context, 'a'), await candidate(context, 'watcher')];
+      const views: View[] = [];
+      const stop = new AbortController();
+      const watching = (async () => {
+        for await (const view of watcher.observe({ signal: stop.signal })) views.push(view);
+      })();
+      const sees = (state: View['state'], count: number) =>
+        eventually(context, 3, `view ${count} is ${state}`, () => {
+          return views.length >= count && views.at(-1)?.state === state;
+        });
+      await sees('vacant', 1);
+      const term = await campaign(context, a);
+      await sees('led', 2);
+      assert.equal(views.at(-1)?.leader?.id, 'a');
+      assert.equal(views.at(-1)?.token, term.token);
+      await context.wait(2 * context.leaseMs);
+      await end(context, term);
+      await sees('vacant', 3);
+      stop.abort();
+      await within(context, 2, watching);
+      assert.deepEqual(
+        views.map(({ state }) => state),
+        ['vacant', 'led', 'vacant'],
+      );
+    },
+  },
+  {
+    name: 'what the leader proclaims is what others read',
+    async run(context) {
+      const [a, watcher] = [
+        await candidate(context, 'a', {
+          candidate: { id: 'a', addresses: ['10.0.0.1:80'], metadata: { build: 'one' } },
+        }),
+        await candidate(context, 'watcher'),
+      ];
+      const term = await campaign(context, a);
+      const before = await within(context, 2, watcher.leader());
+      assert.deepEqual(before.leader?.addresses, ['10.0.0.1:80']);
+      assert.deepEqual({ ...before.leader?.metadata }, { build: 'one' });
+      const proclaimed = { addresses: ['10.0.0.2:80', '[::1]:80'], metadata: { build: '二' } };
+      await within(context, 2, term.proclaim(proclaimed));
+      const after = await within(context, 2, watcher.leader());
+      assert.deepEqual(after.leader?.addresses, proclaimed.addresses);
+      assert.deepEqual({ ...after.leader?.metadata }, proclaimed.metadata);
+      assert.equal(after.token, term.token, 'the term is the same');
+      await end(context, term);
+    },
+  },
+  {
+    name: 'the history names past terms and why they ended',
+    async run(context) {
+      const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
+      const first = await campaign(context, a);
+      await end(context, first);
+      await within(
+        context,
+        4,
+        b.lead(() => {}),
+      );
+      const history = await within(context, 2, a.history());
+      assert.deepEqual(
+        history.map(({ id, why }) => [id, why]),
+        [
+          ['a', 'resigned'],
+          ['b', 'work-finished'],
+        ],
+      );
+      assert.equal(history[0]?.token, first.token);
+    },
+  },
+  {
+    name: 'who waits is listed, the leader first',
+    needs: 'lists',
+    async run(context) {
+      const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
+      const term = await campaign(context, a);
+      const stop = new AbortController();
+      const waiting = b.campaign({ signal: stop.signal });
+      waiting.catch(() => {});
+      const names = async () => (await a.candidates()).map(({ id }) => id);
+      await context.wait(context.leaseMs / 2);
+      assert.deepEqual(await within(context, 2, names()), ['a', 'b']);
+      stop.abort(new Error('done'));
+      await assert.rejects(within(context, 2, waiting));
+      assert.deepEqual(await within(context, 2, names()), ['a']);
+      await end(context, term);
+    },
+  },
+];
+
+async function candidate(
+  context: Context,
+  id: string,
+  options: Partial<ElectionOptions<unknown>> = {},
+): Promise<Election> {
+  const election = createElection({
+    name: context.election,
+    backend: await context.open(),
+    clock: context.clock,
+    lease: context.leaseMs,
+    candidate: { id },
+    ...options,
+  });
+  context.onCleanUp(() => within(context, 4, election.close()));
+  return election;
+}
+
+/** A term, soon: nobody else holds the seat. */
+function campaign(context: Context, election: Election): Promise<Term> {
+  return within(context, 4, election.campaign());
+}
+
+async function end(context: Context, term: Term): Promise<Awaited<Term['ended']>> {
+  await within(context, 4, term[Symbol.asyncDispose]());
+  return term.ended;
+}
+
+/** Lets time pass until `promise` has settled; at the longest so many leases. */
+async function within<T>(context: Context, leases: number, promise: Promise<T>): Promise<T> {
+  let settled = false;
+  const note = () => {
+    settled = true;
+  };
+  promise.then(note, note);
+  // Real time passes in the promise as well: a bound in real time would be short of it.
+  const startMs = context.clock.monotonicMs();
+  while (!settled) {
+    if (context.clock.monotonicMs() - startMs > leases * context.leaseMs) {
+      throw new Error(`not done within ${leases} leases of ${context.leaseMs} ms`);
+    }
+    await context.wait(context.leaseMs / 50);
+  }
+  return promise;
+}
+
+function eventually(
+  context: Context,
+  leases: number,
+  what: string,
+  holds: () => boolean,
+): Promise<void> {
+  const check = async () => {
+    while (!holds()) await context.wait(context.leaseMs / 50);
+  };
+  return within(context, leases, check()).catch((error: unknown) => {
+    throw new Error(`${what}: ${String(error)}`);
+  });
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+function deferred<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => {};
+  const promise = new Promise<T>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
+function compareTokens(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Time goes on, but no timer fires: whoever lives by this clock stands still. */
+class StoppableClock implements Clock {
+  readonly #clock: Clock;
+  #stopped = false;
+  #late: (() => void)[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  monotonicMs(): number {
+    return this.#clock.monotonicMs();
+  }
+
+  wallMs(): number {
+    return this.#clock.wallMs();
+  }
+
+  setTimer(callback: () => void, delayMs: number, background?: boolean): Timer {
+    let cancelled = false;
+    const fire = () => {
+      if (cancelled) return;
+      if (this.#stopped) this.#late.push(fire);
+      else callback();
+    };
+    const timer = this.#clock.setTimer(fire, delayMs, background);
+    return {
+      cancel() {
+        cancelled = true;
+        timer.cancel();
+      },
+    };
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  goOn(): void {
+    this.#stopped = false;
+    for (const fire of this.#late.splice(0)) fire();
+  }
+}
