@@ -1,17 +1,18 @@
 // Who dies how, and that nobody works beside a successor. Each program is a small family that writes
 // down when it worked and ignores TERM, INT and HUP, so that only KILL ends it.
-import { execFileSync } from 'node:child_process';
 import { existsSync, renameSync } from 'node:fs';
 import { expect } from 'vitest';
 import type { Lab, RunProcess } from './support/run-process.ts';
 import {
   checkOneAtATime,
   groupDies,
+  hasTerminals,
   isAlive,
   living,
   monotonicMs,
   processes,
   signalTogether,
+  terminalsNeed,
   test,
   until,
   watchers,
@@ -62,6 +63,8 @@ test.concurrent('supervisor frozen for three leases: the same, and thawed it doe
   a.kill('SIGCONT');
   await a.event('waiting', 2);
   expect(a.all('ended')).toMatchObject([{ token: String(token), released: false }]);
+  // Nobody's program outlived its term.
+  expect(a.all('overrun')).toEqual([]);
   b.kill('SIGTERM');
   const third = await a.started(2);
   expect(third.token).toBeGreaterThan(second);
@@ -145,7 +148,7 @@ test.concurrent('supervisor stopped by Ctrl-Z: as frozen, and in the foreground 
   lab,
   skip,
 }) => {
-  skip(!hasTerminals(), 'needs script(1) of util-linux and bash for a terminal with job control');
+  skip(!hasTerminals(), terminalsNeed);
   const a = lab.runInTerminal('A', lab.worker(family, 'deaf'), short);
   const { pid: group, token } = await a.started();
   await lab.works(token);
@@ -161,15 +164,6 @@ test.concurrent('supervisor stopped by Ctrl-Z: as frozen, and in the foreground 
   await lab.works(third.token);
   checkOneAtATime(lab.stamps());
 });
-
-function hasTerminals(): boolean {
-  if (process.platform !== 'linux' || !existsSync('/bin/bash')) return false;
-  try {
-    return execFileSync('script', ['--version'], { encoding: 'utf8' }).includes('util-linux');
-  } catch {
-    return false;
-  }
-}
 
 test.concurrent('supervisor killed while its program is stopped: the program is killed, not left to be continued', async ({
   lab,

@@ -84,16 +84,21 @@ test.concurrent('--events-fd: the program does not inherit it', async ({ lab }) 
   expect(run.stdout).toBe('closed\n');
 });
 
-test.concurrent('--events-fd: nobody reads any more, and the run goes on', async ({ lab }) => {
-  const program = ['sh', '-c', 'until test -e go; do sleep 0.02; done; exit 5'];
-  const stdio = ['ignore', 'pipe', 'pipe', 'pipe'] as const;
-  const run = lab.run('A', program, { options: ['--events-fd', '3'], stdio: [...stdio] });
-  await run.started();
-  run.child.stdio[3]!.destroy();
-  lab.write('go', '');
-  expect(await run.ends()).toEqual({ code: 5, signal: null });
-  expect(lab.record()).toMatchObject({ history: [{ id: 'A', why: 'work-finished' }] });
-});
+test.concurrent.for([2, 3])(
+  'nobody reads the events on descriptor %i any more, and the run goes on',
+  async (fd, { lab }) => {
+    const program = ['sh', '-c', 'until test -e go; do sleep 0.02; done; exit 5'];
+    const run = lab.run('A', program, {
+      options: ['--events-fd', String(fd)],
+      stdio: ['ignore', 'pipe', 'pipe', ...(fd === 3 ? (['pipe'] as const) : [])],
+    });
+    await run.started();
+    run.child.stdio[fd]!.destroy();
+    lab.write('go', '');
+    expect(await run.ends()).toEqual({ code: 5, signal: null });
+    expect(lab.record()).toMatchObject({ history: [{ id: 'A', why: 'work-finished' }] });
+  },
+);
 
 // --- listen ---
 

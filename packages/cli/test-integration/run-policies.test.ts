@@ -2,7 +2,14 @@
 // ask of it.
 import { existsSync } from 'node:fs';
 import { expect } from 'vitest';
-import { checkOneAtATime, living, monotonicMs, test, until } from './support/run-process.ts';
+import {
+  checkOneAtATime,
+  living,
+  monotonicMs,
+  signalTogether,
+  test,
+  until,
+} from './support/run-process.ts';
 
 // --- once, try, wait ---
 
@@ -28,6 +35,24 @@ test.concurrent('--once: 75 when the guard is lost', async ({ lab }) => {
   process.kill(a.guardPid!, 'SIGKILL');
   expect(await a.ends()).toEqual({ code: 75, signal: null });
   expect(living(group)).toEqual([]);
+});
+
+test.concurrent('--once: 75 when leadership is lost before the program has begun', async ({
+  lab,
+}) => {
+  const first = lab.run('FIRST', lab.worker());
+  await first.started();
+  // With a margin of 8 s the silence of its guard is borne for as long.
+  const a = lab.run('A', lab.worker(), { lease: '60s', options: ['--once'] });
+  await a.event('waiting');
+  await until('the guard of A is there', () => a.guardPid);
+  signalTogether('STOP', a.guardPid!);
+  first.kill('SIGTERM');
+  await a.event('leading');
+  expect(await lab.cli('vacate', '-e', 'work')).toMatchObject({ code: 0 });
+  expect(await a.event('ended')).toMatchObject({ reason: 'vacated', released: true });
+  expect(await a.ends()).toEqual({ code: 75, signal: null });
+  expect(a.all('started')).toEqual([]);
 });
 
 test.concurrent('--try: 1 and no program while somebody else leads, else it leads', async ({

@@ -3,7 +3,14 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { expect } from 'vitest';
-import { checkOneAtATime, monotonicMs, test, until } from './support/run-process.ts';
+import {
+  checkOneAtATime,
+  hasTerminals,
+  monotonicMs,
+  terminalsNeed,
+  test,
+  until,
+} from './support/run-process.ts';
 
 const shell = (script: string, ...args: string[]) => ['sh', '-c', script, 'sh', ...args];
 
@@ -225,6 +232,29 @@ test.concurrent('HUP, USR1 and USR2 are forwarded to the program alone, and end 
   ]);
   expect(a.exit).toBeUndefined();
   expect(a.all('ended')).toEqual([]);
+});
+
+test.concurrent('Ctrl-C in a terminal reaches the program once, and the seat is released only after it', async ({
+  lab,
+  skip,
+}) => {
+  skip(!hasTerminals(), terminalsNeed);
+  const a = lab.runInTerminal('A', lab.worker('leader,child', `linger=${lab.path('go')}`));
+  const { token } = await a.started();
+  await lab.works(token);
+  const b = lab.run('B', lab.worker());
+  await b.event('waiting');
+  a.child.stdin!.write('\x03');
+  await lab.works(token, 'SIGINT');
+  expect(lab.record()).toMatchObject({ token, holding: { candidate: { id: 'A' } } });
+  lab.write('go', '');
+  await lab.works((await b.started()).token);
+  checkOneAtATime(lab.stamps());
+  const told = lab.work(token).filter(({ what }) => what.startsWith('SIG'));
+  expect(told.map(({ role, what }) => `${role} ${what}`).sort()).toEqual([
+    'child SIGINT',
+    'leader SIGINT',
+  ]);
 });
 
 test.concurrent.for([

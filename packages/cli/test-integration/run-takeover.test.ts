@@ -128,6 +128,23 @@ test.concurrent('supervisor and guard killed while a hook runs: it dies, nothing
   checkOneAtATime(lab.stamps());
 });
 
+test.concurrent('TERM while a hook runs: the hook is killed, the seat is given back, and the next one runs it', async ({
+  lab,
+}) => {
+  await uncleanEnd(lab);
+  const b = lab.run('B', lab.worker(), { options: hook(deafHook(lab)) });
+  const token = BigInt((await b.event('taking-over')).token!);
+  const group = groupOf((await lab.works(token)).pid)!;
+  b.kill('SIGTERM');
+  expect(await b.ends()).toEqual({ code: 143, signal: null });
+  expect(living(group)).toEqual([]);
+  expect(b.all('ended')).toMatchObject([{ reason: 'withdrawn', released: true }]);
+  const c = lab.run('C', lab.worker(), { options: hook('echo "$INCUMBENT_PREDECESSOR" >> hooks') });
+  await lab.works((await c.started()).token);
+  expect(lines(lab)).toEqual(['A']);
+  checkOneAtATime(lab.stamps());
+});
+
 test.concurrent('--takeover-delay: a pause after a leader that ended unclean, and none after another', async ({
   lab,
 }) => {

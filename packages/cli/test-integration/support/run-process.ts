@@ -125,6 +125,18 @@ export function signalTogether(name: 'KILL' | 'STOP' | 'CONT', ...pids: number[]
   execFileSync('/bin/sh', ['-c', `kill -${name} ${pids.join(' ')}`]);
 }
 
+/** Whether `runInTerminal` works here. */
+export function hasTerminals(): boolean {
+  if (process.platform !== 'linux' || !existsSync('/bin/bash')) return false;
+  try {
+    return execFileSync('script', ['--version'], { encoding: 'utf8' }).includes('util-linux');
+  } catch {
+    return false;
+  }
+}
+
+export const terminalsNeed = 'needs script(1) of util-linux and bash: a terminal with job control';
+
 // --- the log of the workers ---
 
 export interface Stamp {
