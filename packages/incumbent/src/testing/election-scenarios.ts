@@ -57,7 +57,7 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
     async run(context) {
       const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
       const first = await campaign(context, a);
-      const following = b.campaign();
+      const following = background(b.campaign());
       await context.wait(context.leaseMs / 4);
       assert.ok(first.isLeading(), 'the first goes on leading');
       const outcome = await end(context, first);
@@ -89,11 +89,12 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
     async run(context) {
       const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
       const started = deferred<Term>();
-      const working = a.lead(async (term) => {
-        started.resolve(term);
-        await aborted(term.signal);
-      });
-      working.catch(() => {});
+      background(
+        a.lead(async (term) => {
+          started.resolve(term);
+          await aborted(term.signal);
+        }),
+      );
       const term = await within(context, 4, started.promise);
       await within(context, 4, a.close());
       assert.ok(term.signal.aborted);
@@ -112,9 +113,8 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
       const b = await candidate(context, 'b');
       const first = await campaign(context, a);
       const fenced: string[] = [];
-      const following = b.campaign({
-        onUnclean: (predecessor) => void fenced.push(predecessor.id),
-      });
+      const onUnclean = (predecessor: { id: string }) => void fenced.push(predecessor.id);
+      const following = background(b.campaign({ onUnclean }));
       await context.wait(context.leaseMs / 2);
       clock.stop();
       const silentSinceMs = context.clock.monotonicMs();
@@ -176,7 +176,7 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
       const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
       const term = await campaign(context, a);
       const stop = new AbortController();
-      const waiting = b.campaign({ signal: stop.signal });
+      const waiting = background(b.campaign({ signal: stop.signal }));
       await context.wait(context.leaseMs / 4);
       const reason = new Error('not any more');
       stop.abort(reason);
@@ -191,7 +191,7 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
     async run(context) {
       const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
       const first = await campaign(context, a);
-      const following = b.campaign();
+      const following = background(b.campaign());
       await context.wait(context.leaseMs / 4);
       const operator = await candidate(context, 'operator');
       assert.equal((await within(context, 2, operator.vacate())).changed, true);
@@ -208,11 +208,11 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
     async run(context) {
       const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
       const first = await campaign(context, a);
-      const following = b.campaign();
+      const following = background(b.campaign());
       const operator = await candidate(context, 'operator');
       await within(context, 2, operator.vacate({ force: true }));
       await within(context, 2, aborted(first.signal));
-      const ended = end(context, first);
+      const ended = background(end(context, first));
       const second = await within(context, 5, following);
       assert.ok(!first.isLeading());
       assert.equal((await ended).reason, 'vacated');
@@ -229,9 +229,8 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
       ];
       const first = await campaign(context, a);
       const others = new AbortController();
-      const losing = b.campaign({ signal: others.signal });
-      losing.catch(() => {});
-      const following = c.campaign();
+      const losing = background(b.campaign({ signal: others.signal }));
+      const following = background(c.campaign());
       await context.wait(context.leaseMs / 2);
       await within(context, 2, a.transfer('c'));
       await within(context, 2, aborted(first.signal));
@@ -266,8 +265,7 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
     async run(context) {
       const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
       const first = await campaign(context, a);
-      const waiting = b.campaign();
-      waiting.catch(() => {});
+      const waiting = background(b.campaign());
       await context.wait(context.leaseMs / 4);
       const operator = await candidate(context, 'operator');
       await within(context, 2, operator.end());
@@ -288,9 +286,11 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
       const [a, watcher] = [await candidate(context, 'a'), await candidate(context, 'watcher')];
       const views: View[] = [];
       const stop = new AbortController();
-      const watching = (async () => {
-        for await (const view of watcher.observe({ signal: stop.signal })) views.push(view);
-      })();
+      const watching = background(
+        (async () => {
+          for await (const view of watcher.observe({ signal: stop.signal })) views.push(view);
+        })(),
+      );
       const sees = (state: View['state'], count: number) =>
         eventually(context, 3, `view ${count} is ${state}`, () => {
           return views.length >= count && views.at(-1)?.state === state;
@@ -362,8 +362,7 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
       const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
       const term = await campaign(context, a);
       const stop = new AbortController();
-      const waiting = b.campaign({ signal: stop.signal });
-      waiting.catch(() => {});
+      const waiting = background(b.campaign({ signal: stop.signal }));
       const names = async () => (await a.candidates()).map(({ id }) => id);
       await context.wait(context.leaseMs / 2);
       assert.deepEqual(await within(context, 2, names()), ['a', 'b']);
@@ -390,6 +389,12 @@ async function candidate(
   });
   context.onCleanUp(() => within(context, 4, election.close()));
   return election;
+}
+
+/** Awaited later, or never, should the scenario fail before: then its rejection is nobody's. */
+function background<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
 }
 
 /** A term, soon: nobody else holds the seat. */

@@ -14,6 +14,9 @@ type Context = ConformanceContext<LeaseStore>;
 /** How long a hint may take before it counts as missing. */
 const longestHintMs = 5_000;
 
+/** Against competition: far more than are needed. */
+const mostTries = 500;
+
 export const leaseStoreScenarios: readonly Scenario<LeaseStore>[] = [
   {
     name: 'an election that nobody has used reads as no record, at one version',
@@ -84,11 +87,13 @@ export const leaseStoreScenarios: readonly Scenario<LeaseStore>[] = [
       const each = 10;
       await Promise.all(
         stores.map(async (store) => {
-          for (let done = 0; done < each; ) {
+          for (let done = 0, tries = 0; done < each; tries += 1) {
+            assert.ok(tries < mostTries, `${done} of ${each} swaps were applied in ${tries} tries`);
             const seen = await read(store);
             const token = (seen.record?.token ?? 0n) + 1n;
             const result = await swap(store, seen.version, record(context, token));
             if (result.outcome === 'ok') done += 1;
+            else await context.wait(1);
           }
         }),
       );
@@ -199,8 +204,10 @@ export const leaseStoreScenarios: readonly Scenario<LeaseStore>[] = [
         hints += 1;
       });
       assert.ok(unwatch !== undefined, 'the store has watch()');
-      // It may take a moment until the watch is in place: writes are repeated.
+      // As a follower does: it reads, and then waits for news of what it has read. It may take a
+      // moment until the watch is in place, so writes are repeated.
       for (let waitedMs = 0; hints === 0 && waitedMs < longestHintMs; waitedMs += 100) {
+        await read(a);
         await put(b, record(context, 2n));
         await context.wait(100);
       }
@@ -319,7 +326,7 @@ function assertSame(actual: LeaseRecord | undefined, expected: LeaseRecord): voi
 }
 
 function candidate(id: string): CandidateInfo {
-  return { id, incarnation: `incarnation of ${id}`, addresses: [], metadata: {} };
+  return { id, incarnation: `incarnation-of-${id}`, addresses: [], metadata: {} };
 }
 
 function record(context: Context, token: bigint, nonce: string = `nonce ${token}`): LeaseRecord {
