@@ -108,6 +108,8 @@ export interface SeatEnd {
 
 /** One candidate's part in an election. */
 export interface Contest<Guard> {
+  /** As whom it campaigns from now on: the same incarnation, perhaps other addresses. */
+  present(candidate: CandidateInfo): void;
   /** How long a candidate that gave its seat up stays out, so that others get a chance. */
   readonly standAsideMs: number;
   /**

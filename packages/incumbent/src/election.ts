@@ -141,7 +141,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
   readonly #closing = new AbortController();
   #opened: ElectionBackend<Guard> | undefined;
   readonly #info: CandidateInfo;
-  #contest: { readonly of: CandidateInfo; readonly contest: Contest<Guard> } | undefined;
+  #contest: Contest<Guard> | undefined;
   /** The campaign that runs. */
   #campaigning: { readonly ended: Promise<void>; readonly campaign: Campaign<Guard> } | undefined;
   readonly #aside: StandAside = { untilMs: 0 };
@@ -414,9 +414,9 @@ class ElectionHandle<Guard> implements Election<Guard> {
 
   /** The contest remembers what it saw, so a handle keeps it from one campaign to the next. */
   #contestOf(opened: ElectionBackend<Guard>, candidate: CandidateInfo): Contest<Guard> {
-    if (JSON.stringify(this.#contest?.of) !== JSON.stringify(candidate)) this.#contest = undefined;
-    this.#contest ??= { of: candidate, contest: opened.contest(candidate) };
-    return this.#contest.contest;
+    this.#contest ??= opened.contest(candidate);
+    this.#contest.present(candidate);
+    return this.#contest;
   }
 
   #resolveCandidate(given: CandidateOptions | undefined): CandidateInfo {

@@ -277,9 +277,11 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   /** The work of this term has settled, or there never was any. */
   settle(): void {
     const pending = this.#pendingHook;
-    this.#pendingHook = undefined;
     if (pending !== undefined) {
-      void pending.then(() => this.settle());
+      void pending.then(() => {
+        if (this.#pendingHook === pending) this.#pendingHook = undefined;
+        this.settle();
+      });
       return;
     }
     if (this.#isSettled) return;
@@ -585,7 +587,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   #tellBelief(): void {
     const { deadline } = this.#belief;
     // The watchdog goes by the work: it is told when that has settled.
-    if (deadline !== undefined) this.#options.watchdog?.update(deadline);
+    if (deadline !== undefined && !this.#isSettled) this.#options.watchdog?.update(deadline);
     const trouble = (error: unknown) => this.#scope.onTrouble('onBelief', error);
     try {
       const answer = this.#options.onBelief?.(deadline);

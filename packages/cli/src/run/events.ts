@@ -1,10 +1,9 @@
 /** What `run` tells about itself, on stderr or on `--events-fd`: the program's output is not ours. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { createWriteStream, fstatSync } from 'node:fs';
 import type { DiagnosticEvents } from 'incumbent';
 import type { Output } from '../context.ts';
-import { UsageError } from '../failure.ts';
 import { toJson, visible } from '../output/text.ts';
+import { LineWriter } from './line-writer.ts';
 
 export interface RunEvent {
   /** A name that programs can rely on. */
@@ -19,6 +18,7 @@ export class EventLog {
   readonly #json: boolean;
   readonly #source: { readonly election: string; readonly candidate: string };
   readonly #removers: (() => void)[] = [];
+  readonly #lines: LineWriter | undefined;
   #lastTrouble = '';
 
   constructor(
@@ -28,7 +28,14 @@ export class EventLog {
   ) {
     this.#json = options.json === true;
     this.#source = source;
-    this.#write = writer(output, options.eventsFd);
+    const fd = options.eventsFd ?? (output === process.stderr ? 2 : undefined);
+    if (fd === undefined) {
+      this.#write = (text) => output.write(text);
+    } else {
+      const lines = new LineWriter(fd);
+      this.#lines = lines;
+      this.#write = (text) => lines.write(text);
+    }
   }
 
   get candidate(): string {
@@ -111,8 +118,10 @@ export class EventLog {
     });
   }
 
-  close(): void {
+  /** Resolves when what was told is written, within bounds. */
+  async close(): Promise<void> {
     for (const remove of this.#removers.splice(0)) remove();
+    await this.#lines?.end();
   }
 
   #on<Name extends keyof DiagnosticEvents>(
@@ -143,20 +152,4 @@ function kindOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const kind = 'code' in error ? String(error.code) : error.message;
   return error.cause instanceof Error ? `${kind} ${kindOf(error.cause)}` : kind;
-}
-
-function writer(output: Output, fd: number | undefined): (text: string) => void {
-  if (fd === undefined || fd === 2) return (text) => output.write(text);
-  try {
-    fstatSync(fd);
-  } catch (error) {
-    throw new UsageError(
-      `--events-fd ${fd} is not open (${(error as Error).message}): redirect it, as in ` +
-        `${fd}>events.log`,
-    );
-  }
-  const stream = createWriteStream('', { fd, autoClose: false });
-  // Whoever read them is gone; the program goes on.
-  stream.on('error', () => {});
-  return (text) => stream.write(text);
 }

@@ -1,9 +1,11 @@
 /** One program in one term: from the gate to the empty process group. */
 import type { FenceHook, Term } from 'incumbent';
+import { ElectionError } from 'incumbent';
 import type { GuardedProgram, ProgramExit, ProgramSpec } from '../guard/index.ts';
 import { GuardError } from '../guard/index.ts';
 import { monotonicMs } from '../guard/protocol.ts';
 import type { EventLog } from './events.ts';
+import { describe } from './events.ts';
 import type { GuardKeeper } from './guard-keeper.ts';
 
 export interface Supervision {
@@ -52,12 +54,12 @@ export async function runInTerm(
     return giveWay(term, error, run);
   }
   run.running = program;
-  run.events.emit({
-    event: 'started',
-    sentence: `started ${spec.program} (pid ${program.pid})`,
-    fields: { token: term.token, pid: program.pid },
-  });
   try {
+    run.events.emit({
+      event: 'started',
+      sentence: `started ${spec.program} (pid ${program.pid})`,
+      fields: { token: term.token, pid: program.pid },
+    });
     const exit = await program.exited;
     await program.gone;
     run.events.emit({
@@ -74,6 +76,11 @@ export async function runInTerm(
       term.resign();
     }
     return exit.because === 'itself' || run.interrupted() ? exit : undefined;
+  } catch (error) {
+    // Whatever went wrong: the seat waits for the program.
+    program.stop(0);
+    await program.gone;
+    throw error;
   } finally {
     run.running = undefined;
     term.signal.removeEventListener('abort', stop);
@@ -82,12 +89,18 @@ export async function runInTerm(
 
 /** What kept the program from starting: ours to report, or only the end of the term. */
 function giveWay(term: Term<unknown>, error: unknown, run: Supervision): undefined {
-  if (error instanceof GuardError && error.code !== 'CANNOT_START' && error.code !== 'MISUSE') {
+  const isOurs =
+    error instanceof ElectionError ||
+    error === term.signal.reason ||
+    (error instanceof GuardError && (error.code === 'CANNOT_START' || error.code === 'MISUSE'));
+  // Anything else came in between: the belief, the guard, or a stall of our own that made a wait for
+  // the guard run out.
+  if (!isOurs) {
     if (!run.interrupted()) {
       run.events.emit({
         event: 'not-started',
-        sentence: `the program was not started: ${error.message}`,
-        fields: { token: term.token, code: error.code },
+        sentence: `the program was not started: ${describe(error)}`,
+        fields: { token: term.token },
       });
     }
     term.resign();

@@ -25,6 +25,8 @@ export interface RunnerOptions {
 const exitLost = 75;
 const firstBackoffMs = 1_000;
 const longestBackoffMs = 60_000;
+/** How long after KILL we wait for a program to be gone. */
+const lingeringMs = 5_000;
 /** After a program that ran for so long, the back-off starts anew. */
 const calmAfterMs = 60_000;
 /** How long the store may let us wait before we give up on it. */
@@ -44,6 +46,17 @@ class Interruption extends Error {
   }
 }
 
+/** The program ended by itself while its term did: nothing is to be run again. */
+class EndedByItself extends Error {
+  override readonly name: string = 'EndedByItself';
+  readonly exit: ProgramExit;
+
+  constructor(exit: ProgramExit) {
+    super('the program ended by itself');
+    this.exit = exit;
+  }
+}
+
 /** Campaigns, runs the program while leading, and decides what comes after. */
 export class Runner implements Supervision {
   readonly guard: GuardKeeper;
@@ -56,6 +69,9 @@ export class Runner implements Supervision {
   #term: Term | undefined;
   #interruptedBy: NodeJS.Signals | undefined;
   #killTimer: NodeJS.Timeout | undefined;
+  #abandoned: (reason: Error) => void = () => {};
+  /** Monotonic: when the last term began. */
+  #startedMs = 0;
   /** How the last program ended. */
   #exit: ProgramExit | undefined;
 
@@ -96,7 +112,11 @@ export class Runner implements Supervision {
     this.events.follow(() => this.running !== undefined && !groupIsGone(this.running.pid, true));
     try {
       await this.#reachStore();
-      return await this.#campaigns({ ...campaign, signal: this.#stop.signal });
+      const abandoned = new Promise<never>((_, reject) => {
+        this.#abandoned = reject;
+      });
+      const campaigns = this.#campaigns({ ...campaign, signal: this.#stop.signal });
+      return await Promise.race([campaigns, abandoned]);
     } catch (error) {
       return this.#outcome(error);
     } finally {
@@ -105,7 +125,7 @@ export class Runner implements Supervision {
       clearTimeout(this.#killTimer);
       await this.#election.close();
       await this.guard.close();
-      this.events.close();
+      await this.events.close();
     }
   }
 
@@ -130,11 +150,11 @@ export class Runner implements Supervision {
     const { restart } = this.#options;
     let backoffMs = firstBackoffMs;
     for (;;) {
-      const startedMs = monotonicMs();
+      this.#startedMs = Number.POSITIVE_INFINITY;
       const [code, why] = await this.#once(campaign);
       if (this.interrupted() || restart === 'no') return code;
       if (restart === 'on-failure' && code === 0) return code;
-      if (monotonicMs() - startedMs >= calmAfterMs) backoffMs = firstBackoffMs;
+      if (monotonicMs() - this.#startedMs >= calmAfterMs) backoffMs = firstBackoffMs;
       this.events.emit({
         event: 'restarting',
         sentence: `${why}; campaigning again in ${backoffMs / 1000} s`,
@@ -151,6 +171,9 @@ export class Runner implements Supervision {
       const exit = await this.#election.lead((term) => this.#work(term), campaign);
       return [codeOf(exit), `the program ended with ${codeOf(exit)}`];
     } catch (error) {
+      if (error instanceof EndedByItself) {
+        return [codeOf(error.exit), `the program ended with ${codeOf(error.exit)}`];
+      }
       if (!(error instanceof GuardError)) throw error;
       this.events.emit({
         event: 'cannot-start',
@@ -163,6 +186,7 @@ export class Runner implements Supervision {
 
   async #work(term: Term): Promise<ProgramExit> {
     this.#term = term;
+    this.#startedMs = monotonicMs();
     const { spec } = this.#options;
     const env = { ...spec.env, INCUMBENT_TOKEN: term.token.toString() };
     const exit = await runInTerm(term, { ...spec, env }, this).catch((error: unknown) => {
@@ -172,7 +196,11 @@ export class Runner implements Supervision {
     });
     this.#exit = exit;
     if (this.#interruptedBy !== undefined) this.#stop.abort(new Interruption(this.#interruptedBy));
-    if (exit !== undefined) return exit;
+    if (exit !== undefined) {
+      // A program that came to its own end has done its job, whatever became of the term meanwhile.
+      if (term.signal.aborted && !this.interrupted()) throw new EndedByItself(exit);
+      return exit;
+    }
     if (this.#options.once && !this.interrupted()) throw new LostError();
     // Lost: campaign again. The guard may have seen the end of belief before we did.
     term.resign();
@@ -219,12 +247,30 @@ export class Runner implements Supervision {
     const first = this.#interruptedBy === undefined;
     this.#interruptedBy ??= name;
     if (program === undefined) {
+      // What an earlier program ended with does not answer this.
+      this.#exit = undefined;
       this.#stop.abort(new Interruption(this.#interruptedBy));
       return;
     }
     if (name === 'SIGTERM' && first) program.stop(monotonicMs() + this.stopTimeoutMs);
     else program.signal(name);
-    this.#killTimer ??= setTimeout(() => program.stop(0), this.stopTimeoutMs);
+    this.#killTimer ??= setTimeout(() => {
+      program.stop(0);
+      this.#killTimer = setTimeout(() => this.#abandon(name), lingeringMs);
+    }, this.stopTimeoutMs);
+  }
+
+  /**
+   * Somebody of the program does not die of KILL (another user's, or stuck in the kernel). We end
+   * all the same; the seat is not given back, it runs out.
+   */
+  #abandon(name: NodeJS.Signals): void {
+    this.events.emit({
+      event: 'lingering',
+      sentence: 'the program does not die of KILL: leaving the seat to run out',
+    });
+    this.#stop.abort(new Interruption(name));
+    void this.#election.close().then(() => this.#abandoned(new Interruption(name)));
   }
 
   #status(): LiveStatus {

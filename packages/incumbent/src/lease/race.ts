@@ -31,7 +31,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   readonly standAsideMs: number;
   readonly #store: LeaseStore;
   readonly #scope: Scope;
-  readonly #candidate: CandidateInfo;
+  #candidate: CandidateInfo;
   readonly #guard: MakeGuard<Guard>;
   readonly #observation: Observation;
   /** The highest token seen. An operator may delete the record; we never go below this. */
@@ -50,6 +50,10 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       store.watch === undefined
         ? Math.max(hintedStandAsideMs, 1.1 * pollEveryMs + operationTimeoutMs)
         : hintedStandAsideMs;
+  }
+
+  present(candidate: CandidateInfo): void {
+    this.#candidate = candidate;
   }
 
   async describe(process: ActorProcess): Promise<Actor | undefined> {
@@ -217,7 +221,8 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       try {
         const reading = await this.#observation.read(signal);
         const nonceIsOurs = reading.record?.nonce === next.nonce;
-        if (nonceIsOurs && reading.record?.holding !== undefined) {
+        // A revoked one is a ghost: nobody has believed in it, and nobody shall.
+        if (nonceIsOurs && reading.record?.holding?.revoked === false) {
           this.#highestToken = next.token;
           return won(reading.record, reading.version);
         }
