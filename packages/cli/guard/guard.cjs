@@ -286,13 +286,20 @@ function signalOne(pid, name) {
  * on its members cannot fork, so that a look at them one after the other misses none.
  */
 function groupIsGone(group, lookForZombies) {
+  if (groupIsEmpty(group)) return true;
+  if (!lookForZombies || process.platform !== 'linux') return false;
+  // The last zombie may be reaped while we look for it.
+  return onlyZombiesLeft(group) || groupIsEmpty(group);
+}
+
+function groupIsEmpty(group) {
   try {
     process.kill(-group, 0);
+    return false;
   } catch (error) {
     // EPERM: there is somebody, whom we may not signal.
     return error.code === 'ESRCH';
   }
-  return lookForZombies && process.platform === 'linux' && onlyZombiesLeft(group);
 }
 
 /**
