@@ -22,7 +22,7 @@ const lingeringMs = 5_000;
 
 if (require.main === module) guard(Number(process.argv[2]), Number(process.argv[3]));
 
-module.exports = { groupIsGone, signalGroup };
+module.exports = { groupIsGone, parseStat, signalGroup };
 
 function guard(stopMarginMs, killMarginMs) {
   // Signals meant for the program or for the supervisor are not for us: we outlive both. A no-op
@@ -304,8 +304,7 @@ function groupIsEmpty(group) {
 
 /**
  * Orphans are reaped by process 1, and in a container without an init process 1 does not: then the
- * dead stay listed for ever. A zombie without threads has closed its files and will do nothing.
- * Any doubt is a no.
+ * dead stay listed for ever. Any doubt is a no.
  */
 function onlyZombiesLeft(group) {
   try {
@@ -317,22 +316,33 @@ function onlyZombiesLeft(group) {
       if (!/^\d+$/.test(pid)) continue;
       let stat;
       try {
-        stat = readStat(pid, buffer);
+        stat = parseStat(readStat(pid, buffer));
       } catch (error) {
         if (error.code === 'ENOENT' || error.code === 'ESRCH') continue;
         return false;
       }
-      // pid (name) state ppid pgrp ...: proc(5). The name may contain anything.
-      const rest = stat.slice(stat.lastIndexOf(')') + 2);
-      if (Number(/^\S+ \d+ (\d+)/.exec(rest)?.[1]) !== group) continue;
+      if (stat.group !== group) continue;
       members += 1;
-      // num_threads is field 20. A leader may be a zombie while its threads live on.
-      if (rest[0] !== 'Z' || Number(rest.split(' ')[17]) > 1) return false;
+      if (!stat.isSpent) return false;
     }
     return members > 0;
   } catch {
     return false;
   }
+}
+
+/**
+ * pid (name) state ppid pgrp session ...: proc(5). The name may contain anything. A zombie without
+ * threads has closed its files and will do nothing; num_threads is field 20. A leader may be a
+ * zombie while its threads live on, and 0 means that they could not be counted.
+ */
+function parseStat(stat) {
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return {
+    group: Number(fields[2]),
+    session: Number(fields[3]),
+    isSpent: fields[0] === 'Z' && Number(fields[17]) === 1,
+  };
 }
 
 /** Not readFileSync, which takes 64 KiB of memory for each file whose size it does not know. */
