@@ -1,4 +1,8 @@
+import { describeValue } from '../candidate.ts';
 import type { Clock, Timer } from '../clock.ts';
+import type { Duration } from '../duration.ts';
+import { parseDuration } from '../duration.ts';
+import { InvalidOptionError } from '../errors.ts';
 
 export interface SimulatedClockOptions {
   /** Wall clock at the start, ms since 1970. Default 2001-09-09. */
@@ -17,7 +21,7 @@ interface Entry {
  * ```ts
  * const clock = new SimulatedClock();
  * const election = createElection({ name: 'jobs', backend: memory(), clock });
- * await clock.advance(15_000); // runs every timer that falls due, in order, and what they cause
+ * await clock.advance('15s'); // runs every timer that falls due, in order, and what they cause
  * ```
  */
 export class SimulatedClock implements Clock {
@@ -53,9 +57,12 @@ export class SimulatedClock implements Clock {
     return this.#timers.size;
   }
 
-  /** Moves both clocks by `ms`, running each timer at its time and then all that it causes. */
-  async advance(ms: number): Promise<void> {
-    const untilMs = this.#monotonicMs + ms;
+  /**
+   * Moves both clocks, running each timer at its time and then all that it causes.
+   * @throws InvalidOptionError for what is no duration, here and below before any clock moves
+   */
+  async advance(by: Duration): Promise<void> {
+    const untilMs = this.#monotonicMs + parseDuration('by', by);
     await settle();
     for (;;) {
       const next = this.#next(untilMs);
@@ -70,20 +77,27 @@ export class SimulatedClock implements Clock {
   }
 
   /**
-   * The event loop stands still for `ms`: both clocks move, no timer runs. What was due runs at the
-   * next `advance`, late.
+   * The event loop stands still: both clocks move, no timer runs. What was due runs at the next
+   * `advance`, late.
    */
-  stall(ms: number): void {
-    this.#move(ms);
+  stall(by: Duration): void {
+    this.#move(parseDuration('by', by));
   }
 
-  /** The host is suspended for `ms`: only the wall clock moves, as on Linux. */
-  suspend(ms: number): void {
-    this.#wallMs += ms;
+  /** The host is suspended: only the wall clock moves, as on Linux. */
+  suspend(by: Duration): void {
+    this.#wallMs += parseDuration('by', by);
   }
 
-  /** Somebody sets the wall clock: forward, or back with a negative number. */
-  stepWall(ms: number): void {
+  /**
+   * Somebody sets the wall clock: forward, or back with a negative number of ms. Any distance:
+   * clocks may be wrong by years.
+   */
+  stepWall(by: Duration): void {
+    const ms = typeof by === 'number' ? by : parseDuration('by', by);
+    if (!Number.isFinite(ms)) {
+      throw new InvalidOptionError(`by must be finite, not ${describeValue(by)}`);
+    }
     this.#wallMs += ms;
   }
 
