@@ -30,6 +30,17 @@ export interface SeatState {
   readonly actors: readonly Actor[] | null;
   readonly addresses: readonly string[];
   readonly metadata: Readonly<Record<string, string>>;
+  /** The work is done and the seat is only held: so it stays even if the holder dies. */
+  readonly held?: Held;
+}
+
+/**
+ * Nobody takes the seat before `untilUnixMs` by their wall clock, or for `ms` by their own
+ * observation, whichever is over first. Not a matter of safety: nobody believes.
+ */
+export interface Held {
+  readonly ms: number;
+  readonly untilUnixMs: number;
 }
 
 export type Confirmation =
@@ -139,6 +150,8 @@ export interface Snapshot {
   readonly leaseMs: number | undefined;
   /** True when the store can prove that the holder is dead. */
   readonly holderGone: boolean;
+  /** Until when only `for` (undefined: nobody) may take the seat. */
+  readonly reservation?: { readonly for: string | undefined; readonly untilUnixMs: number };
 }
 
 export type AdminRequest =

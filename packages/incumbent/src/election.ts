@@ -146,6 +146,8 @@ class ElectionHandle<Guard> implements Election<Guard> {
   #campaigning: { readonly ended: Promise<void>; readonly campaign: Campaign<Guard> } | undefined;
   readonly #aside: StandAside = { untilMs: 0 };
   readonly #hasOwnClock: boolean;
+  /** What went wrong last in the background: why nobody was elected. */
+  #trouble: unknown;
   #closed: Promise<void> | undefined;
 
   constructor(options: ElectionOptions<Guard>) {
@@ -170,6 +172,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
       random: options.random ?? Math.random,
       uniqueId,
       onTrouble: (what, error) => {
+        this.#trouble = error;
         publish(
           'incumbent:trouble',
           { election: this.name, candidate: this.#info.id },
@@ -197,6 +200,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
         if (result.outcome === 'threw') throw result.error;
         if (result.reason === 'election-ended') throw new ElectionEndedError(this.name);
         signal.throwIfAborted();
+        if (!settings.again(result.reason)) throw term.signal.reason;
       }
     } finally {
       leave();
@@ -429,19 +433,19 @@ class ElectionHandle<Guard> implements Election<Guard> {
     waitMs: number | undefined,
     signal: AbortSignal,
   ): Promise<HeldTerm<Guard>> {
+    this.#trouble = undefined;
     if (waitMs === undefined || waitMs === 0) {
       for (;;) {
         const term = await campaign.next(waitMs === 0, signal);
         if (term !== undefined) return term;
-        if (waitMs === 0) throw new NotElectedError(this.name, 0);
+        if (waitMs === 0) throw new NotElectedError(this.name, 0, this.#trouble);
       }
     }
-    const late = new NotElectedError(this.name, waitMs);
     const bound = new AbortController();
     const [stop, forget] = anyOf(signal, bound.signal);
     const timer = new AbortController();
     sleep(this.#scope.clock, waitMs, timer.signal).then(
-      () => bound.abort(late),
+      () => bound.abort(new NotElectedError(this.name, waitMs, this.#trouble)),
       () => {},
     );
     try {

@@ -89,8 +89,10 @@ export class NotLeadingError extends ElectionError {
   constructor(election: string, token: bigint, neededMs: number, remainingMs: number) {
     super(
       'NOT_LEADING',
-      `term ${token} of election "${election}" has ${Math.max(0, Math.floor(remainingMs))} ms of ` +
-        `belief left, ${neededMs} ms are needed: stop, or do a smaller step`,
+      remainingMs > 0
+        ? `term ${token} of election "${election}" has ${Math.floor(remainingMs)} ms of belief ` +
+            `left, ${neededMs} ms are needed: stop, or do a smaller step`
+        : `term ${token} of election "${election}" is over: stop`,
     );
     this.token = token;
     this.neededMs = neededMs;
@@ -101,15 +103,15 @@ export class NotLeadingError extends ElectionError {
 /** `campaign` with `wait` did not win within its bound. */
 export class NotElectedError extends ElectionError {
   override readonly name: string = 'NotElectedError';
-  constructor(election: string, waitMs: number) {
-    super(
-      'NOT_ELECTED',
+  /** @param trouble what went wrong meanwhile, if anything did: the `cause` */
+  constructor(election: string, waitMs: number, trouble?: unknown) {
+    const what =
       waitMs === 0
-        ? `election "${election}" could not be won now: somebody leads, or this candidate is ` +
-            'drained or unhealthy'
-        : `election "${election}" was not won within ${waitMs} ms`,
-      { retryable: true },
-    );
+        ? `election "${election}" could not be won now: somebody leads, the seat is reserved, or ` +
+          'this candidate is drained or unhealthy'
+        : `election "${election}" was not won within ${waitMs} ms`;
+    const why = trouble instanceof Error ? `; the last trouble was: ${trouble.message}` : '';
+    super('NOT_ELECTED', what + why, { cause: trouble, retryable: true });
   }
 }
 

@@ -222,12 +222,16 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   }
 
   /**
-   * Whoever takes the seat next has to leave it until then, by its wall clock: `mostMs` at the
-   * longest, for this wall clock may be set back meanwhile.
+   * The work is done: nobody may take the seat before then, by their wall clocks, nor for longer than
+   * `mostMs`, however the clocks are set; also if this process dies. The record is asked to say so.
    */
   holdUntil(unixMs: number, mostMs: number): void {
     this.#heldUntilUnixMs = unixMs;
     this.#heldMostMs = mostMs;
+    if (this.#end !== undefined) return;
+    this.#want = { ...this.#want, held: { ms: mostMs, untilUnixMs: unixMs } };
+    this.#revision += 1;
+    this.#wakeup.raise();
   }
 
   /** True once the term is to end, whoever decided it. */

@@ -8,6 +8,7 @@ import type { Duration } from './duration.ts';
 import { parseDuration } from './duration.ts';
 import { InvalidOptionError } from './errors.ts';
 import type { HealthOptions } from './health.ts';
+import type { EndReason } from './reasons.ts';
 import type { TimingOptions } from './timing.ts';
 
 export interface ElectionOptions<Guard> extends TimingOptions {
@@ -69,6 +70,11 @@ export interface LeadOptions extends CampaignOnceOptions {
    * seat for what is left. Default 0.
    */
   readonly holdAtLeast?: Duration;
+  /**
+   * Asked when a term has ended before its work returned: false rejects with a `TermEndedError`
+   * instead of campaigning again. Default: always again.
+   */
+  readonly again?: (reason: EndReason) => boolean;
 }
 
 const timingNames: Record<keyof TimingOptions, true> = {
@@ -104,6 +110,7 @@ const leadNames: Record<keyof LeadOptions, true> = {
   onBelief: true,
   wait: true,
   holdAtLeast: true,
+  again: true,
 };
 
 /** @throws InvalidOptionError; the name, the timing and the candidate are checked elsewhere */
@@ -128,6 +135,7 @@ export interface ResolvedCampaign extends Omit<CampaignSettings, 'watchdog'> {
   readonly killOnOverrun: boolean;
   readonly waitMs: number | undefined;
   readonly holdAtLeastMs: number;
+  readonly again: (reason: EndReason) => boolean;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -152,6 +160,7 @@ export function resolveCampaign(
     throw new InvalidOptionError('watchdog goes by the clocks of the machine: leave out `clock`');
   }
   checkFunction('onBelief', onBelief);
+  checkFunction('again', options.again);
   checkSignal(signal);
   return {
     candidate: resolveCandidate(options.candidate),
@@ -164,6 +173,7 @@ export function resolveCampaign(
     killOnOverrun: watchdog === 'kill',
     waitMs: wait === undefined ? undefined : parseDuration('wait', wait),
     holdAtLeastMs: parseDuration('holdAtLeast', options.holdAtLeast ?? 0),
+    again: options.again ?? (() => true),
     signal,
   };
 }

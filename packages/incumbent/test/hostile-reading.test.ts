@@ -419,3 +419,59 @@ test('health checks that hang do not pile up', async () => {
   await campaign.catch(() => {});
   await election.close();
 });
+
+test('a job that is done stays done for the time it is held, even if its process dies', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  let dead = false;
+  const backend = backendOf(store, {
+    describe: async ({ pid }) => ({ pid }),
+    provesGone: () => dead,
+  });
+  const [a, b] = [candidate(backend, clock, 'a'), candidate(backend, clock, 'b')];
+  const ran: string[] = [];
+  const first = a.lead(() => void ran.push('a'), { holdAtLeast: '5m' });
+  await clock.advance(1_000);
+  expect((await b.inspect()).reservation).toMatchObject({ for: undefined });
+  // The process is gone: nothing of it runs any more.
+  store.onSwap = async (apply, next) =>
+    next.holding?.candidate.id === 'a' || next.holding === undefined ? lost() : apply();
+  dead = true;
+  const second = b.lead(() => void ran.push('b'));
+  await clock.advance(240_000);
+  expect(ran).toEqual(['a']);
+  await expect(b.campaign()).rejects.toThrow('campaigns already');
+  await clock.advance(70_000);
+  expect(ran).toEqual(['a', 'b']);
+  store.onSwap = async (apply) => apply();
+  await clock.advance(60_000);
+  await Promise.all([first, second]);
+  await Promise.all([a.close(), b.close()]);
+});
+
+test('a lost term is not campaigned for again where that is not wanted', async () => {
+  const { clock, store, election } = setUp();
+  const leading = election.lead(
+    (term) =>
+      new Promise<void>((resolve) => term.signal.addEventListener('abort', () => resolve())),
+    { again: (reason) => reason !== 'superseded' },
+  );
+  leading.catch(() => {});
+  await clock.advance(1_000);
+  store.hold('other', 9n, 15_000);
+  await clock.advance(10_000);
+  await expect(leading).rejects.toMatchObject({ code: 'TERM_ENDED', reason: 'superseded' });
+  await election.close();
+});
+
+test('who was not elected hears what went wrong meanwhile', async () => {
+  const { clock, store, election } = setUp();
+  store.onRead = async () => {
+    throw new Error('ENOTDIR: not a directory');
+  };
+  const waiting = election.lead(() => 1, { wait: '5s' });
+  waiting.catch(() => {});
+  await clock.advance(10_000);
+  await expect(waiting).rejects.toThrow('the last trouble was: ENOTDIR');
+  await election.close();
+});

@@ -428,7 +428,7 @@ test('campaign with wait gives up in time; wait 0 tries once', async () => {
   const { clock, store, election } = setUp();
   store.hold('b', 1n, 600_000);
   await expect(election.campaign({ wait: 0 })).rejects.toThrow(
-    'somebody leads, or this candidate is',
+    'somebody leads, the seat is reserved, or',
   );
   const waiting = election.campaign({ wait: '30s' });
   waiting.catch(() => {});

@@ -165,7 +165,7 @@ test('a suspended host: the monotonic clock stood still, the wall clock ends the
   expect(term.isLeading()).toBe(true);
   clock.suspend(1);
   expect(term.isLeading()).toBe(false);
-  expect(() => term.assertLeading()).toThrow('0 ms of belief left');
+  expect(() => term.assertLeading()).toThrow('is over: stop');
   await end();
 });
 

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import type { Election, LeadOptions, Term } from 'incumbent';
-import { ElectionError, NotElectedError } from 'incumbent';
+import { ElectionError, NotElectedError, TermEndedError } from 'incumbent';
 import { exitCodes } from '../failure.ts';
 import { groupIsGone } from '../guard/group.ts';
 import type { ForwardedSignal, GuardedProgram, ProgramExit, ProgramSpec } from '../guard/index.ts';
@@ -46,17 +46,6 @@ class Interruption extends Error {
   }
 }
 
-/** The program ended by itself while its term did: nothing is to be run again. */
-class EndedByItself extends Error {
-  override readonly name: string = 'EndedByItself';
-  readonly exit: ProgramExit;
-
-  constructor(exit: ProgramExit) {
-    super('the program ended by itself');
-    this.exit = exit;
-  }
-}
-
 /** Campaigns, runs the program while leading, and decides what comes after. */
 export class Runner implements Supervision {
   readonly guard: GuardKeeper;
@@ -72,6 +61,8 @@ export class Runner implements Supervision {
   #abandoned: (reason: Error) => void = () => {};
   /** Monotonic: when the last term began. */
   #startedMs = 0;
+  /** How the program ended by itself, in this campaign. */
+  #finished: ProgramExit | undefined;
   /** How the last program ended. */
   #exit: ProgramExit | undefined;
 
@@ -167,12 +158,18 @@ export class Runner implements Supervision {
 
   /** One program that came to its own end, however many terms that takes. */
   async #once(campaign: LeadOptions): Promise<[code: number, why: string]> {
+    this.#finished = undefined;
     try {
-      const exit = await this.#election.lead((term) => this.#work(term), campaign);
+      const exit = await this.#election.lead((term) => this.#work(term), {
+        ...campaign,
+        // A program that came to its own end has done its job, whatever became of its term.
+        again: () => this.#finished === undefined,
+      });
       return [codeOf(exit), `the program ended with ${codeOf(exit)}`];
     } catch (error) {
-      if (error instanceof EndedByItself) {
-        return [codeOf(error.exit), `the program ended with ${codeOf(error.exit)}`];
+      const exit = this.#finished;
+      if (exit !== undefined && error instanceof TermEndedError) {
+        return [codeOf(exit), `the program ended with ${codeOf(exit)}`];
       }
       if (!(error instanceof GuardError)) throw error;
       this.events.emit({
@@ -197,8 +194,7 @@ export class Runner implements Supervision {
     this.#exit = exit;
     if (this.#interruptedBy !== undefined) this.#stop.abort(new Interruption(this.#interruptedBy));
     if (exit !== undefined) {
-      // A program that came to its own end has done its job, whatever became of the term meanwhile.
-      if (term.signal.aborted && !this.interrupted()) throw new EndedByItself(exit);
+      this.#finished = exit;
       return exit;
     }
     if (this.#options.once && !this.interrupted()) throw new LostError();

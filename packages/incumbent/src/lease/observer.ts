@@ -4,6 +4,7 @@ import { Wakeup } from '../wait.ts';
 import { isIncurable } from './race.ts';
 import type { Sighting } from './reading.ts';
 import { Observation, watchStore } from './reading.ts';
+import type { LeaseRecord } from './record.ts';
 import type { LeaseStore } from './store.ts';
 
 /**
@@ -69,7 +70,19 @@ export async function inspectLease(
     request: record?.holding?.request,
     leaseMs: record?.holding === undefined ? undefined : record.leaseMs,
     holderGone: record?.holding !== undefined && leftMs <= 0,
+    ...reservationIn(record, wallMs),
   };
+}
+
+function reservationIn(
+  record: LeaseRecord | undefined,
+  wallMs: number,
+): Pick<Snapshot, 'reservation'> {
+  const held = record?.holding?.held;
+  const reservation =
+    held === undefined ? record?.reservation : { for: undefined, untilUnixMs: held.untilUnixMs };
+  if (reservation === undefined || reservation.untilUnixMs <= wallMs) return {};
+  return { reservation: { for: reservation.for, untilUnixMs: reservation.untilUnixMs } };
 }
 
 /** How much longer the record protects its holder; zero when nobody holds it or it is proved dead. */

@@ -157,8 +157,15 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       standsForMs = record.leaseMs;
     }
     const leftMs = standsForMs - this.#observation.unchangedMs(sighting);
-    if (leftMs <= 0 || this.#isProvedGone(record)) return 'attempt';
-    return Math.min(leftMs, timing.pollEveryMs);
+    if (leftMs > 0 && !this.#isProvedGone(record)) return Math.min(leftMs, timing.pollEveryMs);
+    // Its leader is gone, but its job was done: it is not to be done again before then.
+    const held = record.holding?.held;
+    if (held === undefined) return 'attempt';
+    const heldMs = Math.min(
+      held.untilUnixMs - wallMs,
+      held.ms - this.#observation.unchangedMs(sighting),
+    );
+    return heldMs > 0 ? Math.min(heldMs, timing.pollEveryMs) : 'attempt';
   }
 
   #isProvedGone(record: LeaseRecord | undefined): boolean {
@@ -322,13 +329,14 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     const record = sighting?.record;
     const canProve =
       this.#store.provesGone !== undefined && (record?.holding?.actors ?? null) !== null;
+    const isHeld = (record?.holding?.held?.untilUnixMs ?? 0) > clock.wallMs();
     for (;;) {
       const leftMs = startMs + ms - clock.monotonicMs();
       if (leftMs <= 0) return;
       if (await wakeup.wait(clock, canProve ? Math.min(leftMs, proofEveryMs) : leftMs, signal)) {
         return;
       }
-      if (canProve && this.#isProvedGone(record)) return;
+      if (canProve && !isHeld && this.#isProvedGone(record)) return;
     }
   }
 

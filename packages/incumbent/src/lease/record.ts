@@ -1,5 +1,5 @@
 import type { CandidateInfo } from '../candidate.ts';
-import type { Actor } from '../contest.ts';
+import type { Actor, Held } from '../contest.ts';
 import { RecordDamagedError, RecordTooNewError } from '../errors.ts';
 import type { EndReason } from '../reasons.ts';
 import { endReasons } from '../reasons.ts';
@@ -19,6 +19,8 @@ export interface Holding {
   /** An operator took the seat away: no confirmation counts any more, but belief must run out. */
   readonly revoked: boolean;
   readonly request: LeaderRequest | undefined;
+  /** The work is done and the seat is only held: so it stays even if the holder dies. */
+  readonly held?: Held | undefined;
 }
 
 /**
@@ -137,6 +139,13 @@ function readHolding(reader: FieldReader, value: unknown): Holding {
         ? null
         : reader.list(holding['actors'], 'holding.actors', (actor) => readActor(reader, actor)),
     revoked: reader.boolean(holding['revoked'], 'holding.revoked'),
+    held: reader.optional(holding['held'], (value) => {
+      const held = reader.object(value, 'held');
+      return {
+        ms: reader.duration(held['ms'], 'held.ms'),
+        untilUnixMs: reader.number(held['untilUnixMs'], 'held.untilUnixMs'),
+      };
+    }),
     request: reader.optional(holding['request'], (entry): LeaderRequest => {
       const request = reader.object(entry, 'request');
       const nonce = reader.string(request['nonce'], 'request.nonce');

@@ -236,6 +236,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
         announced: state.announced,
         actors: state.actors,
         revoked: holding?.revoked ?? false,
+        held: state.held,
         request: holding?.request,
       },
       unfenced: state.announced ? [] : this.#record.unfenced,
