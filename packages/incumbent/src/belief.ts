@@ -2,24 +2,33 @@ import type { Clock, Instant } from './clock.ts';
 import { readClocks } from './clock.ts';
 
 /**
+ * The wall clock shows whole milliseconds. Smaller differences are not passed on to the monotonic
+ * deadline: rounding would add up, and frequent looks shorten a belief.
+ */
+const roundingMs = 5;
+
+/**
  * How long a leader may think that it leads: until H after the last confirmation was *sent*, by
  * both clocks. The monotonic clock is immune to steps but stands still while a Linux host is
  * suspended; the wall clock steps but counts suspension. Whichever says "over" is right.
  *
- * A wall clock that was set back would let a suspension after it pass unseen. So at every look the
- * wall deadline is brought forward to what the monotonic clock leaves. What stays uncovered: the
- * clock is set back *and* the host suspended between two looks (at the longest one renewal).
+ * A wall clock that is set back would hide a suspension, whether that came before it or after. So at
+ * every look each deadline is brought forward to what the other clock leaves: what one of them has
+ * said once, the other remembers. What stays uncovered: the clock is set back *and* the host
+ * suspended between two looks (at the longest one renewal).
  */
 export class Belief {
   readonly #clock: Clock;
   readonly #beliefMs: number;
   #deadline: Instant | undefined;
+  #sentMs: number;
 
   /** @param sentAt both clocks, read before the request that won the seat was sent */
   constructor(clock: Clock, beliefMs: number, sentAt: Instant) {
     this.#clock = clock;
     this.#beliefMs = beliefMs;
     this.#deadline = this.#after(sentAt);
+    this.#sentMs = sentAt.monotonicMs;
   }
 
   /**
@@ -28,8 +37,10 @@ export class Belief {
    */
   extend(sentAt: Instant): boolean {
     if (this.#deadline === undefined || this.remainingMs() <= 0) return false;
-    const deadline = this.#after(sentAt);
-    if (deadline.monotonicMs > this.#deadline.monotonicMs) this.#deadline = deadline;
+    if (sentAt.monotonicMs > this.#sentMs) {
+      this.#deadline = this.#after(sentAt);
+      this.#sentMs = sentAt.monotonicMs;
+    }
     return true;
   }
 
@@ -45,9 +56,14 @@ export class Belief {
     const { monotonicMs, wallMs } = this.#deadline;
     const leftMs = monotonicMs - now.monotonicMs;
     const wallLeftMs = wallMs - now.wallMs;
-    if (wallLeftMs <= leftMs) return wallLeftMs;
-    this.#deadline = { monotonicMs, wallMs: now.wallMs + leftMs };
-    return leftMs;
+    if (wallLeftMs > leftMs) {
+      this.#deadline = { monotonicMs, wallMs: now.wallMs + leftMs };
+      return leftMs;
+    }
+    if (wallLeftMs < leftMs - roundingMs) {
+      this.#deadline = { monotonicMs: now.monotonicMs + wallLeftMs, wallMs };
+    }
+    return wallLeftMs;
   }
 
   /** When belief ends, on both clocks; undefined once it was ended. */
@@ -58,7 +74,8 @@ export class Belief {
   #after(sentAt: Instant): Instant {
     return {
       monotonicMs: sentAt.monotonicMs + this.#beliefMs,
-      wallMs: sentAt.wallMs + this.#beliefMs,
+      // Both readings are rounded down, so a fraction would be believed in for up to 1 ms too long.
+      wallMs: sentAt.wallMs + Math.floor(this.#beliefMs),
     };
   }
 }
