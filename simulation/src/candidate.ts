@@ -49,6 +49,8 @@ export class CandidateProcess implements Client {
   running: TermEntry | undefined;
   /** Token of the seat it took last. */
   seatToken = 0n;
+  /** Token of the seat it asked for last. */
+  triedToken = 0n;
   /** A write of it was refused, so what it reads next tells it whose the seat is. */
   wasRefused = false;
   closingSinceMs: number | undefined;
@@ -167,7 +169,8 @@ export class CandidateProcess implements Client {
     if (!this.alive) return this.#sim.world.nowMs < this.#orphanUntilMs;
     if (!this.mayBelieve()) return false;
     // A clock that was set back has shortened the belief, and only the library knows to what.
-    if (this.host.setBackAtMs < this.#beliefToldMs - this.timing.operationTimeoutMs) return true;
+    const { beliefMs, leaseMs } = this.timing;
+    if (this.host.setBackAtMs < this.#beliefToldMs - beliefMs - leaseMs) return true;
     return this.running?.term.isLeading() === true;
   }
 

@@ -215,6 +215,25 @@ function setBackThenSuspend(chaos: Chaos): void {
   });
 }
 
+/** The leader's host sleeps for a part of the belief, and some time after that its wall clock is set
+ *  back, as when the time is corrected after waking up. */
+function suspendThenSetBack(chaos: Chaos): void {
+  const place = chaos.target();
+  const { host, process, link } = place;
+  if (process === undefined || !chaos.maySuspend(place)) return;
+  const { random, leaseMs } = chaos;
+  const { renewEveryMs, operationTimeoutMs, beliefMs } = process.timing;
+  const ms = beliefMs * random.between(0.1, 0.5);
+  host.suspend(ms);
+  link.requestsCut = true;
+  chaos.later(ms + random.between(2, 3) * (renewEveryMs + 2 * operationTimeoutMs), () => {
+    if (!host.isAhead && chaos.maySetBack(place)) host.stepWall(-leaseMs * random.between(1, 5));
+    chaos.later(leaseMs * random.next(), () => {
+      link.requestsCut = false;
+    });
+  });
+}
+
 /** A write of the target lands, nobody hears of it, and then the target is cut off. */
 function unheardWriteThenCut(chaos: Chaos): void {
   const { random } = chaos;
@@ -416,6 +435,7 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
     [1, stallWhileAsking],
     [1, slowLookThenSilence],
     [1, setBackThenSuspend],
+    [1, suspendThenSetBack],
     [1, hiccup],
     [1, suspend],
     [1, stepWall],
@@ -447,6 +467,7 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
     [2, stepWall],
     [2, stallWhileAsking],
     [2, setBackThenSuspend],
+    [2, suspendThenSetBack],
     [1, cutLink],
     [1, oddOperation],
   ],

@@ -113,14 +113,15 @@ export class Guarantees {
         else this.#checkEnding(entry);
         continue;
       }
-      if (leader !== undefined) {
+      const isDisowned = this.#sim.disowned.has(entry.token);
+      if (leader !== undefined && !isDisowned) {
         world.fail(
           'belief',
           `term ${leader.token} of ${leader.process.name} (${left(leader)} ms left) and term ` +
             `${entry.token} of ${entry.process.name} (${left(entry)} ms left) both lead`,
         );
       }
-      leader = this.#sim.disowned.has(entry.token) ? leader : entry;
+      if (!isDisowned) leader = entry;
       this.#checkLeading(entry);
     }
   }
@@ -243,6 +244,16 @@ export class Guarantees {
     const { running } = process;
     const takes = next.holding !== undefined && next.token > (base?.record?.token ?? 0n);
     if (next.holding !== undefined) process.incarnation = next.holding.candidate.incarnation;
+    if (takes) {
+      // Even if somebody has deleted the record meanwhile.
+      if (next.token < process.triedToken) {
+        world.fail(
+          'tokens',
+          `${process.name} asks for term ${next.token}, and has asked for ${process.triedToken}`,
+        );
+      }
+      process.triedToken = next.token;
+    }
     if (takes && running !== undefined && running.token !== next.token) {
       world.fail(
         'unsettled',

@@ -127,11 +127,22 @@ export const variants: readonly Variant[] = [
     breaks: s1,
   },
   {
-    name: 'a wall clock that was set back hides a suspension',
+    name: 'a wall clock that was set back hides the suspension after it',
     edits: [
       {
         file: 'belief.js',
         find: 'this.#deadline = { monotonicMs, wallMs: now.wallMs + leftMs };',
+        replace: '',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'a wall clock that is set back hides the suspension before it',
+    edits: [
+      {
+        file: 'belief.js',
+        find: 'this.#deadline = { monotonicMs: now.monotonicMs + wallLeftMs, wallMs };',
         replace: '',
       },
     ],
@@ -334,6 +345,17 @@ export const variants: readonly Variant[] = [
       },
     ],
     breaks: ['tokens', 'overlap', 'margin', 'announced'],
+  },
+  {
+    name: 'tokens begin anew when somebody deletes the record',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'if (record.token > this.#highestToken)',
+        replace: 'if (false)',
+      },
+    ],
+    breaks: ['tokens'],
   },
   {
     name: 'a candidate with unsettled work campaigns',

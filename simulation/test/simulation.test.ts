@@ -1,0 +1,205 @@
+import { createElection, resolveTiming } from 'incumbent';
+import { expect, test } from 'vitest';
+import { leaseBackend } from '../../packages/incumbent/src/lease/backend.ts';
+import { decodeLeaseRecord, encodeLeaseRecord } from '../../packages/incumbent/src/lease/record.ts';
+import { Coverage } from '../src/coverage.ts';
+import { guarantees } from '../src/guarantees.ts';
+import { Heap } from '../src/heap.ts';
+import { Host } from '../src/host.ts';
+import type { Library } from '../src/library.ts';
+import { Random } from '../src/random.ts';
+import { coverageTable, describeFailure, missing, required } from '../src/report.ts';
+import { runSeed } from '../src/run-seed.ts';
+import { drawScenario } from '../src/scenario.ts';
+import { Trace } from '../src/trace.ts';
+import { variants } from '../src/variant-list.ts';
+import { World } from '../src/world.ts';
+
+const library: Library = {
+  createElection,
+  resolveTiming,
+  leaseBackend,
+  encodeLeaseRecord,
+  decodeLeaseRecord,
+};
+
+test('a seed takes the same course every time, whether somebody reads along or not', async () => {
+  for (const seed of [1, 2, 3, 4, 5]) {
+    const first = await runSeed(library, seed);
+    const second = await runSeed(library, seed, true);
+    expect(second.hash).toBe(first.hash);
+    expect(second.events).toBe(first.events);
+    expect(second.lines.length).toBeGreaterThan(20);
+  }
+});
+
+test('different seeds take different courses', async () => {
+  const hashes = new Set<string>();
+  for (let seed = 1; seed <= 20; seed += 1) hashes.add((await runSeed(library, seed)).hash);
+  expect(hashes.size).toBe(20);
+});
+
+test('a broken promise is named, with its schedule and how to see it again', async () => {
+  const broken: Library = {
+    ...library,
+    // Whoever asks is told that nobody holds the seat.
+    leaseBackend: (options) =>
+      leaseBackend({
+        ...options,
+        openStore(scope) {
+          const store = options.openStore(scope);
+          return {
+            ...store,
+            async read(signal) {
+              const reading = await store.read(signal);
+              const { record } = reading;
+              return record === undefined
+                ? reading
+                : { ...reading, record: { ...record, holding: undefined } };
+            },
+          };
+        },
+      }),
+  };
+  let seed = 0;
+  let result = await runSeed(broken, seed);
+  while (result.violation === undefined && seed < 50) {
+    seed += 1;
+    result = await runSeed(broken, seed, true);
+  }
+  expect(['belief', 'seat', 'lease', 'margin', 'truth', 'tokens']).toContain(
+    result.violation?.guarantee,
+  );
+  const text = describeFailure(result, 60);
+  expect(text).toContain(guarantees[result.violation?.guarantee as keyof typeof guarantees]);
+  expect(text).toContain(`npm run simulate -- --from ${seed} --seeds 1 --trace`);
+});
+
+test('the scenarios fit the rules of timing', () => {
+  for (let seed = 1; seed <= 2_000; seed += 1) {
+    for (const { candidate, clock } of drawScenario(seed).hosts) {
+      const { drift } = drawScenario(seed);
+      expect(() => resolveTiming(candidate.timing)).not.toThrow();
+      expect(Math.abs(clock.monotonicRate - 1)).toBeLessThanOrEqual(drift + 1e-12);
+      expect(Math.abs(clock.wallRate - 1)).toBeLessThanOrEqual(drift + 1e-12);
+    }
+  }
+});
+
+test('the random numbers of a seed never change: an old seed still means what it meant', () => {
+  const random = new Random(42);
+  expect([0, 0, 0, 0].map(() => random.below(1_000))).toEqual([660, 200, 89, 882]);
+  const other = new Random(42, 1);
+  expect(other.next()).not.toBe(new Random(42).next());
+  const even = Array.from({ length: 10_000 }, () => random.next());
+  expect(even.reduce((sum, x) => sum + x, 0) / even.length).toBeCloseTo(0.5, 1);
+  expect(Math.min(...even)).toBeGreaterThanOrEqual(0);
+  expect(Math.max(...even)).toBeLessThan(1);
+});
+
+test('the heap gives the smallest first, and equals in the order in which they came', () => {
+  const heap = new Heap<string>();
+  for (const [key, value] of [
+    [3, 'c'],
+    [1, 'a1'],
+    [2, 'b'],
+    [1, 'a2'],
+    [1, 'a3'],
+    [0, 'first'],
+  ] as const) {
+    heap.push(key, value);
+  }
+  expect(heap.firstKey).toBe(0);
+  expect(Array.from({ length: 7 }, () => heap.pop())).toEqual([
+    'first',
+    'a1',
+    'a2',
+    'a3',
+    'b',
+    'c',
+    undefined,
+  ]);
+  expect(heap.firstKey).toBe(Number.POSITIVE_INFINITY);
+});
+
+function setUpHost(errors: Partial<ConstructorParameters<typeof Host>[2]> = {}) {
+  const world = new World(new Random(1), new Trace(false));
+  const host = new Host(
+    world,
+    'n1',
+    {
+      monotonicRate: 1,
+      wallRate: 1,
+      monotonicStartMs: 1_000,
+      wallStartMs: 5_000,
+      coarseTimers: false,
+      timerLagMs: 0,
+      ...errors,
+    },
+    new Random(2),
+  );
+  return { world, host, owner: { alive: true, name: 'p' } };
+}
+
+test('a host counts by its own rate', async () => {
+  const { world, host, owner } = setUpHost({ monotonicRate: 0.5, wallRate: 2 });
+  const fired: number[] = [];
+  host.setTimer(owner, () => fired.push(world.nowMs), 100);
+  await world.run(1_000);
+  expect(fired[0]).toBeCloseTo(200, 3);
+  expect(host.monotonicMs()).toBeCloseTo(1_500, 6);
+  expect(host.wallMs()).toBeCloseTo(7_000, 6);
+});
+
+test('a stalled host runs nothing, and then everything; its clocks go on', async () => {
+  const { world, host, owner } = setUpHost();
+  const ran: string[] = [];
+  host.setTimer(owner, () => ran.push('timer'), 100);
+  host.stall(500);
+  world.at(200, () => host.deliver(owner, () => ran.push('reply')));
+  await world.run(499);
+  expect(ran).toEqual([]);
+  await world.run(501);
+  expect(ran.sort()).toEqual(['reply', 'timer']);
+  expect(host.monotonicMs()).toBeCloseTo(1_501, 6);
+});
+
+test('a suspended host stands still by its monotonic clock only', async () => {
+  const { world, host, owner } = setUpHost();
+  const fired: number[] = [];
+  host.setTimer(owner, () => fired.push(world.nowMs), 100);
+  await world.run(50);
+  host.suspend(1_000);
+  await world.run(2_000);
+  expect(fired[0]).toBeCloseTo(1_100, 3);
+  expect(host.monotonicMs()).toBeCloseTo(1_000 + 1_000, 6);
+  expect(host.wallMs()).toBeCloseTo(5_000 + 2_000, 6);
+});
+
+test('nothing of a dead process runs', async () => {
+  const { world, host } = setUpHost();
+  const owner = { alive: true, name: 'p' };
+  const ran: string[] = [];
+  host.setTimer(owner, () => ran.push('timer'), 100);
+  owner.alive = false;
+  host.deliver(owner, () => ran.push('reply'));
+  await world.run(1_000);
+  expect(ran).toEqual([]);
+});
+
+test('what no seed has contained is missing, by name', () => {
+  const coverage = new Coverage();
+  expect(missing(coverage)).toEqual(required);
+  for (const name of required) coverage.count(name);
+  expect(missing(coverage)).toEqual([]);
+  expect(coverageTable(coverage)).toContain('takeovers by proof of death');
+});
+
+test('every variant has a name of its own, an edit, and a guarantee that it breaks', () => {
+  expect(new Set(variants.map(({ name }) => name)).size).toBe(variants.length);
+  for (const { edits, breaks } of variants) {
+    expect(edits.length).toBeGreaterThan(0);
+    for (const name of breaks) expect(guarantees).toHaveProperty(name);
+    for (const { find, replace } of edits) expect(find).not.toBe(replace);
+  }
+});
