@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { expect } from 'vitest';
 import type { RunProcess } from './support/run-process.ts';
-import { test, until } from './support/run-process.ts';
+import { living, test, until } from './support/run-process.ts';
 
 // --- events ---
 
@@ -180,18 +180,19 @@ test.concurrent('--listen: a term that cannot be renewed is not healthy, and nei
 }) => {
   const a = lab.run('A', lab.worker('leader', 'deaf'), { lease: '4s', options: local });
   const url = await listening(a);
-  const { token } = await a.started();
+  const { pid: group, token } = await a.started();
   await lab.works(token);
   renameSync(lab.store, lab.path('away'));
   await a.event('unconfirmed');
-  const answers: string[] = [];
-  await until('it is healthy again, as nothing is held any more', async () => {
-    const [[healthz], [leader]] = await Promise.all([ask(url, '/healthz'), ask(url, '/leader')]);
-    if (answers.at(-1) !== `${healthz} ${leader}`) answers.push(`${healthz} ${leader}`);
-    return healthz === 200 && a.all('ended').length > 0;
+  expect(await ask(url, '/healthz')).toEqual([503, 'term not confirmed']);
+  expect(await ask(url, '/leader')).toEqual([200, 'leading']);
+  await until('nothing is held any more', async () => {
+    const [healthz] = await ask(url, '/healthz');
+    if (healthz === 200) expect(living(group)).toEqual([]);
+    return healthz === 200;
   });
-  // From "cannot be renewed" to "over" it is unhealthy, and leads until it is told to stop.
-  expect(answers).toEqual(['503 200', '503 503', '200 503']);
+  expect(await ask(url, '/leader')).toEqual([503, 'not leading']);
+  await a.event('exited');
 });
 
 test.concurrent('--listen on a port in use: 64, why, and nothing is campaigned for', async ({

@@ -132,7 +132,8 @@ test.concurrent('--restart on-failure: again after any code but 0', async ({ lab
 test.concurrent('--hold-at-least: a short job keeps the seat, and nobody does it again meanwhile', async ({
   lab,
 }) => {
-  const holdMs = 3_000;
+  // Long enough for another run to start, on a busy machine too.
+  const holdMs = 8_000;
   const hold = ['--hold-at-least', `${holdMs}ms`];
   const job = lab.worker('leader', 'exit=0');
   const a = lab.run('A', job, { options: hold });
@@ -154,7 +155,7 @@ test.concurrent('--hold-at-least: a short job keeps the seat, and nobody does it
 test.concurrent('--hold-at-least: a shutdown meanwhile is no wait, and the seat stays closed', async ({
   lab,
 }) => {
-  const holdMs = 4_000;
+  const holdMs = 8_000;
   const options = ['--hold-at-least', `${holdMs}ms`];
   const job = lab.worker('leader', 'exit=0');
   const a = lab.run('A', job, { options });

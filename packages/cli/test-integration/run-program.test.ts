@@ -173,14 +173,14 @@ test.concurrent.for(['SIGTERM', 'SIGINT'] as const)(
   '%s reaches the program, which may take its time: renewed meanwhile, and released only after it',
   async (name, { lab }) => {
     const release = lab.path('release');
-    const a = lab.run('A', lab.worker('leader', `linger=${release}`), { lease: '2s' });
+    const a = lab.run('A', lab.worker('leader', `linger=${release}`), { lease: '4s' });
     const { token } = await a.started();
     await lab.works(token);
-    const b = lab.run('B', lab.worker(), { lease: '2s' });
+    const b = lab.run('B', lab.worker(), { lease: '4s' });
     await b.event('waiting');
     a.kill(name);
     const { monotonicMs: toldMs } = await lab.works(token, name);
-    await until('a lease is over', () => monotonicMs() > toldMs + 2_000);
+    await until('a lease is over', () => monotonicMs() > toldMs + 4_000);
     expect(lab.record()).toMatchObject({ token, holding: { candidate: { id: 'A' } } });
     expect(b.all('leading')).toEqual([]);
     lab.write('release', '');

@@ -46,7 +46,7 @@ async function stopsInTime(
   );
   await lab.works(token, 'SIGTERM');
   const beliefEndMs = lab.lastWriteMs(store) + beliefMs;
-  expect(await a.event('exited')).toMatchObject({ because: 'belief-over', signal: 'SIGKILL' });
+  expect(await a.event('exited')).toMatchObject({ signal: 'SIGKILL' });
   expect(await a.event('ended')).toMatchObject({ reason: 'renewal-failed', released: false });
   expect(living(group)).toEqual([]);
   const last = Math.max(...lab.work(token).map(({ monotonicMs }) => monotonicMs));
