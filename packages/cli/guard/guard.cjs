@@ -1,7 +1,7 @@
 'use strict';
 // The guard of `incumbent run`: starts the program, judges by both clocks how long it may run, and
-// kills its whole process group when that is over or when the supervisor is gone. Who watches whom
-// is told in ../src/guard/README.md; the messages are typed in ../src/guard/protocol.ts.
+// kills its whole session when that is over or when the supervisor is gone. Who watches whom is told
+// in ../src/guard/README.md; the messages are typed in ../src/guard/protocol.ts.
 //
 // Plain CommonJS and three modules, because it is loaded beside every program that is run.
 //
@@ -11,7 +11,7 @@
 // fd 3    a socket to the supervisor: one JSON message a line, both ways
 // fd 4    a socket whose other end only the supervisor has, passed on to the watchers
 const { spawn } = require('node:child_process');
-const { closeSync, openSync, readdirSync, readSync } = require('node:fs');
+const { closeSync, openSync, readdirSync, readFileSync, readSync } = require('node:fs');
 const { Socket } = require('node:net');
 
 // Clocks are judged at least this often, whatever the timers promise.
@@ -37,7 +37,7 @@ function guard(stopMarginMs, killMarginMs) {
 
   // Until when the program may run, on both clocks. Only the supervisor extends it.
   let belief = { monotonicMs: -Infinity, wallMs: -Infinity };
-  // One at a time, from the spawning of its gate until its group is gone:
+  // One at a time, from the spawning of its gate until its session is gone:
   // { id, child, group, open, exited, complained, armedUntilMs,
   //   stopping: { because, killAt } | undefined, killedAtMs: the first KILL | undefined }
   let program;
@@ -163,7 +163,7 @@ function guard(stopMarginMs, killMarginMs) {
 
   function signal(name) {
     if (name === 'SIGTERM') terminate();
-    // Like a terminal's Ctrl-C, for everybody in the group.
+    // Like a terminal's Ctrl-C, for everybody.
     else if (name === 'SIGINT') signalGroup(program.group, name);
     // "Reload" and the like mean the main process; its helpers would die of them.
     else signalOne(program.group, name);
@@ -217,7 +217,7 @@ function guard(stopMarginMs, killMarginMs) {
     pipe.write(`${seconds.toFixed(2)} ${Math.max(1, Math.floor(seconds))}\n`);
   }
 
-  /** Waits until nobody of the group is left, and says so. */
+  /** Waits until nobody of the session is left, and says so. */
   function bury(delayMs) {
     const { id, group, child } = program;
     const nowMs = monotonicMs();
@@ -268,9 +268,33 @@ function monotonicMs() {
   return seconds * 1e3 + nanoseconds / 1e6;
 }
 
-/** Signals whoever is in the group; nobody there, or nobody of ours, is not an error. */
+/**
+ * Signals whoever is in the group, and on Linux whoever has left it (`timeout` does) but not the
+ * session, which has the same number. Nobody there, or nobody of ours, is not an error.
+ */
 function signalGroup(group, name) {
   signalOne(-group, name);
+  if (name === 'SIGKILL') {
+    killSession(group);
+    return;
+  }
+  for (const member of living(group) ?? []) {
+    if (member.group !== group) signalOne(member.pid, name);
+  }
+}
+
+/** Until a walk meets nobody new: who was sent KILL forks no more. bury() comes back for the rest. */
+function killSession(session) {
+  const sent = new Set();
+  for (let walks = 0; walks < 20; walks += 1) {
+    const before = sent.size;
+    for (const { pid } of living(session) ?? []) {
+      if (sent.has(pid)) continue;
+      sent.add(pid);
+      signalOne(pid, 'SIGKILL');
+    }
+    if (sent.size === before) return;
+  }
 }
 
 function signalOne(pid, name) {
@@ -282,52 +306,90 @@ function signalOne(pid, name) {
 }
 
 /**
- * Nobody of the group can act any more. To be asked only after the group was sent KILL: from then
- * on its members cannot fork, so that a look at them one after the other misses none.
+ * Nobody of the group, or on Linux of the session of that number, can act any more. To be asked only
+ * after they were sent KILL.
  */
 function groupIsGone(group, lookForZombies) {
-  if (groupIsEmpty(group)) return true;
-  if (!lookForZombies || process.platform !== 'linux') return false;
-  // The last zombie may be reaped while we look for it.
-  return onlyZombiesLeft(group) || groupIsEmpty(group);
-}
-
-function groupIsEmpty(group) {
+  let isListed = true;
   try {
     process.kill(-group, 0);
-    return false;
   } catch (error) {
     // EPERM: there is somebody, whom we may not signal.
-    return error.code === 'ESRCH';
+    if (error.code !== 'ESRCH') return false;
+    isListed = false;
   }
+  if (isListed && !lookForZombies) return false;
+  return procIsOurs() ? onlyZombiesLeft(group, isListed) : !isListed;
 }
 
 /**
  * Orphans are reaped by process 1, and in a container without an init process 1 does not: then the
- * dead stay listed for ever. Any doubt is a no.
+ * dead stay listed for ever. If the kernel lists the group, any doubt is a no.
+ *
+ * Somebody who forks and ends all the time may stay out of sight, so a walk during which nobody was
+ * forked is waited for; but not for ever, as others may fork all the time.
  */
-function onlyZombiesLeft(group) {
+function onlyZombiesLeft(group, isListed) {
+  for (let walks = 0; walks < 3; walks += 1) {
+    const forks = forksSoFar();
+    const found = living(group, isListed);
+    if (found === undefined || found.length > 0) return false;
+    if (forksSoFar() === forks) return true;
+  }
+  return true;
+}
+
+/**
+ * Who of a session can still act, as { pid, group }; undefined if that cannot be seen. `strictly`:
+ * so that nobody is missed whom the kernel knows to be in the group of that number.
+ */
+function living(session, strictly = false) {
+  if (!procIsOurs()) return undefined;
+  const found = [];
   try {
     const buffer = Buffer.alloc(1024);
     // Not readable: others' processes are hidden from us (hidepid).
-    readStat(1, buffer);
+    if (strictly) readProc('1/stat', buffer);
     let members = 0;
     for (const pid of readdirSync('/proc')) {
       if (!/^\d+$/.test(pid)) continue;
       let stat;
       try {
-        stat = parseStat(readStat(pid, buffer));
+        stat = parseStat(readProc(`${pid}/stat`, buffer));
       } catch (error) {
-        if (error.code === 'ENOENT' || error.code === 'ESRCH') continue;
-        return false;
+        if (!strictly || error.code === 'ENOENT' || error.code === 'ESRCH') continue;
+        return undefined;
       }
-      if (stat.group !== group) continue;
-      members += 1;
-      if (!stat.isSpent) return false;
+      if (stat.group === session) members += 1;
+      else if (stat.session !== session) continue;
+      if (!stat.isSpent) found.push({ pid: Number(pid), group: stat.group });
     }
-    return members > 0;
+    return strictly && members === 0 ? undefined : found;
   } catch {
-    return false;
+    return undefined;
+  }
+}
+
+let isProcOurs;
+
+/** Linux, and /proc was not mounted in another pid namespace, where our numbers mean others. */
+function procIsOurs() {
+  if (isProcOurs !== undefined) return isProcOurs;
+  try {
+    const status = readProc('self/status', Buffer.alloc(16_384));
+    isProcOurs = /^NSpid:\t(.*)$/m.exec(status)?.[1] === String(process.pid);
+  } catch {
+    isProcOurs = false;
+  }
+  return isProcOurs;
+}
+
+/** Processes and threads that this machine has made since it booted. */
+function forksSoFar() {
+  try {
+    return /^processes (\d+)$/m.exec(readFileSync('/proc/stat', 'latin1'))?.[1];
+  } catch {
+    return undefined;
   }
 }
 
@@ -346,8 +408,8 @@ function parseStat(stat) {
 }
 
 /** Not readFileSync, which takes 64 KiB of memory for each file whose size it does not know. */
-function readStat(pid, buffer) {
-  const fd = openSync(`/proc/${pid}/stat`, 'r');
+function readProc(name, buffer) {
+  const fd = openSync(`/proc/${name}`, 'r');
   try {
     return buffer.toString('latin1', 0, readSync(fd, buffer));
   } finally {

@@ -61,8 +61,14 @@ export class Supervisor {
       else this.#answers.get(message.id)?.(message);
     });
     onTestFinished(() => {
-      for (const pid of [this.child.pid, ...this.#groups.map((group) => -group)])
+      const left = processes().filter((one) => this.#groups.includes(one.session));
+      for (const pid of [
+        this.child.pid,
+        ...this.#groups.map((group) => -group),
+        ...left.map((one) => one.pid),
+      ]) {
         kill(pid, 'SIGKILL');
+      }
     });
   }
 
@@ -155,6 +161,8 @@ export interface ProcessInfo {
   readonly pid: number;
   readonly parent: number;
   readonly group: number;
+  /** 0 where it is not known. */
+  readonly session: number;
   readonly state: string;
   readonly name: string;
 }
@@ -169,29 +177,44 @@ export function processes(): ProcessInfo[] {
       .trim()
       .split('\n')
       .map((line) => line.trim().split(/\s+/))
-      .map(([pid, parent, group, state, name]) => info(pid, parent, group, state, name));
+      .map(([pid, parent, group, state, name]) => info(pid, parent, group, '0', state, name));
   }
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .flatMap((pid) => {
       try {
         const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-        const [state, parent, group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+        const [state, parent, group, session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
         const name = stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')'));
-        return [info(pid, parent, group, state, name)];
+        return [info(pid, parent, group, session, state, name)];
       } catch {
         return [];
       }
     });
 }
 
-function info(pid = '', parent = '', group = '', state = '?', name = ''): ProcessInfo {
-  return { pid: Number(pid), parent: Number(parent), group: Number(group), state, name };
+function info(
+  pid = '',
+  parent = '',
+  group = '',
+  session = '',
+  state = '?',
+  name = '',
+): ProcessInfo {
+  const [one, its, of, under] = [pid, parent, group, session].map(Number);
+  return { pid: one!, parent: its!, group: of!, session: under!, state, name };
 }
 
 /** Who of a group can still act. */
 export function living(group: number): ProcessInfo[] {
   return processes().filter((one) => one.group === group && !one.state.startsWith('Z'));
+}
+
+/** Who of a session can still act but is not in the group of its leader. */
+export function strays(session: number): ProcessInfo[] {
+  return processes().filter(
+    (one) => one.session === session && one.group !== session && !one.state.startsWith('Z'),
+  );
 }
 
 /** How many `sleep`s of a group are there. */

@@ -60,7 +60,7 @@ const commands = {
   exit: () => process.exit(0),
 };
 
-/** How many of a group can still act, at this very moment. */
+/** How many of a group, and of its session, can still act, at this very moment. */
 function living(group) {
   if (process.platform !== 'linux') {
     const lines = execFileSync('ps', ['-A', '-o', 'pgid=,stat='], { encoding: 'utf8' }).split('\n');
@@ -73,7 +73,8 @@ function living(group) {
       return [];
     }
   });
-  return stats.filter((stat) => new RegExp(`\\) [^Z] \\d+ ${group} `).test(stat)).length;
+  return stats.filter((stat) => new RegExp(`\\) [^Z] \\d+ (${group} |\\d+ ${group} )`).test(stat))
+    .length;
 }
 
 async function answer({ id, command, options }) {

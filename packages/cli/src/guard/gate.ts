@@ -7,7 +7,8 @@ import { existsSync } from 'node:fs';
  * that was killed, it leaves. On `go` it becomes the program.
  *
  * The watchers stay in the group, asleep, for as long as it lives. Whatever the group is sent short
- * of KILL and STOP they ignore. Each ends with `kill -KILL 0`, which is the whole group:
+ * of KILL and STOP they ignore. Each ends with killing the session (where there is /proc) and then
+ * with `kill -KILL 0`, which is the whole group:
  *
  * - one when fd 4 ends, whose other end only the supervisor has;
  * - one when fd 5 ends, whose other end only the guard has, or when the guard did not say in time
@@ -62,8 +63,10 @@ function script(watchGuard: readonly string[], env: Readonly<Record<string, stri
     // Ignored from before the watchers are forked, and passed on by exec.
     "(trap '' HUP INT QUIT PIPE ALRM TERM USR1 USR2 TSTP TTIN TTOU || exit",
     'exec 3>&- >/dev/null 2>&1',
-    '{ read -r x; kill -KILL 0; } <&4 4<&- 5<&- &',
     `exec ${watchGuard.join(' ')} -c '${deadMan}' watch <&5 4<&- 5<&- &`,
+    'other=$!',
+    `{ read -r x; ${killSession}`,
+    'kill -KILL 0; } <&4 4<&- 5<&- &',
     ') || exit 125',
     'echo ready >&3',
     // The one name that cannot collide with a variable of the program's.
@@ -75,6 +78,35 @@ function script(watchGuard: readonly string[], env: Readonly<Record<string, stri
   ].join('\n');
 }
 
+/**
+ * Whoever left the group but not the session would survive `kill -KILL 0`, after which we can do
+ * nothing: so first KILL, one by one, whom a walk through /proc finds, until a walk finds nobody.
+ * The leader comes first, as the walk takes a while. Of the two watchers only one (`other` is empty)
+ * kills the other here, so that never both die with their work undone.
+ *
+ * Only what is built into every shell. `NSpid` has a second number if /proc is that of another pid
+ * namespace, where our numbers mean others. The name in /proc/N/stat may contain anything. Z1: a
+ * zombie whose threads (field 20) have all ended.
+ */
+const killSession: string = `LC_ALL=C own= n=0
+while read -r k v w; do case $k$w in NSpid:) own=$v ;; esac; done </proc/self/status
+if read -r s </proc/self/stat; then set -- \${s##*) }; sid=$4; else own=; fi
+case $own in ?*) kill -KILL $sid ;; esac
+while case $own/$n in /*|*/100) false ;; esac; do
+  n=$((n + 1)) found=
+  for f in /proc/[0-9]*/stat; do
+    read -r s <$f || continue
+    set -- \${s##*) }
+    case $4 in $sid) ;; *) continue ;; esac
+    case $1\${18} in Z1) continue ;; esac
+    p=\${f#/proc/} p=\${p%/stat}
+    case $p in $own|$other) continue ;; esac
+    kill -KILL $p
+    found=1
+  done
+  case $found in "") break ;; esac
+done`;
+
 // Each line says how many seconds may pass until the next: with a fraction, and whole for shells
 // that take no fraction (bash 3 on macOS).
 const deadMan: string = [
@@ -84,5 +116,7 @@ const deadMan: string = [
   'then read -r t i && while read -r -t "$i" t i; do :; done',
   'else while read -r t i; do :; done',
   'fi',
+  'other=',
+  killSession,
   'kill -KILL 0',
 ].join('\n');

@@ -4,7 +4,8 @@ import { monotonicMs } from './protocol.ts';
 
 export const guardFile: string = fileURLToPath(new URL('../../guard/guard.cjs', import.meta.url));
 
-// What the guard does to a group we do as well when the guard is lost.
+// What the guard does to a group, and on Linux to the session of that number, we do as well when the
+// guard is lost.
 interface GuardModule {
   signalGroup(group: number, name: NodeJS.Signals): void;
   groupIsGone(group: number, lookForZombies: boolean): boolean;
@@ -14,7 +15,7 @@ const guardModule = createRequire(import.meta.url)(guardFile) as GuardModule;
 export const signalGroup: GuardModule['signalGroup'] = guardModule.signalGroup;
 export const groupIsGone: GuardModule['groupIsGone'] = guardModule.groupIsGone;
 
-/** KILLs the group and resolves when nobody of it can act any more. Bounded only by that. */
+/** KILLs the group, with its session, and resolves when nobody of it can act. Bounded only by that. */
 export async function killGroup(group: number): Promise<void> {
   signalGroup(group, 'SIGKILL');
   for (let delayMs = 1; !groupIsGone(group, delayMs > 2); delayMs = Math.min(2 * delayMs, 200)) {
