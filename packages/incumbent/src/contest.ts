@@ -10,7 +10,7 @@ import type { Drain, LeaderRequest, TermSummary, UncleanLeader, View } from './r
 import type { Timing, TimingLimits } from './timing.ts';
 
 /**
- * One process, or one process group, that acts for a term, described so that another process on
+ * One process, or a group or session of them, that acts for a term, described so that another process on
  * the same machine can prove it dead. Opaque to everything but the store that made it.
  */
 export type Actor = Readonly<Record<string, string | number>>;
@@ -20,6 +20,11 @@ export interface ActorProcess {
   readonly pid: number;
   /** Process group that must be empty as well before the actor counts as dead. */
   readonly group?: number;
+  /**
+   * Session of which no process may be alive, whatever its group. Counts on Linux only: elsewhere
+   * nobody can see who is in it.
+   */
+  readonly session?: number;
 }
 
 /** What the holder of a seat wants its record to say. */

@@ -102,6 +102,26 @@ test('a group with a surviving grandchild is not gone', async () => {
   expect(provesGone(grouped)).toBe(false);
 });
 
+test.runIf(process.platform === 'linux')(
+  'a session of which somebody has left the group is not gone before that one is',
+  async () => {
+    const { child, pid, line } = await shell(
+      `timeout 1000 sh -c 'echo $$; exec sleep 1000' & exec sleep 1000`,
+    );
+    const grouped = await describe(pid, pid);
+    const whole = (await store.describe?.({ pid, group: pid, session: pid }))!;
+    try {
+      await kill(child);
+      // The group is empty; until it has been reaped a walk may be disturbed by forks.
+      while (!provesGone(grouped)) await new Promise(setImmediate);
+      expect(provesGone(whole)).toBe(false);
+    } finally {
+      process.kill(Number(line), 'SIGKILL');
+    }
+    while (!provesGone(whole)) await new Promise(setImmediate);
+  },
+);
+
 test('a group whose processes have all gone is gone', async () => {
   const { child, pid, line } = await shell(
     'sleep 1000 & echo $!; wait; echo reaped; exec sleep 1000',

@@ -11,10 +11,12 @@ interface Processes {
   readonly starts?: Readonly<Record<number, string>>;
   /** Process ids and negative group ids that are only zombies. */
   readonly spent?: readonly number[];
+  /** Sessions that have a living process. */
+  readonly sessions?: readonly number[];
 }
 
 function machine(
-  { present = [], starts = {}, spent = [] }: Processes,
+  { present = [], starts = {}, spent = [], sessions: living = [] }: Processes,
   changes: Partial<Machine> = {},
 ): Machine {
   return {
@@ -27,7 +29,10 @@ function machine(
       const startTime = starts[pid];
       return startTime === undefined ? undefined : { startTime, isSpent: spent.includes(pid) };
     },
-    isGroupSpent: (group) => spent.includes(-group),
+    hasSessions: true,
+    areSpent: (groups, sessions) =>
+      groups.every((group) => spent.includes(-group)) &&
+      !sessions.some((session) => living.includes(session)),
     ...changes,
   };
 }
@@ -60,6 +65,9 @@ test('ids that kill(2) takes for something else are refused', () => {
   for (const pid of [0, -1, 1.5, Number.NaN, 2 ** 31]) {
     expect(() => proof.describe({ pid })).toThrow(InvalidOptionError);
   }
+  for (const session of [0, -70, 0.5]) {
+    expect(() => proof.describe({ pid: 70, session })).toThrow(InvalidOptionError);
+  }
   for (const group of [0, 1, -70, 0.5]) {
     expect(() => proof.describe({ pid: 70, group })).toThrow(InvalidOptionError);
   }
@@ -88,6 +96,40 @@ test('a group must be empty as well', () => {
   expect(isGone(grouped, machine({ present: [70, -80], starts: { 70: '9' } }))).toBe(false);
   expect(isGone(grouped, machine({ present: [70], starts: { 70: '5000' } }))).toBe(false);
   expect(isGone(grouped, machine({}))).toBe(true);
+});
+
+test('nobody of the session may be alive, whatever became of process and group', () => {
+  const whole = new ProcessProof(alive).describe({ pid: 70, group: 80, session: 70 });
+  expect(whole['session']).toBe(70);
+  expect(isGone(whole, machine({ sessions: [70] }))).toBe(false);
+  expect(isGone(whole, machine({ present: [-80], spent: [-80], sessions: [70] }))).toBe(false);
+  expect(isGone(whole, machine({ present: [-80], sessions: [71] }))).toBe(false);
+  expect(isGone(whole, machine({ sessions: [71] }))).toBe(true);
+  expect(isGone(whole, machine({ present: [-80], spent: [-80] }))).toBe(true);
+  // A record from before sessions were declared.
+  expect(isGone(grouped, machine({ sessions: [70] }))).toBe(true);
+});
+
+test('one walk looks for all groups and sessions, and none is made while a process lives', () => {
+  const walks: unknown[] = [];
+  const areSpent: Machine['areSpent'] = (...asked) => walks.push(asked) > 0;
+  const actors = [70, 71].map((pid) => ({ ...grouped, pid, group: pid + 10, session: pid }));
+  const present = [-80, -81];
+  expect(new ProcessProof(machine({ present }, { areSpent })).provesGone(actors)).toBe(true);
+  expect(walks).toEqual([
+    [
+      [80, 81],
+      [70, 71],
+    ],
+  ]);
+  const one = machine({ present: [70], starts: { 70: '5000' } }, { areSpent });
+  expect(new ProcessProof(one).provesGone(actors)).toBe(false);
+  expect(walks).toHaveLength(1);
+});
+
+test('a machine that sees no sessions describes none', () => {
+  const mac = new ProcessProof(machine({ present: [70] }, { hasSessions: false }));
+  expect(mac.describe({ pid: 70, group: 80, session: 70 })).not.toHaveProperty('session');
 });
 
 test('another boot, pid namespace or time namespace is a doubt', () => {
@@ -129,6 +171,9 @@ test('an actor with anything else in it is a doubt', () => {
     { group: 0 },
     { group: -5 },
     { group: 'all' },
+    { session: 0 },
+    { session: -5 },
+    { session: '70' },
   ]) {
     expect(isGone({ ...actor, ...changes } as Actor, nobody), JSON.stringify(changes)).toBe(false);
   }
@@ -167,7 +212,12 @@ test('a zombie can do nothing any more, unless threads of it live on', () => {
     parseStat(
       Buffer.from(`70 (node) ${state} 1 60 70 0 -1 0 1 2 3 4 5 6 7 8 20 0 ${threads} 0 812 1`),
     );
-  expect(stat('Z', 1)).toEqual({ startTime: '812', group: 60, isSpent: true });
+  expect(stat('Z', 1)).toEqual({
+    startTime: '812',
+    group: 60,
+    session: 70,
+    isSpent: true,
+  });
   for (const threads of [0, 2]) expect(stat('Z', threads)?.isSpent).toBe(false);
   for (const state of ['R', 'S', 'D', 'T', 't']) expect(stat(state, 1)?.isSpent).toBe(false);
 });

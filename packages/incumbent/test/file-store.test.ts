@@ -277,7 +277,8 @@ const here: Machine = {
   bootIsExact: true,
   isAbsent: () => false,
   process: () => ({ startTime: '1', isSpent: false }),
-  isGroupSpent: () => false,
+  hasSessions: true,
+  areSpent: () => false,
 };
 
 function candidate(id: string): CandidateInfo {

@@ -44,7 +44,7 @@ export async function runInTerm(
     await term.declareActors([
       { pid: process.pid },
       { pid: guard.pid },
-      { pid: program.pid, group: program.pid },
+      { pid: program.pid, group: program.pid, session: program.pid },
     ]);
     if (run.interrupted()) throw new GuardError('ENDED', 'interrupted');
     await program.go();

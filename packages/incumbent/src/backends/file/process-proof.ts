@@ -9,8 +9,8 @@ import { thisMachine } from './this-machine.ts';
  * Promised: what is proved gone runs no more and will not come back. Not promised: that every death
  * can be proved. Another container (pid or time namespace), another boot, a zombie with living
  * threads, a process id that is in use again while its start time cannot be read: all that is doubt,
- * and doubt is "no". Nor does it cover a child that has left the process group and is not an actor
- * of its own.
+ * and doubt is "no". Nor does it cover a child that has left the process group and the session (where
+ * sessions can be seen) and is not an actor of its own.
  */
 export class ProcessProof {
   readonly #machine: Machine;
@@ -19,31 +19,38 @@ export class ProcessProof {
     this.#machine = machine;
   }
 
-  describe({ pid, group }: ActorProcess): Actor {
+  describe({ pid, group, session }: ActorProcess): Actor {
     if (!isId(pid)) throw new InvalidOptionError(`${pid} is no process id`);
     // Group 1 cannot be asked for: kill(-1) means every process.
     if (group !== undefined && !(isId(group) && group > 1)) {
       throw new InvalidOptionError(`${group} is no process group that can be watched`);
     }
-    const { boot, pidNamespace, timeNamespace } = this.#machine;
+    // Session 0 is the kernel's own.
+    if (session !== undefined && !isId(session)) {
+      throw new InvalidOptionError(`${session} is no session that can be watched`);
+    }
+    const { boot, pidNamespace, timeNamespace, hasSessions } = this.#machine;
     const start = this.#machine.process(pid)?.startTime;
     return {
       pid,
       ...(start === undefined ? {} : { start }),
       ...(group === undefined ? {} : { group }),
+      ...(session === undefined || !hasSessions ? {} : { session }),
       boot,
       pidNamespace,
       timeNamespace,
     };
   }
 
-  /** Cheap: a few system calls for each actor. An empty list proves nothing. */
+  /**
+   * Cheap while a process lives: a few system calls for each actor. Then, for groups that are not
+   * empty and for sessions, a walk through all processes. An empty list proves nothing.
+   */
   provesGone(actors: readonly Actor[]): boolean {
     return (
       actors.length > 0 &&
       actors.every((actor) => this.#isDead(actor)) &&
-      // Last, because it may take a walk through all processes.
-      actors.every((actor) => this.#isGroupDead(actor))
+      this.#areGroupsDead(actors)
     );
   }
 
@@ -85,10 +92,20 @@ export class ProcessProof {
     return true;
   }
 
-  #isGroupDead({ group }: Actor): boolean {
-    if (group === undefined) return true;
-    if (!isId(group) || group <= 1) return false;
-    return this.#machine.isAbsent(-group) || this.#machine.isGroupSpent(group);
+  #areGroupsDead(actors: readonly Actor[]): boolean {
+    const groups: number[] = [];
+    const sessions: number[] = [];
+    for (const { group, session } of actors) {
+      if (group !== undefined) {
+        if (!isId(group) || group <= 1) return false;
+        if (!this.#machine.isAbsent(-group)) groups.push(group);
+      }
+      if (session !== undefined) {
+        if (!isId(session)) return false;
+        sessions.push(session);
+      }
+    }
+    return groups.length + sessions.length === 0 || this.#machine.areSpent(groups, sessions);
   }
 }
 

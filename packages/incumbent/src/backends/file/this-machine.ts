@@ -23,11 +23,13 @@ export interface Machine {
   isAbsent(target: number): boolean;
   /** Undefined when it cannot be read. */
   process(pid: number): ProcessState | undefined;
+  /** Whether `areSpent` can see who is in a session. */
+  readonly hasSessions: boolean;
   /**
-   * True only if the group has members and none of them can act any more. Costs a walk through all
-   * processes: to be asked last.
+   * True only if each group has members, and nobody of these groups and sessions can act any more.
+   * Costs a walk through all processes: to be asked last.
    */
-  isGroupSpent(group: number): boolean;
+  areSpent(groups: readonly number[], sessions: readonly number[]): boolean;
 }
 
 export interface ProcessState {
@@ -62,7 +64,8 @@ export function linuxMachine(): Machine {
     bootIsExact: true,
     isAbsent,
     process: (pid) => (seesOwnPids ? readProcess(pid) : undefined),
-    isGroupSpent: (group) => seesAll && isGroupSpent(group),
+    hasSessions: true,
+    areSpent: (groups, sessions) => seesAll && areSpent(groups, sessions),
   };
 }
 
@@ -79,7 +82,8 @@ export function darwinMachine(): Machine {
     bootIsExact: false,
     isAbsent,
     process: () => undefined,
-    isGroupSpent: () => false,
+    hasSessions: false,
+    areSpent: () => false,
   };
 }
 
@@ -91,7 +95,8 @@ const otherMachine: Machine = {
   bootIsExact: false,
   isAbsent: () => false,
   process: () => undefined,
-  isGroupSpent: () => false,
+  hasSessions: false,
+  areSpent: () => false,
 };
 
 let cached: Machine | undefined;
@@ -123,6 +128,7 @@ function readStat(pid: number | string): ProcessStat | undefined {
 
 interface ProcessStat extends ProcessState {
   readonly group: number;
+  readonly session: number;
 }
 
 function readProcess(pid: number): ProcessState | undefined {
@@ -130,7 +136,8 @@ function readProcess(pid: number): ProcessState | undefined {
 }
 
 /**
- * Fields of proc_pid_stat(5): state 3, process group 5, number of threads 20, start time 22. Field 2
+ * Fields of proc_pid_stat(5): state 3, process group 5, session 6, number of threads
+ * 20, start time 22. Field 2
  * is the program's name in parentheses and may itself contain spaces and parentheses, but nothing
  * after it does.
  */
@@ -138,30 +145,42 @@ export function parseStat(stat: Buffer): ProcessStat | undefined {
   const afterName = stat.lastIndexOf(0x29);
   if (afterName < 0) return undefined;
   const fields = stat.toString('latin1', afterName + 2).split(' ', 21);
-  const [state, , group, threads, startTime] = [0, 1, 2, 17, 19].map((index) => fields[index]);
+  const [state, group, session, threads, startTime] = [0, 2, 3, 17, 19].map(
+    (index) => fields[index],
+  );
   // Complete only if something follows it.
   if (startTime === undefined || !/^\d+$/.test(startTime) || fields.length <= 20) return undefined;
   // The leader of a thread group may be a zombie while other threads live on. 0 means that they
   // could not be counted, as when one of them becomes the leader by execve(2) just then.
-  return { startTime, group: Number(group), isSpent: state === 'Z' && Number(threads) === 1 };
+  return {
+    startTime,
+    group: Number(group),
+    session: Number(session),
+    isSpent: state === 'Z' && Number(threads) === 1,
+  };
 }
 
 /**
  * A walk through all processes takes a while, and a member that forks and ends again and again can
  * stay out of its sight: listed, but gone before it is looked at, with a child that was not listed.
- * So the walk counts only if no process was made on this machine meanwhile.
+ * So the walk counts only if no process was made on this machine meanwhile; where others fork much,
+ * another try may meet a quiet moment.
  */
-function isGroupSpent(group: number): boolean {
+function areSpent(groups: readonly number[], sessions: readonly number[]): boolean {
   try {
-    const forks = countForks();
-    return forks !== undefined && areMembersSpent(group) && countForks() === forks;
+    for (let tries = 0; tries < 3; tries += 1) {
+      const forks = countForks();
+      if (forks === undefined || !areMembersSpent(groups, sessions)) return false;
+      if (countForks() === forks) return true;
+    }
+    return false;
   } catch {
     return false;
   }
 }
 
-function areMembersSpent(group: number): boolean {
-  let members = 0;
+function areMembersSpent(groups: readonly number[], sessions: readonly number[]): boolean {
+  const unseen = new Set(groups);
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     const stat = readStat(name);
@@ -170,11 +189,11 @@ function areMembersSpent(group: number): boolean {
       if (existsSync(`/proc/${name}`)) return false;
       continue;
     }
-    if (stat.group !== group) continue;
+    if (!groups.includes(stat.group) && !sessions.includes(stat.session)) continue;
     if (!stat.isSpent) return false;
-    members += 1;
+    unseen.delete(stat.group);
   }
-  return members > 0;
+  return unseen.size === 0;
 }
 
 /** Processes and threads made since boot. The kernel counts one as it comes to light. */
