@@ -4,8 +4,8 @@ import { ask } from './ask.ts';
 import type { Context } from './context.ts';
 import { exitCodes } from './failure.ts';
 import type { ElectionQuestion } from './options.ts';
+import { sinceOf, tokenOf } from './output/describe.ts';
 import { toJson, visible } from './output/text.ts';
-import { isoTime } from './output/time.ts';
 
 /**
  * Puts an operator's request to the election and says what became of it.
@@ -28,10 +28,10 @@ export async function administer(
 
 /** `before`: what stood in the record when the request was written. */
 function asJson({ changed, view }: AdminResult): object {
-  const { state, leader, token, sinceUnixMs } = view;
+  const { state, leader } = view;
   return {
     changed,
-    before: { state, leader: leader ?? null, token: token ?? null, since: isoTime(sinceUnixMs) },
+    before: { state, leader: leader ?? null, token: tokenOf(view), since: sinceOf(view) },
   };
 }
 

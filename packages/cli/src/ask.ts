@@ -1,9 +1,12 @@
 /** What all commands share that ask a store about an election. */
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Election, TimingOptions } from 'incumbent';
 import { createElection, formatDuration, parseDuration } from 'incumbent';
 import type { Context, OpenStore } from './context.ts';
 import { CommandError, exitCodes } from './failure.ts';
 import type { ElectionQuestion } from './options.ts';
+import { toJson, visible } from './output/text.ts';
 
 export interface Question {
   readonly election: Election;
@@ -18,8 +21,57 @@ export async function ask<T>(
   context: Context,
   question: (question: Question) => Promise<T>,
 ): Promise<T> {
+  return askElection(await openElection(options, context), options, context, question);
+}
+
+/** As `ask`, for questions that only look: a store that is not there is not made by them. */
+export async function look<T>(
+  options: ElectionQuestion,
+  context: Context,
+  question: (question: Question) => Promise<T>,
+): Promise<T> {
+  const opened = await openElection(options, context);
+  const missing = await missingDirectory(opened.store, options.election);
+  if (missing === undefined) return askElection(opened, options, context, question);
+  noteMissing(missing, options, context);
+  leave(opened.election);
+  const { memory } = await import('incumbent/memory');
+  const empty = createElection({ name: options.election, backend: memory() });
+  return askElection({ ...opened, election: empty }, options, context, question);
+}
+
+/** The directory of an election on a file store that nobody has used yet. */
+export async function missingDirectory(
+  { directory }: OpenStore,
+  election: string,
+): Promise<string | undefined> {
+  if (directory === undefined) return undefined;
+  const path = join(directory, election);
+  try {
+    await stat(path);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return path;
+  }
+  return undefined;
+}
+
+/** Nobody may have led yet, or the store is another one than was meant. */
+export function noteMissing(path: string, { json }: ElectionQuestion, { stderr }: Context): void {
+  const message = `the directory ${path} does not exist (yet)`;
+  stderr.write(
+    json
+      ? `${toJson({ note: { code: 'NOT_THERE', message } })}\n`
+      : `incumbent: ${visible(message)}\n`,
+  );
+}
+
+async function askElection<T>(
+  { election, store }: Omit<Question, 'signal'>,
+  options: ElectionQuestion,
+  context: Context,
+  question: (question: Question) => Promise<T>,
+): Promise<T> {
   const timeoutMs = parseDuration('--timeout', options.timeout);
-  const { election, store } = await openElection(options, context);
   try {
     return await within(timeoutMs, store.url, context.signal, (signal) =>
       question({ election, store, signal }),

@@ -58,6 +58,8 @@ test('a leader can be seen in every way, and an operator can make it go', async 
       since: iso,
       leaseMs: 2000,
       holderGone: false,
+      reservedUntil: null,
+      reservedFor: null,
       drains: [],
       request: null,
     },
@@ -108,6 +110,40 @@ test('a leader can be seen in every way, and an operator can make it go', async 
   });
 });
 
+test('who looks at an election that is not there does not make it', async () => {
+  const { directory, on, run } = onStore();
+  for (const [command, code] of [
+    ['status', 0],
+    ['history', 0],
+    ['candidates', 0],
+    ['leader', 1],
+  ] as const) {
+    const result = await run(command);
+    expect(result.code).toBe(code);
+    expect(result.stderr).toContain(`the directory ${directory}/x does not exist (yet)\n`);
+  }
+  const watch = start(on('watch'));
+  await watch.printed(/vacant +never led\n/);
+  expect(readdirSync(directory)).toEqual([]);
+  const leader = candidateProcess(directory, 'x', 'a');
+  await leader.printed(/leading 1/);
+  await watch.printed(/led +a +token 1/);
+  expect(watch.stdout.match(/never led/g)).toHaveLength(1);
+});
+
+test('a seat that is held for nobody is said to be reserved', async () => {
+  const { directory, on, run } = onStore();
+  const held = start([...on('run', '--hold-at-least', '10m'), '--', 'true']);
+  await until(async () => (await run('status')).stdout.includes('reserved'));
+  held.child.kill('SIGTERM');
+  await held.result;
+  expect((await run('status')).stdout).toMatch(/^reserved +until \S+ \S+ \((9m \d+s|10m) more\)$/m);
+  expect(jsonLines((await run('status', '--json')).stdout)).toMatchObject([
+    { state: 'vacant', reservedUntil: iso, reservedFor: null },
+  ]);
+  expect(readdirSync(directory)).toEqual(['x']);
+});
+
 test('a leader that was killed is seen to be dead at once', async () => {
   const { directory, run } = onStore();
   const leader = candidateProcess(directory, 'x', 'a');
@@ -123,18 +159,24 @@ test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const)('watch ended by %s ends with %i and no words', async (signal, code) => {
-  const { on } = onStore();
+  const { directory, on } = onStore();
   const watch = start(on('watch', '--json'));
   await watch.printed(/\n/);
   expect(jsonLines(watch.stdout)).toEqual([
-    { time: iso, election: 'x', state: 'vacant', leader: null, token: null, since: iso },
+    { time: iso, election: 'x', state: 'vacant', leader: null, token: null, since: null },
   ]);
   watch.child.kill(signal);
-  expect(await watch.result).toMatchObject({ code, stderr: '' });
+  const { stderr, ...result } = await watch.result;
+  expect(result).toMatchObject({ code });
+  expect(jsonLines(stderr)).toEqual([
+    { note: { code: 'NOT_THERE', message: `the directory ${directory}/x does not exist (yet)` } },
+  ]);
+  expect(readdirSync(directory)).toEqual([]);
 });
 
 test('whoever reads our output may go away', async () => {
   const { on, run } = onStore();
+  await run('init');
   const watch = start(on('watch'));
   await watch.printed(/vacant/);
   watch.child.stdout?.destroy();

@@ -75,6 +75,18 @@ test('status shows the leader, one fact a line', async () => {
   ]);
 });
 
+test('an election that nobody has led has no token and no beginning, drained or not', async () => {
+  const backend = memory();
+  const run = (...argv: string[]) => invoke([...argv, '-e', 'x', '--json'], { backend });
+  const nobody = [expect.objectContaining({ state: 'vacant', token: null, since: null })];
+  expect(jsonLines((await run('status')).stdout)).toEqual(nobody);
+  await run('drain', '--id', 'host-3', '--until', '1h');
+  expect(jsonLines((await run('status')).stdout)).toEqual(nobody);
+  expect(jsonLines((await run('vacate')).stdout)).toMatchObject([
+    { before: { token: null, since: null } },
+  ]);
+});
+
 test('status as JSON', async () => {
   const { run, term } = await led();
   await run('drain', '--id', 'host-3', '--until', '2030-05-01T06:00Z');
@@ -94,6 +106,8 @@ test('status as JSON', async () => {
       since: iso,
       leaseMs: 15_000,
       holderGone: false,
+      reservedUntil: null,
+      reservedFor: null,
       drains: [{ id: 'host-3', until: '2030-05-01T06:00:00.000Z' }],
       request: null,
     },

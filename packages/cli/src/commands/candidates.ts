@@ -1,5 +1,5 @@
 import type { CandidateInfo, Snapshot } from 'incumbent';
-import { ask } from '../ask.ts';
+import { look } from '../ask.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import type { ElectionQuestion } from '../options.ts';
@@ -11,7 +11,7 @@ import { toJson, visible } from '../output/text.ts';
 import { isoTime, localTime } from '../output/time.ts';
 
 export async function candidates(options: ElectionQuestion, context: Context): Promise<number> {
-  const [snapshot, found] = await ask(options, context, async ({ election, signal }) => [
+  const [snapshot, found] = await look(options, context, async ({ election, signal }) => [
     await election.inspect({ signal }),
     await election.candidates({ signal }),
   ]);

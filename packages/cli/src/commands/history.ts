@@ -1,5 +1,5 @@
 import type { Snapshot } from 'incumbent';
-import { ask } from '../ask.ts';
+import { look } from '../ask.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import type { ElectionQuestion } from '../options.ts';
@@ -10,7 +10,7 @@ import { toJson, visible } from '../output/text.ts';
 import { isoTime, localTime, span } from '../output/time.ts';
 
 export async function history(options: ElectionQuestion, context: Context): Promise<number> {
-  const snapshot = await ask(options, context, ({ election, signal }) =>
+  const snapshot = await look(options, context, ({ election, signal }) =>
     election.inspect({ signal }),
   );
   const terms = termsOf(snapshot);

@@ -1,12 +1,12 @@
-import { ask } from '../ask.ts';
+import { look } from '../ask.ts';
 import type { Context } from '../context.ts';
 import { CommandError, exitCodes } from '../failure.ts';
 import type { LeaderOptions } from '../options.ts';
+import { sinceOf, tokenOf } from '../output/describe.ts';
 import { toJson, visible } from '../output/text.ts';
-import { isoTime } from '../output/time.ts';
 
 export async function leader(options: LeaderOptions, context: Context): Promise<number> {
-  const view = await ask(options, context, ({ election, signal }) => election.leader({ signal }));
+  const view = await look(options, context, ({ election, signal }) => election.leader({ signal }));
   if (view.state !== 'led' || view.leader === undefined) {
     const why = view.state === 'ended' ? 'it was ended for everybody' : 'it is vacant';
     throw new CommandError(
@@ -17,11 +17,8 @@ export async function leader(options: LeaderOptions, context: Context): Promise<
   }
   const { id, addresses } = view.leader;
   if (options.json) {
-    const { token, sinceUnixMs } = view;
-    const since = isoTime(sinceUnixMs);
-    context.stdout.write(
-      `${toJson({ election: options.election, ...view.leader, token: token ?? null, since })}\n`,
-    );
+    const line = { ...view.leader, token: tokenOf(view), since: sinceOf(view) };
+    context.stdout.write(`${toJson({ election: options.election, ...line })}\n`);
     return exitCodes.ok;
   }
   const lines = options.id ? [id] : options.all ? addresses : addresses.slice(0, 1);

@@ -1,9 +1,9 @@
 import type { Snapshot } from 'incumbent';
-import { ask } from '../ask.ts';
+import { look } from '../ask.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import type { StatusOptions } from '../options.ts';
-import { candidateFields, isLedOnce, stateTone } from '../output/describe.ts';
+import { candidateFields, isLedOnce, sinceOf, stateTone, tokenOf } from '../output/describe.ts';
 import { painter } from '../output/style.ts';
 import type { Cell } from '../output/table.ts';
 import { fields } from '../output/table.ts';
@@ -11,12 +11,12 @@ import { toJson, visible } from '../output/text.ts';
 import { isoTime, localTime, span } from '../output/time.ts';
 
 export async function status(options: StatusOptions, context: Context): Promise<number> {
-  const [snapshot, url] = await ask(options, context, async ({ election, store, signal }) => [
+  const [snapshot, url] = await look(options, context, async ({ election, store, signal }) => [
     await election.inspect({ signal }),
     store.url,
   ]);
   if (options.json) {
-    context.stdout.write(`${toJson(asJson(options.election, url, snapshot))}\n`);
+    context.stdout.write(`${toJson(asJson(options.election, url, snapshot, Date.now()))}\n`);
   } else {
     const paint = painter(context.stdout, context.env);
     const entries = asFields(options.election, url, snapshot, Date.now());
@@ -25,23 +25,31 @@ export async function status(options: StatusOptions, context: Context): Promise<
   return options.exitCode && snapshot.view.state !== 'led' ? exitCodes.no : exitCodes.ok;
 }
 
-function asJson(election: string, store: string, snapshot: Snapshot): object {
+function asJson(election: string, store: string, snapshot: Snapshot, nowUnixMs: number): object {
   const { view, request } = snapshot;
+  const reservation = currentReservation(snapshot, nowUnixMs);
   return {
     election,
     store,
     state: view.state,
     leader: view.leader ?? null,
-    token: view.token ?? null,
-    since: isoTime(view.sinceUnixMs),
+    token: tokenOf(view),
+    since: sinceOf(view),
     leaseMs: snapshot.leaseMs ?? null,
     holderGone: snapshot.holderGone,
+    reservedUntil: reservation === undefined ? null : isoTime(reservation.untilUnixMs),
+    reservedFor: reservation?.for ?? null,
     drains: snapshot.drains.map(({ id, untilUnixMs }) => ({ id, until: isoTime(untilUnixMs) })),
     request:
       request === undefined
         ? null
         : { kind: request.kind, ...(request.kind === 'transfer' ? { to: request.to } : {}) },
   };
+}
+
+/** Until when nobody, or only one candidate, may take the seat; one that is over counts no more. */
+function currentReservation({ reservation }: Snapshot, nowUnixMs: number): Snapshot['reservation'] {
+  return reservation !== undefined && reservation.untilUnixMs > nowUnixMs ? reservation : undefined;
 }
 
 export function asFields(
@@ -70,6 +78,14 @@ export function asFields(
     entries.push(['since', [{ text: `${localTime(view.sinceUnixMs)} (${ago})` }]]);
   }
   if (snapshot.leaseMs !== undefined) entries.push(['lease', [{ text: span(snapshot.leaseMs) }]]);
+  const reservation = currentReservation(snapshot, nowUnixMs);
+  if (reservation !== undefined) {
+    const { untilUnixMs } = reservation;
+    const whom = reservation.for === undefined ? '' : `for ${visible(reservation.for)} `;
+    const more = span(untilUnixMs - nowUnixMs);
+    const text = `${whom}until ${localTime(untilUnixMs)} (${more} more)`;
+    entries.push(['reserved', [{ text, tone: 'warn' }]]);
+  }
   if (request !== undefined) {
     const text =
       request.kind === 'transfer' ? `hand over to ${visible(request.to)}` : 'give the seat up';

@@ -3,6 +3,7 @@ import type { CandidateInfo, View } from 'incumbent';
 import type { Tone } from './style.ts';
 import type { Cell } from './table.ts';
 import { visible } from './text.ts';
+import { isoTime } from './time.ts';
 
 const tones = { led: 'good', vacant: 'warn', unknown: 'bad', ended: 'faint' } as const;
 
@@ -33,6 +34,16 @@ export function metadataWords({ metadata }: CandidateInfo): string[] {
 /** An operator's request can make a record before anybody has led: then its token is 0. */
 export function isLedOnce({ token }: View): boolean {
   return token !== undefined && token > 0n;
+}
+
+/** The token of a term; an operator's request alone makes a record with token 0. */
+export function tokenOf(view: View): bigint | null {
+  return isLedOnce(view) && view.token !== undefined ? view.token : null;
+}
+
+/** Since when it is so; null for an election that nobody has ever led. */
+export function sinceOf(view: View): string | null {
+  return view.state === 'vacant' && !isLedOnce(view) ? null : isoTime(view.sinceUnixMs);
 }
 
 /** A view on one line, without its time. */
