@@ -13,7 +13,14 @@ import type {
   TransferOptions,
   VacateOptions,
 } from './options.ts';
-import { collect, duration, keyValue, listenAddress, wholeNumber } from './parsers.ts';
+import {
+  collect,
+  duration,
+  keyValue,
+  listenAddress,
+  waitDuration,
+  wholeNumber,
+} from './parsers.ts';
 
 type Execute<Options> = (options: Options, context: Context) => Promise<number>;
 
@@ -47,7 +54,11 @@ function option(flags: string, about: string, byDefault?: string): Option {
 
 const electionOption = () => option('-e, --election <name>', 'the election').makeOptionMandatory();
 const storeOption = () =>
-  option('--store <url>', 'where it is held, such as file:/var/lib/incumbent', 'INCUMBENT_STORE');
+  option(
+    '--store <url>',
+    'where it is held, such as file:/var/lib/incumbent',
+    'INCUMBENT_STORE, else a directory of yours',
+  );
 const jsonOption = () => option('--json', 'print one JSON object a line');
 const timeoutOption = () =>
   option('--timeout <duration>', 'how long the store may take to answer')
@@ -186,7 +197,7 @@ export const commands: readonly CommandEntry[] = [
         )
         .addOption(
           option('--wait <duration>', 'wait at most this long to lead')
-            .argParser(duration)
+            .argParser(waitDuration)
             .conflicts(['once', 'try']),
         )
         .addOption(
@@ -196,7 +207,7 @@ export const commands: readonly CommandEntry[] = [
             '30s',
           ).argParser(duration),
         )
-        .addOption(option('--stdin', 'give our stdin to the program'))
+        .addOption(option('--stdin', 'give our stdin to the program; else it reads /dev/null'))
         .addOption(option('--json', 'write events as JSON'))
         .addOption(
           option('--events-fd <n>', 'write events to this file descriptor', 'stderr').argParser(

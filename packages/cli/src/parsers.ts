@@ -12,6 +12,15 @@ export function duration(text: string): string {
   throw new InvalidArgumentError(`${why}: write 500ms, 15s, 2m or 1h.`);
 }
 
+/** A duration to wait for: none at all has an option of its own. */
+export function waitDuration(text: string): string {
+  // Also without a unit: `--wait 0` is what one tries first.
+  if (/^[+]?0*\.?0*\s*(?:ms|s|m|h)?$/.test(text.trim()) && text.includes('0')) {
+    throw new InvalidArgumentError('Not to wait at all, use --try.');
+  }
+  return duration(text);
+}
+
 /** For options that may be repeated. */
 export function collect(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];

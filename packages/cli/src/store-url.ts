@@ -30,8 +30,8 @@ const plannedSchemes: Readonly<Record<string, string>> = {
 };
 
 const wayOut =
-  'give a store that all candidates share: --store file:/shared/path (or INCUMBENT_STORE) for ' +
-  'candidates of one machine, or a coordination service';
+  'give a store that all candidates share: --store file:/shared/path (or INCUMBENT_STORE), which ' +
+  'does for candidates of one machine';
 
 /** @throws CommandError */
 export function locateStore(
@@ -94,7 +94,15 @@ function parseStoreUrl(
 ): StoreLocation {
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(text)?.[1]?.toLowerCase();
   if (scheme === 'file') {
-    return location(parseFilePath(text.slice('file:'.length), origin, cwd, probe), origin, probe);
+    const directory = parseFilePath(text.slice('file:'.length), origin, cwd, probe);
+    // The kernel's views of itself. Making a directory there fails oddly, or never ends.
+    if (probe.platform === 'linux' && /^\/(?:proc|sys)(?:\/|$)/.test(directory)) {
+      throw badUrl(
+        `${origin} file:${directory} is in the kernel's own file system, which keeps no files; ` +
+          'write file:/some/directory on a disk',
+      );
+    }
+    return location(directory, origin, probe);
   }
   if (scheme === 'memory') {
     throw badUrl(
@@ -141,6 +149,8 @@ function parseFilePath(
 ): string {
   const path = platform === 'win32' ? win32 : posix;
   const withoutHost = text.replace(/^\/\/(?:localhost)?(?=\/)/i, '');
+  const nameless = badUrl(`${origin} file:${text} names no directory; write file:/some/directory`);
+  if (withoutHost === '' || withoutHost === '//') throw nameless;
   if (withoutHost.startsWith('//')) {
     const host = /^\/\/([^/]*)/.exec(withoutHost)?.[1] ?? '';
     throw badUrl(
@@ -165,8 +175,6 @@ function parseFilePath(
   if (platform === 'win32') decoded = decoded.replace(/^\/(?=[a-z]:)/i, '');
   if (path.isAbsolute(decoded)) return path.normalize(decoded);
   if (/^\.{1,2}(?:[\\/]|$)/.test(decoded)) return path.resolve(cwd, decoded);
-  if (decoded === '')
-    throw badUrl(`${origin} file: names no directory; write file:/some/directory`);
   if (decoded.startsWith('~')) {
     throw badUrl(
       `${origin} file:${text}: nobody expands "~" there; write file:$HOME${decoded.slice(1)}`,

@@ -1,8 +1,9 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { detectIsolation, systemProbe } from '../src/environment.ts';
+import { runHealthCommand } from '../src/run/health-command.ts';
 import {
   bin,
   candidateProcess,
@@ -238,6 +239,9 @@ test('bad input ends with 64, a store that cannot be used with 69, and no stack'
     [await status('-e', 'x', '--store', 'memory:'), 64, 'inside this one process'],
     [await status('-e', 'x', '--store', 'zk://h'), 64, 'no ZooKeeper store yet'],
     [await status('-e', 'x', '--store', `file:${blocked}`), 69, 'ENOTDIR'],
+    [await status('-e', 'x', '--store', 'file:/proc/x'), 64, "the kernel's own file system"],
+    [await incumbent(['run', '-e', 'x', '--wait', '0', '--', 'true']), 64, 'use --try'],
+    [await incumbent(['run', '-e', 'x', '--wait', '0.0s', '--', 'true']), 64, 'use --try'],
     [await incumbent(['nonsense']), 64, 'unknown command'],
     [await incumbent([]), 64, 'Usage:'],
   ] as const) {
@@ -245,6 +249,30 @@ test('bad input ends with 64, a store that cannot be used with 69, and no stack'
     expect(result.stderr).not.toMatch(/\n\s+at /);
     expect(result).toMatchObject({ code, stdout: '' });
   }
+});
+
+test.runIf(process.platform === 'linux')(
+  'run warns of a store that is gone after a boot',
+  async () => {
+    const directory = mkdtempSync('/dev/shm/incumbent-');
+    try {
+      const store = `file:${directory}/not/yet`;
+      const result = await incumbent(['run', '-e', 'x', '--store', store, '--', 'true']);
+      expect(result).toMatchObject({ code: 0 });
+      expect(result.stderr).toContain('incumbent: tmpfs is empty after every boot');
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  },
+);
+
+test.each([
+  ['no-such-command-here', 'exit code 127 (command not found)'],
+  ['/dev/null', 'exit code 126 (command cannot be executed)'],
+  ['exit 3', 'exit code 3'],
+])('a health check says how it failed: %s', async (command, words) => {
+  const check = runHealthCommand(command, {}, '/', new AbortController().signal);
+  await expect(check).rejects.toThrow(`--health ${command}: ${words}`);
 });
 
 test('INCUMBENT_DEBUG shows where an error came from', async () => {

@@ -178,6 +178,10 @@ test.each([
   ['x', 'write file:/some/directory, or file:./x'],
   ['', 'is empty'],
   ['file:', 'names no directory'],
+  ['file://', 'file:// names no directory'],
+  ['file://localhost', 'names the host'],
+  ['file:/proc/incumbent', "is in the kernel's own file system"],
+  ['file:/tmp/../sys/x', 'write file:/some/directory on a disk'],
   ['file:rel', 'write file:./rel'],
   ['file:~/x', 'nobody expands "~" there; write file:$HOME/x'],
   [

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import type { CampaignOnceOptions } from 'incumbent';
 import { createElection } from 'incumbent';
 import type { Context } from '../context.ts';
+import { fileSystemType, fileSystemWarnings } from '../doctor/file-system.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
 import { findProgram } from '../guard/index.ts';
 import type { RunOptions } from '../options.ts';
@@ -95,6 +96,10 @@ export async function run(options: RunOptions, context: Context): Promise<number
     sentence: `election ${options.election} on ${store.url}`,
     fields: { store: store.url },
   });
+  const fileSystem = store.directory && (await fileSystemType(store.directory));
+  for (const { message } of fileSystemWarnings(fileSystem)) {
+    events.emit({ event: 'warning', sentence: message, fields: { message } });
+  }
   return runner.run(campaign);
 }
 

@@ -1,5 +1,6 @@
 /** The file system that has a directory, for people who ask why a file store is slow or full. */
 import { readFile, realpath, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { Finding } from './finding.ts';
 
 /** Less than this, and the next full log takes the election with it. */
@@ -25,6 +26,17 @@ export async function readFileSystem(directory: string): Promise<FileSystemFacts
     freeBytes: bavail * bsize,
     freeFiles: files === 0 ? undefined : ffree,
   };
+}
+
+/** The type of the file system that has this directory, or will have it once it is made. */
+export async function fileSystemType(directory: string): Promise<string | undefined> {
+  const mounts = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
+  for (let path = directory; mounts !== ''; path = dirname(path)) {
+    const real = await realpath(path).catch(() => undefined);
+    if (real !== undefined) return mountedType(mounts, real);
+    if (dirname(path) === path) break;
+  }
+  return undefined;
 }
 
 /**
@@ -55,7 +67,22 @@ export function fileSystemFindings({ type, freeBytes, freeFiles }: FileSystemFac
       message: type ?? 'type not known',
       data: { type: type ?? null },
     },
+    ...fileSystemWarnings(type),
   ];
+  const few = freeBytes < fewBytes || (freeFiles !== undefined && freeFiles < fewFiles);
+  const files = freeFiles === undefined ? '' : `, ${freeFiles} more files`;
+  findings.push({
+    check: 'free-space',
+    level: few ? 'warn' : 'ok',
+    message: `${formatBytes(freeBytes)} free${files}${few ? ': make room, a full disk ends terms' : ''}`,
+    data: { freeBytes, freeFiles: freeFiles ?? null },
+  });
+  return findings;
+}
+
+/** What kind of file system keeps no election, or not one that others see. */
+export function fileSystemWarnings(type: string | undefined): Finding[] {
+  const findings: Finding[] = [];
   if (type === 'tmpfs' || type === 'ramfs') {
     findings.push({
       check: 'file-system',
@@ -72,14 +99,6 @@ export function fileSystemFindings({ type, freeBytes, freeFiles }: FileSystemFac
         'mount a directory that all candidates share',
     });
   }
-  const few = freeBytes < fewBytes || (freeFiles !== undefined && freeFiles < fewFiles);
-  const files = freeFiles === undefined ? '' : `, ${freeFiles} more files`;
-  findings.push({
-    check: 'free-space',
-    level: few ? 'warn' : 'ok',
-    message: `${formatBytes(freeBytes)} free${files}${few ? ': make room, a full disk ends terms' : ''}`,
-    data: { freeBytes, freeFiles: freeFiles ?? null },
-  });
   return findings;
 }
 

@@ -31,7 +31,14 @@ export function runHealthCommand(
       signal.removeEventListener('abort', kill);
       kill();
       if (code === 0) resolve();
-      else reject(new Error(`--health ${command}: ${by ?? `exit code ${code}`}`));
+      else reject(new Error(`--health ${command}: ${by ?? exitWords(code)}`));
     });
   });
+}
+
+/** As the shell means them: what it could not start is no verdict on anybody's health. */
+function exitWords(code: number | null): string {
+  const why =
+    code === 127 ? ' (command not found)' : code === 126 ? ' (command cannot be executed)' : '';
+  return `exit code ${code}${why}`;
 }
