@@ -113,7 +113,8 @@ function guard(stopMarginMs, killMarginMs) {
       // Whatever the program left behind ends with it.
       signalGroup(program.group, 'SIGKILL');
       // Seen so late it was the watcher in the group, not the program.
-      const inTime = left(belief) > killMarginMs;
+      const isOverForWatcher = signalName === 'SIGKILL' && !(program.armedUntilMs > monotonicMs());
+      const inTime = left(belief) > killMarginMs && !isOverForWatcher;
       const because = program.stopping?.because ?? (inTime ? 'itself' : 'belief-over');
       tell({ say: 'exited', id, code, signal: signalName, because });
       bury(1);
@@ -206,7 +207,9 @@ function guard(stopMarginMs, killMarginMs) {
    */
   function arm() {
     if (program === undefined || program.exited) return;
-    const seconds = (left(belief) - killMarginMs / 2) / 1000;
+    // Before it acts it looks for a tenth of a second whether something newer has come.
+    const lookMs = Math.min(100, killMarginMs / 4);
+    const seconds = (left(belief) - killMarginMs / 2 - lookMs) / 1000;
     const armedSeconds = (program.armedUntilMs - monotonicMs()) / 1000;
     // The clocks differ by a millisecond or two from one look to the next.
     if (!(seconds > 0) || Math.abs(armedSeconds - seconds) < 0.01) return;
@@ -214,7 +217,9 @@ function guard(stopMarginMs, killMarginMs) {
     // It is stopped and reads nothing, with all of its group.
     if (pipe.writableLength > 0) return;
     program.armedUntilMs = monotonicMs() + seconds * 1000;
-    pipe.write(`${seconds.toFixed(2)} ${Math.max(1, Math.floor(seconds))}\n`);
+    // Where a shell knows whole seconds only, it looks for a whole one.
+    const whole = Math.max(1, Math.floor(seconds - 1));
+    pipe.write(`${seconds.toFixed(2)} ${whole} ${untilUptime(seconds)}\n`);
   }
 
   /** Waits until nobody of the session is left, and says so. */
@@ -367,6 +372,16 @@ function living(session, strictly = false) {
     return strictly && members === 0 ? undefined : found;
   } catch {
     return undefined;
+  }
+}
+
+/** That instant in hundredths of /proc/uptime, which counts suspension; '' where there is none. */
+function untilUptime(seconds) {
+  try {
+    const [, whole, hundredths] = /^(\d+)\.(\d\d) /.exec(readProc('uptime', Buffer.alloc(64)));
+    return Number(whole) * 100 + Number(hundredths) + Math.floor(seconds * 100);
+  } catch {
+    return '';
   }
 }
 

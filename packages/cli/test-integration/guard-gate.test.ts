@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, symlinkSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -128,8 +128,60 @@ describe.each([{ name: 'this machine', path: '' }, ...kinds].filter(readsWithTim
       expect(sleepers(one.group)).toBe(2);
       await groupDies(one.group);
     });
+
+    const hasUptime = existsSync('/proc/uptime');
+    /** That many seconds from now, as the guard says it; `relative` is not to be believed. */
+    const line = (seconds: number, relative: number): string =>
+      `${relative.toFixed(2)} ${relative} ${uptime() + seconds * 100}\n`;
+
+    test.runIf(hasUptime)(
+      'lines that waited while the group was stopped extend nothing',
+      async () => {
+        const one = await new Gate(forked, kind.path === '' ? shells : shellsOf(kind)).ready();
+        one.write(5, line(1_000, 1_000));
+        one.write(3, 'go\n');
+        await until('all are there', () => sleepers(one.group) === 2);
+        process.kill(-one.group, 'SIGSTOP');
+        for (let i = 0; i < 20; i += 1) one.write(5, line(-1, 1_000));
+        process.kill(-one.group, 'SIGCONT');
+        await groupDies(one.group);
+      },
+    );
+
+    test.runIf(hasUptime)(
+      'a time that ended while the group was stopped is not the last word',
+      async () => {
+        const file = join(scratch(), 'beats');
+        const script = 'while :; do echo >>"$1"; sleep 0.01; done';
+        const one = await new Gate(script, kind.path === '' ? shells : shellsOf(kind), [
+          file,
+        ]).ready();
+        one.write(5, line(1_000, 1_000));
+        one.write(3, 'go\n');
+        const beats = (): number => (existsSync(file) ? statSync(file).size : 0);
+        await until('it runs', () => beats() > 0);
+        one.write(5, line(2, 2));
+        const end = uptime() + 200;
+        await until('the watcher knows', () => beats() > 20);
+        process.kill(-one.group, 'SIGSTOP');
+        await until('that time has ended', () => uptime() > end);
+        for (const seconds of [-1, -1, 1_000]) one.write(5, line(seconds, 1_000));
+        const before = beats();
+        process.kill(-one.group, 'SIGCONT');
+        await until('it has run on', () => one.exit ?? beats() > before + 150);
+        expect(one.exit).toBeUndefined();
+        // And only as long as that.
+        one.write(5, line(-1, 1_000));
+        await groupDies(one.group);
+      },
+    );
   },
 );
+
+/** In hundredths of a second. */
+function uptime(): number {
+  return Math.round(Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]) * 100);
+}
 
 function readsWithTimeout({ path }: Kind): boolean {
   const [file, ...args] = path === '' ? (shells.bash ?? shells.sh) : [path];

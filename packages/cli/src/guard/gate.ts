@@ -107,16 +107,30 @@ while case $own/$n in /*|*/100) false ;; esac; do
   case $found in "") break ;; esac
 done`;
 
-// Each line says how many seconds may pass until the next: with a fraction, and whole for shells
-// that take no fraction (bash 3 on macOS).
-const deadMan: string = [
-  'if echo | read -r -t 9.9 x',
-  'then read -r t i && while read -r -t "$t" t i; do :; done',
-  'elif echo | read -r -t 9 x',
-  'then read -r t i && while read -r -t "$i" t i; do :; done',
-  'else while read -r t i; do :; done',
-  'fi',
-  'other=',
-  killSession,
-  'kill -KILL 0',
-].join('\n');
+/**
+ * Each line says until when: how many seconds may pass, with a fraction, and whole for shells that
+ * take none (bash 3 on macOS), and where there is /proc/uptime the instant on it, in hundredths. That
+ * counts: a line may have waited while we were stopped, and a suspended host does not stop it.
+ *
+ * When the time is over a newer line may have come while we were stopped, so there is a last look
+ * ($g); that it takes a while the guard has considered. A line that is over gets no other time.
+ */
+const deadMan: string = `if echo | read -r -t 9.9 x; then g=0.1; elif echo | read -r -t 9 x; then g=1; else g=; fi
+read -r t i d && while
+  case $g in 1) t=$i ;; esac
+  case $d in ?*) if read -r u x </proc/uptime; then
+    # As one number without leading zeros, which would make it an octal one.
+    u=\${u%.*}\${u#*.} u=\${u#"\${u%%[!0]*}"}
+    n=$((d - \${u:-0})) f=$((n % 100))
+    case $f in ?) f=0$f ;; esac
+    case $g/$n in */0|*/-*) t=$g ;; 1/*) t=$((n / 100 - 1)) ;; *) t=$((n / 100)).$f ;; esac
+    case $t in 0|-*) t=1 ;; esac
+  fi ;; esac
+  case $g in
+  "") read -r t i d ;;
+  *) read -r -t "$t" t i d || read -r -t $g t i d ;;
+  esac
+do :; done
+other=
+${killSession}
+kill -KILL 0`;
