@@ -423,6 +423,7 @@ export const commands: readonly CommandEntry[] = [
             .argParser(duration)
             .default('1s', '1s'),
         )
+        .addOption(option('--verbose', 'also show the rules that the library always keeps'))
         .addOption(timeoutOption())
         .addOption(jsonOption());
     },

@@ -64,6 +64,7 @@ export interface DoctorOptions extends StoreOptions, TimingFlags {
   readonly samples: number;
   /** How long the event loop is watched. */
   readonly watchLoop: string;
+  readonly verbose?: true;
 }
 
 export interface RunOptions extends StoreOptions, TimingFlags {

@@ -321,8 +321,23 @@ test('doctor measures, names foreign files and leaves nothing behind', async () 
   expect(readdirSync(directory)).toEqual(['x']);
 });
 
+test('doctor warns of a store that was not there, and takes away what it made', async () => {
+  const directory = scratch();
+  const doctor = (...args: string[]) =>
+    incumbent(['doctor', '--watch-loop', '20ms', '--samples', '2', ...args]);
+  const store = `file:${directory}/a/b`;
+  const { code, stdout } = await doctor('-e', 'x', '--store', store);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^warn +store +the directory \S+\/a\/b did not exist/m);
+  expect(stdout).toMatch(/^note +files .*never used$/m);
+  expect(readdirSync(directory)).toEqual([]);
+  expect((await doctor('--store', `file:${directory}`)).stdout).not.toContain('did not exist');
+  expect(readdirSync(directory)).toEqual([]);
+});
+
 test('doctor that is interrupted leaves nothing behind either', async () => {
-  const { directory, on } = onStore();
+  const { directory, on, run } = onStore();
+  await run('init');
   const doctor = start(on('doctor', '--samples', '10000'));
   await doctor.printed(/election/);
   doctor.child.kill('SIGINT');

@@ -1,8 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { createElection, deriveTiming, formatDuration, parseDuration } from 'incumbent';
-import { leave, patientTiming, within } from '../ask.ts';
+import { leave, missingDirectory, patientTiming, within } from '../ask.ts';
 import type { Context, OpenStore } from '../context.ts';
-import { fileStoreFindings, removeElection } from '../doctor/file-store.ts';
+import {
+  fileStoreFindings,
+  firstMissing,
+  removeElection,
+  removeEmpty,
+} from '../doctor/file-store.ts';
 import type { Finding } from '../doctor/finding.ts';
 import { levelTones } from '../doctor/finding.ts';
 import type { Distribution } from '../doctor/measure.ts';
@@ -25,7 +30,7 @@ export async function doctor(options: DoctorOptions, context: Context): Promise<
   const timing = deriveTiming(timingOf(options), limits);
   checkName(options.election, store);
 
-  const report = reporter(options.json === true, context);
+  const report = reporter(options, context);
   report({
     check: 'store',
     level: 'note',
@@ -95,8 +100,17 @@ async function examineStore(
   // Also after an interruption; and what fails here has failed before.
   const cleanUp = (job: () => Promise<void>) =>
     within(timeoutMs, store.url, new AbortController().signal, job).catch(() => {});
+  const made = directory === undefined ? undefined : await firstMissing(directory);
   try {
     await bound((signal) => election.init({ signal }));
+    if (made !== undefined) {
+      report({
+        check: 'store',
+        level: 'warn',
+        message: `the directory ${directory} did not exist: nobody has used it, or another one is meant`,
+        data: { directory },
+      });
+    }
     const found =
       directory === undefined
         ? []
@@ -104,7 +118,10 @@ async function examineStore(
     for (const finding of found) report(finding);
     // Not said twice.
     const isDamaged = found.some(({ level }) => level === 'broken');
-    if (options.election !== undefined && !isDamaged) {
+    const isMissing =
+      options.election !== undefined &&
+      (await missingDirectory(store, options.election)) !== undefined;
+    if (options.election !== undefined && !isDamaged && !isMissing) {
       report(await electionFinding(options.election, timeoutMs, store, bound));
     }
     const term = await bound((signal) => election.campaign({ signal, wait: timeoutMs }));
@@ -132,6 +149,7 @@ async function examineStore(
       });
     } else {
       await cleanUp(() => removeElection(directory, name));
+      if (made !== undefined) await cleanUp(() => removeEmpty(directory, made));
     }
   }
 }
@@ -189,16 +207,19 @@ interface Reporter extends Report {
   conclude(storeExitCode: number): number;
 }
 
-function reporter(json: boolean, { stdout, env }: Context): Reporter {
+function reporter({ json, verbose }: DoctorOptions, { stdout, env }: Context): Reporter {
   const paint = painter(stdout, env);
+  const repeated: string[] = [];
   const counts = { ok: 0, note: 0, warn: 0, broken: 0 };
   const report = (finding: Finding): void => {
     counts[finding.level] += 1;
-    const { check, level, message, data } = finding;
+    const { check, level, message, data, onlyVerbose } = finding;
+    if (onlyVerbose && !verbose) return;
     const line = json
       ? toJson({ check, level, message, ...(data === undefined ? {} : { data }) })
       : `${paint(levelTones[level], padEnd(level, 6))}  ${padEnd(check, 13)}  ${visible(message)}`;
     stdout.write(`${line}\n`);
+    if (level === 'broken' && !json) repeated.push(line);
   };
   return Object.assign(report, {
     conclude(storeExitCode: number): number {
@@ -207,6 +228,8 @@ function reporter(json: boolean, { stdout, env }: Context): Reporter {
       const warnings = `${warn} ${warn === 1 ? 'warning' : 'warnings'}`;
       const message = `${broken === 0 ? 'nothing' : broken} broken, ${warnings}`;
       const level = broken > 0 ? 'broken' : warn > 0 ? 'warn' : 'ok';
+      // Of twenty lines these are the ones to read.
+      if (repeated.length > 0) stdout.write(`\n${repeated.join('\n')}\n`);
       stdout.write(
         json
           ? `${toJson({ check: 'result', level, message, data: { broken, warnings: warn } })}\n`

@@ -1,6 +1,6 @@
 /** What there is to see on the disk of a file store. */
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { rm, rmdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { ElectionFiles } from 'incumbent/file';
 import { examineElection } from 'incumbent/file';
 import { fileSystemFindings, readFileSystem } from './file-system.ts';
@@ -53,4 +53,28 @@ export function electionFilesFindings(files: ElectionFiles): Finding[] {
 /** Removes an election that nobody but us knows. */
 export async function removeElection(directory: string, election: string): Promise<void> {
   await rm(join(directory, election), { recursive: true, force: true, maxRetries: 3 });
+}
+
+/** The uppermost directory that has to be made for this one; undefined when it is there. */
+export async function firstMissing(directory: string): Promise<string | undefined> {
+  let missing: string | undefined;
+  for (let path = directory; ; path = dirname(path)) {
+    try {
+      await stat(path);
+      return missing;
+    } catch (error) {
+      // What cannot be looked at is there for all we know.
+      const isGone = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+      if (!isGone) return missing;
+    }
+    missing = path;
+  }
+}
+
+/** Removes `directory` and those above it up to `upTo`, as long as they are empty. */
+export async function removeEmpty(directory: string, upTo: string): Promise<void> {
+  for (let path = directory; ; path = dirname(path)) {
+    await rmdir(path);
+    if (path === upTo) return;
+  }
 }

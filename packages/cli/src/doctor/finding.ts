@@ -10,6 +10,8 @@ export interface Finding {
   readonly level: Level;
   /** For people, on one line. */
   readonly message: string;
+  /** Always so: not worth a line unless one asks for everything. */
+  readonly onlyVerbose?: true;
   /** The numbers in it, for programs. */
   readonly data?: Readonly<Record<string, unknown>>;
 }

@@ -2,10 +2,14 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatDuration } from 'incumbent';
 
+const enoughForP99 = 20;
+
+/** Rounded: behind the microseconds there is noise. */
 export interface Distribution {
   readonly samples: number;
   readonly medianMs: number;
-  readonly p99Ms: number;
+  /** Undefined where there are too few samples to tell it from the maximum. */
+  readonly p99Ms?: number;
   readonly maxMs: number;
 }
 
@@ -14,17 +18,22 @@ export function distributionOf(samplesMs: readonly number[]): Distribution {
   const sorted = [...samplesMs].sort((a, b) => a - b);
   // The nearest rank: a value that was measured, the largest one when there are few.
   const rank = (fraction: number) => sorted[Math.ceil(fraction * sorted.length) - 1] ?? Number.NaN;
+  return rounded(sorted.length, rank(0.5), rank(0.99), rank(1));
+}
+
+function rounded(samples: number, medianMs: number, p99Ms: number, maxMs: number): Distribution {
+  const round = (ms: number) => Math.round(ms * 1000) / 1000;
   return {
-    samples: sorted.length,
-    medianMs: rank(0.5),
-    p99Ms: rank(0.99),
-    maxMs: rank(1),
+    samples,
+    medianMs: round(medianMs),
+    ...(samples < enoughForP99 ? {} : { p99Ms: round(p99Ms) }),
+    maxMs: round(maxMs),
   };
 }
 
 export function describeDistribution({ samples, medianMs, p99Ms, maxMs }: Distribution): string {
-  const [median, p99, max] = [medianMs, p99Ms, maxMs].map(formatDuration);
-  return `${samples} times, median ${median}, p99 ${p99}, max ${max}`;
+  const p99 = p99Ms === undefined ? '' : `p99 ${formatDuration(p99Ms)}, `;
+  return `${samples} times, median ${formatDuration(medianMs)}, ${p99}max ${formatDuration(maxMs)}`;
 }
 
 /**
@@ -63,10 +72,10 @@ export async function watchEventLoop(forMs: number, signal: AbortSignal): Promis
   }
   // It counts the time it meant to sleep as well.
   const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e6 - resolutionMs);
-  return {
-    samples: histogram.count,
-    medianMs: late(histogram.percentile(50)),
-    p99Ms: late(histogram.percentile(99)),
-    maxMs: histogram.count === 0 ? 0 : late(histogram.max),
-  };
+  return rounded(
+    histogram.count,
+    late(histogram.percentile(50)),
+    late(histogram.percentile(99)),
+    histogram.count === 0 ? 0 : late(histogram.max),
+  );
 }
