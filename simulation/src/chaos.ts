@@ -1,3 +1,4 @@
+import type { CandidateProcess } from './candidate.ts';
 import type { Random } from './random.ts';
 import type { FaultMix } from './scenario.ts';
 import type { Place, Simulation } from './simulation.ts';
@@ -68,23 +69,28 @@ export class Chaos {
 
   /**
    * A host whose wall clock was set back is suspended only after its leader has had the time to look
-   * at the clocks: until then the library promises nothing.
+   * at the clocks, and the other way round: until then the library promises nothing.
    */
-  maySuspend({ host, process }: Place): boolean {
-    if (host.isPaused || host.isAhead) return false;
-    return host.lastDisturbedMs < this.#looksSinceMs(process) || host.setBackAtMs < 0;
+  maySuspend(place: Place): boolean {
+    const { host } = place;
+    return !host.isPaused && !host.isAhead && (host.setBackAtMs < 0 || this.#hasLooked(place));
   }
 
-  maySetBack({ host, process }: Place): boolean {
-    return !host.isSuspended && host.suspendedUntilMs < this.#looksSinceMs(process);
+  maySetBack(place: Place): boolean {
+    const { host } = place;
+    return !host.isPaused && !host.isAhead && (host.suspendedUntilMs < 0 || this.#hasLooked(place));
   }
 
-  /** Whoever was undisturbed since then has looked at its clocks. */
-  #looksSinceMs(process: Place['process']): number {
-    const { nowMs } = this.sim.world;
-    if (process === undefined) return nowMs;
-    const { renewEveryMs, operationTimeoutMs } = process.timing;
-    return nowMs - 2 * (renewEveryMs + 2 * operationTimeoutMs);
+  #hasLooked({ host, process }: Place): boolean {
+    if (process === undefined) return true;
+    return host.lastDisturbedMs < this.sim.world.nowMs - this.lookedAfterMs(process);
+  }
+
+  /** Whoever was undisturbed for so long has looked at its clocks: a renewal was due, or retried. */
+  lookedAfterMs({ timing, host }: CandidateProcess): number {
+    const { renewEveryMs, operationTimeoutMs, retryBackoffMs } = timing;
+    const betweenMs = renewEveryMs + operationTimeoutMs + retryBackoffMs;
+    return (1.05 * betweenMs + 5 + 3 * host.errors.timerLagMs) / host.errors.monotonicRate;
   }
 
   /** Short or long against the lease; often about as long as a belief. */
@@ -199,19 +205,23 @@ function slowLookThenSilence(chaos: Chaos): void {
   link.armed.push({ kind: 'read', fate: { requestMs, onAnswer } });
 }
 
-/** The wall clock of the leader is set back, and some time after that its host sleeps. */
+/** The wall clock of the leader is set back, and some time after that its host sleeps; meanwhile
+ *  nothing is confirmed, for a confirmation would make a new start. */
 function setBackThenSuspend(chaos: Chaos): void {
   const place = chaos.target();
-  const { host, process } = place;
+  const { host, process, link } = place;
   if (process === undefined || host.isAhead || !chaos.maySetBack(place)) return;
   const { random, leaseMs } = chaos;
   chaos.sim.coverage.count('wall clocks set back');
   host.stepWall(-leaseMs * random.between(1, 5));
-  const { renewEveryMs, operationTimeoutMs } = process.timing;
-  chaos.later(random.between(2, 3) * (renewEveryMs + 2 * operationTimeoutMs), () => {
+  link.requestsCut = true;
+  chaos.later(random.between(1, 1.3) * chaos.lookedAfterMs(process), () => {
     if (!chaos.maySuspend(place) || !process.believes()) return;
     chaos.sim.coverage.count('suspensions of a leader beyond its belief');
     host.suspend(leaseMs * random.between(1, 2.5));
+  });
+  chaos.later(3 * leaseMs, () => {
+    link.requestsCut = false;
   });
 }
 
@@ -222,11 +232,10 @@ function suspendThenSetBack(chaos: Chaos): void {
   const { host, process, link } = place;
   if (process === undefined || !chaos.maySuspend(place)) return;
   const { random, leaseMs } = chaos;
-  const { renewEveryMs, operationTimeoutMs, beliefMs } = process.timing;
-  const ms = beliefMs * random.between(0.1, 0.5);
+  const ms = process.timing.beliefMs * random.between(0.1, 0.5);
   host.suspend(ms);
   link.requestsCut = true;
-  chaos.later(ms + random.between(2, 3) * (renewEveryMs + 2 * operationTimeoutMs), () => {
+  chaos.later(ms + random.between(1, 1.3) * chaos.lookedAfterMs(process), () => {
     if (!host.isAhead && chaos.maySetBack(place)) host.stepWall(-leaseMs * random.between(1, 5));
     chaos.later(leaseMs * random.next(), () => {
       link.requestsCut = false;
@@ -463,11 +472,11 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
   stalls: [
     [3, stall],
     [2, hiccup],
-    [3, suspend],
-    [2, stepWall],
+    [2, suspend],
+    [1, stepWall],
     [2, stallWhileAsking],
-    [2, setBackThenSuspend],
-    [2, suspendThenSetBack],
+    [4, setBackThenSuspend],
+    [4, suspendThenSetBack],
     [1, cutLink],
     [1, oddOperation],
   ],
@@ -493,6 +502,8 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
     [5, confirmationThenSilence],
     [3, slowLookThenSilence],
     [2, stallWhileAsking],
+    [2, suspendThenSetBack],
+    [1, setBackThenSuspend],
     [2, cutLink],
     [1, stall],
     [1, suspend],

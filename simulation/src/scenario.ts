@@ -80,7 +80,7 @@ export function drawScenario(seed: number): Scenario {
   const faults = random.weighted<FaultMix>([
     [3, 'mixed'],
     [3, 'network'],
-    [2, 'stalls'],
+    [3, 'stalls'],
     [2, 'crashes'],
     [2, 'operators'],
     [4, 'edges'],
@@ -111,6 +111,8 @@ export function drawScenario(seed: number): Scenario {
     );
   }
   const leaseMs = Math.max(...hosts.map((host) => host.candidate.timing.lease));
+  // Far below the shortest timeout: a store that is slower than that keeps nobody elected.
+  const shortestMs = Math.min(...hosts.map((host) => host.candidate.timing.lease));
   const quietNetwork = faults === 'edges' || random.chance(0.4);
   return {
     seed,
@@ -118,7 +120,7 @@ export function drawScenario(seed: number): Scenario {
     leaseMs,
     hosts,
     network: {
-      latencyMs: baseLeaseMs * random.pick([0.0002, 0.001, 0.005]),
+      latencyMs: shortestMs * random.pick([0.0002, 0.001, 0.005]),
       spikes: random.chance(0.5) ? random.between(0.02, 0.2) : 0,
       spikeMs: baseLeaseMs * random.pick([0.05, 0.15, 0.3]),
       losesRequests: quietNetwork ? 0 : random.between(0, 0.1),
