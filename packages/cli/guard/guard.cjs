@@ -173,6 +173,7 @@ function guard(stopMarginMs, killMarginMs) {
   /** Does what is due by now: TERM at belief - G, KILL at belief - K or at the end of the grace. */
   function judge() {
     clearTimeout(judgeTimer);
+    belief = broughtForward(belief);
     if (program === undefined || program.exited) return;
     const leftMs = left(belief);
     // `!(a > b)`, so that a number gone wrong (NaN) kills.
@@ -254,6 +255,15 @@ function guard(stopMarginMs, killMarginMs) {
 /** Milliseconds until the first of the two clocks reaches its deadline. */
 function left(deadline) {
   return Math.min(deadline.monotonicMs - monotonicMs(), deadline.wallMs - Date.now());
+}
+
+/**
+ * To be asked at every look: a wall clock that was set back would let a suspension after it, which
+ * the monotonic clock does not count, pass unseen.
+ */
+function broughtForward({ monotonicMs: atMs, wallMs }) {
+  const nowMs = Date.now();
+  return { monotonicMs: atMs, wallMs: Math.min(wallMs, nowMs + (atMs - monotonicMs())) };
 }
 
 function minus({ monotonicMs: atMs, wallMs }, ms) {

@@ -19,20 +19,30 @@ const lookEveryMs = 100;
  * Shared: two int64, the monotonic and the wall deadline in µs, the first one 0 when there is no
  * term, and an int32 that counts updates. The wall deadline is stored first: the worker may read
  * between the two, and must never meet a new monotonic deadline beside a missing wall one.
+ *
+ * As in Belief, the wall deadline is brought forward at every look to what the monotonic clock
+ * leaves: a clock that was set back would else let a suspension after it pass unseen.
  */
 const source = `
 const { workerData: { buffer, lookEveryMs } } = require('node:worker_threads');
 const deadlines = new BigInt64Array(buffer, 0, 2);
 const updates = new Int32Array(buffer, 16, 1);
+let wallMs = Infinity;
+let clamped = 0n;
 for (;;) {
   const seen = Atomics.load(updates, 0);
   const monotonic = Atomics.load(deadlines, 0);
   let waitMs = Infinity;
   if (monotonic !== 0n) {
-    const leftMs = Math.min(
-      Number(monotonic - process.hrtime.bigint() / 1000n) / 1000,
-      Number(Atomics.load(deadlines, 1)) / 1000 - Date.now(),
+    if (monotonic !== clamped) wallMs = Infinity;
+    clamped = monotonic;
+    const monotonicLeftMs = Number(monotonic - process.hrtime.bigint() / 1000n) / 1000;
+    wallMs = Math.min(
+      wallMs,
+      Number(Atomics.load(deadlines, 1)) / 1000,
+      Date.now() + monotonicLeftMs,
     );
+    const leftMs = Math.min(monotonicLeftMs, wallMs - Date.now());
     if (leftMs <= 0 && Atomics.load(deadlines, 0) === monotonic) {
       process.kill(process.pid, 'SIGKILL');
     }

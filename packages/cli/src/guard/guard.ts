@@ -10,7 +10,7 @@ import { guardFile } from './group.ts';
 import type { GuardedProgram } from './program.ts';
 import { Program } from './program.ts';
 import type { Deadline, FromGuard, ToGuard } from './protocol.ts';
-import { leftMs, monotonicMs } from './protocol.ts';
+import { broughtForward, leftMs, monotonicMs } from './protocol.ts';
 import type { Deferred } from './wait.ts';
 import { bounded, deferred } from './wait.ts';
 
@@ -242,6 +242,7 @@ export class Guard {
     const program = this.#program;
     if (program === undefined) return;
     const sinceMs = monotonicMs();
+    this.#belief = broughtForward(this.#belief);
     const untilKillMs = leftMs(this.#belief) - this.#options.killMarginMs;
     const delayMs = untilKillMs > 0 ? Math.min(lookEveryMs, Math.ceil(untilKillMs)) : lookEveryMs;
     clearTimeout(this.#timer);

@@ -56,6 +56,15 @@ export function leftMs(deadline: Deadline): number {
   return Math.min(deadline.monotonicMs - monotonicMs(), deadline.wallMs - Date.now());
 }
 
+/**
+ * To be asked at every look: a wall clock that was set back would let a suspension after it, which
+ * the monotonic clock does not count, pass unseen.
+ */
+export function broughtForward({ monotonicMs: atMs, wallMs }: Deadline): Deadline {
+  const nowMs = Date.now();
+  return { monotonicMs: atMs, wallMs: Math.min(wallMs, nowMs + (atMs - monotonicMs())) };
+}
+
 export function monotonicMs(): number {
   const [seconds, nanoseconds] = process.hrtime();
   return seconds * 1e3 + nanoseconds / 1e6;
