@@ -49,6 +49,8 @@ export class CandidateProcess implements Client {
   running: TermEntry | undefined;
   /** Token of the seat it took last. */
   seatToken = 0n;
+  /** Nonces of its writes since it last heard that one was applied. */
+  readonly unanswered: Set<string> = new Set();
   /** Token of the seat it asked for last. */
   triedToken = 0n;
   /** A write of it was refused, so what it reads next tells it whose the seat is. */

@@ -261,6 +261,23 @@ export class Guarantees {
       );
     }
     if (next.holding === undefined) this.#checkSettled(process, base?.record, 'asks to vacate');
+    process.unanswered.add(next.nonce);
+  }
+
+  /** What a look at the store tells about writes that had no answer. */
+  onReadAnswer(client: Client, { record }: Reading): void {
+    const { coverage } = this.#sim;
+    const process = this.#sim.processOf(client);
+    if (process === undefined || process.unanswered.size === 0) return;
+    if (record !== undefined && process.unanswered.has(record.nonce)) {
+      coverage.count('unanswered writes found to have landed');
+    } else if (record?.holding?.candidate.incarnation === process.incarnation) {
+      coverage.count('unanswered writes found not to have landed');
+      return;
+    } else {
+      coverage.count('unanswered writes found overtaken');
+    }
+    process.unanswered.clear();
   }
 
   /** @returns the term that this read is to tell whose the seat is, after a refused write */
@@ -283,6 +300,7 @@ export class Guarantees {
   onSwapAnswer(client: Client, result: SwapResult, tookMs: number): void {
     const process = this.#sim.processOf(client);
     if (process === undefined || !this.#isInTime(process, tookMs)) return;
+    if (result.outcome === 'ok') process.unanswered.clear();
     process.wasRefused = result.outcome === 'conflict';
   }
 
