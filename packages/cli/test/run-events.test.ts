@@ -65,9 +65,9 @@ test('what other elections of this process report is not ours', () => {
   expect(lines).toEqual([]);
 });
 
-test('nothing is said after close', () => {
+test('nothing is said after close', async () => {
   const lines = follow({});
-  log?.close();
+  await log?.close();
   publish('leading', { token: 1n });
   expect(lines).toEqual([]);
 });
