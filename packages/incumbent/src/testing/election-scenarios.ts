@@ -89,7 +89,7 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
     async run(context) {
       const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
       const started = deferred<Term>();
-      background(
+      void background(
         a.lead(async (term) => {
           started.resolve(term);
           await aborted(term.signal);
