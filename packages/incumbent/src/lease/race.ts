@@ -207,11 +207,14 @@ export class LeaseRace<Guard> implements Contest<Guard> {
 
     let result: SwapResult | undefined;
     try {
-      result = await swapStore(this.#store, this.#scope, sighting.version, next, signal);
+      // Whoever wants us to stop waits for the answer: the write goes on travelling, and a look at
+      // the store could overtake it. A seat that is won meanwhile is given back by the campaign.
+      const unstoppable = new AbortController().signal;
+      result = await swapStore(this.#store, this.#scope, sighting.version, next, unstoppable);
     } catch (error) {
       if (signal.aborted) {
-        // Somebody wants us to stop while a write of ours is under way: if it lands it is a ghost
-        // that nobody believes in, and costs the others one lease. Take it back if we can see it.
+        // If it lands it is a ghost that nobody believes in, and costs the others one lease. Take
+        // it back if we can see it.
         await this.#withdrawGhost(next);
         throw signal.reason;
       }
