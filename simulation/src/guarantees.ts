@@ -31,7 +31,6 @@ export const guarantees = {
   operations: 'store operations per unit of time are bounded',
   futile: 'followers read, and never write just to fail',
   truth: 'a term ends as superseded, gone or revoked only if it was',
-  history: 'the history names every term that was announced and has ended, once and in order',
   handback: 'a leader that leaves while the store answers gives its seat back',
   disowned: 'a term that reads of another holder ends at once',
   proclaimed: 'what proclaim and declareActors have resolved for stands in the record',
@@ -69,8 +68,6 @@ export class Guarantees {
   readonly terms: Set<TermEntry> = new Set();
   /** Tokens of records that were committed as announced. */
   readonly announced: Set<bigint> = new Set();
-  /** Tokens of terms whose work began. */
-  readonly worked: Set<bigint> = new Set();
   readonly #sim: Simulation;
   /** Tokens of announced terms that ended unclean and that nobody has fenced since. */
   readonly #unfenced: Set<bigint> = new Set();
@@ -297,9 +294,7 @@ export class Guarantees {
     if (!this.#isInTime(process, tookMs)) return;
     const isOwn =
       record?.token === token && record.holding?.candidate.incarnation === process.incarnation;
-    // Within the stop margin nothing is kept any more, and what comes then is not looked at.
-    const isKept = entry.term.remaining() > process.timing.stopMarginMs;
-    if (!isOwn && isKept) entry.mustEnd = true;
+    if (!isOwn) entry.mustEnd = true;
   }
 
   onSwapAnswer(client: Client, result: SwapResult, tookMs: number): void {
@@ -358,7 +353,6 @@ export class Guarantees {
       this.#checkOperator(commit, previous);
       return;
     }
-    this.#checkHistory(next, last);
     const changesHands =
       next.holding !== undefined &&
       (last?.holding === undefined ||
@@ -445,17 +439,6 @@ export class Guarantees {
     let first = version;
     while (commits[first - 1]?.record?.nonce === record?.nonce && first > 1) first -= 1;
     return (commits[first] as Commit).atMs;
-  }
-
-  #checkHistory(next: LeaseRecord, last: LeaseRecord | undefined): void {
-    const isOver = next.holding === undefined || next.token !== last?.token;
-    const before = (last?.history ?? []).map(({ token }) => token);
-    const after = next.history.map(({ token }) => token).join();
-    const added = isOver && last?.holding?.announced === true ? [...before, last.token] : before;
-    if (after === added.slice(-50).join()) return;
-    // A seat that was won and given back before anybody's work began is no term to remember.
-    if (last !== undefined && !this.worked.has(last.token) && after === before.join()) return;
-    this.#sim.world.fail('history', `it names ${after} instead of ${added.join()}`);
   }
 
   #checkVacated(process: CandidateProcess, last: LeaseRecord | undefined): void {
