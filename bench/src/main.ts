@@ -32,7 +32,7 @@ const makers: Readonly<Record<string, MakeBenchmark>> = {
 const usage = `npm run bench -- [--only NAME,...] [--rounds N] [--json | --markdown] [--directory DIR]
 
   --only       ${Object.keys(makers).join(', ')}
-  --rounds     how often each is measured, default ${defaultRounds}; 3 takes about two minutes
+  --rounds     how often each is measured, default ${defaultRounds}; 3 takes two to three minutes
   --json       one object a line
   --markdown   the table of docs/benchmarks.md
   --directory  where the file store is put, default the folder for temporary files
