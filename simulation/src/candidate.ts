@@ -287,13 +287,7 @@ export class CandidateProcess implements Client {
     if (this.running !== undefined) {
       world.fail('overlap', `${this.name} works for terms ${this.running.token} and ${term.token}`);
     }
-    // In this order: the question itself may be where the host stands still.
-    if (!term.isLeading() && !this.host.isAhead) {
-      world.fail('start', `${this.name} starts work for term ${term.token} without leading`);
-    }
-    if (!guarantees.announced.has(term.token)) {
-      world.fail('announced', `${this.name} leads with term ${term.token}, no record says so`);
-    }
+    guarantees.checkBeginning(entry);
     this.running = entry;
     guarantees.terms.add(entry);
     void term.ended.then((outcome) => {

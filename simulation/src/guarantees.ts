@@ -172,6 +172,39 @@ export class Guarantees {
     }
   }
 
+  /** Called when the work of a term begins. */
+  checkBeginning({ process, term, token }: TermEntry): void {
+    const { world, server } = this.#sim;
+    const { host } = process;
+    // In this order: the question itself may be where the host stands still.
+    if (!term.isLeading() && !host.isAhead) {
+      world.fail('start', `${process.name} starts work for term ${token} without leading`);
+    }
+    if (!this.announced.has(token)) {
+      world.fail('announced', `${process.name} leads with term ${token}, no record says so`);
+    }
+    if (this.#sim.disowned.has(token)) return;
+    const taken = server.commits.find(({ record }) => record?.token === token);
+    const before = server.commit((taken?.version ?? 1) - 1)?.record;
+    const held = before?.holding?.announced === true ? before.holding.candidate : undefined;
+    const last = before?.history.at(-1);
+    const isClean =
+      held === undefined ? last?.why !== 'unclean' : held.incarnation === process.incarnation;
+    const { predecessor } = term;
+    if (
+      predecessor?.token !== (held === undefined ? last?.token : before?.token) ||
+      predecessor?.id !== (held ?? last)?.id ||
+      (predecessor?.clean ?? true) !== isClean ||
+      term.guard !== token
+    ) {
+      world.fail(
+        'predecessor',
+        `term ${token} names term ${predecessor?.token} of ${predecessor?.id} ` +
+          `(${predecessor?.clean === true ? 'clean' : 'unclean'}) before ${describe(before)}`,
+      );
+    }
+  }
+
   /** Why a term ended is judged by what really stood in the store. */
   checkOutcome({ process, token, outcome }: TermEntry): void {
     const { server, world } = this.#sim;
@@ -294,7 +327,9 @@ export class Guarantees {
     if (!this.#isInTime(process, tookMs)) return;
     const isOwn =
       record?.token === token && record.holding?.candidate.incarnation === process.incarnation;
-    if (!isOwn) entry.mustEnd = true;
+    // Within the stop margin nothing is kept any more, and what comes then is not looked at.
+    const isKept = entry.term.remaining() > process.timing.stopMarginMs;
+    if (!isOwn && isKept) entry.mustEnd = true;
   }
 
   onSwapAnswer(client: Client, result: SwapResult, tookMs: number): void {
