@@ -184,8 +184,14 @@ export class Guarantees {
       world.fail('announced', `${process.name} leads with term ${token}, no record says so`);
     }
     if (this.#sim.disowned.has(token)) return;
-    const taken = server.commits.find(({ record }) => record?.token === token);
-    const before = server.commit((taken?.version ?? 1) - 1)?.record;
+    // After a record was deleted by hand, others may have had this token before.
+    const taken = server.commits.find(
+      ({ record }) =>
+        record?.token === token && record.holding?.candidate.incarnation === process.incarnation,
+    );
+    // A win that was never written: other guarantees say so.
+    if (taken === undefined) return;
+    const before = server.commit(taken.version - 1)?.record;
     const held = before?.holding?.announced === true ? before.holding.candidate : undefined;
     const last = before?.history.at(-1);
     const isClean =
