@@ -44,7 +44,6 @@ export class CandidateProcess implements Client {
   alive = true;
   isClosed = false;
   isHealthy = true;
-  isLeaving = false;
   /** Told by what it writes. */
   incarnation: string | undefined;
   running: TermEntry | undefined;
@@ -103,15 +102,9 @@ export class CandidateProcess implements Client {
     return this.#campaign !== undefined;
   }
 
-  /** It was told to leave, and nothing of it goes on. */
-  get hasLeft(): boolean {
-    if (!this.alive) return true;
-    const isClosing = this.closingSinceMs !== undefined && !this.isClosed;
-    return this.isLeaving && this.#campaign === undefined && !isClosing;
-  }
-
-  get isFencing(): boolean {
-    return [...this.#hooksRunning.values()].some((running) => running > 0);
+  /** `close()` was called and has not resolved. */
+  get isClosing(): boolean {
+    return this.closingSinceMs !== undefined && !this.isClosed;
   }
 
   /** Takes part until withdrawn. */
@@ -159,7 +152,8 @@ export class CandidateProcess implements Client {
     if (!this.alive) return;
     const believed = this.mayBelieve();
     this.alive = false;
-    if ((this.#child !== undefined || this.isFencing) && believed) {
+    const isFencing = [...this.#hooksRunning.values()].some((running) => running > 0);
+    if ((this.#child !== undefined || isFencing) && believed) {
       // The child, or the program of a hook, acts on: whatever holds it ends it within the belief.
       const leftMs = this.#beliefLeftMs() / Math.max(this.host.errors.monotonicRate, 1);
       this.#orphanUntilMs = this.#sim.world.nowMs + 0.99 * this.#random.next() * leftMs;
@@ -296,7 +290,6 @@ export class CandidateProcess implements Client {
     guarantees.checkBeginning(entry);
     this.running = entry;
     guarantees.terms.add(entry);
-    guarantees.worked.add(`${this.incarnation} ${term.token}`);
     void term.ended.then((outcome) => {
       entry.outcome = outcome;
       this.#sim.ended(entry);

@@ -321,12 +321,10 @@ function leave(chaos: Chaos): void {
   const place = chaos.target();
   chaos.sim.coverage.count('handles closed');
   place.process?.close(() => {
-    chaos.later(chaos.random.next() * chaos.leaseMs, () => restart(chaos, place));
+    chaos.later(chaos.random.next() * chaos.leaseMs, () => {
+      if (place.process === undefined) chaos.sim.start(place);
+    });
   });
-}
-
-function restart({ sim }: Chaos, place: Place): void {
-  if (place.process === undefined) sim.start(place);
 }
 
 function withdraw(chaos: Chaos): void {
@@ -335,34 +333,6 @@ function withdraw(chaos: Chaos): void {
   chaos.sim.coverage.count('withdrawals');
   process.withdraw();
   chaos.later(chaos.random.next() * 1.5 * chaos.leaseMs, () => process.join());
-}
-
-/** A candidate is told to stop while its attempt to take the seat is under way. */
-function leaveWhileAsking(chaos: Chaos): void {
-  const { sim, random, leaseMs } = chaos;
-  const following = sim.places.filter(({ process }) => process?.believes() === false);
-  if (following.length === 0) return;
-  const place = random.pick(following);
-  const { process } = place;
-  if (process === undefined) return;
-  const closes = random.chance(0.4);
-  const onSend = () =>
-    chaos.later(0, () => {
-      sim.coverage.count('candidates told to leave in the middle of an attempt');
-      if (closes)
-        process.close(() => chaos.later(random.next() * leaseMs, () => restart(chaos, place)));
-      else {
-        process.withdraw();
-        chaos.later(random.next() * leaseMs, () => process.join());
-      }
-    });
-  const fate = random.pick([
-    {},
-    { replyLost: true },
-    { requestMs: random.next() * 0.1 * leaseMs },
-    { error: 'although' as const },
-  ]);
-  place.link.armed.push({ kind: 'swap', fate: { ...fate, onSend } });
 }
 
 function resign(chaos: Chaos): void {
@@ -480,7 +450,6 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
     [1, stepWall],
     [2, crash],
     [1, leave],
-    [1, leaveWhileAsking],
     [1, withdraw],
     [1, resign],
     [3, sicken],
@@ -513,7 +482,6 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
   ],
   crashes: [
     [4, crash],
-    [4, leaveWhileAsking],
     [2, leave],
     [2, withdraw],
     [1, resign],

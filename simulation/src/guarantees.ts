@@ -31,7 +31,6 @@ export const guarantees = {
   operations: 'store operations per unit of time are bounded',
   futile: 'followers read, and never write just to fail',
   truth: 'a term ends as superseded, gone or revoked only if it was',
-  history: 'the history names every term that was announced and has ended, once and in order',
   handback: 'a leader that leaves while the store answers gives its seat back',
   disowned: 'a term that reads of another holder ends at once',
   proclaimed: 'what proclaim and declareActors have resolved for stands in the record',
@@ -69,8 +68,6 @@ export class Guarantees {
   readonly terms: Set<TermEntry> = new Set();
   /** Tokens of records that were committed as announced. */
   readonly announced: Set<bigint> = new Set();
-  /** Terms whose work began, by incarnation and token. */
-  readonly worked: Set<string> = new Set();
   readonly #sim: Simulation;
   /** Tokens of announced terms that ended unclean and that nobody has fenced since. */
   readonly #unfenced: Set<bigint> = new Set();
@@ -408,7 +405,6 @@ export class Guarantees {
       if (changesHands || last?.holding?.announced !== true) this.#checkAnnounced(process, next);
       this.announced.add(next.token);
     }
-    this.#checkHistory(next, last);
   }
 
   #checkTaken(process: CandidateProcess, commit: Commit, previous: Commit): void {
@@ -484,18 +480,6 @@ export class Guarantees {
     let first = version;
     while (commits[first - 1]?.record?.nonce === record?.nonce && first > 1) first -= 1;
     return (commits[first] as Commit).atMs;
-  }
-
-  #checkHistory(next: LeaseRecord, last: LeaseRecord | undefined): void {
-    const isOver = next.holding === undefined || next.token !== last?.token;
-    const before = (last?.history ?? []).map(({ token }) => token);
-    const after = next.history.map(({ token }) => token).join();
-    const added = isOver && last?.holding?.announced === true ? [...before, last.token] : before;
-    if (after === added.slice(-50).join()) return;
-    // A seat that was won and given back before anybody's work began is no term to remember.
-    const term = `${last?.holding?.candidate.incarnation} ${last?.token}`;
-    if (!this.worked.has(term) && after === before.join()) return;
-    this.#sim.world.fail('history', `it names ${after} instead of ${added.join()}`);
   }
 
   #checkVacated(process: CandidateProcess, last: LeaseRecord | undefined): void {

@@ -20,7 +20,6 @@ export const required: readonly string[] = [
   'restarts under the same name',
   'handles closed',
   'withdrawals',
-  'candidates told to leave in the middle of an attempt',
   'conflicts',
   'unanswered writes found to have landed',
   'unanswered writes found not to have landed',

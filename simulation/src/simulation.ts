@@ -79,6 +79,7 @@ export class Simulation {
   readonly #listed = new Map<number, CandidateInfo>();
   readonly #deadSinceMs = new Map<number, number>();
   #isEnding = false;
+  #ledAtTheEnd: TermEntry | undefined;
   #lastNumber = 0;
   #lastArrivalMs = 0;
 
@@ -224,6 +225,7 @@ export class Simulation {
         return;
       }
       await world.run(world.nowMs + 1.2 * this.scenario.leaseMs, () => entry.term.signal.aborted);
+      this.#ledAtTheEnd = entry;
       if (world.violation !== undefined || !entry.term.signal.aborted) return;
       // Faults of before may still end a belief, and some ends are chosen by somebody.
       const disturbedMs = this.scenario.leaseMs / (1 - this.scenario.drift);
@@ -251,27 +253,20 @@ export class Simulation {
     const { leaseMs, drift } = this.scenario;
     this.#isEnding = true;
     const leaving = this.places.map(({ process }) => process).filter((each) => each !== undefined);
-    const deaf = new Set(leaving.filter((process) => process.isFencing));
-    const staggerMs = this.#random.chance(0.5) ? 0 : 0.5 * leaseMs;
     for (const process of leaving) {
-      const closes = this.#random.chance(0.5);
-      world.at(world.nowMs + this.#random.next() * staggerMs, () => {
-        process.isLeaving = true;
-        if (closes) process.close(() => {});
-        else process.withdraw();
-        return true;
-      });
+      if (this.#random.chance(0.5)) process.withdraw();
+      else process.close(() => {});
     }
     // Work settles at once now; what was deaf before hears nothing for at most `longestIgnorance`.
     // Then the seat is given back within three operations, or a write is taken back within two.
     const timeouts = Math.max(...leaving.map(({ timing }) => timing.operationTimeoutMs));
-    const boundMs =
-      staggerMs + (longestIgnorance * leaseMs + 8 * timeouts + 0.5 * leaseMs) / (1 - drift);
-    const isOver = () => leaving.every((process) => process.hasLeft);
+    const boundMs = (longestIgnorance * leaseMs + 8 * timeouts + 0.5 * leaseMs) / (1 - drift);
+    const isOver = () =>
+      leaving.every((process) => !process.alive || (!process.isCampaigning && !process.isClosing));
     await world.run(world.nowMs + boundMs, isOver);
     if (world.violation !== undefined) return;
     for (const process of leaving) {
-      if (!process.hasLeft) {
+      if (process.alive && (process.isCampaigning || process.isClosing)) {
         world.fail(
           'settling',
           `${process.name} was told to leave ${boundMs.toFixed(0)} ms ago, and has not`,
@@ -280,10 +275,12 @@ export class Simulation {
     }
     if (world.violation !== undefined) return;
     const { record } = this.server.current;
-    const holder = record?.holding?.candidate.incarnation;
-    const keeper = leaving.find(({ incarnation }) => incarnation === holder);
-    if (holder !== undefined && keeper !== undefined && !deaf.has(keeper)) {
-      world.fail('handback', `${keeper.name} left, the record still says ${describe(record)}`);
+    const left = this.#ledAtTheEnd;
+    if (left !== undefined && record?.token === left.token && record.holding !== undefined) {
+      world.fail(
+        'handback',
+        `${left.process.name} left, the record still says ${describe(record)}`,
+      );
     }
   }
 

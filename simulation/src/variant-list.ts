@@ -314,17 +314,6 @@ export const variants: readonly Variant[] = [
     breaks: [...s1, 'release'],
   },
   {
-    name: 'taking back an attempt vacates whoever holds the seat',
-    edits: [
-      {
-        file: 'lease/race.js',
-        find: 'record.nonce !== ghost.nonce ||',
-        replace: '',
-      },
-    ],
-    breaks: ['release'],
-  },
-  {
     name: 'the seat is not given back',
     edits: [
       {
@@ -367,17 +356,6 @@ export const variants: readonly Variant[] = [
       },
     ],
     breaks: ['tokens'],
-  },
-  {
-    name: 'a takeover leaves its predecessor out of the history',
-    edits: [
-      {
-        file: 'lease/race.js',
-        find: 'if (previous !== undefined && last?.announced === true) {',
-        replace: 'if (false) {',
-      },
-    ],
-    breaks: ['history'],
   },
   {
     name: 'a candidate with unsettled work campaigns',
