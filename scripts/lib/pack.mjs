@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { must, root } from './run.mjs';
 
-export const publicPackages = ['packages/incumbent', 'packages/cli'];
+export const publicPackages = ['packages/incumbent', 'packages/cli', 'packages/zookeeper'];
 
 /**
  * Packs one package into a folder of its own under `into`.

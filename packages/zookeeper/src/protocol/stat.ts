@@ -1,0 +1,59 @@
+import type { Codec } from './jute.ts';
+
+/** What ZooKeeper keeps about a node besides its data. 68 bytes on the wire. */
+export interface Stat {
+  /** zxid of the transaction that created the node: never the same for two nodes. */
+  readonly czxid: bigint;
+  /** zxid of the last change of the data. */
+  readonly mzxid: bigint;
+  /** When it was created, in ms since 1970, by the clock of the server that led then. */
+  readonly ctime: number;
+  /** When the data last changed, in ms since 1970, by the clock of the server that led then. */
+  readonly mtime: number;
+  /** Changes of the data; 0 for a new node. A signed 32-bit counter: it can wrap. */
+  readonly version: number;
+  /** Changes of the list of children. */
+  readonly cversion: number;
+  /** Changes of the ACL. */
+  readonly aversion: number;
+  /** The session that owns an ephemeral node; 0 for a persistent one; other values of its own for
+   *  containers and nodes with a TTL. */
+  readonly ephemeralOwner: bigint;
+  readonly dataLength: number;
+  readonly numChildren: number;
+  /** zxid of the last change of the list of children. */
+  readonly pzxid: bigint;
+}
+
+/** By hand and not a `record`: it is in nearly every reply. */
+export const stat: Codec<Stat> = {
+  minBytes: 68,
+  read(reader) {
+    return {
+      czxid: reader.int64(),
+      mzxid: reader.int64(),
+      ctime: reader.safeInt64(),
+      mtime: reader.safeInt64(),
+      version: reader.int32(),
+      cversion: reader.int32(),
+      aversion: reader.int32(),
+      ephemeralOwner: reader.int64(),
+      dataLength: reader.int32(),
+      numChildren: reader.int32(),
+      pzxid: reader.int64(),
+    };
+  },
+  write(writer, value) {
+    writer.int64(value.czxid);
+    writer.int64(value.mzxid);
+    writer.safeInt64(value.ctime);
+    writer.safeInt64(value.mtime);
+    writer.int32(value.version);
+    writer.int32(value.cversion);
+    writer.int32(value.aversion);
+    writer.int64(value.ephemeralOwner);
+    writer.int32(value.dataLength);
+    writer.int32(value.numChildren);
+    writer.int64(value.pzxid);
+  },
+};
