@@ -1,1 +1,19 @@
-export {};
+export type { ProxyCounters, ProxyTarget, TestProxy } from './proxy.ts';
+export { startProxy } from './proxy.ts';
+export type { KeyAndCertificate, PemFile, TestCertificates } from './server/certificates.ts';
+export { createCertificates } from './server/certificates.ts';
+export type { TestEnsemble, TestMember } from './server/ensemble.ts';
+export { startEnsemble } from './server/ensemble.ts';
+export type { TestServerErrorCode } from './server/errors.ts';
+export { ServerStartError, ServerUnavailableError, TestServerError } from './server/errors.ts';
+export { serverAvailable } from './server/installation.ts';
+export type {
+  EnsembleOptions,
+  InstallationOptions,
+  ServerOptions,
+  ServerSaslOptions,
+  ServerTlsOptions,
+  WaitOptions,
+} from './server/options.ts';
+export type { RestartOptions, TestServer } from './server/server.ts';
+export { startServer } from './server/server.ts';

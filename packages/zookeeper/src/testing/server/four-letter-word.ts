@@ -1,0 +1,37 @@
+import { connect } from 'node:net';
+import { TestServerError } from './errors.ts';
+
+/**
+ * Sends one of ZooKeeper's four letter commands on a connection of its own, and gives the answer.
+ * Rejects when nobody listens, and with `TIMED_OUT` when the answer is not complete in time.
+ */
+export function askFourLetterWord(
+  target: { readonly host: string; readonly port: number },
+  word: string,
+  timeoutMs = 5000,
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const socket = connect({ host: target.host, port: target.port });
+    const timer = setTimeout(() => {
+      const where = `${target.host}:${target.port}`;
+      socket.destroy(new TestServerError('TIMED_OUT', `no answer to ${word} from ${where}`));
+    }, timeoutMs);
+    socket.on('connect', () => socket.write(word));
+    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
+    socket.on('error', reject);
+    socket.on('close', () => {
+      clearTimeout(timer);
+      // Without effect when the answer or an error came before.
+      reject(
+        new TestServerError('NOT_RUNNING', `the connection closed before ${word} was answered`),
+      );
+    });
+  });
+}
+
+/** The role in an answer to `srvr`, such as `leader`; undefined while the server does not serve. */
+export function modeOf(answer: string): string | undefined {
+  return /^Mode: (\S+)/m.exec(answer)?.[1];
+}
