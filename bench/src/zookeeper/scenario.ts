@@ -1,0 +1,106 @@
+import { fileURLToPath } from 'node:url';
+import type { Surroundings } from '../surroundings.ts';
+import type { Admin } from './admin.ts';
+import type { CandidateName, ClientMethods } from './messages.ts';
+import type { Peers } from './peers.ts';
+import { Remote } from './remote.ts';
+import type { Column, Results } from './results.ts';
+
+export type Client = Remote<ClientMethods>;
+
+/** What all scenarios of a run share. */
+export interface Stage {
+  readonly surroundings: Surroundings;
+  readonly peers: Peers;
+  readonly results: Results;
+  readonly admin: Admin;
+  /** Of the real server. */
+  readonly serverPort: number;
+  /** Notes what could not be measured. */
+  failed(benchmark: string, column: Column, error: unknown): void;
+}
+
+export interface Scenario {
+  /** For `--only`. */
+  readonly name: string;
+  readonly about: string;
+  /** Creates the nodes that it needs. */
+  prepare?(): Promise<void>;
+  /** One round: leaves no process behind. */
+  round(round: number): Promise<void>;
+}
+
+export type MakeScenario = (stage: Stage) => Scenario;
+
+/** A node of 100 bytes. */
+export const smallNode = '/bench';
+
+const pythonClient = fileURLToPath(new URL('../../zookeeper/kazoo_client.py', import.meta.url));
+
+/** A process of that candidate, or of none. */
+export function startClient(
+  { surroundings, peers }: Stage,
+  column: Column,
+  nodeOptions: readonly string[] = [],
+): Client {
+  const file = fileURLToPath(new URL('./workers/client.js', import.meta.url));
+  const command =
+    column === 'kazoo'
+      ? [peers.python ?? 'python3', pythonClient]
+      : [process.execPath, ...nodeOptions, file, column === 'empty' ? 'none' : column];
+  return new Remote<ClientMethods>(surroundings, column, command);
+}
+
+/** Those who are there, another one first in each round. */
+export function candidatesOf(
+  { peers }: Stage,
+  names: readonly CandidateName[],
+  round: number,
+): readonly CandidateName[] {
+  const there = names.filter((name) => !peers.absent.has(name));
+  const first = round % Math.max(1, there.length);
+  return [...there.slice(first), ...there.slice(0, first)];
+}
+
+/** Runs `measure` with a process for each candidate at a time, and ends them all. */
+export async function withClients(
+  stage: Stage,
+  benchmark: string,
+  names: readonly CandidateName[],
+  connect: { readonly port: number; readonly sessionTimeoutMs: number },
+  measure: (clients: ReadonlyMap<CandidateName, Client>) => Promise<void>,
+): Promise<void> {
+  const clients = new Map<CandidateName, Client>();
+  const all: Client[] = [];
+  try {
+    for (const name of names) {
+      const client = startClient(stage, name);
+      all.push(client);
+      try {
+        await client.call('connect', { ...connect, auth: false }, 20_000);
+        clients.set(name, client);
+      } catch (error) {
+        stage.failed(benchmark, name, error);
+      }
+    }
+    await measure(clients);
+  } finally {
+    await Promise.all(all.map((client) => client.kill()));
+  }
+}
+
+/** Runs it for each in turn; what fails with one does not keep the others from being measured. */
+export async function eachInTurn<T extends Column, V>(
+  stage: Stage,
+  benchmark: string,
+  entries: Iterable<readonly [T, V]>,
+  measure: (column: T, value: V) => Promise<void>,
+): Promise<void> {
+  for (const [column, value] of entries) {
+    try {
+      await measure(column, value);
+    } catch (error) {
+      stage.failed(benchmark, column, error);
+    }
+  }
+}

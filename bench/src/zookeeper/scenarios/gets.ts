@@ -1,0 +1,37 @@
+import { candidateNames } from '../messages.ts';
+import type { MetricId } from '../metrics.ts';
+import type { Scenario, Stage } from '../scenario.ts';
+import { candidatesOf, eachInTurn, smallNode, withClients } from '../scenario.ts';
+
+const warmUpMs = 500;
+const measureMs = 700;
+
+const windows: readonly { window: number; cpu: MetricId; rate?: MetricId; p50?: MetricId }[] = [
+  { window: 1, cpu: 'get1Cpu', p50: 'get1P50' },
+  { window: 100, cpu: 'get100Cpu', rate: 'get100Rate' },
+  { window: 1000, cpu: 'get1000Cpu', rate: 'get1000Rate' },
+];
+
+/** One node of 100 bytes is read from the real server. */
+export function gets(stage: Stage): Scenario {
+  const { results, serverPort: port } = stage;
+  return {
+    name: 'get',
+    about: 'gets from the real server',
+    async round(round) {
+      const names = candidatesOf(stage, candidateNames, round);
+      const connect = { port, sessionTimeoutMs: 30_000 };
+      await withClients(stage, 'get', names, connect, async (clients) => {
+        for (const { window, cpu, rate, p50 } of windows) {
+          await eachInTurn(stage, 'get', clients, async (name, client) => {
+            const params = { path: smallNode, window, warmUpMs, measureMs };
+            const { perS, cpuUs, p50Ms } = await client.call('gets', params);
+            results.add(cpu, name, round, cpuUs);
+            if (rate !== undefined) results.add(rate, name, round, perS);
+            if (p50 !== undefined && p50Ms !== null) results.add(p50, name, round, p50Ms * 1e3);
+          });
+        }
+      });
+    },
+  };
+}
