@@ -1,0 +1,74 @@
+import type { CallOptions } from './arguments.ts';
+import { checkTimeout } from './arguments.ts';
+import type { Clock, Timer } from './clock.ts';
+import type { Chroot } from './paths.ts';
+import type { RequestKind } from './protocol/requests.ts';
+import type { ReplyHandlers } from './session/pending-request.ts';
+import { PendingRequest } from './session/pending-request.ts';
+import type { Session } from './session/session.ts';
+
+/** Makes calls for the parts of the client. */
+export class Caller {
+  readonly session: Session;
+  readonly chroot: Chroot;
+  readonly clock: Clock;
+
+  constructor(session: Session, chroot: Chroot, clock: Clock) {
+    this.session = session;
+    this.chroot = chroot;
+    this.clock = clock;
+  }
+
+  /**
+   * Sends a request, or lets it wait for a connection. Settles exactly once.
+   * @param path as the user gave it; for errors
+   */
+  call<Request, Response, Result>(
+    kind: RequestKind<Request, Response>,
+    path: string | undefined,
+    body: Request,
+    handlers: ReplyHandlers<Response, Result>,
+    options: CallOptions | undefined,
+  ): Promise<Result> {
+    return new Promise<Result>((resolve, reject) => {
+      const request = new PendingRequest(
+        kind,
+        path,
+        handlers,
+        resolve as (result: unknown) => void,
+        reject,
+      );
+      const refusal = this.session.refusal(request);
+      if (refusal !== undefined) {
+        request.fail(() => refusal);
+        return;
+      }
+      if (options !== undefined && !this.#bound(request, options)) return;
+      this.session.submit(request, body);
+    });
+  }
+
+  /** @returns false when the call has failed already */
+  #bound(request: PendingRequest, { signal, timeoutMs }: CallOptions): boolean {
+    if (signal === undefined && timeoutMs === undefined) return true;
+    if (signal?.aborted === true) {
+      request.fail(() => signal.reason);
+      return false;
+    }
+    let timer: Timer | undefined;
+    if (timeoutMs !== undefined) {
+      try {
+        request.timeoutMs = checkTimeout('timeoutMs', timeoutMs);
+      } catch (error) {
+        request.fail(() => error);
+        return false;
+      }
+      request.hasOwnTimer = true;
+      timer = this.clock.setTimer(() => this.session.pipeline.timeOut(request), timeoutMs);
+    }
+    request.bind(signal, timer, () => {
+      this.session.pipeline.abandon(request, () => signal?.reason);
+    });
+    return true;
+  }
+}

@@ -1,0 +1,219 @@
+import { randomUUID } from 'node:crypto';
+import { acl, checkAcl } from './acl.ts';
+import type { CallOptions, Data } from './arguments.ts';
+import { checkTtl, describe, toBytes } from './arguments.ts';
+import type { Caller } from './caller.ts';
+import { readClocks } from './clock.ts';
+import {
+  ConnectionLossError,
+  InvalidArgumentError,
+  RequestTimeoutError,
+  sessionExpired,
+} from './errors.ts';
+import { checkPath, join, nameOf, parentOf } from './paths.ts';
+import { createFlags } from './protocol/constants.ts';
+import type {
+  Acl,
+  Create2Response,
+  CreateRequest,
+  CreateTtlRequest,
+  PathMessage,
+} from './protocol/messages.ts';
+import type { RequestKind } from './protocol/requests.ts';
+import { requests } from './protocol/requests.ts';
+import type { CreateReply } from './replies.ts';
+import type { AnswerOf, ReplyHandlers } from './session/pending-request.ts';
+
+/** What kind of node to make. */
+export interface NodeOptions {
+  /** Deleted with the session (default false). */
+  readonly ephemeral?: boolean | undefined;
+  /** The server appends a number of ten digits to the name that only grows (default false). */
+  readonly sequential?: boolean | undefined;
+  /** Deleted by the server some time after its last child. Neither of the above. */
+  readonly container?: boolean | undefined;
+  /** Deleted by the server so long after its last change if it has no children. Not ephemeral. */
+  readonly ttlMs?: number | undefined;
+  /** Who may do what (default: everybody everything). */
+  readonly acl?: readonly Acl[] | undefined;
+}
+
+export interface CreateOptions extends NodeOptions, CallOptions {
+  /**
+   * Finds the node again when the reply is lost, instead of making a second one: the name becomes
+   * `_c_<guid>-name`, as Curator writes it. true makes a guid; a string is one (default false).
+   */
+  readonly protected?: boolean | string | undefined;
+}
+
+type CreateKind =
+  | RequestKind<CreateTtlRequest, Create2Response>
+  | RequestKind<CreateRequest, Create2Response>
+  | RequestKind<CreateRequest, PathMessage>;
+
+export interface CreatePlan {
+  readonly kind: CreateKind;
+  readonly body: CreateTtlRequest;
+}
+
+/** Which request makes such a node. @throws InvalidArgumentError */
+export function planCreate(
+  caller: Caller,
+  path: string,
+  data: Data | undefined,
+  options: NodeOptions,
+  withStat: boolean,
+): CreatePlan {
+  const { ephemeral = false, sequential = false, container = false, ttlMs } = options;
+  checkPath(path, sequential);
+  if (container && (ephemeral || sequential || ttlMs !== undefined)) {
+    throw new InvalidArgumentError(
+      `${path}: a container is neither ephemeral nor sequential and has no TTL`,
+      { path },
+    );
+  }
+  if (ephemeral && ttlMs !== undefined) {
+    throw new InvalidArgumentError(
+      `${path}: an ephemeral node ends with its session and takes no ttlMs (${ttlMs})`,
+      { path },
+    );
+  }
+  if (options.acl !== undefined) checkAcl(options.acl);
+  const body = (flags: number): CreateTtlRequest => ({
+    path: caller.chroot.toServer(path),
+    data: toBytes(data, path),
+    acl: options.acl ?? open,
+    flags,
+    ttlMs: ttlMs === undefined ? 0 : checkTtl(ttlMs, path),
+  });
+  if (container) return { kind: requests.createContainer, body: body(createFlags.container) };
+  if (ttlMs !== undefined) {
+    const flags = sequential
+      ? createFlags.persistentSequentialWithTtl
+      : createFlags.persistentWithTtl;
+    return { kind: requests.createTtl, body: body(flags) };
+  }
+  const flags = (ephemeral ? createFlags.ephemeral : 0) | (sequential ? 2 : 0);
+  return { kind: withStat ? requests.create2 : requests.create, body: body(flags) };
+}
+
+const open: readonly Acl[] = [acl.world()];
+
+export function sendCreate(
+  caller: Caller,
+  path: string,
+  plan: CreatePlan,
+  options: CallOptions | undefined,
+): Promise<CreateReply> {
+  const handlers: ReplyHandlers<PathMessage | Create2Response, CreateReply> = {
+    complete: (response, { zxid, sentAt }: AnswerOf) => ({
+      path: caller.chroot.toUser(response.path),
+      stat: 'stat' in response ? response.stat : null,
+      zxid,
+      sentAt,
+    }),
+  };
+  return caller.call(
+    plan.kind as RequestKind<CreateTtlRequest, PathMessage | Create2Response>,
+    path,
+    plan.body,
+    handlers,
+    options,
+  );
+}
+
+/**
+ * Curator's protected create: the name carries a guid. After a lost reply the parent is listed
+ * behind a `sync`, so that what was committed is seen; only if the node is not there is it made.
+ * Ends with the session: an ephemeral node of an expired one is nobody's.
+ */
+export async function createProtected(
+  caller: Caller,
+  path: string,
+  data: Data | undefined,
+  options: CreateOptions,
+  withStat: boolean,
+): Promise<CreateReply> {
+  checkPath(path, options.sequential);
+  const guid = guidOf(options.protected);
+  const parent = parentOf(path);
+  const prefix = `_c_${guid}-`;
+  const protectedPath = join(parent, prefix + nameOf(path));
+  const plan = planCreate(caller, protectedPath, data, options, withStat);
+  const bounds = boundsOf(caller, options);
+  const startedAt = readClocks(caller.clock);
+  let sessionId: bigint | undefined;
+  let inDoubt = false;
+  for (;;) {
+    try {
+      if (inDoubt) {
+        const found = await find();
+        if (found !== undefined) return found;
+      }
+      return await sendCreate(caller, protectedPath, plan, bounds());
+    } catch (error) {
+      if (!(error instanceof ConnectionLossError)) throw error;
+      inDoubt ||= error.maybeApplied;
+      const now = caller.session.info?.id;
+      sessionId ??= now;
+      if (options.ephemeral === true && now !== sessionId) {
+        throw sessionExpired({ path, operation: plan.kind.name, cause: error });
+      }
+    }
+  }
+
+  async function find(): Promise<CreateReply | undefined> {
+    const serverParent = caller.chroot.toServer(parent);
+    await caller.call(requests.sync, parent, { path: serverParent }, nothing, bounds());
+    const names = await caller.call(
+      requests.getChildren,
+      parent,
+      { path: serverParent, watch: false },
+      { complete: ({ children }) => children, absent: () => [] },
+      bounds(),
+    );
+    const name = names.find((candidate) => candidate.startsWith(prefix));
+    if (name === undefined) return undefined;
+    const found = join(parent, name);
+    return caller.call(
+      requests.exists,
+      found,
+      { path: caller.chroot.toServer(found), watch: false },
+      {
+        complete: ({ stat }, { zxid }) => {
+          if (options.ephemeral === true && stat.ephemeralOwner !== caller.session.info?.id) {
+            throw sessionExpired({ path, operation: plan.kind.name });
+          }
+          // It was made by one of our requests: by none that was sent earlier than the first.
+          return { path: found, stat, zxid, sentAt: startedAt };
+        },
+        absent: () => undefined,
+      },
+      bounds(),
+    );
+  }
+}
+
+const nothing: ReplyHandlers<unknown, undefined> = { complete: () => undefined };
+
+function guidOf(option: boolean | string | undefined): string {
+  if (option === true) return randomUUID();
+  if (typeof option === 'string' && /^[0-9A-Za-z-]{8,64}$/.test(option)) return option;
+  throw new InvalidArgumentError(
+    `protected is true or a guid of 8 to 64 letters, digits and "-", not ${describe(option)}`,
+  );
+}
+
+/** What is left of the bound of a call that takes several requests. */
+export function boundsOf(
+  caller: Caller,
+  { signal, timeoutMs }: CallOptions,
+): () => CallOptions | undefined {
+  if (timeoutMs === undefined) return () => (signal === undefined ? undefined : { signal });
+  const endMs = caller.clock.monotonicMs() + timeoutMs;
+  return () => {
+    const leftMs = endMs - caller.clock.monotonicMs();
+    if (leftMs <= 0) throw new RequestTimeoutError(timeoutMs, true, {});
+    return { signal, timeoutMs: leftMs };
+  };
+}

@@ -1,0 +1,98 @@
+import type { ZooKeeper } from './client.ts';
+import { NoNodeError, ZooKeeperError } from './errors.ts';
+import type { StoppableIterator } from './iterate.ts';
+import { orStopped, stoppable } from './iterate.ts';
+import type { NodeWatch } from './node-watch.ts';
+import type { ChildrenReply, GetReply } from './replies.ts';
+
+export function follow(
+  client: ZooKeeper,
+  path: string,
+  signal: AbortSignal | undefined,
+): StoppableIterator<GetReply | undefined> {
+  return followWatch(client, signal, (stop) => client.watch(path, { signal: stop }), sameData);
+}
+
+export function followChildren(
+  client: ZooKeeper,
+  path: string,
+  signal: AbortSignal | undefined,
+): StoppableIterator<ChildrenReply | undefined> {
+  return followWatch(
+    client,
+    signal,
+    async (stop): Promise<NodeWatch<ChildrenReply | undefined>> => {
+      for (;;) {
+        try {
+          return await client.watchChildren(path, { signal: stop });
+        } catch (error) {
+          if (!(error instanceof NoNodeError)) throw error;
+        }
+        // Its children can only be watched when it is there: until then, itself.
+        const node = await client.watch(path, { signal: stop });
+        if (node.value === undefined) return node as NodeWatch<undefined>;
+        node.cancel();
+      }
+    },
+    sameChildren,
+  );
+}
+
+/** @param same whether nothing has changed between two values */
+function followWatch<Value>(
+  client: ZooKeeper,
+  signal: AbortSignal | undefined,
+  read: (stop: AbortSignal) => Promise<NodeWatch<Value>>,
+  same: (a: Value, b: Value) => boolean,
+): StoppableIterator<Value> {
+  return stoppable(signal, async function* (stop) {
+    let last: { readonly value: Value } | undefined;
+    while (!stop.aborted) {
+      let watch: NodeWatch<Value>;
+      try {
+        watch = await read(stop);
+      } catch (error) {
+        if (stop.aborted) return;
+        if (!(await waitOut(client, error, stop))) throw error;
+        continue;
+      }
+      if (last === undefined || !same(last.value, watch.value)) {
+        last = { value: watch.value };
+        try {
+          yield watch.value;
+        } finally {
+          if (stop.aborted) watch.cancel();
+        }
+      }
+      const event = await orStopped(watch.changed, stop);
+      if (event === undefined || (event.type === 'lost' && event.reason === 'closed')) {
+        watch.cancel();
+        return;
+      }
+    }
+  });
+}
+
+/** @returns whether to try again, now that the client is connected */
+async function waitOut(client: ZooKeeper, error: unknown, stop: AbortSignal): Promise<boolean> {
+  const passes =
+    error instanceof ZooKeeperError && (error.retryable || error.code === 'SESSION_EXPIRED');
+  if (!passes) return false;
+  try {
+    await client.connected({ signal: stop, timeoutMs: 2 ** 31 - 1 });
+  } catch (failure) {
+    // A new session follows an expired one.
+    return (
+      stop.aborted || (failure instanceof ZooKeeperError && failure.code === 'SESSION_EXPIRED')
+    );
+  }
+  return true;
+}
+
+function sameData(a: GetReply | undefined, b: GetReply | undefined): boolean {
+  return a?.stat.mzxid === b?.stat.mzxid && a?.stat.czxid === b?.stat.czxid;
+}
+
+function sameChildren(a: ChildrenReply | undefined, b: ChildrenReply | undefined): boolean {
+  return a?.stat.pzxid === b?.stat.pzxid && a?.stat.czxid === b?.stat.czxid;
+}

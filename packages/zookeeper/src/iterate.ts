@@ -1,0 +1,51 @@
+/** An async iterator that can be ended while a `next` of it waits. */
+export interface StoppableIterator<T> extends AsyncIterableIterator<T> {
+  return(): Promise<IteratorResult<T>>;
+}
+
+/**
+ * A generator alone would queue `return` behind the `next` that waits, and so never end.
+ * @param generate is told by its signal; it then has to come to an end
+ * @param outer aborts: the iteration ends
+ */
+export function stoppable<T>(
+  outer: AbortSignal | undefined,
+  generate: (stop: AbortSignal) => AsyncGenerator<T, void, void>,
+): StoppableIterator<T> {
+  const stop = new AbortController();
+  const onOuter = () => stop.abort();
+  if (outer?.aborted === true) stop.abort();
+  else outer?.addEventListener('abort', onOuter);
+  const generator = generate(stop.signal);
+  const forget = () => outer?.removeEventListener('abort', onOuter);
+  return {
+    async next() {
+      const result = await generator.next();
+      if (result.done === true) forget();
+      return result;
+    },
+    return() {
+      forget();
+      stop.abort();
+      return generator.return();
+    },
+    throw(error) {
+      forget();
+      stop.abort();
+      return generator.throw(error);
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}
+
+/** Resolves when `promise` does, or with undefined when `stop` aborts. */
+export function orStopped<T>(promise: Promise<T>, stop: AbortSignal): Promise<T | undefined> {
+  if (stop.aborted) return Promise.resolve(undefined);
+  return new Promise((resolve, reject) => {
+    const onAbort = () => resolve(undefined);
+    stop.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => stop.removeEventListener('abort', onAbort));
+  });
+}

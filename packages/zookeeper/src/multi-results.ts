@@ -1,0 +1,34 @@
+import type { ErrorContext, ZooKeeperError } from './errors.ts';
+import { errorForCode } from './errors.ts';
+import { errorCodes, opcodes } from './protocol/constants.ts';
+import type { MultiResult } from './protocol/multi.ts';
+
+/** The operation that made a multi fail: a refused one has error 0 in its header. */
+export interface FailedOperation {
+  readonly index: number;
+  readonly error: ZooKeeperError;
+}
+
+/** @param contextOf what to say of the operation at an index */
+export function findFailure(
+  results: readonly MultiResult[],
+  contextOf: (index: number) => ErrorContext,
+): FailedOperation | undefined {
+  let notTried: number | undefined;
+  for (const [index, result] of results.entries()) {
+    if (result.opcode !== opcodes.error || result.error === errorCodes.ok) continue;
+    if (result.error === errorCodes.runtimeInconsistency) {
+      notTried ??= index;
+      continue;
+    }
+    return { index, error: errorForCode(result.error, { ...contextOf(index), index }) };
+  }
+  if (notTried === undefined) return undefined;
+  return {
+    index: notTried,
+    error: errorForCode(errorCodes.runtimeInconsistency, {
+      ...contextOf(notTried),
+      index: notTried,
+    }),
+  };
+}

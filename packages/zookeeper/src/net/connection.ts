@@ -1,0 +1,157 @@
+/**
+ * One connection to one server: bytes out, frames in. Knows nothing of sessions.
+ *
+ * A plain socket reads into one buffer that is used again and again, so a frame is only valid while
+ * its handler runs.
+ */
+import type { Socket } from 'node:net';
+import { connect as connectTcp, isIP } from 'node:net';
+import type { ConnectionOptions } from 'node:tls';
+import { connect as connectTls } from 'node:tls';
+import type { HostAndPort } from '../connection-string.ts';
+import { ProtocolError } from '../errors.ts';
+import { FrameSplitter } from '../protocol/frames.ts';
+import { MalformedError } from '../protocol/jute.ts';
+
+/** The options of node:tls that a ZooKeeper connection needs. Contents, not file names. */
+export interface TlsOptions {
+  /** Certificates of the authorities to trust, PEM (default: those Node trusts). */
+  readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[];
+  /** Our certificate and its key, PEM: for servers that ask for one. */
+  readonly cert?: string | Uint8Array;
+  readonly key?: string | Uint8Array;
+  readonly passphrase?: string;
+  /** The name that the server's certificate must have (default: the host connected to). */
+  readonly servername?: string;
+  /** false accepts any certificate: for tests only (default true). */
+  readonly rejectUnauthorized?: boolean;
+}
+
+/** An address to connect to, and the name that it was found under. */
+export interface Address extends HostAndPort {
+  /** The name or address in the connection string. */
+  readonly name: string;
+}
+
+export interface ConnectionHandlers {
+  /** Bytes may be written from now on. */
+  onOpen(): void;
+  /** A chunk has arrived; its frames follow. */
+  onReceive(bytes: number): void;
+  /** One frame, valid during the call. May throw ProtocolError or MalformedError. */
+  onFrame(bytes: Uint8Array, start: number, end: number): void;
+  /** What was held back may be written. */
+  onDrain(): void;
+  /** The connection is over; called once. */
+  onClose(error: Error | undefined): void;
+}
+
+/** Above so many unsent bytes the socket is given no more. */
+const maxUnsentBytes = 1024 * 1024;
+const readBufferBytes = 64 * 1024;
+
+export class Connection {
+  readonly #handlers: ConnectionHandlers;
+  readonly #splitter: FrameSplitter;
+  readonly #socket: Socket;
+  #error: Error | undefined;
+  #closed = false;
+
+  constructor(
+    address: Address,
+    options: { readonly tls: TlsOptions | undefined; readonly maxFrameBytes: number },
+    handlers: ConnectionHandlers,
+  ) {
+    this.#handlers = handlers;
+    this.#splitter = new FrameSplitter(options.maxFrameBytes, (bytes, start, end) =>
+      handlers.onFrame(bytes, start, end),
+    );
+    if (options.tls === undefined) {
+      const buffer = new Uint8Array(readBufferBytes);
+      this.#socket = connectTcp({
+        host: address.host,
+        port: address.port,
+        noDelay: true,
+        keepAlive: true,
+        onread: {
+          buffer,
+          callback: (length) => {
+            this.#receive(buffer, length);
+            return true;
+          },
+        },
+      });
+      this.#socket.on('connect', () => this.#opened());
+    } else {
+      this.#socket = openSocket(address, options.tls, () => this.#opened());
+      this.#socket.on('data', (chunk: Uint8Array) => this.#receive(chunk, chunk.length));
+    }
+    this.#socket.on('drain', () => {
+      if (!this.#closed) handlers.onDrain();
+    });
+    this.#socket.on('error', (error) => this.destroy(error));
+    // A server that ends its side has closed the session's connection for good.
+    this.#socket.on('end', () => this.destroy(undefined));
+    this.#socket.on('close', () => this.destroy(undefined));
+  }
+
+  /** @returns false when no more should follow before `onDrain` */
+  write(bytes: Uint8Array, done: () => void): boolean {
+    this.#socket.write(bytes, done);
+    return this.#socket.writableLength < maxUnsentBytes;
+  }
+
+  /** Ends it at once; `onClose` is called before this returns. Idempotent. */
+  destroy(error: Error | undefined): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#error ??= error;
+    this.#splitter.end();
+    this.#socket.destroy();
+    this.#handlers.onClose(this.#error);
+  }
+
+  #opened(): void {
+    if (!this.#closed) this.#handlers.onOpen();
+  }
+
+  #receive(bytes: Uint8Array, length: number): void {
+    if (this.#closed) return;
+    this.#handlers.onReceive(length);
+    try {
+      this.#splitter.push(bytes, length);
+    } catch (error) {
+      this.destroy(
+        error instanceof MalformedError ? new ProtocolError(error.message) : (error as Error),
+      );
+    }
+  }
+}
+
+/** @param onOpen called when bytes may be written: with TLS, after its handshake */
+export function openSocket(
+  address: Address,
+  tls: TlsOptions | undefined,
+  onOpen: () => void,
+): Socket {
+  const { host, port } = address;
+  if (tls === undefined) return connectTcp({ host, port, noDelay: true }, onOpen);
+  return connectTls(tlsOptions(address, tls), onOpen).setNoDelay(true);
+}
+
+function tlsOptions({ host, port, name }: Address, tls: TlsOptions): ConnectionOptions {
+  const options: ConnectionOptions = { host, port, rejectUnauthorized: true };
+  // An address is not allowed as the name in the handshake, but certificates may be made out to it.
+  if (tls.servername !== undefined) options.servername = tls.servername;
+  else if (isIP(name) === 0) options.servername = name;
+  if (tls.ca !== undefined) options.ca = [tls.ca].flat().map((pem) => toPem(pem));
+  if (tls.cert !== undefined) options.cert = toPem(tls.cert);
+  if (tls.key !== undefined) options.key = toPem(tls.key);
+  if (tls.passphrase !== undefined) options.passphrase = tls.passphrase;
+  if (tls.rejectUnauthorized !== undefined) options.rejectUnauthorized = tls.rejectUnauthorized;
+  return options;
+}
+
+function toPem(content: string | Uint8Array): string {
+  return typeof content === 'string' ? content : Buffer.from(content).toString('utf8');
+}

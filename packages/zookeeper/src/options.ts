@@ -1,0 +1,162 @@
+import { checkCount, checkTimeout, describe } from './arguments.ts';
+import type { Clock } from './clock.ts';
+import { systemClock } from './clock.ts';
+import type { ConnectionString } from './connection-string.ts';
+import { parseConnectionString, parseDuration } from './connection-string.ts';
+import { InvalidArgumentError } from './errors.ts';
+import type { TlsOptions } from './net/connection.ts';
+import { defaultMaxFrameBytes } from './protocol/constants.ts';
+import type { Credentials } from './session/handshake.ts';
+import type { SessionOptions } from './session/session.ts';
+import type { ExportedSession } from './state.ts';
+
+export interface ClientOptions {
+  /**
+   * The session timeout to ask for, in ms or as "10s" (default: the `timeout` of the connection
+   * string, or 10 s). The server clamps it, by default to 2 to 20 of its ticks (4 to 40 s).
+   */
+  readonly sessionTimeout?: number | string | undefined;
+  /** How long `connect` waits for a session, in ms (default: the session timeout). */
+  readonly connectTimeoutMs?: number | undefined;
+  /** How long a call waits for its reply, in ms (default: the session timeout). */
+  readonly requestTimeoutMs?: number | undefined;
+  /** How long `close` waits for the server, in ms (default 800). */
+  readonly closeTimeoutMs?: number | undefined;
+  /** Sent on every connection before anything else: `{scheme: 'digest', credentials: 'joe:secret'}`. */
+  readonly auth?:
+    | readonly { readonly scheme: string; readonly credentials: string | Uint8Array }[]
+    | undefined;
+  /** Authenticate with SASL DIGEST-MD5. */
+  readonly sasl?: { readonly username: string; readonly password: string } | undefined;
+  /** For `zks://`. */
+  readonly tls?: TlsOptions | undefined;
+  /**
+   * Accept servers that have no quorum: the state is then `read-only`, writes are refused, and a
+   * server with a quorum is sought meanwhile (default false).
+   */
+  readonly readOnly?: boolean | undefined;
+  /** Attach to a session of another client; see `exportSession`. */
+  readonly session?: ExportedSession | undefined;
+  /** Calls that may wait to be sent; more are refused with QueueFullError (default 100,000). */
+  readonly maxQueuedRequests?: number | undefined;
+  /** Bytes of requests that may wait to be sent (default 64 MiB). */
+  readonly maxQueuedBytes?: number | undefined;
+  /** Requests sent and not answered; more wait (default 1,000, a server's own default limit). */
+  readonly maxInFlight?: number | undefined;
+  /** The longest request; set it with the server's `jute.maxbuffer` (default 1,048,575 bytes). */
+  readonly maxRequestBytes?: number | undefined;
+  /** The longest reply; a longer one ends the connection (default 16 MiB). */
+  readonly maxReplyBytes?: number | undefined;
+  /**
+   * '3.4' for servers before 3.5: creates give no Stat, and persistent watches do not exist.
+   * '3.5': no persistent watches. Default: 3.6 and later.
+   */
+  readonly compatibility?: '3.4' | '3.5' | undefined;
+  /** Time, for tests (default: the machine's clocks). */
+  readonly clock?: Clock | undefined;
+}
+
+export interface ResolvedOptions {
+  readonly session: SessionOptions;
+  readonly credentials: readonly Credentials[];
+  readonly chroot: string;
+  readonly connectTimeoutMs: number;
+  readonly compatibility: '3.4' | '3.5' | undefined;
+}
+
+/** @throws InvalidArgumentError that names the option, its value and the rule */
+export function resolveOptions(url: string, options: ClientOptions): ResolvedOptions {
+  const target = parseConnectionString(url);
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidArgumentError(`the options are an object, not ${describe(options)}`);
+  }
+  if (options.tls !== undefined && !target.tls) {
+    throw new InvalidArgumentError('the option tls needs a connection string with zks://');
+  }
+  const sessionTimeoutMs = sessionTimeout(target, options.sessionTimeout);
+  const timeout = (name: 'connectTimeoutMs' | 'requestTimeoutMs' | 'closeTimeoutMs', or: number) =>
+    checkTimeout(name, options[name] ?? or);
+  const { compatibility } = options;
+  if (compatibility !== undefined && compatibility !== '3.4' && compatibility !== '3.5') {
+    throw new InvalidArgumentError(
+      `compatibility is '3.4', '3.5' or absent, not ${describe(compatibility)}`,
+    );
+  }
+  return {
+    session: {
+      hosts: target.hosts,
+      sessionTimeoutMs,
+      closeTimeoutMs: timeout('closeTimeoutMs', 800),
+      requestTimeoutMs: timeout('requestTimeoutMs', sessionTimeoutMs),
+      tls: target.tls ? (options.tls ?? {}) : undefined,
+      sasl: checkSasl(options.sasl),
+      readOnly: options.readOnly ?? false,
+      session: checkSession(options.session),
+      setWatches2: compatibility === undefined,
+      maxQueuedRequests: checkCount('maxQueuedRequests', options.maxQueuedRequests ?? 100_000, 0),
+      maxQueuedBytes: checkCount('maxQueuedBytes', options.maxQueuedBytes ?? 64 * 1024 * 1024, 0),
+      maxInFlight: checkCount('maxInFlight', options.maxInFlight ?? 1_000),
+      maxRequestBytes: checkCount(
+        'maxRequestBytes',
+        options.maxRequestBytes ?? defaultMaxFrameBytes,
+      ),
+      maxFrameBytes: checkCount('maxReplyBytes', options.maxReplyBytes ?? 16 * 1024 * 1024),
+      clock: options.clock ?? systemClock,
+      random: Math.random,
+    },
+    credentials: (options.auth ?? []).map(({ scheme, credentials }) =>
+      toCredentials(scheme, credentials),
+    ),
+    chroot: target.chroot,
+    connectTimeoutMs: timeout('connectTimeoutMs', sessionTimeoutMs),
+    compatibility,
+  };
+}
+
+export function toCredentials(scheme: string, credentials: string | Uint8Array): Credentials {
+  if (typeof scheme !== 'string' || scheme === '') {
+    throw new InvalidArgumentError(`a scheme is a name such as "digest", not ${describe(scheme)}`);
+  }
+  if (typeof credentials === 'string') return { scheme, credentials: Buffer.from(credentials) };
+  if (credentials instanceof Uint8Array) return { scheme, credentials };
+  throw new InvalidArgumentError(
+    `credentials are a string or a Uint8Array, not ${describe(credentials)}`,
+  );
+}
+
+function sessionTimeout(target: ConnectionString, option: number | string | undefined): number {
+  const chosen = option ?? target.sessionTimeoutMs ?? 10_000;
+  const ms = typeof chosen === 'string' ? parseDuration(chosen) : chosen;
+  if (typeof ms !== 'number' || !Number.isFinite(ms) || ms < 1 || ms > 2 ** 31 - 1) {
+    throw new InvalidArgumentError(
+      `the session timeout is 1 ms to 2^31 - 1 ms, as a number or as "10s", not ${describe(chosen)}`,
+    );
+  }
+  return Math.round(ms);
+}
+
+function checkSasl(sasl: ClientOptions['sasl']): SessionOptions['sasl'] {
+  if (sasl === undefined) return undefined;
+  if (typeof sasl.username !== 'string' || typeof sasl.password !== 'string') {
+    throw new InvalidArgumentError('sasl is {username, password}, both strings');
+  }
+  return sasl;
+}
+
+function checkSession(session: ExportedSession | undefined): ExportedSession | undefined {
+  if (session === undefined) return undefined;
+  const { id, password, timeoutMs, lastZxid } = session;
+  if (
+    typeof id !== 'bigint' ||
+    id === 0n ||
+    !(password instanceof Uint8Array) ||
+    password.length !== 16 ||
+    typeof lastZxid !== 'bigint' ||
+    !(timeoutMs > 0)
+  ) {
+    throw new InvalidArgumentError(
+      'session is what exportSession() gave: id, password, timeoutMs, lastZxid',
+    );
+  }
+  return session;
+}

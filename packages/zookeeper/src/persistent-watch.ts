@@ -1,0 +1,121 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import type { CallOptions } from './arguments.ts';
+import { checkCount } from './arguments.ts';
+import type { Caller } from './caller.ts';
+import { EventBuffer } from './event-buffer.ts';
+import { checkPath } from './paths.ts';
+import { addWatchModes } from './protocol/constants.ts';
+import { requests } from './protocol/requests.ts';
+import type {
+  GapReason,
+  PersistentListener,
+  RawEvent,
+  RawEventType,
+} from './session/watch-registry.ts';
+
+export type PersistentEvent =
+  | {
+      readonly type: RawEventType;
+      readonly path: string;
+      /** The transaction, from servers of 3.9 and later. */
+      readonly zxid: bigint | undefined;
+    }
+  | {
+      /**
+       * Changes may have been missed: read the state again. After a reconnect, in a new session, or
+       * because more than `maxBuffered` events waited to be taken.
+       */
+      readonly type: 'gap';
+      readonly reason: GapReason | 'overflow';
+    };
+
+export interface AddWatchOptions extends CallOptions {
+  /** Also tells of all descendants, but not of `children-changed` (default false). */
+  readonly recursive?: boolean | undefined;
+  /** Events that may wait to be taken (default 10,000). */
+  readonly maxBuffered?: number | undefined;
+}
+
+/**
+ * A watch that stays, over reconnects and sessions, until `close`. Iterate over it: events come in
+ * the order in which the server applied the changes. The iteration ends with `close`, with the
+ * client, or when the watch is removed by `removeWatches`.
+ */
+export class PersistentWatch implements AsyncIterable<PersistentEvent>, AsyncDisposable {
+  readonly path: string;
+  readonly recursive: boolean;
+  readonly #caller: Caller;
+  readonly #buffer: EventBuffer<PersistentEvent>;
+  readonly #listener: PersistentListener;
+
+  /** Use `client.addWatch`. */
+  constructor(caller: Caller, path: string, recursive: boolean, maxBuffered: number) {
+    this.#caller = caller;
+    this.path = path;
+    this.recursive = recursive;
+    this.#buffer = new EventBuffer<PersistentEvent>(maxBuffered, () => [
+      { type: 'gap', reason: 'overflow' },
+    ]);
+    const serverPath = caller.chroot.toServer(path);
+    this.#listener = {
+      onEvent: (event: RawEvent) => {
+        // The server's watch may be recursive because of somebody else on the same path.
+        if (recursive ? event.type === 'children-changed' : event.path !== serverPath) return;
+        this.#buffer.push({
+          type: event.type,
+          path: caller.chroot.toUser(event.path),
+          zxid: event.zxid,
+        });
+      },
+      onGap: (reason) => this.#buffer.push({ type: 'gap', reason }),
+      onLost: () => this.#buffer.end(),
+    };
+  }
+
+  /** Ends the iteration and removes the watch from the server, unless others use it. Idempotent. */
+  close(): void {
+    this.#buffer.end();
+    const { session, chroot } = this.#caller;
+    session.watches.removePersistent(chroot.toServer(this.path), this.#listener);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<PersistentEvent, void, void> {
+    for (;;) {
+      const event = await this.#buffer.next();
+      if (event === undefined) return;
+      yield event;
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+    return Promise.resolve();
+  }
+
+  /** @internal */
+  static async open(
+    caller: Caller,
+    path: string,
+    options: AddWatchOptions,
+  ): Promise<PersistentWatch> {
+    checkPath(path);
+    const { recursive = false, maxBuffered = 10_000 } = options;
+    checkCount('maxBuffered', maxBuffered);
+    const watch = new PersistentWatch(caller, path, recursive, maxBuffered);
+    const { watches } = caller.session;
+    const serverPath = caller.chroot.toServer(path);
+    const asRecursive = watches.addPersistent(serverPath, recursive, watch.#listener);
+    const mode = asRecursive ? addWatchModes.persistentRecursive : addWatchModes.persistent;
+    await caller.call(
+      requests.addWatch,
+      path,
+      { path: serverPath, mode },
+      {
+        complete: () => undefined,
+        failed: () => watches.refusePersistent(serverPath, watch.#listener),
+      },
+      options,
+    );
+    return watch;
+  }
+}

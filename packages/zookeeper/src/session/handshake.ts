@@ -1,0 +1,115 @@
+/** What a connection begins with: who we are, then which watches we have. */
+
+import type { ConnectRequest } from '../protocol/connect.ts';
+import { connectRequest } from '../protocol/connect.ts';
+import { xids } from '../protocol/constants.ts';
+import type { Codec, JuteWriter } from '../protocol/jute.ts';
+import { requests } from '../protocol/requests.ts';
+
+/** A request to authenticate that every connection repeats. */
+export interface Credentials {
+  readonly scheme: string;
+  readonly credentials: Uint8Array;
+}
+
+/** The watches of a session, by kind, as paths on the server. */
+export interface WatchLists {
+  readonly data: Iterable<string>;
+  readonly exist: Iterable<string>;
+  readonly child: Iterable<string>;
+  readonly persistent: Iterable<string>;
+  readonly persistentRecursive: Iterable<string>;
+}
+
+export function writeConnectRequest(writer: JuteWriter, request: ConnectRequest): void {
+  const start = writer.length;
+  writer.int32(0);
+  connectRequest.write(writer, request);
+  writer.patchInt32(start, writer.length - start - 4);
+}
+
+export function writeAuth(writer: JuteWriter, { scheme, credentials }: Credentials): void {
+  const { opcode, request } = requests.auth;
+  writeFrame(writer, xids.auth, opcode, request, { type: 0, scheme, auth: credentials });
+}
+
+export function writePing(writer: JuteWriter): void {
+  const { opcode, request } = requests.ping;
+  writeFrame(writer, xids.ping, opcode, request, {});
+}
+
+/**
+ * A server drops a connection whose packet is above its limit, for ever: 20,000 watches do not fit
+ * into one. Java and Go stay below the same bound.
+ */
+const maxSetWatchesBytes = 128 * 1024;
+
+type Kind = 'data' | 'exist' | 'child' | 'persistent' | 'persistentRecursive';
+
+/**
+ * Writes as many SetWatches as the watches need. All have the same zxid: what the first of them
+ * makes us see must not hide a change from the next.
+ * @param two whether the server knows SetWatches2; without it persistent watches are not sent
+ * @returns how many packets were written
+ */
+export function writeSetWatches(
+  writer: JuteWriter,
+  relativeZxid: bigint,
+  lists: WatchLists,
+  two: boolean,
+): number {
+  let packets = 0;
+  let batch = emptyBatch();
+  let bytes = 0;
+  const flush = () => {
+    const body = {
+      relativeZxid,
+      dataWatches: batch.data,
+      existWatches: batch.exist,
+      childWatches: batch.child,
+      persistentWatches: batch.persistent,
+      persistentRecursiveWatches: batch.persistentRecursive,
+    };
+    if (two) {
+      const { opcode, request } = requests.setWatches2;
+      writeFrame(writer, xids.setWatches, opcode, request, body);
+    } else {
+      const { opcode, request } = requests.setWatches;
+      writeFrame(writer, xids.setWatches, opcode, request, body);
+    }
+    packets += 1;
+    batch = emptyBatch();
+    bytes = 0;
+  };
+  const kinds: Kind[] = ['data', 'exist', 'child'];
+  if (two) kinds.push('persistent', 'persistentRecursive');
+  for (const kind of kinds) {
+    for (const path of lists[kind]) {
+      const size = 4 + Buffer.byteLength(path);
+      if (bytes > 0 && bytes + size > maxSetWatchesBytes - 64) flush();
+      batch[kind].push(path);
+      bytes += size;
+    }
+  }
+  if (bytes > 0) flush();
+  return packets;
+}
+
+function emptyBatch(): Record<Kind, string[]> {
+  return { data: [], exist: [], child: [], persistent: [], persistentRecursive: [] };
+}
+
+function writeFrame<T>(
+  writer: JuteWriter,
+  xid: number,
+  opcode: number,
+  codec: Codec<T>,
+  body: T,
+): void {
+  const start = writer.length;
+  writer.int32(0);
+  writer.int32(xid);
+  writer.int32(opcode);
+  codec.write(writer, body);
+  writer.patchInt32(start, writer.length - start - 4);
+}

@@ -1,0 +1,75 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import type { HostAndPort } from '../connection-string.ts';
+import type { Address } from '../net/connection.ts';
+
+/** Where to connect to: names are resolved anew for each round, and all addresses are shuffled. */
+export class Hosts {
+  readonly #hosts: readonly HostAndPort[];
+  readonly #random: () => number;
+  /** What each name had when it last could be resolved. */
+  readonly #known: Map<string, readonly string[]> = new Map();
+
+  constructor(hosts: readonly HostAndPort[], random: () => number) {
+    this.#hosts = hosts;
+    this.#random = random;
+  }
+
+  /** How many were named: at least so many attempts make a round. */
+  get count(): number {
+    return this.#hosts.length;
+  }
+
+  /** The addresses if no name has to be resolved for them. */
+  literal(): Address[] | undefined {
+    if (this.#hosts.some(({ host }) => isIP(host) === 0)) return undefined;
+    return this.#shuffled(this.#hosts.map(({ host, port }) => ({ host, port, name: host })));
+  }
+
+  /**
+   * Addresses of all hosts, in random order. A name that cannot be resolved in time keeps those
+   * that it had; never rejects.
+   * @param bound aborted when there is no more time
+   * @param onError told of names that could not be resolved
+   */
+  async resolve(bound: AbortSignal, onError: (error: Error) => void): Promise<Address[]> {
+    const aborted = new Promise<undefined>((resolve) => {
+      if (bound.aborted) resolve(undefined);
+      else bound.addEventListener('abort', () => resolve(undefined), { once: true });
+    });
+    const all = await Promise.all(
+      this.#hosts.map(async ({ host, port }) => {
+        if (isIP(host) !== 0) return [{ host, port, name: host }];
+        try {
+          const found = await Promise.race([lookup(host, { all: true }), aborted]);
+          if (found === undefined) onError(new Error(`${host} could not be resolved in time`));
+          else if (found.length > 0) {
+            this.#known.set(
+              host,
+              found.map(({ address }) => address),
+            );
+          }
+        } catch (error) {
+          onError(error as Error);
+        }
+        return (this.#known.get(host) ?? []).map((address) => ({
+          host: address,
+          port,
+          name: host,
+        }));
+      }),
+    );
+    const distinct = new Map(
+      all.flat().map((address) => [`${address.host} ${address.port}`, address]),
+    );
+    return this.#shuffled([...distinct.values()]);
+  }
+
+  #shuffled(addresses: Address[]): Address[] {
+    for (let i = addresses.length - 1; i > 0; i -= 1) {
+      const j = Math.floor(this.#random() * (i + 1));
+      [addresses[i], addresses[j]] = [addresses[j] as Address, addresses[i] as Address];
+    }
+    return addresses;
+  }
+}

@@ -1,0 +1,119 @@
+import type { Instant, Timer } from '../clock.ts';
+import type { ErrorContext } from '../errors.ts';
+import type { RequestKind } from '../protocol/requests.ts';
+
+/** What becomes of a reply. Called at once when it is read, before the next one is looked at. */
+export interface ReplyHandlers<Response, Result> {
+  /** @throws what the call is to reject with */
+  complete(response: Response, request: AnswerOf): Result;
+  /** Given: a NoNode error is an answer like any other. */
+  absent?(request: AnswerOf): Result;
+  /** Given: a NoWatcher error is an answer like any other. */
+  noWatcher?(request: AnswerOf): Result;
+  /** Called once when the call ends in any other way than by `complete` or `absent`. */
+  failed?(): void;
+}
+
+/** What every reply says besides its body. */
+export interface AnswerOf {
+  readonly zxid: bigint;
+  /** Both clocks, read before the request was handed to the socket. */
+  readonly sentAt: Instant;
+}
+
+/** One call, from when it is made until its promise is settled. */
+export class PendingRequest implements AnswerOf {
+  // biome-ignore lint/suspicious/noExplicitAny: a queue holds requests of every kind
+  readonly kind: RequestKind<any, any>;
+  /** As the user gave it; for errors. */
+  readonly path: string | undefined;
+  // biome-ignore lint/suspicious/noExplicitAny: a queue holds requests of every kind
+  readonly handlers: ReplyHandlers<any, any>;
+  readonly #resolve: (result: unknown) => void;
+  readonly #reject: (error: unknown) => void;
+  settled = false;
+  xid = 0;
+  zxid = 0n;
+  /** Set when it is handed to a connection. */
+  sentAt: Instant = notSent;
+  /** The encoded request with room for the xid, while it waits in the queue. */
+  frame: Uint8Array | undefined;
+  /** When it fails unless answered; `hasOwnTimer`: by a timer of its own. */
+  deadlineMs: number = Number.POSITIVE_INFINITY;
+  timeoutMs = 0;
+  hasOwnTimer = false;
+  /** Undoes what only concerns this call: its timer and its listener on a signal. */
+  #cleanUp: (() => void) | undefined;
+
+  constructor(
+    // biome-ignore lint/suspicious/noExplicitAny: a queue holds requests of every kind
+    kind: RequestKind<any, any>,
+    path: string | undefined,
+    // biome-ignore lint/suspicious/noExplicitAny: a queue holds requests of every kind
+    handlers: ReplyHandlers<any, any>,
+    resolve: (result: unknown) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.kind = kind;
+    this.path = path;
+    this.handlers = handlers;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  get wasSent(): boolean {
+    return this.sentAt !== notSent;
+  }
+
+  /** The connection that it was sent to never was one: as if it had not been sent. */
+  takeBack(): void {
+    this.sentAt = notSent;
+  }
+
+  /** Whether the server may have applied a change that we were not told of. */
+  get maybeApplied(): boolean {
+    return this.wasSent && !this.kind.readOnly;
+  }
+
+  get operation(): string {
+    return this.kind.name;
+  }
+
+  get context(): ErrorContext {
+    return { path: this.path, operation: this.kind.name };
+  }
+
+  /** Ties the call to a signal and a timer until it is settled. */
+  bind(signal: AbortSignal | undefined, timer: Timer | undefined, onAbort: () => void): void {
+    signal?.addEventListener('abort', onAbort);
+    this.#cleanUp = () => {
+      signal?.removeEventListener('abort', onAbort);
+      timer?.cancel();
+    };
+  }
+
+  succeed(result: unknown): void {
+    if (this.settled) return;
+    this.#settle();
+    this.#resolve(result);
+  }
+
+  /** @param error what the call rejects with; a function, so that none is made for nobody */
+  fail(error: () => unknown): void {
+    if (this.settled) return;
+    this.#settle();
+    this.handlers.failed?.();
+    this.#reject(error());
+  }
+
+  #settle(): void {
+    this.settled = true;
+    this.#cleanUp?.();
+    this.#cleanUp = undefined;
+  }
+}
+
+const notSent: Instant = {
+  monotonicMs: Number.NEGATIVE_INFINITY,
+  wallMs: Number.NEGATIVE_INFINITY,
+};

@@ -1,0 +1,464 @@
+/**
+ * The requests of one session: those that wait, and those that were sent and are answered in order.
+ *
+ * A request is encoded when the call is made, so that its data may change afterwards. On an open
+ * connection it goes straight into the output of the current turn of the event loop; all requests
+ * of a turn leave in one write, and the clocks are read once, before the first of them is encoded.
+ * Otherwise it waits in the queue as a frame.
+ *
+ * xids rise from 1 over all connections of the session. A reply whose xid is not that of the oldest
+ * request in flight ends the connection: nothing after it could be attributed.
+ */
+import type { Clock, Instant } from '../clock.ts';
+import { readClocks } from '../clock.ts';
+import type { Tally } from '../counters.ts';
+import type { ErrorContext } from '../errors.ts';
+import {
+  ConnectionLossError,
+  errorForCode,
+  PacketTooLargeError,
+  ProtocolError,
+  QueueFullError,
+  RequestTimeoutError,
+} from '../errors.ts';
+import { errorCodes } from '../protocol/constants.ts';
+import type { JuteReader } from '../protocol/jute.ts';
+import { JuteWriter, MalformedError } from '../protocol/jute.ts';
+import { Deque } from './deque.ts';
+import type { PendingRequest } from './pending-request.ts';
+
+export interface PipelineLimits {
+  readonly maxQueuedRequests: number;
+  readonly maxQueuedBytes: number;
+  readonly maxInFlight: number;
+  readonly maxRequestBytes: number;
+  readonly requestTimeoutMs: number;
+}
+
+/** Where the output of a turn goes. */
+export interface Sink {
+  /** @returns false when no more should follow before `Pipeline.resume` */
+  write(bytes: Uint8Array, done: () => void): boolean;
+}
+
+const maxXid = 0x7fff_ffff;
+/** Output buffers above this are not kept. */
+const maxKeptBytes = 256 * 1024;
+
+export class Pipeline {
+  readonly #limits: PipelineLimits;
+  readonly #clock: Clock;
+  readonly #tally: Tally;
+  readonly #onDeadline: (deadlineMs: number) => void;
+  readonly #queue: Deque<PendingRequest> = new Deque();
+  readonly #inFlight: Deque<PendingRequest> = new Deque();
+  /** Requests in the queue that are not settled, and the bytes of all that stand there. */
+  #queuedBytes = 0;
+  #queued = 0;
+  #nextXid = 1;
+  #sink: Sink | undefined;
+  /** Requests may be sent: the handshake is over. */
+  #open = false;
+  #congested = false;
+  #out: JuteWriter = new JuteWriter(16 * 1024);
+  #outSentAt: Instant | undefined;
+  #flushScheduled = false;
+  readonly #spare: JuteWriter[] = [];
+  readonly #flush: () => void = () => {
+    this.#flushScheduled = false;
+    this.#writeOut();
+  };
+  /** When something was last handed to the connection. */
+  lastSentMs = 0;
+  /** The latest send time of anything that was answered. */
+  confirmedMs: number = Number.NEGATIVE_INFINITY;
+
+  /** @param onDeadline told of the first deadline when there was none */
+  constructor(
+    limits: PipelineLimits,
+    clock: Clock,
+    tally: Tally,
+    onDeadline: (deadlineMs: number) => void,
+  ) {
+    this.#limits = limits;
+    this.#clock = clock;
+    this.#tally = tally;
+    this.#onDeadline = onDeadline;
+  }
+
+  get queued(): number {
+    return this.#queued;
+  }
+
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  /** The request whose reply is due next. */
+  get oldest(): PendingRequest | undefined {
+    return this.#inFlight.length > 0 ? this.#inFlight.at(0) : undefined;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight.length;
+  }
+
+  /** Takes a request: sends it with this turn's output, or lets it wait. */
+  submit(request: PendingRequest, body: unknown): void {
+    this.#tally.requests += 1;
+    if (
+      this.#open &&
+      !this.#congested &&
+      this.#queue.length === 0 &&
+      this.#inFlight.length < this.#limits.maxInFlight
+    ) {
+      this.#encodeNow(request, body);
+    } else {
+      this.#enqueue(request, body);
+    }
+  }
+
+  /** Ends a call before its reply. A reply that still comes is read and dropped. */
+  abandon(request: PendingRequest, error: () => unknown): void {
+    if (request.settled) return;
+    if (request.frame !== undefined) this.#leaveQueue(request);
+    this.#failRequest(request, error);
+  }
+
+  // The connection ------------------------------------------------------------------------------
+
+  /** A connection begins: nothing of the last one is left. */
+  attach(sink: Sink): void {
+    this.#sink = sink;
+    this.#open = false;
+    this.#congested = false;
+    this.#out.reset();
+    this.#outSentAt = undefined;
+  }
+
+  /**
+   * Writes what belongs to the handshake into this turn's output, in front of all requests.
+   * @returns both clocks as read before it
+   */
+  writeHandshake(write: (writer: JuteWriter) => void): Instant {
+    const sentAt = this.#startTurn();
+    write(this.#out);
+    this.#scheduleFlush();
+    return sentAt;
+  }
+
+  /**
+   * Sends the reads at the front of the queue along with the handshake. Only reads: nobody knows
+   * yet whether this server answers, and a write that was sent to a silent one would be in doubt.
+   */
+  rideAlong(): void {
+    this.#pump((request) => request.kind.readOnly);
+  }
+
+  /** Sends a request that belongs to the handshake, past the queue. */
+  sendInHandshake(request: PendingRequest, body: unknown): void {
+    this.#tally.requests += 1;
+    this.#encodeNow(request, body);
+  }
+
+  /** The handshake is over: everything that waits may be sent. */
+  open(): void {
+    this.#open = true;
+    this.#pump();
+  }
+
+  /** The connection takes more output again. */
+  resume(): void {
+    this.#congested = false;
+    if (this.#open) this.#pump();
+  }
+
+  /**
+   * The connection is gone. What it had not answered is in doubt, and fails; before the handshake
+   * was over only reads were sent, and they wait again in their places.
+   */
+  detach(cause: unknown): void {
+    const wasOpen = this.#open;
+    this.#sink = undefined;
+    this.#open = false;
+    this.#congested = false;
+    this.#out.reset();
+    this.#outSentAt = undefined;
+    const unanswered: PendingRequest[] = [];
+    for (let next = this.#inFlight.shift(); next !== undefined; next = this.#inFlight.shift()) {
+      if (!next.settled) unanswered.push(next);
+    }
+    for (const request of unanswered.reverse()) {
+      if (!wasOpen && request.frame !== undefined) {
+        request.takeBack();
+        this.#queue.unshift(request);
+        this.#queued += 1;
+        this.#queuedBytes += request.frame.length;
+      }
+    }
+    for (const request of unanswered.reverse()) {
+      if (request.wasSent) {
+        this.#failRequest(
+          request,
+          () => new ConnectionLossError(request.maybeApplied, { ...request.context, cause }),
+        );
+      }
+    }
+  }
+
+  /** Fails every call: the session is gone, or the client is closed. */
+  failAll(error: (context: ErrorContext) => unknown): void {
+    const all: PendingRequest[] = [];
+    for (let next = this.#inFlight.shift(); next !== undefined; next = this.#inFlight.shift()) {
+      all.push(next);
+    }
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      all.push(next);
+    }
+    this.#queued = 0;
+    this.#queuedBytes = 0;
+    for (const request of all) {
+      if (request.settled) continue;
+      request.frame = undefined;
+      this.#failRequest(request, () => error(request.context));
+    }
+  }
+
+  // Replies ---------------------------------------------------------------------------------------
+
+  /**
+   * Takes a reply whose header was read.
+   * @throws ProtocolError, MalformedError when the connection cannot go on
+   */
+  onReply(xid: number, zxid: bigint, error: number, reader: JuteReader, nowMs: number): void {
+    const head = this.oldest;
+    if (head === undefined || head.xid !== xid) {
+      throw new ProtocolError(
+        `a reply to request ${xid} came where one to ${head?.xid ?? 'none'} was due`,
+      );
+    }
+    this.#inFlight.shift();
+    this.confirmedMs = head.sentAt.monotonicMs;
+    this.#tally.replies += 1;
+    const latencyMs = nowMs - head.sentAt.monotonicMs;
+    this.#tally.latencySumMs += latencyMs;
+    if (latencyMs > this.#tally.latencyMaxMs) this.#tally.latencyMaxMs = latencyMs;
+    head.frame = undefined;
+    if (!head.settled) {
+      head.zxid = zxid;
+      this.#settle(head, error, reader);
+    }
+    if (this.#queue.length > 0 && this.#open) this.#pump();
+  }
+
+  #settle(request: PendingRequest, error: number, reader: JuteReader): void {
+    let result: unknown;
+    try {
+      if (error === errorCodes.ok) {
+        const response: unknown = request.kind.response.read(reader);
+        reader.expectEnd(request.kind.name);
+        result = request.handlers.complete(response, request);
+      } else if (error === errorCodes.noNode && request.handlers.absent !== undefined) {
+        result = request.handlers.absent(request);
+      } else if (error === errorCodes.noWatcher && request.handlers.noWatcher !== undefined) {
+        result = request.handlers.noWatcher(request);
+      } else {
+        this.#failRequest(request, () =>
+          errorForCode(error, { ...request.context, zxid: request.zxid }),
+        );
+        return;
+      }
+    } catch (cause) {
+      if (!(cause instanceof MalformedError)) {
+        this.#failRequest(request, () => cause);
+        return;
+      }
+      this.#failRequest(
+        request,
+        () => new ProtocolError(`the reply is malformed: ${cause.message}`, request.context),
+      );
+      throw cause;
+    }
+    this.#tally.succeeded += 1;
+    request.succeed(result);
+  }
+
+  // Time --------------------------------------------------------------------------------------------
+
+  /** Fails what waited longer than the common bound; returns the next deadline, if there is one. */
+  expireOverdue(nowMs: number): number {
+    return Math.min(this.#expireIn(this.#inFlight, nowMs), this.#expireIn(this.#queue, nowMs));
+  }
+
+  #expireIn(requests: Deque<PendingRequest>, nowMs: number): number {
+    // All that have no timer of their own share one timeout, so they are due in order.
+    for (let i = 0; i < requests.length; i += 1) {
+      const request = requests.at(i);
+      if (request.settled || request.hasOwnTimer) continue;
+      if (request.deadlineMs > nowMs) return request.deadlineMs;
+      this.timeOut(request);
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  timeOut(request: PendingRequest): void {
+    this.abandon(
+      request,
+      () => new RequestTimeoutError(request.timeoutMs, request.maybeApplied, request.context),
+    );
+  }
+
+  // Inside ------------------------------------------------------------------------------------------
+
+  #failRequest(request: PendingRequest, error: () => unknown): void {
+    this.#tally.failed += 1;
+    request.fail(error);
+  }
+
+  #encodeNow(request: PendingRequest, body: unknown): void {
+    const sentAt = this.#startTurn();
+    const out = this.#out;
+    const start = out.length;
+    try {
+      this.#writeFrame(out, request, this.#nextXid, body);
+    } catch (error) {
+      out.reset(start);
+      this.#failRequest(request, () => error);
+      return;
+    }
+    const bytes = out.length - start - 4;
+    if (bytes > this.#limits.maxRequestBytes) {
+      out.reset(start);
+      this.#failTooLarge(request, bytes);
+      return;
+    }
+    this.#setDeadline(request, sentAt.monotonicMs);
+    this.#send(request, sentAt);
+    if (out.length > maxKeptBytes) this.#writeOut();
+    else this.#scheduleFlush();
+  }
+
+  #enqueue(request: PendingRequest, body: unknown): void {
+    const writer = new JuteWriter();
+    try {
+      this.#writeFrame(writer, request, 0, body);
+    } catch (error) {
+      this.#failRequest(request, () => error);
+      return;
+    }
+    const bytes = writer.length - 4;
+    if (bytes > this.#limits.maxRequestBytes) {
+      this.#failTooLarge(request, bytes);
+      return;
+    }
+    if (
+      this.#queued >= this.#limits.maxQueuedRequests ||
+      this.#queuedBytes + bytes > this.#limits.maxQueuedBytes
+    ) {
+      this.#failRequest(
+        request,
+        () => new QueueFullError(this.#queued, this.#queuedBytes, request.context),
+      );
+      return;
+    }
+    request.frame = writer.written();
+    this.#queued += 1;
+    this.#queuedBytes += request.frame.length;
+    this.#queue.push(request);
+    this.#setDeadline(request, this.#clock.monotonicMs());
+  }
+
+  #leaveQueue(request: PendingRequest): void {
+    // It stays in the deque until its turn comes, without its frame.
+    if (!request.wasSent) {
+      this.#queued -= 1;
+      this.#queuedBytes -= request.frame?.length ?? 0;
+    }
+    request.frame = undefined;
+  }
+
+  #writeFrame(writer: JuteWriter, request: PendingRequest, xid: number, body: unknown): void {
+    const start = writer.length;
+    writer.int32(0);
+    writer.int32(xid);
+    writer.int32(request.kind.opcode);
+    request.kind.request.write(writer, body);
+    writer.patchInt32(start, writer.length - start - 4);
+  }
+
+  #setDeadline(request: PendingRequest, nowMs: number): void {
+    if (request.hasOwnTimer) return;
+    request.timeoutMs = this.#limits.requestTimeoutMs;
+    request.deadlineMs = nowMs + request.timeoutMs;
+    this.#onDeadline(request.deadlineMs);
+  }
+
+  /** Moves requests from the queue into the output, as far as `admits` and the limits allow. */
+  #pump(admits?: (request: PendingRequest) => boolean): void {
+    while (this.#queue.length > 0 && !this.#congested) {
+      const request = this.#queue.at(0);
+      if (request.settled) {
+        this.#queue.shift();
+        continue;
+      }
+      if (this.#inFlight.length >= this.#limits.maxInFlight) return;
+      if (admits !== undefined && !admits(request)) return;
+      this.#queue.shift();
+      const sentAt = this.#startTurn();
+      const frame = request.frame as Uint8Array;
+      const start = this.#out.length;
+      this.#out.raw(frame);
+      this.#out.patchInt32(start + 4, this.#nextXid);
+      this.#queued -= 1;
+      this.#queuedBytes -= frame.length;
+      // Kept while the handshake lasts: it may have to be sent again.
+      if (this.#open) request.frame = undefined;
+      this.#send(request, sentAt);
+      if (this.#out.length > maxKeptBytes) this.#writeOut();
+      else this.#scheduleFlush();
+    }
+  }
+
+  #send(request: PendingRequest, sentAt: Instant): void {
+    request.xid = this.#nextXid;
+    request.sentAt = sentAt;
+    this.#nextXid = this.#nextXid === maxXid ? 1 : this.#nextXid + 1;
+    this.#inFlight.push(request);
+  }
+
+  /** The clocks are read before anything of a turn is written: belief counts from there. */
+  #startTurn(): Instant {
+    this.#outSentAt ??= readClocks(this.#clock);
+    return this.#outSentAt;
+  }
+
+  #scheduleFlush(): void {
+    if (this.#flushScheduled) return;
+    this.#flushScheduled = true;
+    // After the promises of this turn: what their callbacks send goes into the same write.
+    process.nextTick(this.#flush);
+  }
+
+  #writeOut(): void {
+    const out = this.#out;
+    const sentAt = this.#outSentAt;
+    this.#outSentAt = undefined;
+    if (out.length === 0 || this.#sink === undefined || sentAt === undefined) return;
+    this.#out = this.#spare.pop() ?? new JuteWriter(16 * 1024);
+    this.lastSentMs = sentAt.monotonicMs;
+    this.#tally.bytesSent += out.length;
+    const goOn = this.#sink.write(out.written(), () => {
+      out.reset();
+      if (out.capacity <= maxKeptBytes && this.#spare.length < 4) this.#spare.push(out);
+    });
+    if (!goOn) this.#congested = true;
+  }
+
+  #failTooLarge(request: PendingRequest, bytes: number): void {
+    const { maxRequestBytes } = this.#limits;
+    this.#failRequest(
+      request,
+      () => new PacketTooLargeError(bytes, maxRequestBytes, request.context),
+    );
+  }
+}

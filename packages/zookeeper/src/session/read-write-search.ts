@@ -1,0 +1,74 @@
+import type { Clock } from '../clock.ts';
+import type { HostAndPort } from '../connection-string.ts';
+import type { TlsOptions } from '../net/connection.ts';
+import { openSocket } from '../net/connection.ts';
+import { Hosts } from './hosts.ts';
+import type { SessionTiming } from './timing.ts';
+import { attemptMs } from './timing.ts';
+
+/** The longest pause between two rounds of questions. */
+const maxPauseMs = 10_000;
+
+/**
+ * Asks all servers, round after round, whether one of them has a quorum (the four-letter word
+ * `isro`). A server that does not allow the word counts as none. Never rejects.
+ * @returns true as soon as one has; false when `stop` aborts
+ */
+export async function findReadWriteServer(
+  options: {
+    readonly hosts: readonly HostAndPort[];
+    readonly tls: TlsOptions | undefined;
+    readonly clock: Clock;
+    readonly random: () => number;
+  },
+  timing: SessionTiming,
+  stop: AbortSignal,
+): Promise<boolean> {
+  const hosts = new Hosts(options.hosts, options.random);
+  for (let pauseMs = 100; !stop.aborted; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
+    const addresses = hosts.literal() ?? (await hosts.resolve(stop, () => {}));
+    for (const address of addresses) {
+      const boundMs = attemptMs(timing, addresses.length);
+      const answer = await ask(address, options.tls, options.clock, boundMs, stop);
+      if (stop.aborted) return false;
+      if (answer === 'rw') return true;
+    }
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        timer.cancel();
+        stop.removeEventListener('abort', done);
+        resolve();
+      };
+      const timer = options.clock.setTimer(done, pauseMs * (0.75 + 0.25 * options.random()));
+      stop.addEventListener('abort', done);
+    });
+  }
+  return false;
+}
+
+function ask(
+  address: HostAndPort & { readonly name: string },
+  tls: TlsOptions | undefined,
+  clock: Clock,
+  boundMs: number,
+  stop: AbortSignal,
+): Promise<string> {
+  return new Promise((resolve) => {
+    let answer = '';
+    const finish = () => {
+      timer.cancel();
+      stop.removeEventListener('abort', finish);
+      socket.destroy();
+      resolve(answer);
+    };
+    const timer = clock.setTimer(finish, boundMs);
+    stop.addEventListener('abort', finish);
+    const socket = openSocket(address, tls, () => socket.write('isro'));
+    socket.on('data', (chunk: Uint8Array) => {
+      answer += new TextDecoder('latin1').decode(chunk);
+      if (answer.length >= 2) finish();
+    });
+    socket.on('error', finish);
+    socket.on('close', finish);
+  });
+}

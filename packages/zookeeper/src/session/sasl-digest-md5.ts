@@ -1,0 +1,75 @@
+/**
+ * SASL DIGEST-MD5 (RFC 2831) as ZooKeeper's servers speak it: they challenge with a realm and a
+ * nonce, we answer with a digest, they prove with `rspauth` that they know the password too.
+ * The host part of the digest-uri is fixed to the server's "host name", `zk-sasl-md5`.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { AuthError, ProtocolError } from '../errors.ts';
+
+const digestUri = 'zookeeper/zk-sasl-md5';
+
+export interface DigestAnswer {
+  readonly token: Uint8Array;
+  /** What the server's confirmation must say. */
+  readonly expected: string;
+}
+
+/** @throws ProtocolError when the challenge is none of DIGEST-MD5 */
+export function answerChallenge(
+  challenge: Uint8Array | null,
+  user: { readonly username: string; readonly password: string },
+  cnonce: string = randomBytes(16).toString('hex'),
+): DigestAnswer {
+  const fields = parseFields(challenge);
+  const nonce = fields.get('nonce');
+  if (nonce === undefined || fields.get('algorithm') !== 'md5-sess') {
+    throw new ProtocolError('the SASL challenge of the server is not one of DIGEST-MD5');
+  }
+  const realm = fields.get('realm') ?? '';
+  const count = '00000001';
+  const secret = createHash('md5').update(`${user.username}:${realm}:${user.password}`).digest();
+  const a1 = createHash('md5')
+    .update(Buffer.concat([secret, Buffer.from(`:${nonce}:${cnonce}`)]))
+    .digest('hex');
+  const responseFor = (method: string): string => {
+    const a2 = md5(`${method}:${digestUri}`);
+    return md5(`${a1}:${nonce}:${count}:${cnonce}:auth:${a2}`);
+  };
+  const answer = [
+    'charset=utf-8',
+    `username=${quote(user.username)}`,
+    `realm=${quote(realm)}`,
+    `nonce=${quote(nonce)}`,
+    `nc=${count}`,
+    `cnonce=${quote(cnonce)}`,
+    `digest-uri=${quote(digestUri)}`,
+    `response=${responseFor('AUTHENTICATE')}`,
+    'qop=auth',
+  ].join(',');
+  return { token: Buffer.from(answer), expected: responseFor('') };
+}
+
+/** @throws AuthError unless the server has shown that it knows the password */
+export function checkConfirmation(token: Uint8Array | null, answer: DigestAnswer): void {
+  if (parseFields(token).get('rspauth') === answer.expected) return;
+  throw new AuthError('AUTH_FAILED', 'sasl: the server does not know our password');
+}
+
+function parseFields(token: Uint8Array | null): Map<string, string> {
+  const text = Buffer.from(token ?? []).toString('utf8');
+  const fields = new Map<string, string>();
+  for (const [, key, quoted, plain] of text.matchAll(
+    /([a-z-]+)=(?:"((?:[^"\\]|\\.)*)"|([^,]*))/gi,
+  )) {
+    fields.set(key as string, quoted?.replace(/\\(.)/g, '$1') ?? (plain as string));
+  }
+  return fields;
+}
+
+function quote(text: string): string {
+  return `"${text.replace(/[\\"]/g, '\\$&')}"`;
+}
+
+function md5(text: string): string {
+  return createHash('md5').update(text).digest('hex');
+}

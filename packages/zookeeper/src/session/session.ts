@@ -1,0 +1,820 @@
+/**
+ * A session: what outlives connections. Finds a server, attaches, notices when one has gone silent,
+ * moves on to the next, and counts by its own clock when the session must have expired.
+ *
+ *     connecting ──► connected ──► suspended ──► connected (same session)
+ *                        ▲              │
+ *                        └── expired ◄──┘        (then a new session)
+ *
+ * At most one socket exists at any time: on another server the old connection of a session would go
+ * on answering reads from an older view.
+ */
+import type { Clock, Timer } from '../clock.ts';
+import type { HostAndPort } from '../connection-string.ts';
+import { formatHost } from '../connection-string.ts';
+import type { Tally } from '../counters.ts';
+import { isWatched, publish } from '../diagnostics.ts';
+import type { ErrorContext } from '../errors.ts';
+import { AuthError, ClosedError, ProtocolError, sessionExpired } from '../errors.ts';
+import type { Address, TlsOptions } from '../net/connection.ts';
+import { Connection } from '../net/connection.ts';
+import { connectResponse } from '../protocol/connect.ts';
+import { errorCodes, eventTypes, watcherTypes, xids } from '../protocol/constants.ts';
+import { JuteReader } from '../protocol/jute.ts';
+import { replyHeader, watcherEvent } from '../protocol/messages.ts';
+import { requests } from '../protocol/requests.ts';
+import type { ExportedSession, SessionInfo, State, StateChange } from '../state.ts';
+import type { Credentials } from './handshake.ts';
+import { writeAuth, writeConnectRequest, writePing, writeSetWatches } from './handshake.ts';
+import { Hosts } from './hosts.ts';
+import { PendingRequest } from './pending-request.ts';
+import type { PipelineLimits } from './pipeline.ts';
+import { Pipeline } from './pipeline.ts';
+import { findReadWriteServer } from './read-write-search.ts';
+import { answerChallenge, checkConfirmation } from './sasl-digest-md5.ts';
+import type { SessionTiming } from './timing.ts';
+import { attemptMs, backoffMs, sessionTiming } from './timing.ts';
+import type { RawEventType } from './watch-registry.ts';
+import { WatchRegistry } from './watch-registry.ts';
+
+export interface SessionOptions extends PipelineLimits {
+  readonly hosts: readonly HostAndPort[];
+  readonly sessionTimeoutMs: number;
+  readonly closeTimeoutMs: number;
+  readonly maxFrameBytes: number;
+  readonly tls: TlsOptions | undefined;
+  readonly sasl: { readonly username: string; readonly password: string } | undefined;
+  readonly readOnly: boolean;
+  readonly session: ExportedSession | undefined;
+  /** False for servers before 3.6. */
+  readonly setWatches2: boolean;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+/** A connection that lived shorter counts as a failed attempt: a server that drops us is no help. */
+const shortLivedMs = 1_000;
+const noPassword = new Uint8Array(16);
+
+export class Session {
+  readonly #options: SessionOptions;
+  readonly #number: number;
+  readonly #tally: Tally;
+  readonly #onState: (change: StateChange) => void;
+  readonly #hosts: Hosts;
+  readonly pipeline: Pipeline;
+  readonly watches: WatchRegistry;
+  readonly #credentials: Credentials[];
+
+  #state: State = 'connecting';
+  #timing: SessionTiming;
+  #id = 0n;
+  #password: Uint8Array = noPassword;
+  #lastZxid = 0n;
+  #server = '';
+  #attachedReadOnly = false;
+  /** A server with a quorum knows the session. Until then its id means nothing elsewhere. */
+  #seenReadWrite = false;
+
+  /** The connection in use, or being tried. */
+  #connection: Connection | undefined;
+  /** Set while an attempt waits for the server's answer to the handshake. */
+  #attemptDeadlineMs: number = Number.POSITIVE_INFINITY;
+  #handshakeDone = false;
+  #connectedAtMs = 0;
+  #lastReceivedMs = 0;
+  #pingSentMs: number | undefined;
+  #unansweredAuths: PendingAuth[] = [];
+  #unansweredSetWatches = 0;
+  #lastError: Error | undefined;
+  /** Since when every attempt ended with the server closing on our handshake without a word. */
+  #refusedSinceMs: number | undefined;
+  /** Ends a pause between rounds. */
+  #endPause: (() => void) | undefined;
+  #readWriteSearch: AbortController | undefined;
+
+  #timer: Timer | undefined;
+  #timerAtMs: number = Number.POSITIVE_INFINITY;
+  #closing: Promise<void> | undefined;
+  #reader: JuteReader = new JuteReader(new Uint8Array(0));
+  #readerBytes: Uint8Array | undefined;
+
+  constructor(
+    options: SessionOptions,
+    credentials: readonly Credentials[],
+    number: number,
+    tally: Tally,
+    onState: (change: StateChange) => void,
+  ) {
+    this.#options = options;
+    this.#credentials = [...credentials];
+    this.#number = number;
+    this.#tally = tally;
+    this.#onState = onState;
+    this.#hosts = new Hosts(options.hosts, options.random);
+    this.#timing = sessionTiming(options.sessionTimeoutMs);
+    this.pipeline = new Pipeline(options, options.clock, tally, (deadlineMs) => {
+      if (deadlineMs < this.#timerAtMs) this.#setTimer(deadlineMs);
+    });
+    this.watches = new WatchRegistry((path) => this.#removeUnused(path));
+    if (options.session !== undefined) {
+      this.#id = options.session.id;
+      this.#password = options.session.password;
+      this.#lastZxid = options.session.lastZxid;
+      this.#timing = sessionTiming(options.session.timeoutMs);
+      this.#seenReadWrite = true;
+      // Nobody knows when its server last heard of it; from now on we do.
+      this.pipeline.confirmedMs = options.clock.monotonicMs();
+    }
+    void this.#run(); // never rejects
+  }
+
+  // What can be seen -------------------------------------------------------------------------------
+
+  get state(): State {
+    // Judged where it is used: after a stall the timer may not have run yet.
+    this.#expireIfOverdue();
+    return this.#state;
+  }
+
+  get info(): SessionInfo | undefined {
+    if (this.#id === 0n) return undefined;
+    return {
+      id: this.#id,
+      timeoutMs: this.#timing.timeoutMs,
+      server: this.#server,
+      readOnly: this.#attachedReadOnly,
+    };
+  }
+
+  get lastZxid(): bigint {
+    return this.#lastZxid;
+  }
+
+  get setWatches2(): boolean {
+    return this.#options.setWatches2;
+  }
+
+  get lastError(): Error | undefined {
+    return this.#lastError;
+  }
+
+  /** Undefined before there is a session. */
+  export(): ExportedSession | undefined {
+    if (this.#id === 0n) return undefined;
+    return {
+      id: this.#id,
+      password: Uint8Array.from(this.#password),
+      timeoutMs: this.#timing.timeoutMs,
+      lastZxid: this.#lastZxid,
+    };
+  }
+
+  /** What a call fails with at once, if the client takes no more. */
+  refusal({ operation, path }: ErrorContext): Error | undefined {
+    if (this.#closing === undefined && !this.#isFinal()) return undefined;
+    const context = { operation, path };
+    return this.#state === 'auth-failed' ? this.#authError(context) : new ClosedError(context);
+  }
+
+  submit(request: PendingRequest, body: unknown): void {
+    this.pipeline.submit(request, body);
+  }
+
+  /** Authenticates now, and on every connection from now on. */
+  addAuth(credentials: Credentials): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const auth: PendingAuth = { credentials, resolve, reject };
+      this.#credentials.push(credentials);
+      if (this.#state === 'connected' || this.#state === 'read-only') {
+        this.pipeline.writeHandshake((writer) => writeAuth(writer, credentials));
+        this.#unansweredAuths.push(auth);
+      } else {
+        this.#laterAuths.push(auth);
+      }
+    });
+  }
+  /** Calls of `addAuth` that wait for a connection. */
+  #laterAuths: PendingAuth[] = [];
+
+  /**
+   * Ends the session on the server, and the client in any case within `closeTimeoutMs`.
+   * @param keepSession true leaves the session to whoever attaches to it
+   */
+  close(keepSession: boolean): Promise<void> {
+    this.#closing ??= this.#close(keepSession);
+    return this.#closing;
+  }
+
+  // The search for a server ------------------------------------------------------------------------
+
+  async #run(): Promise<void> {
+    let failedRounds = 0;
+    while (!this.#isFinal()) {
+      const addresses = this.#hosts.literal() ?? (await this.#resolve());
+      // The server that we come from last: it had its chance.
+      const last = addresses.findIndex((address) => formatHost(address) === this.#server);
+      if (last >= 0) addresses.push(...addresses.splice(last, 1));
+      let served = false;
+      for (const address of addresses) {
+        if (this.#isFinal()) return;
+        this.#expireIfOverdue();
+        served = await this.#attach(address, addresses.length);
+        if (served) break;
+      }
+      if (this.#isFinal()) return;
+      if (served) {
+        failedRounds = 0;
+        continue;
+      }
+      this.#forgetViewIfHopeless();
+      await this.#pause(backoffMs(failedRounds, this.#options.random));
+      failedRounds += 1;
+    }
+  }
+
+  async #resolve(): Promise<Address[]> {
+    const bound = new AbortController();
+    const timer = this.#options.clock.setTimer(
+      () => bound.abort(),
+      attemptMs(this.#timing, this.#hosts.count),
+    );
+    try {
+      return await this.#hosts.resolve(bound.signal, (error) => {
+        this.#lastError = error;
+        publish('incumbent:zookeeper:trouble', this.#number, { what: 'resolving a host', error });
+      });
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  /** Tries one server. Resolves when its connection has ended: true if it had served us a while. */
+  #attach(address: Address, hosts: number): Promise<boolean> {
+    const { clock } = this.#options;
+    const server = formatHost(address);
+    const startMs = clock.monotonicMs();
+    this.#tally.attempts += 1;
+    publish('incumbent:zookeeper:attempt', this.#number, { server });
+    return new Promise((resolve) => {
+      let opened = false;
+      const connection = new Connection(
+        address,
+        { tls: this.#options.tls, maxFrameBytes: this.#options.maxFrameBytes },
+        {
+          onOpen: () => {
+            opened = true;
+            this.#handshake(connection);
+          },
+          onReceive: (bytes) => {
+            this.#lastReceivedMs = clock.monotonicMs();
+            this.#tally.bytesReceived += bytes;
+          },
+          onFrame: (bytes, start, end) => {
+            if (this.#handshakeDone) this.#onFrame(bytes, start, end);
+            else this.#onConnectResponse(bytes, start, end, server, startMs);
+          },
+          onDrain: () => this.pipeline.resume(),
+          onClose: (error) => {
+            const nowMs = clock.monotonicMs();
+            const served = this.#handshakeDone && nowMs - this.#connectedAtMs >= shortLivedMs;
+            if (!this.#handshakeDone && opened && error === undefined) {
+              this.#refusedSinceMs ??= nowMs;
+            }
+            this.#onDisconnect(server, error);
+            resolve(served);
+          },
+        },
+      );
+      this.#connection = connection;
+      this.#attemptDeadlineMs = startMs + attemptMs(this.#timing, hosts);
+      this.#setTimer(this.#attemptDeadlineMs);
+    });
+  }
+
+  #handshake(connection: Connection): void {
+    const { pipeline } = this;
+    pipeline.attach(connection);
+    this.#attachSentMs = pipeline.writeHandshake((writer) => {
+      const attaches = this.#id !== 0n && this.#seenReadWrite;
+      writeConnectRequest(writer, {
+        protocolVersion: 0,
+        lastZxidSeen: this.#lastZxid,
+        timeoutMs: this.#options.sessionTimeoutMs,
+        sessionId: attaches ? this.#id : 0n,
+        password: attaches ? this.#password : noPassword,
+        readOnly: this.#options.readOnly,
+      });
+    }).monotonicMs;
+    // SASL takes round trips of its own, and everything else must come after it.
+    if (this.#options.sasl !== undefined) return;
+    this.#introduce();
+    pipeline.rideAlong();
+  }
+  /** When the ConnectRequest of the present connection was sent. */
+  #attachSentMs = 0;
+
+  /** Who we are and what we watch, in front of all requests. */
+  #introduce(): void {
+    this.pipeline.writeHandshake((writer) => {
+      this.#unansweredAuths = this.#credentials.map((credentials) => {
+        writeAuth(writer, credentials);
+        return this.#laterAuths.find((auth) => auth.credentials === credentials) ?? { credentials };
+      });
+      this.#laterAuths = [];
+      const lists = this.watches.lists();
+      this.#unansweredSetWatches = writeSetWatches(
+        writer,
+        this.#lastZxid,
+        lists,
+        this.#options.setWatches2,
+      );
+    });
+  }
+
+  #onConnectResponse(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    server: string,
+    startMs: number,
+  ): void {
+    const reader = new JuteReader(bytes, start, end);
+    // A read-only server of 3.8 without local sessions answers with a bare reply header.
+    if (end - start === replyHeader.minBytes) {
+      throw new ProtocolError('the server answers the handshake with an error: it is read-only');
+    }
+    const response = connectResponse.read(reader);
+    reader.expectEnd('ConnectResponse');
+    const attaching = this.#id !== 0n && this.#seenReadWrite;
+    if (response.timeoutMs <= 0 || response.sessionId === 0n) {
+      // A read-only server does not know the quorum's sessions: that says nothing about ours.
+      if (response.readOnly || !attaching) {
+        throw new ProtocolError('the server gives no session');
+      }
+      this.#expire(new Error(`${server} says that the session has expired`));
+      return;
+    }
+    if (attaching && response.sessionId !== this.#id) {
+      throw new ProtocolError('the server attached us to another session');
+    }
+    this.#attemptDeadlineMs = Number.POSITIVE_INFINITY;
+    this.#refusedSinceMs = undefined;
+    this.#id = response.sessionId;
+    this.#password = response.password ?? noPassword;
+    this.#timing = sessionTiming(response.timeoutMs);
+    this.#server = server;
+    this.#attachedReadOnly = response.readOnly;
+    if (!response.readOnly) this.#seenReadWrite = true;
+    this.pipeline.confirmedMs = this.#attachSentMs;
+    this.#handshakeDone = true;
+    this.#connectedAtMs = this.#options.clock.monotonicMs();
+    this.#tally.connects += 1;
+    publish('incumbent:zookeeper:connected', this.#number, {
+      server,
+      elapsedMs: this.#connectedAtMs - startMs,
+      sessionId: this.#id,
+    });
+    this.#schedule();
+    if (this.#options.sasl === undefined) this.#ready();
+    else this.#authenticate(this.#options.sasl);
+  }
+
+  #ready(): void {
+    // Before the events of this connection: what comes after a gap is told after the gap.
+    const sameSession = this.#state === 'suspended';
+    if (this.#state !== 'connecting') this.watches.gap(sameSession ? 'reconnected' : 'expired');
+    // Those added since the handshake was written.
+    if (this.#laterAuths.length > 0) {
+      const later = this.#laterAuths;
+      this.#laterAuths = [];
+      this.pipeline.writeHandshake((writer) => {
+        for (const auth of later) writeAuth(writer, auth.credentials);
+      });
+      this.#unansweredAuths.push(...later);
+    }
+    this.#setState(this.#attachedReadOnly ? 'read-only' : 'connected', undefined);
+    if (this.#closeSent === false) this.#sendClose();
+    else this.pipeline.open();
+    if (this.#attachedReadOnly) this.#searchReadWrite();
+  }
+
+  /** SASL with DIGEST-MD5 (RFC 2831): two round trips before anything else is sent. */
+  #authenticate(user: { readonly username: string; readonly password: string }): void {
+    const connection = this.#connection;
+    const send = (token: Uint8Array, then: (token: Uint8Array | null) => void) => {
+      const request = new PendingRequest(
+        requests.sasl,
+        undefined,
+        { complete: (reply: { readonly token: Uint8Array | null }) => then(reply.token) },
+        () => {},
+        (error) => {
+          if (connection !== this.#connection || this.#connection === undefined) return;
+          if (error instanceof AuthError) this.#failAuth();
+          else connection?.destroy(error as Error);
+        },
+      );
+      this.pipeline.sendInHandshake(request, { token });
+    };
+    // Empty and not null: a server closes on null.
+    send(new Uint8Array(0), (challenge) => {
+      const answer = answerChallenge(challenge, user);
+      send(answer.token, (confirmation) => {
+        checkConfirmation(confirmation, answer);
+        this.#introduce();
+        this.#ready();
+      });
+    });
+  }
+
+  #onDisconnect(server: string, error: Error | undefined): void {
+    const wasConnected = this.#handshakeDone;
+    this.#connection = undefined;
+    this.#handshakeDone = false;
+    this.#attemptDeadlineMs = Number.POSITIVE_INFINITY;
+    this.#pingSentMs = undefined;
+    this.#readWriteSearch?.abort();
+    this.#lastError = error ?? new Error(`${server} closed the connection`);
+    publish('incumbent:zookeeper:disconnected', this.#number, { server, error });
+    // Authentication that was not answered is asked for again by the next connection.
+    this.#laterAuths.push(...this.#unansweredAuths.filter((auth) => auth.resolve !== undefined));
+    this.#unansweredAuths = [];
+    this.#unansweredSetWatches = 0;
+    // State first: who is told of a lost call finds the state that explains it.
+    if (wasConnected && (this.#state === 'connected' || this.#state === 'read-only')) {
+      this.#setState('suspended', this.#lastError);
+    }
+    this.pipeline.detach(this.#lastError);
+    this.#schedule();
+  }
+
+  #pause(delayMs: number): Promise<void> {
+    if (this.#isFinal()) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = this.#options.clock.setTimer(() => this.#endPause?.(), delayMs);
+      this.#endPause = () => {
+        this.#endPause = undefined;
+        timer.cancel();
+        resolve();
+      };
+    });
+  }
+
+  /**
+   * After a loss of the servers' data every server refuses us, as if it lagged behind. Nothing is
+   * left to protect once the session has expired: then, after another timeout of nothing but
+   * refusals, what we have seen is forgotten.
+   */
+  #forgetViewIfHopeless(): void {
+    if (this.#state !== 'expired' || this.#refusedSinceMs === undefined) return;
+    const refusedMs = this.#options.clock.monotonicMs() - this.#refusedSinceMs;
+    if (refusedMs < this.#timing.timeoutMs || this.#lastZxid === 0n) return;
+    publish('incumbent:zookeeper:trouble', this.#number, {
+      what: 'all servers are behind what was seen; starting from nothing',
+      error: new Error(`no server has transaction ${this.#lastZxid}`),
+    });
+    this.#lastZxid = 0n;
+    this.#refusedSinceMs = undefined;
+  }
+
+  #searchReadWrite(): void {
+    const stop = new AbortController();
+    this.#readWriteSearch = stop;
+    const connection = this.#connection;
+    void findReadWriteServer(this.#options, this.#timing, stop.signal).then((found) => {
+      if (found && !stop.signal.aborted && connection === this.#connection) {
+        connection?.destroy(new Error('a server with a quorum was found'));
+      }
+    }); // never rejects
+  }
+
+  // What arrives -----------------------------------------------------------------------------------
+
+  #onFrame(bytes: Uint8Array, start: number, end: number): void {
+    let reader = this.#reader;
+    if (bytes === this.#readerBytes) {
+      reader.seek(start, end);
+    } else {
+      reader = new JuteReader(bytes, start, end);
+      this.#reader = reader;
+      this.#readerBytes = bytes;
+    }
+    const xid = reader.int32();
+    const zxid = reader.int64();
+    const error = reader.int32();
+    switch (xid) {
+      case xids.notification:
+        this.#onNotification(reader, zxid);
+        return;
+      case xids.ping:
+        if (this.#pingSentMs !== undefined) {
+          this.#confirm(this.#pingSentMs);
+          this.#pingSentMs = undefined;
+        }
+        this.#sawZxid(zxid);
+        return;
+      case xids.auth:
+        this.#onAuthReply(error);
+        return;
+      case xids.setWatches:
+        this.#onSetWatchesReply(error);
+        this.#sawZxid(zxid);
+        return;
+      default: {
+        this.#sawZxid(zxid);
+        if (isWatched('incumbent:zookeeper:reply')) this.#publishReply(error);
+        this.pipeline.onReply(xid, zxid, error, reader, this.#lastReceivedMs);
+        if (error === errorCodes.sessionMoved) {
+          throw new ProtocolError('the session has moved to another server');
+        }
+      }
+    }
+  }
+
+  #onNotification(reader: JuteReader, zxid: bigint): void {
+    this.#tally.notifications += 1;
+    const { type, path } = watcherEvent.read(reader);
+    reader.expectEnd('notification');
+    const name = eventNames.get(type);
+    // Events about the session (type -1) say nothing that the connection does not.
+    if (name === undefined) return;
+    publish('incumbent:zookeeper:event', this.#number, { type: name, path });
+    this.watches.dispatch({ type: name, path, zxid: zxid > 0n ? zxid : undefined });
+  }
+
+  #onAuthReply(error: number): void {
+    const auth = this.#unansweredAuths.shift();
+    if (error === errorCodes.ok) {
+      auth?.resolve?.();
+      return;
+    }
+    this.#failAuth(auth);
+  }
+
+  #onSetWatchesReply(error: number): void {
+    if (this.#unansweredSetWatches === 0) throw new ProtocolError('watches were confirmed unasked');
+    this.#unansweredSetWatches -= 1;
+    if (error !== errorCodes.ok) {
+      throw new ProtocolError(`the server refuses to restore watches: error ${error}`);
+    }
+  }
+
+  /** Auth replies carry 0 and notifications -1: taking those would make watches miss changes. */
+  #sawZxid(zxid: bigint): void {
+    if (zxid > this.#lastZxid) this.#lastZxid = zxid;
+  }
+
+  #confirm(sentMs: number): void {
+    if (sentMs > this.pipeline.confirmedMs) this.pipeline.confirmedMs = sentMs;
+  }
+
+  #publishReply(error: number): void {
+    const head = this.pipeline.oldest;
+    if (head === undefined) return;
+    publish('incumbent:zookeeper:reply', this.#number, {
+      operation: head.kind.name,
+      path: head.path,
+      error,
+      elapsedMs: this.#lastReceivedMs - head.sentAt.monotonicMs,
+    });
+  }
+
+  // Time -------------------------------------------------------------------------------------------
+
+  /** Sets the timer for whatever is due next. */
+  #schedule(): void {
+    if (this.#isFinal()) {
+      this.#clearTimer();
+      return;
+    }
+    const nowMs = this.#options.clock.monotonicMs();
+    let dueMs = this.pipeline.expireOverdue(nowMs);
+    dueMs = Math.min(dueMs, this.#attemptDeadlineMs, this.#expiryDueMs());
+    if (this.#handshakeDone) {
+      dueMs = Math.min(dueMs, this.#silentDueMs());
+      if (this.#pingSentMs === undefined) dueMs = Math.min(dueMs, this.#pingDueMs());
+    }
+    this.#clearTimer();
+    if (dueMs < Number.POSITIVE_INFINITY) this.#setTimer(dueMs);
+  }
+
+  #silentDueMs(): number {
+    return Math.max(this.#lastReceivedMs, this.#connectedAtMs) + this.#timing.silenceMs;
+  }
+
+  #pingDueMs(): number {
+    return Math.max(this.pipeline.lastSentMs, this.#attachSentMs) + this.#timing.pingMs;
+  }
+
+  #expiryDueMs(): number {
+    if (this.#id === 0n) return Number.POSITIVE_INFINITY;
+    return this.pipeline.confirmedMs + this.#timing.expiryMs;
+  }
+
+  #onTimer(): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    this.#expireIfOverdue();
+    this.pipeline.expireOverdue(nowMs);
+    if (this.#connection !== undefined && nowMs >= this.#attemptDeadlineMs) {
+      this.#afterPendingInput(() => this.#options.clock.monotonicMs() >= this.#attemptDeadlineMs);
+    } else if (this.#handshakeDone && nowMs >= this.#silentDueMs()) {
+      this.#afterPendingInput(
+        () => this.#handshakeDone && this.#options.clock.monotonicMs() >= this.#silentDueMs(),
+      );
+    } else if (
+      this.#handshakeDone &&
+      this.#pingSentMs === undefined &&
+      nowMs >= this.#pingDueMs()
+    ) {
+      this.#tally.pings += 1;
+      this.#pingSentMs = this.pipeline.writeHandshake(writePing).monotonicMs;
+      this.pipeline.lastSentMs = nowMs;
+    }
+    this.#schedule();
+  }
+
+  /** A process that stood still finds its timers due before it has read what waits in the socket. */
+  #afterPendingInput(stillSilent: () => boolean): void {
+    const connection = this.#connection;
+    if (this.#checkPending || connection === undefined) return;
+    this.#checkPending = true;
+    setImmediate(() => {
+      this.#checkPending = false;
+      if (connection !== this.#connection || !stillSilent()) return;
+      connection.destroy(new Error(`the server said nothing for ${this.#describeSilence()}`));
+    });
+  }
+  #checkPending = false;
+
+  #describeSilence(): string {
+    const nowMs = this.#options.clock.monotonicMs();
+    return this.#handshakeDone
+      ? `${Math.round(nowMs - this.#lastReceivedMs)} ms`
+      : 'the time of one attempt';
+  }
+
+  #expireIfOverdue(): void {
+    if (this.#id === 0n || this.#isFinal()) return;
+    if (this.#options.clock.monotonicMs() < this.#expiryDueMs()) return;
+    this.#expire(
+      new Error(`no server has confirmed the session for ${Math.round(this.#timing.expiryMs)} ms`),
+    );
+  }
+
+  /** The session is gone. Nothing of it may reach a server any more: its connection goes first. */
+  #expire(error: Error): void {
+    this.#id = 0n;
+    this.#password = noPassword;
+    this.#seenReadWrite = false;
+    this.#attachedReadOnly = false;
+    this.#tally.expirations += 1;
+    this.#timing = sessionTiming(this.#options.sessionTimeoutMs);
+    const connection = this.#connection;
+    if (this.#closing === undefined) this.#setState('expired', error);
+    this.pipeline.failAll((context) => sessionExpired({ ...context, cause: error }));
+    this.watches.expire();
+    this.#onSessionClosed?.();
+    connection?.destroy(error);
+    this.#endPause?.();
+  }
+
+  #setTimer(atMs: number): void {
+    this.#timer?.cancel();
+    this.#timerAtMs = atMs;
+    const delayMs = Math.max(1, atMs - this.#options.clock.monotonicMs());
+    this.#timer = this.#options.clock.setTimer(
+      () => {
+        this.#timer = undefined;
+        this.#timerAtMs = Number.POSITIVE_INFINITY;
+        this.#onTimer();
+      },
+      Math.min(delayMs, maxTimerMs),
+    );
+  }
+
+  #clearTimer(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#timerAtMs = Number.POSITIVE_INFINITY;
+  }
+
+  // The end ----------------------------------------------------------------------------------------
+
+  async #close(keepSession: boolean): Promise<void> {
+    if (this.#isFinal()) {
+      this.#end('closed', undefined);
+      return;
+    }
+    // A session that is merely suspended is closed too if a server can be reached in time: else its
+    // ephemeral nodes would stay until it expires.
+    if (!keepSession && this.#id !== 0n) {
+      const { clock, closeTimeoutMs } = this.#options;
+      let timer: Timer | undefined;
+      this.#closeSent = false;
+      await new Promise<void>((resolve) => {
+        this.#onSessionClosed = resolve;
+        timer = clock.setTimer(resolve, closeTimeoutMs);
+        if (this.#handshakeDone && this.#state !== 'suspended') this.#sendClose();
+      });
+      timer?.cancel();
+    }
+    this.#end('closed', undefined);
+  }
+  /** Undefined: not closing. False: closing, and the request is still to be sent. */
+  #closeSent: boolean | undefined;
+  #onSessionClosed: (() => void) | undefined;
+
+  #sendClose(): void {
+    this.#closeSent = true;
+    this.pipeline.open();
+    const done = () => this.#onSessionClosed?.();
+    const request = new PendingRequest(
+      requests.closeSession,
+      undefined,
+      { complete: done, failed: done },
+      () => {},
+      () => {},
+    );
+    this.pipeline.submit(request, {});
+  }
+
+  #failAuth(auth?: PendingAuth): void {
+    auth?.reject?.(this.#authError({ operation: 'auth' }));
+    this.#end('auth-failed', this.#authError({}));
+  }
+
+  #authError(context: ErrorContext): AuthError {
+    return new AuthError(
+      'AUTH_FAILED',
+      `${context.operation ?? 'zookeeper'}: the server refuses the credentials`,
+      { ...context, serverCode: errorCodes.authFailed },
+    );
+  }
+
+  #end(state: 'closed' | 'auth-failed', error: Error | undefined): void {
+    if (this.#state === 'closed') return;
+    this.#setState(state, error);
+    this.#clearTimer();
+    this.#readWriteSearch?.abort();
+    this.#connection?.destroy(error);
+    this.pipeline.failAll((context) =>
+      state === 'closed' ? new ClosedError(context) : this.#authError(context),
+    );
+    for (const auth of [...this.#laterAuths, ...this.#unansweredAuths]) {
+      auth.reject?.(error ?? new ClosedError({ operation: 'auth' }));
+    }
+    this.#laterAuths = [];
+    this.#unansweredAuths = [];
+    this.watches.close();
+    this.#onSessionClosed?.();
+    this.#endPause?.();
+    this.#clearTimer();
+  }
+
+  #isFinal(): boolean {
+    return this.#state === 'closed' || this.#state === 'auth-failed';
+  }
+
+  #setState(state: State, error: Error | undefined): void {
+    const previous = this.#state;
+    if (previous === state) return;
+    this.#state = state;
+    const change: StateChange = {
+      state,
+      previous,
+      atMs: this.#options.clock.monotonicMs(),
+      session: this.info,
+      error,
+    };
+    publish('incumbent:zookeeper:state', this.#number, change);
+    this.#onState(change);
+  }
+
+  /** Nobody needs the persistent watch of a path any more: the server need not tell of it. */
+  #removeUnused(path: string): void {
+    if (this.refusal({}) !== undefined || !this.#handshakeDone) return;
+    const request = new PendingRequest(
+      requests.removeWatches,
+      undefined,
+      { complete: () => undefined },
+      () => {},
+      () => {}, // the watch was gone already, or goes with the connection
+    );
+    this.submit(request, { path, type: watcherTypes.any });
+  }
+}
+
+interface PendingAuth {
+  readonly credentials: Credentials;
+  readonly resolve?: () => void;
+  readonly reject?: (error: Error) => void;
+}
+
+const maxTimerMs = 2 ** 31 - 1;
+
+const eventNames: ReadonlyMap<number, RawEventType> = new Map([
+  [eventTypes.created, 'created'],
+  [eventTypes.deleted, 'deleted'],
+  [eventTypes.dataChanged, 'changed'],
+  [eventTypes.childrenChanged, 'children-changed'],
+]);

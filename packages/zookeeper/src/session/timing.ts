@@ -1,0 +1,45 @@
+/**
+ * When what is judged, as parts of the session timeout T. All instants are those of *sending*: what
+ * was acknowledged proves that the server knew of us when it was sent, or later.
+ */
+export interface SessionTiming {
+  /** T: what the server keeps the session for without hearing of us. */
+  readonly timeoutMs: number;
+  /** A ping is sent when nothing was sent for so long: T/3. */
+  readonly pingMs: number;
+  /**
+   * A connection on which nothing arrived for so long is given up: 0.6 T. Users are promised two
+   * thirds; the rest is for a timer that runs late.
+   */
+  readonly silenceMs: number;
+  /**
+   * The session counts as expired so long after the last acknowledged sending: 0.95 T. Users are
+   * promised T; the rest is for a timer that runs late and for a clock that is up to 5 % slower
+   * than the server's.
+   */
+  readonly expiryMs: number;
+}
+
+export function sessionTiming(timeoutMs: number): SessionTiming {
+  return {
+    timeoutMs,
+    pingMs: timeoutMs / 3,
+    silenceMs: timeoutMs * 0.6,
+    expiryMs: timeoutMs * 0.95,
+  };
+}
+
+/** How long one attempt to connect may take, up to the server's answer to the handshake. */
+export function attemptMs(timing: SessionTiming, hosts: number): number {
+  return Math.min(timing.silenceMs, timing.timeoutMs / hosts);
+}
+
+/**
+ * The pause after the `round`-th round (from 0) in which no host worked: 0.1 s, then half as much
+ * again each time, up to 0.45 s, less up to a quarter at random. So a server that is back is found
+ * within half a second, however long it was away, and clients do not come all at once.
+ */
+export function backoffMs(round: number, random: () => number): number {
+  const full = Math.min(450, 100 * 1.5 ** Math.min(round, 10));
+  return full * (0.75 + 0.25 * random());
+}

@@ -1,0 +1,182 @@
+/** Helpers that take several requests. */
+import { checkAcl } from './acl.ts';
+import type { CallOptions, Data } from './arguments.ts';
+import { checkCount } from './arguments.ts';
+import type { Caller } from './caller.ts';
+import { boundsOf, planCreate, sendCreate } from './create.ts';
+import {
+  InvalidArgumentError,
+  NodeExistsError,
+  NoNodeError,
+  NotEmptyError,
+  ZooKeeperError,
+} from './errors.ts';
+import { checkPath, join, parentOf } from './paths.ts';
+import type { Acl } from './protocol/messages.ts';
+import { requests } from './protocol/requests.ts';
+
+export interface EnsurePathOptions extends CallOptions {
+  /** Of the nodes that are made (default: everybody everything). */
+  readonly acl?: readonly Acl[] | undefined;
+  /** Of the last node, if it is made (default null). */
+  readonly data?: Data | undefined;
+}
+
+/** Makes a node and those above it that are missing. `/` makes the chroot. */
+export async function ensurePath(
+  caller: Caller,
+  path: string,
+  options: EnsurePathOptions,
+  withStat: boolean,
+): Promise<void> {
+  checkPath(path);
+  if (options.acl !== undefined) checkAcl(options.acl);
+  const bounds = boundsOf(caller, options);
+  const serverPath = caller.chroot.toServer(path);
+  // From the bottom, so that the usual case takes one request: it is there, or only it is missing.
+  const missing = [serverPath];
+  for (;;) {
+    const current = missing.at(-1);
+    if (current === undefined || current === '/') return;
+    const userPath = caller.chroot.toUser(current);
+    const plan = planCreate(
+      caller,
+      userPath,
+      current === serverPath ? options.data : null,
+      { acl: options.acl },
+      withStat,
+    );
+    try {
+      await sendCreate(
+        caller,
+        userPath,
+        { ...plan, body: { ...plan.body, path: current } },
+        bounds(),
+      );
+      missing.pop();
+    } catch (error) {
+      if (error instanceof NodeExistsError) missing.pop();
+      else if (error instanceof NoNodeError) missing.push(parentOf(current));
+      else throw error;
+    }
+  }
+}
+
+export interface DeleteRecursiveOptions extends CallOptions {
+  /** Refuses, before anything is deleted, when there are more nodes (default 100,000). */
+  readonly maxNodes?: number | undefined;
+  /** Called as nodes are deleted. */
+  readonly onProgress?: ((progress: { deleted: number; found: number }) => void) | undefined;
+}
+
+/** Nodes that are listed or deleted at the same time. */
+const concurrency = 100;
+/** So often others may add nodes while theirs is being deleted. */
+const maxRounds = 10;
+
+/**
+ * Deletes a node and all below it, the deepest first. Not atomic. That a node is gone already is no
+ * error; nodes that others add meanwhile are deleted too, up to ten rounds of it.
+ * @returns how many nodes were deleted; 0 when there was none
+ */
+export async function deleteRecursive(
+  caller: Caller,
+  path: string,
+  options: DeleteRecursiveOptions,
+): Promise<{ readonly deleted: number }> {
+  checkPath(path);
+  const serverPath = caller.chroot.toServer(path);
+  if (serverPath === '/' || serverPath === '/zookeeper' || serverPath.startsWith('/zookeeper/')) {
+    throw new InvalidArgumentError(`${path} belongs to the server and is not deleted`, { path });
+  }
+  const maxNodes = checkCount('maxNodes', options.maxNodes ?? 100_000);
+  const bounds = boundsOf(caller, options);
+  let deleted = 0;
+  for (let round = 1; ; round += 1) {
+    const paths = await listTree(caller, path, maxNodes, bounds);
+    try {
+      await deleteAll(paths);
+      return { deleted };
+    } catch (error) {
+      if (!(error instanceof NotEmptyError) || round === maxRounds) throw error;
+    }
+  }
+
+  async function deleteAll(paths: readonly string[]): Promise<void> {
+    // Children come after their parents in the list, so from its end; a level at a time.
+    const byDepth = new Map<number, string[]>();
+    for (const one of paths) {
+      const depth = one === '/' ? 0 : one.split('/').length;
+      const level = byDepth.get(depth);
+      if (level === undefined) byDepth.set(depth, [one]);
+      else level.push(one);
+    }
+    for (const depth of [...byDepth.keys()].sort((a, b) => b - a)) {
+      await forEach(byDepth.get(depth) as string[], async (one) => {
+        const gone = await caller.call(
+          requests.delete,
+          one,
+          { path: caller.chroot.toServer(one), version: -1 },
+          { complete: () => true, absent: () => false },
+          bounds(),
+        );
+        if (!gone) return;
+        deleted += 1;
+        options.onProgress?.({ deleted, found: paths.length });
+      });
+    }
+  }
+}
+
+/** All paths below and with `root`, parents first. */
+async function listTree(
+  caller: Caller,
+  root: string,
+  maxNodes: number,
+  bounds: () => CallOptions | undefined,
+): Promise<readonly string[]> {
+  const paths: string[] = [root];
+  let level = [root];
+  while (level.length > 0) {
+    const next: string[] = [];
+    await forEach(level, async (path) => {
+      const names = await caller.call(
+        requests.getChildren,
+        path,
+        { path: caller.chroot.toServer(path), watch: false },
+        { complete: ({ children }) => children, absent: () => [] },
+        bounds(),
+      );
+      for (const name of names) next.push(join(path, name));
+      if (paths.length + next.length > maxNodes) {
+        throw new ZooKeeperError(
+          'TOO_MANY_NODES',
+          `${root} has more than ${maxNodes} nodes (maxNodes); nothing was deleted`,
+          { path: root, operation: 'deleteRecursive' },
+        );
+      }
+    });
+    paths.push(...next);
+    level = next;
+  }
+  return paths;
+}
+
+/** Runs `work` for every item, some at a time; rejects with the first error, when all have ended. */
+async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  let index = 0;
+  const errors: unknown[] = [];
+  const worker = async () => {
+    while (index < items.length && errors.length === 0) {
+      const item = items[index] as T;
+      index += 1;
+      try {
+        await work(item);
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, worker));
+  if (errors.length > 0) throw errors[0];
+}
