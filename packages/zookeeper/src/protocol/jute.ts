@@ -8,6 +8,7 @@
  * Nothing here knows a socket. A reader never looks past its end, and compares every length with
  * the bytes that are there before it allocates anything.
  */
+import { joinSurrogates } from './surrogates.ts';
 
 /** What was read is not what the other side must send. The connection cannot go on. */
 export class MalformedError extends Error {
@@ -97,6 +98,16 @@ export class JuteReader {
     if (length === -1) return null;
     const at = this.#advance(length);
     return this.#bytes.toString('utf8', at, at + length);
+  }
+
+  /** A ustring that may have characters beyond U+FFFF, from a server. */
+  anyString(): string | null {
+    const start = this.#offset;
+    const value = this.ustring();
+    // Halves of a pair are no UTF-8: they arrive as replacement characters.
+    if (value === null || !value.includes('\ufffd')) return value;
+    const bytes = Uint8Array.from(this.#bytes.subarray(start + 4, this.#offset));
+    return asBuffer(joinSurrogates(bytes)).toString('utf8');
   }
 
   vector<T>(item: Codec<T>): T[] | null {
@@ -291,6 +302,17 @@ export const ustring: Codec<string> = {
   minBytes: 4,
   read(reader) {
     const value = reader.ustring();
+    if (value === null) throw new MalformedError('a string is null that must not be');
+    return value;
+  },
+  write: (writer, value) => writer.ustring(value),
+};
+
+/** A string that is never null and is no path: its characters may be beyond U+FFFF. */
+export const anyString: Codec<string> = {
+  minBytes: 4,
+  read(reader) {
+    const value = reader.anyString();
     if (value === null) throw new MalformedError('a string is null that must not be');
     return value;
   },

@@ -4,6 +4,7 @@
  */
 import type { Codec } from './jute.ts';
 import {
+  anyString,
   boolean,
   buffer,
   int32,
@@ -48,7 +49,7 @@ export interface Acl {
   readonly scheme: string;
   readonly id: string;
 }
-export const acl: Codec<Acl> = record<Acl>({ perms: int32, scheme: ustring, id: ustring });
+export const acl: Codec<Acl> = record<Acl>({ perms: int32, scheme: ustring, id: anyString });
 
 /** `exists`, `getData`, `getChildren`, `getChildren2`. */
 export interface ReadRequest {
@@ -217,7 +218,7 @@ export interface ClientIdentity {
 }
 export const clientIdentity: Codec<ClientIdentity> = record<ClientIdentity>({
   scheme: ustring,
-  user: ustring,
+  user: anyString,
 });
 export interface WhoAmIResponse {
   readonly identities: readonly ClientIdentity[];
