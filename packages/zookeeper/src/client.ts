@@ -84,14 +84,7 @@ export async function connect(
 ): Promise<ZooKeeper> {
   const { signal, ...rest } = options;
   signal?.throwIfAborted();
-  const client = new ZooKeeper(url, rest);
-  try {
-    await client.connected({ signal });
-    return client;
-  } catch (error) {
-    await client.close({ keepSession: true });
-    throw error;
-  }
+  return ZooKeeper.connect(url, rest, signal);
 }
 
 /** A ZooKeeper client: one session that outlives connections. See `createClient` and `connect`. */
@@ -153,10 +146,31 @@ export class ZooKeeper implements AsyncDisposable {
   }
 
   /**
-   * Waits until requests can be sent.
-   * @returns rejects like `connect`
+   * Waits until requests can be sent, in a new session if this one expires meanwhile.
+   * @returns rejects ConnectError after `timeoutMs` (default: `connectTimeoutMs`), AuthError,
+   *   ClosedError, and with the reason of `signal`
    */
   async connected(options: CallOptions = {}): Promise<void> {
+    return this.#waitUntilConnected(options, false);
+  }
+
+  /** @internal */
+  static async connect(
+    url: string,
+    options: ClientOptions,
+    signal: AbortSignal | undefined,
+  ): Promise<ZooKeeper> {
+    const client = new ZooKeeper(url, options);
+    try {
+      await client.#waitUntilConnected({ signal }, options.session !== undefined);
+      return client;
+    } catch (error) {
+      await client.close({ keepSession: true });
+      throw error;
+    }
+  }
+
+  async #waitUntilConnected(options: CallOptions, rejectExpired: boolean): Promise<void> {
     const { signal, timeoutMs = this.#connectTimeoutMs } = options;
     signal?.throwIfAborted();
     if (isReady(this.state)) return;
@@ -177,12 +191,9 @@ export class ZooKeeper implements AsyncDisposable {
         if (isReady(state)) finish(resolve);
         else if (state === 'closed') finish(() => reject(new ClosedError()));
         else if (state === 'auth-failed') finish(() => reject(error));
-        else if (state === 'expired') {
-          finish(() =>
-            reject(
-              new SessionError('SESSION_EXPIRED', 'the session has expired', { cause: error }),
-            ),
-          );
+        else if (state === 'expired' && rejectExpired) {
+          const why = 'the session to attach to has expired';
+          finish(() => reject(new SessionError('SESSION_EXPIRED', why, { cause: error })));
         }
       };
       const stopListening = this.onState(judge);

@@ -80,13 +80,10 @@ async function waitOut(client: ZooKeeper, error: unknown, stop: AbortSignal): Pr
   if (!passes) return false;
   try {
     await client.connected({ signal: stop, timeoutMs: 2 ** 31 - 1 });
-  } catch (failure) {
-    // A new session follows an expired one.
-    return (
-      stop.aborted || (failure instanceof ZooKeeperError && failure.code === 'SESSION_EXPIRED')
-    );
+    return true;
+  } catch {
+    return stop.aborted;
   }
-  return true;
 }
 
 function sameData(a: GetReply | undefined, b: GetReply | undefined): boolean {
