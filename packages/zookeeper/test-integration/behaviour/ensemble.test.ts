@@ -1,0 +1,21 @@
+import { startEnsemble } from '../../src/testing/server/ensemble.ts';
+import { behaviour } from './suite.ts';
+
+behaviour({
+  name: 'an ensemble of three',
+  async open() {
+    const ensemble = await startEnsemble(3, {
+      systemProperties: { 'znode.container.checkIntervalMs': 200 },
+    });
+    const [first] = ensemble.members;
+    if (first === undefined) throw new Error('an ensemble without members');
+    return {
+      url: ensemble.connectionString,
+      port: first.port,
+      options: {},
+      capabilities: { tls: false, ensemble: true, realClock: true, dynamicConfig: true },
+      elapse: () => Promise.resolve(),
+      close: () => ensemble.close(),
+    };
+  },
+});
