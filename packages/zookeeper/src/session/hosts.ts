@@ -33,10 +33,12 @@ export class Hosts {
    * @param onError told of names that could not be resolved
    */
   async resolve(bound: AbortSignal, onError: (error: Error) => void): Promise<Address[]> {
+    let onAbort = () => {};
     const aborted = new Promise<undefined>((resolve) => {
-      if (bound.aborted) resolve(undefined);
-      else bound.addEventListener('abort', () => resolve(undefined), { once: true });
+      onAbort = () => resolve(undefined);
     });
+    if (bound.aborted) onAbort();
+    else bound.addEventListener('abort', onAbort);
     const all = await Promise.all(
       this.#hosts.map(async ({ host, port }) => {
         if (isIP(host) !== 0) return [{ host, port, name: host }];
@@ -59,6 +61,7 @@ export class Hosts {
         }));
       }),
     );
+    bound.removeEventListener('abort', onAbort);
     const distinct = new Map(
       all.flat().map((address) => [`${address.host} ${address.port}`, address]),
     );

@@ -440,11 +440,12 @@ export class Session {
     this.#laterAuths.push(...this.#unansweredAuths.filter((auth) => auth.resolve !== undefined));
     this.#unansweredAuths = [];
     this.#unansweredSetWatches = 0;
-    // State first: who is told of a lost call finds the state that explains it.
+    // First nothing more can be sent there, then listeners are called: they may make calls. Who waits
+    // for a lost call goes on after this, and finds the state that explains it.
+    this.pipeline.detach(this.#lastError);
     if (wasConnected && (this.#state === 'connected' || this.#state === 'read-only')) {
       this.#setState('suspended', this.#lastError);
     }
-    this.pipeline.detach(this.#lastError);
     this.#schedule();
   }
 
@@ -669,12 +670,12 @@ export class Session {
     this.#attachedReadOnly = false;
     this.#tally.expirations += 1;
     this.#timing = sessionTiming(this.#options.sessionTimeoutMs);
-    const connection = this.#connection;
-    if (this.#closing === undefined) this.#setState('expired', error);
+    this.#connection?.destroy(error);
     this.pipeline.failAll((context) => sessionExpired({ ...context, cause: error }));
     this.watches.expire();
     this.#onSessionClosed?.();
-    connection?.destroy(error);
+    // Last, for what listeners call belongs to the next session.
+    if (this.#closing === undefined) this.#setState('expired', error);
     this.#endPause?.();
   }
 
