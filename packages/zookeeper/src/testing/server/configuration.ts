@@ -93,12 +93,12 @@ function settings(plan: ServerPlan): Settings {
     ...(options.localSessions === true && { localSessionsEnabled: true }),
     ...(membership === undefined
       ? { clientPort: plan.port, clientPortAddress: plan.host }
-      : { initLimit: 50, syncLimit: 5 }),
+      : // A single member leads too, as it must for others to join it.
+        { initLimit: 50, syncLimit: 5, standaloneEnabled: false }),
     ...(membership !== undefined &&
       options.reconfiguration === true && {
         reconfigEnabled: true,
         skipACL: 'yes',
-        standaloneEnabled: false,
         dynamicConfigFile: join(plan.directory, 'members.cfg'),
       }),
     ...tlsSettings(plan),

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { TestServerError } from './errors.ts';
 
@@ -29,6 +30,22 @@ export function askFourLetterWord(
       );
     });
   });
+}
+
+/** Whether somebody listens there. */
+export async function accepts(target: {
+  readonly host: string;
+  readonly port: number;
+}): Promise<boolean> {
+  const socket = connect({ host: target.host, port: target.port });
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }
 
 /** The role in an answer to `srvr`, such as `leader`; undefined while the server does not serve. */

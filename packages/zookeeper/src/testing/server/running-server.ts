@@ -8,12 +8,16 @@ import { spawnChild } from './child.ts';
 import type { ServerPlan } from './configuration.ts';
 import { javaArguments, writeConfiguration } from './configuration.ts';
 import { ServerStartError, TestServerError } from './errors.ts';
-import { askFourLetterWord, modeOf } from './four-letter-word.ts';
+import { accepts, askFourLetterWord, modeOf } from './four-letter-word.ts';
 import { poll } from './poll.ts';
 import type { RestartOptions, TestServer } from './server.ts';
 
 const logBytes = 16_384;
 const stopTimeoutMs = 10_000;
+// A connection that comes while the server sets itself up may never be answered, so the first
+// questions wait little; a busy machine needs more.
+const firstPatienceMs = 50;
+const lastPatienceMs = 2000;
 
 export class RunningServer implements TestServer {
   readonly connectionString: string;
@@ -79,6 +83,7 @@ export class RunningServer implements TestServer {
     void child.ended.then((how) => {
       end = how;
     });
+    let patienceMs = firstPatienceMs;
     const timeoutMs = options.startTimeoutMs ?? 60_000;
     const wait = { timeoutMs, ...(signal && { signal }) };
     try {
@@ -89,7 +94,9 @@ export class RunningServer implements TestServer {
           const why = taken ? 'found a port taken' : `ended with ${end}`;
           throw new ServerStartError(`the ZooKeeper server ${why}`, printed, taken);
         }
-        return this.#answers(until);
+        const answer = await this.#answers(until, patienceMs);
+        if (answer === 'silent') patienceMs = Math.min(2 * patienceMs, lastPatienceMs);
+        return answer === 'ready' ? true : undefined;
       });
     } catch (error) {
       if (!(error instanceof TestServerError) || error.code !== 'TIMED_OUT') throw error;
@@ -161,16 +168,19 @@ export class RunningServer implements TestServer {
     await rm(this.#plan.directory, { recursive: true, force: true, maxRetries: 2 });
   }
 
-  /** True when it is ready; undefined when not yet. */
-  async #answers(until: 'serving' | 'answering'): Promise<true | undefined> {
-    let mode: string | undefined;
+  /** One look at a server that starts.
+   *  @throws ServerStartError when somebody else's server has the port */
+  async #answers(
+    until: 'serving' | 'answering',
+    timeoutMs: number,
+  ): Promise<'ready' | 'not yet' | 'silent'> {
     let configuration: string;
     try {
-      mode = modeOf(await this.fourLetterWord('srvr', { timeoutMs: 1000 }));
-      if (mode === undefined && until === 'serving') return undefined;
-      configuration = await this.fourLetterWord('conf', { timeoutMs: 1000 });
-    } catch {
-      return undefined;
+      const mode = modeOf(await this.fourLetterWord('srvr', { timeoutMs }));
+      if (mode === undefined && until === 'serving') return 'not yet';
+      configuration = await this.fourLetterWord('conf', { timeoutMs });
+    } catch (error) {
+      return error instanceof TestServerError && error.code === 'TIMED_OUT' ? 'silent' : 'not yet';
     }
     // Another server that was quicker to take the port answers for ours, which is about to fail.
     const directory = /^dataDir=(.*)$/m.exec(configuration)?.[1];
@@ -178,7 +188,10 @@ export class RunningServer implements TestServer {
       const message = `another ZooKeeper server has port ${this.port}`;
       throw new ServerStartError(message, this.log(), true);
     }
-    return true;
+    const { host, securePort } = this;
+    // It begins to listen there after the plain port.
+    if (securePort !== undefined && !(await accepts({ host, port: securePort }))) return 'not yet';
+    return 'ready';
   }
 
   #refuseWhenClosed(): void {
