@@ -1,3 +1,14 @@
+export type {
+  FakeNode,
+  FakeSession,
+  FakeWatch,
+  LoggedRequest,
+} from './fake/fake-zookeeper.ts';
+export { FakeZooKeeper } from './fake/fake-zookeeper.ts';
+export type { FakeRequest, Fault, FaultAction, FaultMatch, Faults } from './fake/faults.ts';
+export type { FakeZooKeeperOptions } from './fake/options.ts';
+export type { FakeServer } from './fake/server.ts';
+export type { WatchMode } from './fake/watches.ts';
 export type { ProxyCounters, ProxyTarget, TestProxy } from './proxy.ts';
 export { startProxy } from './proxy.ts';
 export type { KeyAndCertificate, PemFile, TestCertificates } from './server/certificates.ts';

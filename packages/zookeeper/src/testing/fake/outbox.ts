@@ -1,0 +1,72 @@
+import type { Socket } from 'node:net';
+
+/** Above this a client that does not read is cut off. */
+const maxUnreadBytes = 64 * 1024 * 1024;
+
+/**
+ * What goes to one client, in order. What is sent in one turn of the event loop goes out in one
+ * write. It can be held back: by a delayed reply, or because the server plays dead.
+ */
+export class Outbox {
+  readonly #socket: Socket;
+  #waiting: Uint8Array[] = [];
+  #scheduled = false;
+  #ending = false;
+  #holds = 0;
+  #silent = false;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  send(bytes: Uint8Array): void {
+    if (this.#ending) return;
+    this.#waiting.push(bytes);
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    queueMicrotask(() => {
+      this.#scheduled = false;
+      this.#flush();
+    });
+  }
+
+  /** Holds back what is sent from now on. Returns what lets it go. */
+  hold(): () => void {
+    this.#flush();
+    this.#holds += 1;
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      this.#holds -= 1;
+      this.#flush();
+    };
+  }
+
+  /** Not even an end is visible while this is on. */
+  silence(on: boolean): void {
+    if (on) this.#flush();
+    this.#silent = on;
+    if (!on) this.#flush();
+  }
+
+  /** Closes the connection behind what was sent; what a delay still holds back is lost. */
+  end(): void {
+    if (this.#ending) return;
+    this.#ending = true;
+    if (this.#holds > 0) this.#waiting = [];
+    this.#holds = 0;
+    this.#flush();
+  }
+
+  #flush(): void {
+    if (this.#silent || this.#holds > 0) return;
+    if (this.#waiting.length > 0) {
+      const bytes = Buffer.concat(this.#waiting);
+      this.#waiting = [];
+      if (this.#socket.writable) this.#socket.write(bytes);
+      if (this.#socket.writableLength > maxUnreadBytes) this.#socket.destroy();
+    }
+    if (this.#ending) this.#socket.end();
+  }
+}

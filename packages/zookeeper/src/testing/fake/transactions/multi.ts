@@ -1,0 +1,69 @@
+import { createFlags, errorCodes, opcodes } from '../../../protocol/constants.ts';
+import type { CreateRequest } from '../../../protocol/messages.ts';
+import type { MultiOperation, MultiResult } from '../../../protocol/multi.ts';
+import { Refusal } from '../refusal.ts';
+import { check, remove, setData } from './changes.ts';
+import { create } from './create.ts';
+import type { Transaction } from './transaction.ts';
+
+/**
+ * All operations or none. A failed multi is no error of the request: the operations before the
+ * culprit are told 0, the culprit its code, those behind it -2.
+ */
+export function multi(
+  transaction: Transaction,
+  operations: readonly MultiOperation[],
+): readonly MultiResult[] {
+  const results: MultiResult[] = [];
+  for (const operation of operations) {
+    try {
+      results.push(apply(transaction, operation));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      transaction.rollBack();
+      return operations.map((_, at): MultiResult => {
+        const code = at < results.length ? errorCodes.ok : errorCodes.runtimeInconsistency;
+        return { opcode: opcodes.error, error: at === results.length ? error.code : code };
+      });
+    }
+  }
+  return results;
+}
+
+function apply(transaction: Transaction, operation: MultiOperation): MultiResult {
+  switch (operation.opcode) {
+    case opcodes.create:
+    case opcodes.create2:
+    case opcodes.createContainer: {
+      // Here, and only here, the flags decide what is created.
+      const { flags } = operation.body;
+      const isContainer = flags === createFlags.container;
+      const opcode = isContainer ? opcodes.createContainer : opcodes.create;
+      return created(transaction, opcode, { ...operation.body, ttlMs: -1 });
+    }
+    case opcodes.createTtl:
+      return created(transaction, opcodes.createTtl, operation.body);
+    case opcodes.delete:
+      remove(transaction, operation.body);
+      return { opcode: opcodes.delete, body: {} };
+    case opcodes.setData:
+      return { opcode: opcodes.setData, body: { stat: setData(transaction, operation.body) } };
+    case opcodes.check:
+      check(transaction, operation.body);
+      return { opcode: opcodes.check, body: {} };
+    case opcodes.getData:
+    case opcodes.getChildren:
+      throw new Refusal(errorCodes.marshallingError);
+    default:
+      return operation satisfies never;
+  }
+}
+
+function created(
+  transaction: Transaction,
+  opcode: typeof opcodes.create | typeof opcodes.createContainer | typeof opcodes.createTtl,
+  request: CreateRequest & { readonly ttlMs: number },
+): MultiResult {
+  const body = create(transaction, opcode, request);
+  return opcode === opcodes.create ? { opcode, body: { path: body.path } } : { opcode, body };
+}
