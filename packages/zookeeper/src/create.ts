@@ -80,7 +80,7 @@ export function planCreate(
   }
   if (options.acl !== undefined) checkAcl(options.acl);
   const body = (flags: number): CreateTtlRequest => ({
-    path: caller.chroot.toServer(path),
+    path: sequential ? caller.chroot.prefix + path : caller.chroot.toServer(path),
     data: toBytes(data, path),
     acl: options.acl ?? open,
     flags,

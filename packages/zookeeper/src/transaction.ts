@@ -12,7 +12,10 @@ import { requests } from './protocol/requests.ts';
 import type { Stat } from './protocol/stat.ts';
 import type { Reply } from './replies.ts';
 
-/** What one operation of a committed transaction gave. */
+/**
+ * What one operation of a committed transaction gave. Servers give no Stat for plain creates in a
+ * transaction, but for containers and nodes with a TTL.
+ */
 export type OperationResult =
   | { readonly type: 'create'; readonly path: string; readonly stat: Stat | null }
   | { readonly type: 'set'; readonly path: string; readonly stat: Stat }

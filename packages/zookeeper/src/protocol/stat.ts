@@ -16,8 +16,7 @@ export interface Stat {
   readonly cversion: number;
   /** Changes of the ACL. */
   readonly aversion: number;
-  /** The session that owns an ephemeral node; 0 for a persistent one; other values of its own for
-   *  containers and nodes with a TTL. */
+  /** The session that owns an ephemeral node; 0 for every other kind. */
   readonly ephemeralOwner: bigint;
   readonly dataLength: number;
   readonly numChildren: number;

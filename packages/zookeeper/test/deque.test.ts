@@ -1,0 +1,31 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Deque } from '../src/session/deque.ts';
+
+describe('Deque', () => {
+  it('is an array with shift, push and unshift', () => {
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant('push' as const), value: fc.integer() }),
+      fc.record({ kind: fc.constant('unshift' as const), value: fc.integer() }),
+      fc.record({ kind: fc.constant('shift' as const) }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const deque = new Deque<number>();
+        const model: number[] = [];
+        for (const one of steps) {
+          if (one.kind === 'shift') expect(deque.shift()).toBe(model.shift());
+          else if (one.kind === 'push') {
+            deque.push(one.value);
+            model.push(one.value);
+          } else {
+            deque.unshift(one.value);
+            model.unshift(one.value);
+          }
+          expect(deque.length).toBe(model.length);
+          expect(model.map((_, i) => deque.at(i))).toEqual(model);
+        }
+      }),
+    );
+  });
+});

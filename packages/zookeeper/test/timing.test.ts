@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest';
+import { attemptMs, backoffMs, sessionTiming } from '../src/session/timing.ts';
+
+describe('sessionTiming', () => {
+  it('leaves a ping time to be answered before the connection counts as silent', () => {
+    const { pingMs, silenceMs, expiryMs, timeoutMs } = sessionTiming(3_000);
+    expect(pingMs).toBeLessThan(silenceMs);
+    expect(silenceMs).toBeLessThanOrEqual((2 / 3) * timeoutMs);
+    expect(silenceMs).toBeLessThan(expiryMs);
+    expect(expiryMs).toBeLessThan(timeoutMs);
+  });
+});
+
+describe('attemptMs', () => {
+  it('shares the timeout among the hosts, and is never above the bound of silence', () => {
+    const timing = sessionTiming(10_000);
+    expect(attemptMs(timing, 5)).toBe(2_000);
+    expect(attemptMs(timing, 1)).toBe(timing.silenceMs);
+  });
+});
+
+describe('backoffMs', () => {
+  it('grows to less than half a second, and is jittered', () => {
+    expect(backoffMs(0, () => 1)).toBe(100);
+    expect(backoffMs(0, () => 0)).toBe(75);
+    expect(backoffMs(1, () => 1)).toBe(150);
+    for (const round of [4, 10, 1_000_000]) expect(backoffMs(round, () => 1)).toBe(450);
+  });
+});
