@@ -15,7 +15,13 @@ behaviour({
       url: secureConnectionString,
       port: securePort,
       options: { tls: { ca: certificates.ca.text, key: key.text, cert: certificate.text } },
-      capabilities: { tls: true, ensemble: false, realClock: true, dynamicConfig: false },
+      capabilities: {
+        tls: true,
+        subject: 'CN=client',
+        ensemble: false,
+        realClock: true,
+        dynamicConfig: false,
+      },
       elapse: () => Promise.resolve(),
       close: () => server.close(),
     };

@@ -29,6 +29,8 @@ export interface Servers {
 export interface Capabilities {
   /** `zks://` instead of `zk://`. */
   readonly tls: boolean;
+  /** Of the certificate that the clients show, where they show one. */
+  readonly subject?: string;
   /** More than one server: what one client wrote reaches another one later. */
   readonly ensemble: boolean;
   /** The servers' clock is this machine's. */

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { TestContext } from 'vitest';
 import { expect, it } from 'vitest';
+import { FakeZooKeeper } from '../../src/testing/fake/fake-zookeeper.ts';
 import { ServerUnavailableError } from '../../src/testing/server/errors.ts';
 import type { TestServer } from '../../src/testing/server/server.ts';
 import { startServer } from '../../src/testing/server/server.ts';
@@ -32,7 +33,8 @@ async function compare(context: TestContext, program: Program): Promise<void> {
     if (error instanceof ServerUnavailableError) return unavailable(context, error.message);
     throw error;
   });
-  expect(real).toBeDefined();
+  const fake = await againstFake(program);
+  expect(fake).toEqual(real);
 }
 
 async function againstRealServer(program: Program): Promise<Transcript> {
@@ -43,6 +45,15 @@ async function againstRealServer(program: Program): Promise<Transcript> {
   } finally {
     await server.close();
   }
+}
+
+async function againstFake(program: Program): Promise<Transcript> {
+  // The same bounds of session timeouts as those of the real server.
+  await using fake = await FakeZooKeeper.start({
+    minSessionTimeoutMs: 400,
+    maxSessionTimeoutMs: 60_000,
+  });
+  return await run(program, fake.port, async () => fake.advance(10_000));
 }
 
 function run(

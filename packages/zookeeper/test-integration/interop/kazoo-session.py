@@ -341,7 +341,7 @@ def expiring(zk, states, other):
     gone, parent = Watch(), Watch()
     do("watched by the other", other.exists, node, watch=gone)
     zk.delete(P + "/ephemeral")
-    for name in other.get_children(P + "/multi"):
+    for name in sorted(other.get_children(P + "/multi")):
         if other.exists(P + "/multi/" + name).ephemeralOwner != 0:
             zk.delete(P + "/multi/" + name)
     do("its parent as well", other.get_children, P, watch=parent)

@@ -299,7 +299,8 @@ async function reconnecting(zk, other) {
 async function expiring(zk, other) {
   const node = `${root}/ephemeral`;
   // Only one ephemeral node at the end: their order would be the server's hash table's.
-  for (const name of await call(zk, 'children', 'getChildren', root)) {
+  const names = await call(zk, 'children', 'getChildren', root);
+  for (const name of names.sort()) {
     if (!/^(x-|EPHEMERAL_SEQ)/.test(name)) continue;
     await call(zk, `less of ${name}`, 'remove', `${root}/${name}`, -1);
   }

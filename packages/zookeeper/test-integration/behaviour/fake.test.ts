@@ -1,0 +1,20 @@
+import { FakeZooKeeper } from '../../src/testing/fake/fake-zookeeper.ts';
+import { behaviour } from './suite.ts';
+
+behaviour({
+  name: 'FakeZooKeeper',
+  async open() {
+    const fake = await FakeZooKeeper.start({
+      minSessionTimeoutMs: 400,
+      maxSessionTimeoutMs: 60_000,
+    });
+    return {
+      url: fake.connectionString,
+      port: fake.port,
+      options: {},
+      capabilities: { tls: false, ensemble: false, realClock: false, dynamicConfig: false },
+      elapse: (ms) => Promise.resolve(fake.advance(ms)),
+      close: () => fake.close(),
+    };
+  },
+});
