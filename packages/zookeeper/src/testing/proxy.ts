@@ -50,7 +50,8 @@ export interface TestProxy extends AsyncDisposable {
   dropReplies(): void;
   /**
    * Passes `count` more bytes towards the client, over all connections together, then resets the
-   * connection that carried the last of them, and passes again: half a frame, then a reset.
+   * connection that carried the last of them, and passes again: half a frame, then a reset (which a
+   * client that reads both at once may see as an end).
    */
   cutAfterBytes(count: number): void;
   /** New connections lead there; those that exist keep their server. */
