@@ -288,7 +288,7 @@ export class Session {
       );
       this.#connection = connection;
       this.#attemptDeadlineMs = startMs + attemptMs(this.#timing, hosts);
-      this.#setTimer(this.#attemptDeadlineMs);
+      this.#schedule();
     });
   }
 
