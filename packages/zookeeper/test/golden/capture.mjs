@@ -1,7 +1,7 @@
 // Records what a real ZooKeeper 3.8 says to every message, byte for byte, into the JSON files
 // beside this one:
 //
-//     node packages/zookeeper/test/golden/capture.mjs
+//     node packages/zookeeper/test/golden/capture.mjs && npm run format
 //
 // needs Debian's `zookeeper`, `libslf4j-java` and a JRE. Each exchange names what it must show and
 // fails when the server answers otherwise. zxids, times, session ids, ports and nonces differ in
