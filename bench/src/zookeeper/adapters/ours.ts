@@ -1,20 +1,10 @@
 /** `@incumbent/zookeeper`: promises. */
-import * as zookeeper from '@incumbent/zookeeper';
+import type { ZooKeeper } from '@incumbent/zookeeper';
+import { createClient } from '@incumbent/zookeeper';
 import { nodeBytes, numberedPath } from '../messages.ts';
 import type { Adapter, Connection, ConnectOptions } from './adapter.ts';
 import { credentials, nodeData, promiseLoop } from './adapter.ts';
 
-interface ZooKeeper {
-  connected(): Promise<void>;
-  get(path: string): Promise<object>;
-  set(path: string, data: Uint8Array): Promise<object>;
-  create(path: string, data: Uint8Array): Promise<object>;
-  watch(path: string): Promise<{ readonly changed: Promise<object> }>;
-  close(): Promise<void>;
-}
-const { createClient } = zookeeper as unknown as {
-  createClient(url: string, options: object): ZooKeeper;
-};
 const data = nodeData(nodeBytes);
 
 export const adapter: Adapter = {

@@ -138,6 +138,7 @@ class RawConnection implements Connection {
     };
     return new Promise((resolve, reject) => {
       let free = 0;
+      const onClose = () => reject(new Error('the connection was closed'));
       raw.onFrame = (bytes, start) => {
         const xid = xidOf(bytes, start);
         if (xid !== expected) {
@@ -157,9 +158,10 @@ class RawConnection implements Connection {
         if (expected <= last) return;
         raw.onFrame = before;
         raw.onChunkEnd = () => {};
+        raw.socket.off('close', onClose);
         resolve();
       };
-      raw.socket.once('close', () => reject(new Error('the connection was closed')));
+      raw.socket.once('close', onClose);
       send(Math.min(window, operations));
     });
   }
