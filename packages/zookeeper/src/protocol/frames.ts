@@ -36,14 +36,14 @@ export class FrameSplitter {
 
   /**
    * Takes the next bytes of the stream and gives out every frame that is complete with them.
+   * @param length only so many bytes at the beginning of `chunk` count (default: all)
    * @throws MalformedError for a length that is negative or above the limit
    */
-  push(chunk: Uint8Array): void {
+  push(chunk: Uint8Array, length: number = chunk.length): void {
     let offset = 0;
-    const { length } = chunk;
     while (offset < length && !this.#ended) {
       if (this.#partial !== undefined) {
-        offset += this.#fill(chunk, offset);
+        offset += this.#fill(chunk, offset, length);
         continue;
       }
       if (this.#prefixLength > 0 || length - offset < 4) {
@@ -78,9 +78,9 @@ export class FrameSplitter {
   }
 
   /** Copies what belongs to the partial frame; returns how many bytes that were. */
-  #fill(chunk: Uint8Array, offset: number): number {
+  #fill(chunk: Uint8Array, offset: number, length: number): number {
     const partial = this.#partial as Uint8Array;
-    const taken = Math.min(partial.length - this.#partialLength, chunk.length - offset);
+    const taken = Math.min(partial.length - this.#partialLength, length - offset);
     partial.set(chunk.subarray(offset, offset + taken), this.#partialLength);
     this.#partialLength += taken;
     if (this.#partialLength === partial.length) {
