@@ -6,8 +6,10 @@
  *
  * In a request the body is the operation's own, in a reply the reply's own. An item of a reply that
  * failed has type -1 and its body is the error code. A failed multi has error 0 in its header: only
- * the items tell. Servers answer a create2 in a multi as a create (no Stat), and a createContainer
- * or createTtl as a create2.
+ * the items tell.
+ *
+ * Whatever opcode asked, the `flags` decide how a creation is answered: as a create (no Stat), but
+ * containers and nodes with a TTL as a create2.
  */
 import { errorCodes, opcodes } from './constants.ts';
 import type { Codec, JuteReader, JuteWriter } from './jute.ts';

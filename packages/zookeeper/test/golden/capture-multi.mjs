@@ -25,6 +25,16 @@ export async function captureMulti(port, exchanges) {
   // A create2 is answered as a create; a container and a node with a TTL as create2.
   const opcodes = [1, 1, 15, 15, 1, 1, 5, 13, 1, 2].map((opcode) => ({ opcode }));
   await session.call('multi of every kind', 'multi', every, { body: opcodes });
+  const byFlags = [
+    item('create', node('/m/f', 'x', 4)),
+    item('createContainer', node('/m/g', 'x', 0)),
+    item('createTtl', { ...node('/m/h', 'x', 0), ttlMs: 600_000 }),
+  ];
+  await session.call('multi: the flags decide, not the opcode', 'multi', byFlags, {
+    body: [{ opcode: 15 }, { opcode: 1 }, { opcode: 1 }],
+  });
+  const withoutTtl = [item('create2', node('/m/i', 'x', 5))];
+  await session.call('multi: a TTL where there is none', 'multi', withoutTtl, { error: -5 });
   await session.call('multi of checks only', 'multi', [check('/m', 1), check('/m', -1)]);
   await session.call('multi of nothing', 'multi', [], { body: [] });
   await session.call(
