@@ -1,5 +1,4 @@
 // A socket and our codecs, nothing more: what these tests see is what the fake sends.
-import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import type { ConnectResponse } from '../../src/protocol/connect.ts';
@@ -50,9 +49,12 @@ export class BareClient {
       splitter.push(chunk);
       this.#wake();
     });
-    this.closed = once(this.socket, 'close').then(() => {
-      this.isClosed = true;
-      this.#wake();
+    this.closed = new Promise((resolve) => {
+      this.socket.on('close', () => {
+        this.isClosed = true;
+        this.#wake();
+        resolve();
+      });
     });
   }
 

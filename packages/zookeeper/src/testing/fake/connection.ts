@@ -11,7 +11,6 @@ import type { Identity } from './acl.ts';
 import { authenticate } from './acl.ts';
 import type { Asker } from './answers.ts';
 import { answers } from './answers.ts';
-import type { FakeRequest } from './faults.ts';
 import { answerFourLetterWord } from './four-letter-word.ts';
 import { greet, readGreeting } from './handshake.ts';
 import { Outbox } from './outbox.ts';
@@ -25,10 +24,6 @@ import type { Watcher } from './watches.ts';
 const kinds = new Map<number, RequestKind<unknown, unknown>>(
   Object.values(requests).map((kind) => [kind.opcode, kind as RequestKind<unknown, unknown>]),
 );
-const noBody: FakeRequest = {
-  ...{ sessionId: 0n, xid: 0, opcode: 'connect', path: undefined, paths: [] },
-};
-
 /** What goes back for a request. */
 export interface Reply {
   readonly bytes: Uint8Array;
@@ -190,8 +185,10 @@ export class Connection implements Watcher {
 
   #greet(content: Uint8Array): void {
     const greeting = readGreeting(content);
-    this.server.log(noBody);
-    strike(this, noBody, () => {
+    const { sessionId } = greeting.request;
+    const request = { sessionId, xid: 0, opcode: 'connect', path: undefined, paths: [] };
+    this.server.log(request);
+    strike(this, request, () => {
       const handshake = greet(this.server, greeting);
       switch (handshake.outcome) {
         case 'closed':

@@ -2,7 +2,7 @@
 
 /** A request as the fake received it. */
 export interface FakeRequest {
-  /** 0n before the handshake. */
+  /** In a handshake the one that it asks for; 0n for a new one. */
   readonly sessionId: bigint;
   readonly xid: number;
   /** `create`, `getData` …, `connect` for the handshake, `unknown` for an opcode that nobody knows. */
@@ -32,7 +32,8 @@ export interface FaultMatch {
  * - `halfFrame`: applied; the first `bytes` of the reply (default: half of it), then closed.
  * - `wrongXid`: applied; the reply has another xid (default: the right one plus 1).
  * - `errorCode`: not applied; answered with `code`. A handshake gets a bare reply header.
- * - `expire`: not applied; the session is expired and the connection closed.
+ * - `expire`: not applied; the session is expired and the connection closed. A handshake is told
+ *   that the session is gone.
  * - `moved`: not applied; answered with -118, and closed.
  * - `silence`: nothing is read or answered on this connection any more, and it stays open.
  * - `garbage`: applied; `bytes` are sent in place of the reply, as they are.

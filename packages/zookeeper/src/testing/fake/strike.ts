@@ -46,7 +46,11 @@ function preempt(connection: Connection, request: FakeRequest, action: FaultActi
       connection.end();
       return true;
     case 'expire':
-      server.state.endSession(request.sessionId);
+      if (server.state.sessions.get(request.sessionId) !== undefined) {
+        server.state.endSession(request.sessionId);
+      }
+      // A handshake for it goes on, and is told.
+      if (request.opcode === 'connect' && request.sessionId !== 0n) return false;
       connection.end();
       return true;
     case 'moved':
@@ -95,10 +99,10 @@ function deliver(connection: Connection, reply: Reply, action: FaultAction | und
       connection.send({ ...reply, bytes: 'bytes' in details ? details.bytes : reply.bytes });
       return;
     case 'delay':
+    case 'expire':
       connection.send(reply);
       return;
     case 'dropBefore':
-    case 'expire':
     case 'moved':
     case 'silence':
     case 'errorCode':
