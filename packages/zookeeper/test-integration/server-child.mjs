@@ -2,7 +2,7 @@
 import { startServer } from '../dist/testing/index.js';
 
 const server = await startServer();
-server.freeze();
+await server.freeze();
 process.stdout.write(`${JSON.stringify({ pid: server.pid })}\n`);
 const how = process.argv[2];
 if (how === 'exit') process.exit(0);

@@ -27,7 +27,7 @@ describe('an ensemble', () => {
     await first.restart();
     await ensemble.waitForQuorum({ atLeast: 3 });
 
-    second.freeze();
+    await second.freeze();
     const third = await ensemble.leader();
     expect(third).not.toBe(second);
     second.thaw();

@@ -91,7 +91,7 @@ describe('a standalone server', () => {
     const server = open(await startServer());
     const session = open(await BareSession.open(server));
     await session.create('/node', 'data');
-    server.freeze();
+    await server.freeze();
     expect(server.state).toBe('frozen');
     await expect(server.fourLetterWord('srvr', { timeoutMs: 100 })).rejects.toMatchObject({
       code: 'TIMED_OUT',
@@ -100,10 +100,10 @@ describe('a standalone server', () => {
     server.thaw();
     expect(server.state).toBe('running');
     expect(await reply).toBe('data');
-    server.freeze();
+    await server.freeze();
     await server.stop();
     expect(server.state).toBe('stopped');
-    expect(() => server.freeze()).toThrow(TestServerError);
+    await expect(server.freeze()).rejects.toThrow(TestServerError);
   });
 
   it('leaves neither process nor file when it is closed, also while frozen', async () => {
@@ -112,7 +112,7 @@ describe('a standalone server', () => {
     const session = open(await BareSession.open(server));
     await session.create('/node', 'data');
     const { pid } = server;
-    server.freeze();
+    await server.freeze();
     await Promise.all([server.close(), server.close()]);
     expect(isAlive(pid)).toBe(false);
     expect(readdirSync(folder)).toEqual([]);

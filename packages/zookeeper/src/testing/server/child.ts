@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, rmSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import process from 'node:process';
 import { ServerUnavailableError } from './errors.ts';
 
@@ -49,6 +49,26 @@ export async function spawnChild(plan: ChildPlan): Promise<Child> {
     ended,
     send: (signal) => child.kill(signal),
   };
+}
+
+/**
+ * Whether no thread of a process that was sent SIGSTOP runs any more. When the signal has been sent
+ * it is only on its way: until it arrives a server may still answer.
+ */
+export function isStopped(pid: number): boolean {
+  if (process.platform !== 'linux') {
+    const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
+    return stdout.trim().startsWith('T');
+  }
+  try {
+    const threads = readdirSync(`/proc/${pid}/task`);
+    return threads.every((id) =>
+      // `pid (name) state …`, and the name may hold anything.
+      /^ [Tt]/.test(readFileSync(`/proc/${pid}/task/${id}/stat`, 'latin1').replace(/^.*\)/s, '')),
+    );
+  } catch {
+    return false; // a thread or the whole process has just ended
+  }
 }
 
 const running = new Map<ChildProcess, string>();

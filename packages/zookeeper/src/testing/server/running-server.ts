@@ -2,9 +2,10 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestCertificates } from './certificates.ts';
 import type { Child } from './child.ts';
-import { spawnChild } from './child.ts';
+import { isStopped, spawnChild } from './child.ts';
 import type { ServerPlan } from './configuration.ts';
 import { javaArguments, writeConfiguration } from './configuration.ts';
 import { ServerStartError, TestServerError } from './errors.ts';
@@ -120,12 +121,14 @@ export class RunningServer implements TestServer {
     clearTimeout(timer);
   }
 
-  freeze(): void {
-    if (this.#child?.alive !== true) {
+  async freeze(): Promise<void> {
+    const child = this.#child;
+    if (child?.alive !== true) {
       throw new TestServerError('NOT_RUNNING', 'a server that does not run cannot be frozen');
     }
     this.#frozen = true;
-    this.#child.send('SIGSTOP');
+    child.send('SIGSTOP');
+    while (this.#frozen && child.alive && !isStopped(child.pid)) await sleep(1);
   }
 
   thaw(): void {

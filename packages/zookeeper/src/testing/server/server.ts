@@ -28,9 +28,9 @@ export interface TestServer extends AsyncDisposable {
   kill(): Promise<void>;
   /** SIGTERM (after a thaw, when frozen), and SIGKILL after ten seconds. */
   stop(): Promise<void>;
-  /** SIGSTOP: connections stay, connects succeed, nothing is answered.
-   *  @throws TestServerError `NOT_RUNNING` */
-  freeze(): void;
+  /** SIGSTOP: connections stay, connects succeed, nothing is answered. Resolves when the process has
+   *  stopped. Rejects with `NOT_RUNNING`. */
+  freeze(): Promise<void>;
   /** SIGCONT. Without effect on a server that is not frozen. */
   thaw(): void;
   /**
