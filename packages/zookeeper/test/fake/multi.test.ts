@@ -69,6 +69,25 @@ test('watches are told before the reply', async () => {
   expect((await client.reply(requests.multi.response)).error).toBe(0);
 });
 
+test('containers and nodes with a TTL are answered as create2, and flags make containers', async () => {
+  const ttl = { path: '/t', data: null, acl: open, flags: 5, ttlMs: 1000 };
+  const { body } = await client.ask(requests.multi, [
+    create('/c', 4),
+    { opcode: opcodes.createContainer, body: { path: '/p', data: null, acl: open, flags: 0 } },
+    { opcode: opcodes.create2, body: { path: '/2', data: null, acl: open, flags: 0 } },
+    { opcode: opcodes.createTtl, body: ttl },
+  ]);
+  expect(body?.map(({ opcode }) => opcode)).toEqual([15, 1, 1, 15]);
+});
+
+test('a read, or the flags of a TTL without one, fail the request as a whole', async () => {
+  const read = { opcode: opcodes.getData, body: { path: '/', watch: false } } as const;
+  const { marshallingError } = errorCodes;
+  expect((await client.ask(requests.multi, [create('/a'), read])).error).toBe(marshallingError);
+  expect((await client.ask(requests.multi, [create('/a', 5)])).error).toBe(marshallingError);
+  expect(fake.tree().has('/a')).toBe(false);
+});
+
 test('an empty multi is answered with nothing in it', async () => {
   expect((await client.ask(requests.multi, [])).body).toEqual([]);
 });

@@ -70,9 +70,8 @@ export class Connection implements Watcher {
 
   notify(type: number, path: string, zxid: bigint): void {
     const shown = this.server.settings.notificationZxid ? zxid : -1n;
-    const { connected, readOnly } = keeperStates;
-    const state = this.server.isReadOnly ? readOnly : connected;
-    this.outbox.send(notificationFrame(type, state, path, shown));
+    // Also without a quorum the state is this one.
+    this.outbox.send(notificationFrame(type, keeperStates.connected, path, shown));
   }
 
   /** Closes the connection as a server does, behind what was sent. The session lives on. */
@@ -83,6 +82,7 @@ export class Connection implements Watcher {
     this.#inbox = [];
     this.server.forget(this);
     this.outbox.end();
+    this.#readOn();
   }
 
   /** Closes it at once. */
@@ -115,8 +115,9 @@ export class Connection implements Watcher {
     if (afterwards === 'mute') this.stop();
   }
 
+  /** What a closed connection still receives is read and thrown away, so that its end is seen. */
   get #stopped(): boolean {
-    return this.#stops > 0 || this.#silent;
+    return this.#silent || (this.#stops > 0 && !this.#ended);
   }
 
   #readOn(): void {

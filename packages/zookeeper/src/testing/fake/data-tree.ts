@@ -68,7 +68,8 @@ export function statOf(node: TreeNode): Stat {
     // Only creates are counted; every child that is gone was one more change.
     cversion: (node.creates * 2 - node.children.size) | 0,
     aversion: node.aversion,
-    ephemeralOwner: node.ephemeralOwner,
+    // The values that mark containers and TTLs are not shown.
+    ephemeralOwner: isEphemeral(node) ? node.ephemeralOwner : 0n,
     dataLength: node.data?.length ?? 0,
     numChildren: node.children.size,
     pzxid: node.pzxid,

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-/** Above this a client that does not read is cut off. */
+/** Above this a client that does not read, or must not be told, is cut off. */
 const maxUnreadBytes = 64 * 1024 * 1024;
 
 /**
@@ -10,6 +10,7 @@ const maxUnreadBytes = 64 * 1024 * 1024;
 export class Outbox {
   readonly #socket: Socket;
   #waiting: Uint8Array[] = [];
+  #waitingBytes = 0;
   #scheduled = false;
   #ending = false;
   #holds = 0;
@@ -22,6 +23,8 @@ export class Outbox {
   send(bytes: Uint8Array): void {
     if (this.#ending) return;
     this.#waiting.push(bytes);
+    this.#waitingBytes += bytes.length;
+    this.#cutOff();
     if (this.#scheduled) return;
     this.#scheduled = true;
     queueMicrotask(() => {
@@ -59,13 +62,18 @@ export class Outbox {
     this.#flush();
   }
 
+  #cutOff(): void {
+    if (this.#waitingBytes + this.#socket.writableLength > maxUnreadBytes) this.#socket.destroy();
+  }
+
   #flush(): void {
     if (this.#silent || this.#holds > 0) return;
     if (this.#waiting.length > 0) {
       const bytes = Buffer.concat(this.#waiting);
       this.#waiting = [];
+      this.#waitingBytes = 0;
       if (this.#socket.writable) this.#socket.write(bytes);
-      if (this.#socket.writableLength > maxUnreadBytes) this.#socket.destroy();
+      this.#cutOff();
     }
     if (this.#ending) this.#socket.end();
   }

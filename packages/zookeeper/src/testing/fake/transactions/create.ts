@@ -57,6 +57,8 @@ function ownerOf(
   if (withTtl.has(flags) ? ttlMs <= 0 || ttlMs > maxTtlMs : ttlMs >= 0) {
     throw new Refusal(errorCodes.badArguments);
   }
+  // 3.8 takes this one, and its process ends while applying it.
+  if (opcode === opcodes.createTtl && ttlMs < 0) throw new Refusal(errorCodes.badArguments);
   if (opcode === opcodes.createContainer) return containerOwner;
   if (opcode === opcodes.createTtl) return ttlOwner(ttlMs);
   return ephemeral.has(flags) ? sessionId : 0n;

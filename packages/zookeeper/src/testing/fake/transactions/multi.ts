@@ -6,6 +6,11 @@ import { check, remove, setData } from './changes.ts';
 import { create } from './create.ts';
 import type { Transaction } from './transaction.ts';
 
+const ttlFlags = new Set<number>([
+  createFlags.persistentWithTtl,
+  createFlags.persistentSequentialWithTtl,
+]);
+
 /**
  * All operations or none. A failed multi is no error of the request: the operations before the
  * culprit are told 0, the culprit its code, those behind it -2.
@@ -14,6 +19,7 @@ export function multi(
   transaction: Transaction,
   operations: readonly MultiOperation[],
 ): readonly MultiResult[] {
+  if (operations.some(isUnreadable)) throw new Refusal(errorCodes.marshallingError);
   const results: MultiResult[] = [];
   for (const operation of operations) {
     try {
@@ -28,6 +34,12 @@ export function multi(
     }
   }
   return results;
+}
+
+/** What the server cannot even take apart: then no item is answered. */
+function isUnreadable({ opcode, body }: MultiOperation): boolean {
+  if (opcode === opcodes.getData || opcode === opcodes.getChildren) return true;
+  return opcode !== opcodes.createTtl && 'flags' in body && ttlFlags.has(body.flags);
 }
 
 function apply(transaction: Transaction, operation: MultiOperation): MultiResult {
@@ -53,17 +65,20 @@ function apply(transaction: Transaction, operation: MultiOperation): MultiResult
       return { opcode: opcodes.check, body: {} };
     case opcodes.getData:
     case opcodes.getChildren:
-      throw new Refusal(errorCodes.marshallingError);
+      throw new Refusal(errorCodes.badArguments); // refused before
     default:
       return operation satisfies never;
   }
 }
 
+/** What has a Stat to tell is answered as a create2, whatever was asked. */
 function created(
   transaction: Transaction,
-  opcode: typeof opcodes.create | typeof opcodes.createContainer | typeof opcodes.createTtl,
+  opcode: number,
   request: CreateRequest & { readonly ttlMs: number },
 ): MultiResult {
   const body = create(transaction, opcode, request);
-  return opcode === opcodes.create ? { opcode, body: { path: body.path } } : { opcode, body };
+  return opcode === opcodes.create
+    ? { opcode, body: { path: body.path } }
+    : { opcode: opcodes.create2, body };
 }
