@@ -22,7 +22,7 @@ import type { NodeWatch } from './node-watch.ts';
 import { watchChildren, watchNode } from './node-watch.ts';
 import type { ClientOptions } from './options.ts';
 import { resolveOptions, toCredentials } from './options.ts';
-import { Chroot, checkPath } from './paths.ts';
+import { checkPath } from './paths.ts';
 import type { AddWatchOptions } from './persistent-watch.ts';
 import { PersistentWatch } from './persistent-watch.ts';
 import { opcodes, watcherTypes } from './protocol/constants.ts';
@@ -112,7 +112,7 @@ export class ZooKeeper implements AsyncDisposable {
       this.#tally,
       (change) => this.#tell(change),
     );
-    this.#caller = new Caller(this.#session, new Chroot(resolved.chroot), resolved.session.clock);
+    this.#caller = new Caller(this.#session, resolved.session.chroot, resolved.session.clock);
   }
 
   // State ------------------------------------------------------------------------------------------

@@ -5,60 +5,37 @@ import { requests } from './protocol/requests.ts';
 import type { ChildrenReply } from './replies.ts';
 import { GetReply } from './replies.ts';
 import type { AnswerOf } from './session/pending-request.ts';
-import type { LostReason, OneShot, OneShotKind, RawEvent } from './session/watch-registry.ts';
+import type { OneShot, OneShotKind, WatchEvent } from './session/watch-registry.ts';
 
-/** What a one-shot watch tells. Whatever it is: read again. */
-export type WatchEvent =
-  | {
-      readonly type: 'created' | 'deleted' | 'changed' | 'children-changed';
-      readonly path: string;
-      /** The transaction, from servers of 3.9 and later. */
-      readonly zxid: bigint | undefined;
-    }
-  | {
-      /** No change will be told, though there may be one. */
-      readonly type: 'lost';
-      readonly path: string;
-      readonly reason: LostReason;
-    };
+export type { WatchEvent };
 
 /** What was read, and a promise of the next change after it. None between the two is missed. */
-export class NodeWatch<Value> implements OneShot {
+export class NodeWatch<Value> {
+  readonly path: string;
   readonly value: Value;
   /** Resolves once, and never rejects. */
   readonly changed: Promise<WatchEvent>;
-  readonly path: string;
-  readonly #caller: Caller;
-  readonly #kind: OneShotKind;
-  #resolve: ((event: WatchEvent) => void) | undefined;
+  readonly #cancel: () => void;
 
+  /** Use `client.watch` or `client.watchChildren`. */
   constructor(caller: Caller, kind: OneShotKind, path: string, value: Value) {
-    this.#caller = caller;
-    this.#kind = kind;
+    const { watches } = caller.session;
+    const serverPath = caller.chroot.toServer(path);
     this.path = path;
     this.value = value;
+    // Of all this only the promise's own function is kept where it waits for the event: neither the
+    // value nor this object, unless the caller keeps them.
+    let listener: OneShot = () => {};
     this.changed = new Promise((resolve) => {
-      this.#resolve = resolve;
+      listener = resolve;
     });
-    caller.session.watches.add(kind, caller.chroot.toServer(path), this);
+    watches.add(kind, serverPath, listener);
+    this.#cancel = () => watches.cancel(kind, serverPath, listener);
   }
 
   /** Stops watching: `changed` resolves with `lost`, reason `cancelled`. Idempotent. */
   cancel(): void {
-    if (this.#resolve === undefined) return;
-    const { session, chroot } = this.#caller;
-    session.watches.remove(this.#kind, chroot.toServer(this.path), this);
-    this.fire('cancelled');
-  }
-
-  /** @internal */
-  fire(event: RawEvent | LostReason): void {
-    this.#resolve?.(
-      typeof event === 'string'
-        ? { type: 'lost', path: this.path, reason: event }
-        : { type: event.type, path: this.path, zxid: event.zxid },
-    );
-    this.#resolve = undefined;
+    this.#cancel();
   }
 }
 

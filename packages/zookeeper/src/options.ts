@@ -5,6 +5,7 @@ import type { ConnectionString } from './connection-string.ts';
 import { parseConnectionString, parseDuration } from './connection-string.ts';
 import { InvalidArgumentError } from './errors.ts';
 import type { TlsOptions } from './net/connection.ts';
+import { Chroot } from './paths.ts';
 import { defaultMaxFrameBytes } from './protocol/constants.ts';
 import type { Credentials } from './session/handshake.ts';
 import type { SessionOptions } from './session/session.ts';
@@ -59,7 +60,6 @@ export interface ClientOptions {
 export interface ResolvedOptions {
   readonly session: SessionOptions;
   readonly credentials: readonly Credentials[];
-  readonly chroot: string;
   readonly connectTimeoutMs: number;
   readonly compatibility: '3.4' | '3.5' | undefined;
 }
@@ -101,13 +101,13 @@ export function resolveOptions(url: string, options: ClientOptions): ResolvedOpt
         options.maxRequestBytes ?? defaultMaxFrameBytes,
       ),
       maxFrameBytes: checkCount('maxReplyBytes', options.maxReplyBytes ?? 16 * 1024 * 1024),
+      chroot: new Chroot(target.chroot),
       clock: options.clock ?? systemClock,
       random: Math.random,
     },
     credentials: (options.auth ?? []).map(({ scheme, credentials }) =>
       toCredentials(scheme, credentials),
     ),
-    chroot: target.chroot,
     connectTimeoutMs: timeout('connectTimeoutMs', sessionTimeoutMs),
     compatibility,
   };

@@ -1,21 +1,25 @@
 import { describe, expect, it } from 'vitest';
 import type {
-  LostReason,
   OneShot,
   PersistentListener,
   RawEvent,
+  WatchEvent,
 } from '../src/session/watch-registry.ts';
 import { WatchRegistry } from '../src/session/watch-registry.ts';
 
 function setup() {
   const unused: string[] = [];
   const told: string[] = [];
-  const registry = new WatchRegistry((path) => unused.push(path));
-  const say = (event: RawEvent | LostReason) =>
-    typeof event === 'string' ? event : `${event.type} ${event.path}`;
-  const oneShot = (name: string): OneShot => ({
-    fire: (event) => told.push(`${name}: ${say(event)}`),
-  });
+  const registry = new WatchRegistry(
+    (path) => path,
+    (path) => unused.push(path),
+  );
+  const say = (event: RawEvent | WatchEvent) =>
+    event.type === 'lost' ? event.reason : `${event.type} ${event.path}`;
+  const oneShot =
+    (name: string): OneShot =>
+    (event) =>
+      told.push(`${name}: ${say(event)}`);
   const listener = (name: string): PersistentListener => ({
     onEvent: (event) => told.push(`${name}: ${say(event)}`),
     onGap: (reason) => told.push(`${name}: gap ${reason}`),

@@ -18,6 +18,7 @@ import type { ErrorContext } from '../errors.ts';
 import { AuthError, ClosedError, ProtocolError, sessionExpired } from '../errors.ts';
 import type { Address, TlsOptions } from '../net/connection.ts';
 import { Connection } from '../net/connection.ts';
+import type { Chroot } from '../paths.ts';
 import { connectResponse } from '../protocol/connect.ts';
 import { errorCodes, eventTypes, watcherTypes, xids } from '../protocol/constants.ts';
 import { JuteReader } from '../protocol/jute.ts';
@@ -48,6 +49,7 @@ export interface SessionOptions extends PipelineLimits {
   readonly session: ExportedSession | undefined;
   /** False for servers before 3.6. */
   readonly setWatches2: boolean;
+  readonly chroot: Chroot;
   readonly clock: Clock;
   readonly random: () => number;
 }
@@ -116,7 +118,10 @@ export class Session {
     this.pipeline = new Pipeline(options, options.clock, tally, (deadlineMs) => {
       if (deadlineMs < this.#timerAtMs) this.#setTimer(deadlineMs);
     });
-    this.watches = new WatchRegistry((path) => this.#removeUnused(path));
+    this.watches = new WatchRegistry(
+      (path) => options.chroot.toUser(path),
+      (path) => this.#removeUnused(path),
+    );
     if (options.session !== undefined) {
       this.#id = options.session.id;
       this.#password = options.session.password;

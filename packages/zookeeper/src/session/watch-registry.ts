@@ -21,10 +21,26 @@ export interface RawEvent {
 /** Why a one-shot watch will never tell of a change. */
 export type LostReason = 'expired' | 'closed' | 'cancelled' | 'removed' | 'reconnected';
 
-export interface OneShot {
-  /** Called once: with the change, or with why none will be told. */
-  fire(event: RawEvent | LostReason): void;
-}
+/** What a one-shot watch tells. Whatever it is: read again. */
+export type WatchEvent =
+  | {
+      readonly type: RawEventType;
+      readonly path: string;
+      /** The transaction, from servers of 3.9 and later. */
+      readonly zxid: bigint | undefined;
+    }
+  | {
+      /** No change will be told, though there may be one. */
+      readonly type: 'lost';
+      readonly path: string;
+      readonly reason: LostReason;
+    };
+
+/**
+ * Called once: with the change, or with why none will be told. A bare function, such as a promise's
+ * own: there may be very many of them.
+ */
+export type OneShot = (event: WatchEvent) => void;
 
 export type OneShotKind = 'data' | 'exist' | 'child';
 
@@ -60,10 +76,15 @@ export class WatchRegistry {
     child: new Map(),
   };
   readonly #persistent: Map<string, PersistentEntry> = new Map();
+  readonly #toUser: (path: string) => string;
   readonly #onUnused: (path: string) => void;
 
-  /** @param onUnused told of a path whose persistent watch nobody needs any more */
-  constructor(onUnused: (path: string) => void) {
+  /**
+   * @param toUser the path that a listener of a one-shot knows
+   * @param onUnused told of a path whose persistent watch nobody needs any more
+   */
+  constructor(toUser: (path: string) => string, onUnused: (path: string) => void) {
+    this.#toUser = toUser;
     this.#onUnused = onUnused;
   }
 
@@ -123,14 +144,14 @@ export class WatchRegistry {
     else map.set(path, new Set([present, listener]));
   }
 
-  /** Takes a listener away without calling it. */
-  remove(kind: OneShotKind, path: string, listener: OneShot): void {
+  /** Takes a listener away, and tells it so, unless it was called already. */
+  cancel(kind: OneShotKind, path: string, listener: OneShot): void {
     const map = this.#oneShots[kind];
     const present = map.get(path);
     if (present === listener) map.delete(path);
-    else if (present instanceof Set && present.delete(listener) && present.size === 0) {
-      map.delete(path);
-    }
+    else if (!(present instanceof Set && present.delete(listener))) return;
+    else if (present.size === 0) map.delete(path);
+    listener({ type: 'lost', path: this.#toUser(path), reason: 'cancelled' });
     const entry = this.#persistent.get(path);
     if (entry !== undefined) this.#dropIfUnused(path, entry);
   }
@@ -269,7 +290,7 @@ export class WatchRegistry {
     const found = map.get(event.path);
     if (found === undefined) return;
     map.delete(event.path);
-    call(found, event);
+    call(found, { type: event.type, path: this.#toUser(event.path), zxid: event.zxid });
   }
 
   #lose(kind: OneShotKind, path: string, reason: LostReason): void {
@@ -277,7 +298,7 @@ export class WatchRegistry {
     const found = map.get(path);
     if (found === undefined) return;
     map.delete(path);
-    call(found, reason);
+    call(found, { type: 'lost', path: this.#toUser(path), reason });
   }
 
   #dropIfUnused(path: string, entry: PersistentEntry): void {
@@ -289,10 +310,10 @@ export class WatchRegistry {
   }
 }
 
-function call(found: OneShot | Set<OneShot>, event: RawEvent | LostReason): void {
+function call(found: OneShot | Set<OneShot>, event: WatchEvent): void {
   if (found instanceof Set) {
-    for (const listener of found) listener.fire(event);
+    for (const listener of found) listener(event);
   } else {
-    found.fire(event);
+    found(event);
   }
 }
