@@ -1,0 +1,61 @@
+import type { ZooKeeper } from '../../client.ts';
+import { NoNodeError } from '../../errors.ts';
+import type { Arguments } from '../arguments.ts';
+import type { Context } from '../context.ts';
+import { exitCodes, UsageError } from '../failure.ts';
+import { toJson, visible } from '../output/text.ts';
+import { withClient } from '../session.ts';
+
+/** How often the progress is written anew. */
+const progressMs = 100;
+
+export async function rm(args: Arguments, context: Context): Promise<number> {
+  const path = args.path();
+  const version = args.nodeVersion();
+  const recursive = args.has('recursive');
+  const maxNodes = args.wholeNumber('max-nodes', 1, 2 ** 31 - 1);
+  if (path === '/' || path === '/zookeeper') {
+    throw new UsageError(`${path} is not deleted: name the nodes below it`);
+  }
+  if (recursive && version !== undefined) {
+    throw new UsageError('--version is for one node: it does not go with -r');
+  }
+  if (!recursive && maxNodes !== undefined) throw new UsageError('--max-nodes goes with -r');
+  return withClient(args, context, async (client) => {
+    const { signal } = context;
+    const deleted = recursive ? await deleteAll(client, path, maxNodes, context) : 1;
+    if (!recursive) await client.delete(path, { version, signal });
+    if (deleted === 0) throw new NoNodeError({ path });
+    const more = deleted > 1 ? ` and ${deleted - 1} below it` : '';
+    await context.print(
+      context.json ? `${toJson({ path, deleted })}\n` : `deleted ${visible(path)}${more}\n`,
+    );
+    return exitCodes.ok;
+  });
+}
+
+async function deleteAll(
+  client: ZooKeeper,
+  path: string,
+  maxNodes: number | undefined,
+  context: Context,
+): Promise<number> {
+  const { stderr, signal } = context;
+  const isShown = stderr.isTTY === true && !context.json;
+  let shownAtMs = performance.now();
+  let isDirty = false;
+  const onProgress = ({ deleted, found }: { deleted: number; found: number }) => {
+    const nowMs = performance.now();
+    if (!isShown || nowMs - shownAtMs < progressMs) return;
+    shownAtMs = nowMs;
+    isDirty = true;
+    stderr.write(`\r${deleted} of ${found} deleted`);
+  };
+  try {
+    const { deleted } = await client.deleteRecursive(path, { maxNodes, signal, onProgress });
+    return deleted;
+  } finally {
+    // The line is wiped: what comes next stands in its place.
+    if (isDirty) stderr.write('\r\x1b[K');
+  }
+}

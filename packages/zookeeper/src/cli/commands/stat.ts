@@ -1,0 +1,20 @@
+import { NoNodeError } from '../../errors.ts';
+import type { Arguments } from '../arguments.ts';
+import type { Context } from '../context.ts';
+import { exitCodes } from '../failure.ts';
+import { statLines, statToJson } from '../output/stat.ts';
+import { toJson } from '../output/text.ts';
+import { withClient } from '../session.ts';
+
+export async function stat(args: Arguments, context: Context): Promise<number> {
+  const path = args.path();
+  return withClient(args, context, async (client) => {
+    const { stat } = await client.stat(path, { signal: context.signal });
+    if (stat === null) throw new NoNodeError({ path });
+    const text = context.json
+      ? toJson({ path, stat: statToJson(stat) })
+      : statLines(stat, Date.now()).join('\n');
+    await context.print(`${text}\n`);
+    return exitCodes.ok;
+  });
+}

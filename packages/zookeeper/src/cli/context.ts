@@ -1,0 +1,40 @@
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface Output {
+  /** @param done called when it is written, or never will be */
+  write(data: string | Uint8Array, done?: () => void): unknown;
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+}
+
+interface World {
+  readonly env: Environment;
+  /** Called by the commands that read it: it is not touched before. */
+  stdin(): AsyncIterable<Uint8Array>;
+  /** For what was asked for. */
+  readonly stdout: Output;
+  /** For people: notes and errors. */
+  readonly stderr: Output;
+}
+
+/** What a command has of the world. */
+export interface Context extends World {
+  /** Aborted by INT, TERM, HUP and when nobody reads our output, with the error to be thrown on. */
+  readonly signal: AbortSignal;
+  readonly json: boolean;
+  /** Writes to stdout, and resolves when there is room for more. */
+  print(data: string | Uint8Array): Promise<void>;
+  /** Tells people something on stderr, as a line; programs (`--json`) are not told. */
+  note(text: string): void;
+}
+
+export type SignalName = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
+
+/** What `main` runs in: the process, or a test. */
+export interface Host extends World {
+  /** @returns a function that removes the listener */
+  onSignal(name: SignalName, listener: () => void): () => void;
+  /** @returns a function that removes the listener */
+  onOutputError(listener: (error: Error & { readonly code?: string }) => void): () => void;
+  exit(code: number): void;
+}

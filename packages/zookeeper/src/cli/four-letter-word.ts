@@ -1,0 +1,48 @@
+import type { HostAndPort } from '../connection-string.ts';
+import type { TlsOptions } from '../net/connection.ts';
+import { openSocket } from '../net/connection.ts';
+
+/** More than any answer to a word that is asked for here. */
+const maxAnswerBytes = 64 * 1024;
+
+/**
+ * Asks a server one of the four letter words, on a connection of its own.
+ * @returns its answer; rejects when nobody listens or answers in time, and when `signal` aborts
+ */
+export function askFourLetterWord(
+  { host, port }: HostAndPort,
+  word: string,
+  options: {
+    readonly tls: TlsOptions | undefined;
+    readonly timeoutMs: number;
+    readonly signal: AbortSignal;
+  },
+): Promise<string> {
+  const { tls, timeoutMs, signal } = options;
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    const socket = openSocket({ host, port, name: host }, tls, () => socket.write(word));
+    const finish = (error?: Error) => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      socket.destroy();
+      if (error === undefined) resolve(Buffer.concat(chunks).toString('utf8'));
+      else reject(error);
+    };
+    const onAbort = () => finish(signal.reason);
+    const timer = setTimeout(() => {
+      finish(new Error(`no answer within ${Math.round(timeoutMs)} ms`));
+    }, timeoutMs);
+    signal.addEventListener('abort', onAbort);
+    socket.on('data', (chunk: Uint8Array) => {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > maxAnswerBytes) finish(new Error('that is no ZooKeeper server'));
+    });
+    socket.on('error', finish);
+    // The server ends the connection behind its answer; some reset it.
+    socket.on('close', () => finish());
+  });
+}
