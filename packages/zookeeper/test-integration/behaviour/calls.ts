@@ -60,6 +60,22 @@ export function calls(world: World): void {
     expect(client.counters.connects).toBe(1);
   });
 
+  it('goes on when what it calls throws', async () => {
+    const client = await world.client();
+    const heard: string[] = [];
+    const fail = () => {
+      throw new Error('from a callback');
+    };
+    client.onState(fail);
+    client.onState(({ state }) => heard.push(state));
+    await client.ensurePath('/tree/a');
+    const deletion = client.deleteRecursive('/tree', { onProgress: fail });
+    await expect(deletion).rejects.toThrow('from a callback');
+    expect(await client.exists('/')).toBe(true);
+    await client.close();
+    expect(heard).toEqual(['closed']);
+  });
+
   it('an aborted signal sends nothing', async () => {
     const client = await world.client();
     const reason = new Error('never mind');

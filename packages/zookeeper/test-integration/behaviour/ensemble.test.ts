@@ -3,6 +3,7 @@ import { behaviour } from './suite.ts';
 
 behaviour({
   name: 'an ensemble of three',
+  capabilities: { tls: false, dynamicConfig: true },
   async open() {
     const ensemble = await startEnsemble(3, {
       systemProperties: { 'znode.container.checkIntervalMs': 200 },
@@ -13,7 +14,6 @@ behaviour({
       url: ensemble.connectionString,
       port: first.port,
       options: {},
-      capabilities: { tls: false, ensemble: true, realClock: true, dynamicConfig: true },
       elapse: () => Promise.resolve(),
       close: () => ensemble.close(),
     };

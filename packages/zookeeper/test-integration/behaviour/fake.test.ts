@@ -3,6 +3,7 @@ import { behaviour } from './suite.ts';
 
 behaviour({
   name: 'FakeZooKeeper',
+  capabilities: { tls: false, dynamicConfig: false },
   async open() {
     const fake = await FakeZooKeeper.start({
       minSessionTimeoutMs: 400,
@@ -12,7 +13,6 @@ behaviour({
       url: fake.connectionString,
       port: fake.port,
       options: {},
-      capabilities: { tls: false, ensemble: false, realClock: false, dynamicConfig: false },
       elapse: (ms) => Promise.resolve(fake.advance(ms)),
       close: () => fake.close(),
     };

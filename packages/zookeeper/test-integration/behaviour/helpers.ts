@@ -1,5 +1,11 @@
 import { expect, it } from 'vitest';
-import { InvalidArgumentError, NodeExistsError, ZooKeeperError } from '../../src/index.ts';
+import {
+  connect,
+  InvalidArgumentError,
+  NodeExistsError,
+  RefusedError,
+  ZooKeeperError,
+} from '../../src/index.ts';
 import type { World } from './world.ts';
 import { refusal } from './world.ts';
 
@@ -29,6 +35,18 @@ export function helpers(world: World): void {
     expect((await client.getEphemerals('/none')).paths).toEqual([]);
   });
 
+  it('lists no ephemeral nodes of the session outside of the chroot', async () => {
+    const { folder, servers } = world;
+    const outside = world.later(await connect(servers.url, servers.options));
+    await outside.sync('/');
+    await outside.create(`${folder}x`, null, { ephemeral: true });
+    await outside.create(`${folder}/mine`, null, { ephemeral: true });
+    const session = outside.exportSession();
+    await outside.close({ keepSession: true });
+    const client = await world.client({ session });
+    expect((await client.getEphemerals()).paths).toEqual(['/mine']);
+  });
+
   it('counts all nodes below', async () => {
     const client = await world.client();
     expect((await client.getAllChildrenNumber('/')).count).toBe(0);
@@ -43,10 +61,26 @@ export function helpers(world: World): void {
     const client = await world.client();
     const { text, stat } = await client.getConfig();
     expect(stat.version).toBeTypeOf('number');
-    if (world.servers.capabilities.dynamicConfig) {
+    if (world.capabilities.dynamicConfig) {
       expect(text).toMatch(/^server\.1=/m);
       expect(text).toMatch(/^version=/m);
     }
+  });
+
+  it('changes no members unless the servers allow it', async () => {
+    const client = await world.client();
+    await refusal(client.reconfig({ leaving: [9] }), RefusedError, { code: 'RECONFIG_DISABLED' });
+    await refusal(client.reconfig({}), InvalidArgumentError);
+    await refusal(client.reconfig({ members: [], leaving: [1] }), InvalidArgumentError);
+  });
+
+  it('speaks to servers of 3.4 without what they do not know', async () => {
+    const client = await world.client({ compatibility: '3.4' });
+    const created = await client.create('/n', 'x', { sequential: true });
+    expect(created).toMatchObject({ path: '/n0000000000', stat: null });
+    const { results } = await client.transaction().create('/m').check('/m', 0).commit();
+    expect(results[0]).toMatchObject({ path: '/m', stat: null });
+    await refusal(client.addWatch('/m'), InvalidArgumentError);
   });
 
   it('ensures a path, whoever is first', async () => {

@@ -73,6 +73,7 @@ export function nodes(world: World): void {
       { ttlMs: -1 },
       { ttlMs: 1.5 },
       { ttlMs: Number.NaN },
+      { ttlMs: 2 ** 40 },
     ]) {
       await refusal(client.create('/n', null, options), InvalidArgumentError, {
         code: 'INVALID_ARGUMENT',

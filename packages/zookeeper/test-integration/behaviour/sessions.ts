@@ -155,6 +155,46 @@ export function sessions(world: World): void {
     expect(client.session?.id).not.toBe(session.id);
   });
 
+  it('a session that ends tells all that belonged to it, and another one begins', async () => {
+    const [client, proxy] = await world.behindProxy({
+      auth: [{ scheme: 'digest', credentials: 'joe:secret' }],
+    });
+    const other = await world.client();
+    await client.create('/e', null, { ephemeral: true });
+    const data = await client.watch('/e');
+    const children = await client.watchChildren('/');
+    const persistent = (await client.addWatch('/', { recursive: true }))[Symbol.asyncIterator]();
+    const values = client.follow('/e');
+    expect((await take(values, 1, 'the node'))[0]?.text).toBe('');
+    const states = client.states();
+    await take(states, 1, 'the present state');
+    const session = exported(client);
+
+    proxy.refuse();
+    expect((await take(states, 1, 'the loss'))[0]?.state).toBe('suspended');
+    await (await world.client({ session })).close();
+    await proxy.pass();
+    const [expired, again] = await take(states, 2, 'the end and a beginning');
+    expect(expired?.state).toBe('expired');
+    expect(again).toMatchObject({ state: 'connected', previous: 'expired' });
+    expect(client.session?.id).not.toBe(session.id);
+    for (const watch of [data, children]) {
+      expect(await soon(watch.changed, 'the loss')).toMatchObject({
+        type: 'lost',
+        reason: 'expired',
+      });
+    }
+    expect(await take(persistent, 1, 'the gap')).toEqual([{ type: 'gap', reason: 'expired' }]);
+    expect(await take(values, 1, 'the end of the node')).toEqual([undefined]);
+    expect(await client.exists('/e')).toBe(false);
+    expect((await client.whoAmI()).identities).toContainEqual({ scheme: 'digest', user: 'joe' });
+    await other.sync('/');
+    await other.create('/e', 'again');
+    expect(await take(persistent, 1, 'the creation')).toMatchObject([{ path: '/e' }]);
+    expect((await take(values, 1, 'the new node'))[0]?.text).toBe('again');
+    expect(client.counters.expirations).toBe(1);
+  });
+
   it('transactions only go up', async () => {
     const client = await world.client();
     let last = client.lastZxid;
@@ -202,6 +242,23 @@ export function sessions(world: World): void {
     ).rejects.toBe(reason);
   });
 
+  if (world.capabilities.tls) {
+    it('trusts only whom it is told to, and shows what it is told to', async () => {
+      const { tls } = world.servers.options;
+      const { ca, ...identity } = { ...tls };
+      const trustAlone = ca === undefined ? {} : { ca };
+      const bounds = { connectTimeoutMs: 500 };
+      await refusal(connect(world.url, { ...bounds, tls: identity }), ConnectError);
+      await refusal(connect(world.url, { ...bounds, tls: trustAlone }), ConnectError);
+      const plain = world.url.replace('zks:', 'zk:');
+      await refusal(connect(plain, bounds), ConnectError);
+      const servername = 'another.example';
+      await refusal(connect(world.url, { ...bounds, tls: { ...tls, servername } }), ConnectError);
+      const lenient = { ...identity, rejectUnauthorized: false };
+      world.later(await connect(world.url, { tls: lenient }));
+    });
+  }
+
   it('refuses connection strings and options that make no sense', () => {
     const bad = [
       ...['', 'zk://', 'http://localhost', 'zk://host:0', 'zk://host:70000', 'zk://a,,b'],
@@ -226,6 +283,8 @@ export function sessions(world: World): void {
     await refusal(client.create('/n'), NoNodeError, { path: '/n' });
     expect(await client.exists('/')).toBe(false);
     expect(client.state).toBe('connected');
+    await client.ensurePath('/', { data: 'x' });
+    expect((await client.get('/')).text).toBe('x');
   });
 }
 

@@ -3,6 +3,7 @@ import { behaviour } from './suite.ts';
 
 behaviour({
   name: 'a standalone server',
+  capabilities: { tls: false, dynamicConfig: false },
   async open() {
     const server = await startServer({
       systemProperties: { 'znode.container.checkIntervalMs': 200 },
@@ -11,7 +12,6 @@ behaviour({
       url: server.connectionString,
       port: server.port,
       options: {},
-      capabilities: { tls: false, ensemble: false, realClock: true, dynamicConfig: false },
       elapse: () => Promise.resolve(),
       close: () => server.close(),
     };

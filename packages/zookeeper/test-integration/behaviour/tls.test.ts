@@ -3,6 +3,7 @@ import { behaviour } from './suite.ts';
 
 behaviour({
   name: 'a server that demands certificates',
+  capabilities: { tls: true, subject: 'CN=client', dynamicConfig: false },
   async open() {
     const server = await startServer({
       tls: { clientAuth: 'need' },
@@ -15,13 +16,6 @@ behaviour({
       url: secureConnectionString,
       port: securePort,
       options: { tls: { ca: certificates.ca.text, key: key.text, cert: certificate.text } },
-      capabilities: {
-        tls: true,
-        subject: 'CN=client',
-        ensemble: false,
-        realClock: true,
-        dynamicConfig: false,
-      },
       elapse: () => Promise.resolve(),
       close: () => server.close(),
     };

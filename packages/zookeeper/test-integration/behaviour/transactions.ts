@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import {
   BadVersionError,
+  InvalidArgumentError,
   NodeExistsError,
   NoNodeError,
   TransactionError,
@@ -136,6 +137,21 @@ export function transactions(world: World): void {
       path: '/n',
       index: 0,
     });
+  });
+
+  it('refuses what is no transaction', async () => {
+    const client = await world.client();
+    await refusal(client.transaction().commit(), InvalidArgumentError);
+    await refusal(client.multiRead([]), InvalidArgumentError);
+    await refusal(client.confirm([]), InvalidArgumentError);
+    const transaction = client.transaction().create('/n');
+    expect(() => transaction.create('relative')).toThrow(InvalidArgumentError);
+    expect(() => transaction.set('/n', 7 as never)).toThrow(InvalidArgumentError);
+    expect(() => transaction.check('/n', 0.5)).toThrow(InvalidArgumentError);
+    await transaction.commit();
+    await refusal(transaction.commit(), InvalidArgumentError);
+    expect(() => transaction.create('/m')).toThrow(InvalidArgumentError);
+    expect((await client.getChildren('/')).children).toEqual(['n']);
   });
 
   it('a transaction of two clients: one wins', async () => {

@@ -9,6 +9,7 @@ import { ServerUnavailableError } from '../../src/testing/server/errors.ts';
 /** One way to have servers. The suite asks it for nothing else. */
 export interface Target {
   readonly name: string;
+  readonly capabilities: Capabilities;
   /** Rejects with ServerUnavailableError where it cannot be had. */
   open(): Promise<Servers>;
 }
@@ -20,7 +21,6 @@ export interface Servers {
   readonly port: number;
   /** What every client needs to get in. */
   readonly options: ClientOptions;
-  readonly capabilities: Capabilities;
   /** Lets the servers' clock go on by `ms` where it does not go on by itself. */
   elapse(ms: number): Promise<void>;
   close(): Promise<void>;
@@ -31,10 +31,6 @@ export interface Capabilities {
   readonly tls: boolean;
   /** Of the certificate that the clients show, where they show one. */
   readonly subject?: string;
-  /** More than one server: what one client wrote reaches another one later. */
-  readonly ensemble: boolean;
-  /** The servers' clock is this machine's. */
-  readonly realClock: boolean;
   /** `getConfig` names the members. */
   readonly dynamicConfig: boolean;
 }
@@ -83,6 +79,10 @@ export class World {
     });
   }
 
+  get capabilities(): Capabilities {
+    return this.#target.capabilities;
+  }
+
   get servers(): Servers {
     if (this.#servers === undefined) throw new Error('the servers are not there yet');
     return this.#servers;
@@ -113,7 +113,7 @@ export class World {
   async behindProxy(options: ClientOptions = {}): Promise<[ZooKeeper, TestProxy]> {
     const proxy = await startProxy({ port: this.servers.port });
     this.later(proxy);
-    const { tls } = this.servers.capabilities;
+    const { tls } = this.capabilities;
     const url = tls ? proxy.secureConnectionString : proxy.connectionString;
     return [await this.#connect(url + this.#folder, options), proxy];
   }

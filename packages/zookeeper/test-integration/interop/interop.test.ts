@@ -7,62 +7,61 @@ import { FakeZooKeeper } from '../../src/testing/fake/fake-zookeeper.ts';
 import { ServerUnavailableError } from '../../src/testing/server/errors.ts';
 import type { TestServer } from '../../src/testing/server/server.ts';
 import { startServer } from '../../src/testing/server/server.ts';
-import type { Transcript } from './session.ts';
-import { hold } from './session.ts';
+import { runProgram } from './program.ts';
+import { rawSession } from './raw-session.ts';
+import type { Stage, Transcript } from './session.ts';
+import { record } from './session.ts';
 
-interface Program {
-  readonly command: string;
-  readonly script: string;
-}
+type Act = (stage: Stage) => Promise<void>;
 
-const kazoo: Program = { command: '/usr/bin/python3', script: 'kazoo-session.py' };
-const nodeClient: Program = { command: process.execPath, script: 'nzc-session.mjs' };
+const python = '/usr/bin/python3';
 
 it('kazoo sees no difference', async (context) => {
-  const { status } = spawnSync(kazoo.command, ['-c', 'import kazoo']);
-  if (status !== 0) return unavailable(context, `${kazoo.command} has no kazoo`);
-  await compare(context, kazoo);
+  const { status } = spawnSync(python, ['-c', 'import kazoo']);
+  if (status !== 0) return unavailable(context, `${python} has no kazoo`);
+  await compare(context, program(python, 'kazoo-session.py'));
 });
 
 it('node-zookeeper-client sees no difference', async (context) => {
-  await compare(context, nodeClient);
+  await compare(context, program(process.execPath, 'nzc-session.mjs'));
 });
 
-async function compare(context: TestContext, program: Program): Promise<void> {
-  const real = await againstRealServer(program).catch((error: unknown) => {
+it('a client that sends what no other does sees no difference', async (context) => {
+  await compare(context, rawSession);
+});
+
+async function compare(context: TestContext, act: Act): Promise<void> {
+  const real = await againstRealServer(act).catch((error: unknown) => {
     if (error instanceof ServerUnavailableError) return unavailable(context, error.message);
     throw error;
   });
-  const fake = await againstFake(program);
+  const fake = await againstFake(act);
   expect(fake).toEqual(real);
 }
 
-async function againstRealServer(program: Program): Promise<Transcript> {
+async function againstRealServer(act: Act): Promise<Transcript> {
   const server: TestServer = await startServer();
   try {
-    // Nothing to do: the session expires while the program waits to be told.
-    return await run(program, server.port, () => Promise.resolve());
+    // Nothing to do: the session expires while the client waits to be told.
+    return await record({ port: server.port, letExpire: () => Promise.resolve() }, act);
   } finally {
     await server.close();
   }
 }
 
-async function againstFake(program: Program): Promise<Transcript> {
+async function againstFake(act: Act): Promise<Transcript> {
   // The same bounds of session timeouts as those of the real server.
   await using fake = await FakeZooKeeper.start({
     minSessionTimeoutMs: 400,
     maxSessionTimeoutMs: 60_000,
   });
-  return await run(program, fake.port, async () => fake.advance(10_000));
+  const letExpire = async () => fake.advance(10_000);
+  return await record({ port: fake.port, letExpire }, act);
 }
 
-function run(
-  { command, script }: Program,
-  port: number,
-  letExpire: () => Promise<void>,
-): Promise<Transcript> {
+function program(command: string, script: string): Act {
   const path = fileURLToPath(new URL(script, import.meta.url));
-  return hold(command, [path], { port, letExpire });
+  return (stage) => runProgram(command, [path], stage);
 }
 
 function unavailable(context: TestContext, reason: string): never {

@@ -56,8 +56,9 @@ export class Journal {
       if (bytes instanceof Uint8Array) {
         return `${bytes.length} bytes of ${createHash('sha1').update(bytes).digest('hex')}`;
       }
-      // The order of children is the server's hash table's.
+      // Their order is that of the server's hash tables.
       if (key === 'children' || key === 'ephemerals') return [...(field as string[])].sort();
+      if (key === 'identities') return (field as object[]).map((one) => JSON.stringify(one)).sort();
       if (timeFields.has(key)) return (field as number) > 0 ? 'a time' : field;
       if (typeof field === 'bigint') {
         if (zxidFields.has(key)) return journal.zxid(field);
@@ -72,7 +73,7 @@ export class Journal {
 export class Conversation {
   readonly #journal: Journal;
   readonly #client: string;
-  readonly #waiting: { readonly xid: number; readonly kind: AnyKind }[] = [];
+  readonly #waiting: { readonly xid: number; readonly kind: AnyKind | undefined }[] = [];
   #greeted = false;
   #answered = false;
 
@@ -91,9 +92,7 @@ export class Conversation {
     }
     const { xid, opcode } = requestHeader.read(reader);
     if (opcode === opcodes.ping) return;
-    const kind = kinds.get(opcode);
-    if (kind === undefined) throw new Error(`a request of the unknown kind ${opcode}`);
-    if (opcode !== opcodes.auth) this.#waiting.push({ xid, kind });
+    if (opcode !== opcodes.auth) this.#waiting.push({ xid, kind: kinds.get(opcode) });
   }
 
   fromServer(bytes: Uint8Array, start: number, end: number): void {
@@ -119,8 +118,9 @@ export class Conversation {
       const request = this.#waiting.shift();
       if (request?.xid !== xid) throw new Error(`a reply to ${xid} instead of ${request?.xid}`);
       const { kind } = request;
-      const text = error === 0 ? this.#journal.body(kind.response.read(reader)) : '';
-      this.#write(`< ${kind.name} ${header} ${text}`);
+      const codec = error === 0 ? kind?.response : undefined;
+      const text = codec === undefined ? '' : this.#journal.body(codec.read(reader));
+      this.#write(`< ${kind?.name ?? 'unknown'} ${header} ${text}`);
     }
     reader.expectEnd('a reply');
   }
