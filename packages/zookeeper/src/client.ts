@@ -345,7 +345,8 @@ export class ZooKeeper implements AsyncDisposable {
       { prefixPath: chroot.toServer(prefix) },
       {
         complete: ({ ephemerals }, { zxid, sentAt }) => ({
-          paths: ephemerals.map((path) => chroot.toUser(path)),
+          // The server compares strings: "/ab" begins with "/a".
+          paths: ephemerals.filter((path) => chroot.has(path)).map((path) => chroot.toUser(path)),
           zxid,
           sentAt,
         }),

@@ -30,7 +30,7 @@ export {
 } from './errors.ts';
 export type { StoppableIterator } from './iterate.ts';
 export type { MultiReadOperation, MultiReadReply, MultiReadResult } from './multi-read.ts';
-export type { TlsOptions } from './net/connection.ts';
+export type { TlsOptions } from './net/tls-options.ts';
 export type { WatchEvent } from './node-watch.ts';
 export { NodeWatch } from './node-watch.ts';
 export type { ClientOptions } from './options.ts';

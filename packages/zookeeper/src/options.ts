@@ -4,7 +4,7 @@ import { systemClock } from './clock.ts';
 import type { ConnectionString } from './connection-string.ts';
 import { parseConnectionString, parseDuration } from './connection-string.ts';
 import { InvalidArgumentError } from './errors.ts';
-import type { TlsOptions } from './net/connection.ts';
+import type { TlsOptions } from './net/tls-options.ts';
 import { Chroot } from './paths.ts';
 import { defaultMaxFrameBytes } from './protocol/constants.ts';
 import type { Credentials } from './session/handshake.ts';

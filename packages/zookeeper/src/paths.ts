@@ -72,11 +72,17 @@ export class Chroot {
     return path === '/' ? this.prefix : this.prefix + path;
   }
 
+  /** Whether a path of the server is the chroot or lies below it. */
+  has(path: string): boolean {
+    const { prefix } = this;
+    if (!path.startsWith(prefix)) return false;
+    return path.length === prefix.length || path.charCodeAt(prefix.length) === 47;
+  }
+
   /** The user's path; a path outside of the chroot is given as it is. */
   toUser(path: string): string {
     const { prefix } = this;
-    if (prefix === '' || !path.startsWith(prefix)) return path;
-    if (path.length === prefix.length) return '/';
-    return path.charCodeAt(prefix.length) === 47 ? path.slice(prefix.length) : path;
+    if (prefix === '' || !this.has(path)) return path;
+    return path.length === prefix.length ? '/' : path.slice(prefix.length);
   }
 }

@@ -12,20 +12,7 @@ import type { HostAndPort } from '../connection-string.ts';
 import { ProtocolError } from '../errors.ts';
 import { FrameSplitter } from '../protocol/frames.ts';
 import { MalformedError } from '../protocol/jute.ts';
-
-/** The options of node:tls that a ZooKeeper connection needs. Contents, not file names. */
-export interface TlsOptions {
-  /** Certificates of the authorities to trust, PEM (default: those Node trusts). */
-  readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[];
-  /** Our certificate and its key, PEM: for servers that ask for one. */
-  readonly cert?: string | Uint8Array;
-  readonly key?: string | Uint8Array;
-  readonly passphrase?: string;
-  /** The name that the server's certificate must have (default: the host connected to). */
-  readonly servername?: string;
-  /** false accepts any certificate: for tests only (default true). */
-  readonly rejectUnauthorized?: boolean;
-}
+import type { TlsOptions } from './tls-options.ts';
 
 /** An address to connect to, and the name that it was found under. */
 export interface Address extends HostAndPort {

@@ -159,7 +159,7 @@ export class JuteWriter {
   }
 
   /** What was written; shares memory with the writer until `reset` or the next growth. */
-  written(): Buffer {
+  written(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
 

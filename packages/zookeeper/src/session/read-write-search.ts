@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { HostAndPort } from '../connection-string.ts';
-import type { TlsOptions } from '../net/connection.ts';
 import { openSocket } from '../net/connection.ts';
+import type { TlsOptions } from '../net/tls-options.ts';
 import { Hosts } from './hosts.ts';
 import type { SessionTiming } from './timing.ts';
 import { attemptMs } from './timing.ts';
