@@ -50,6 +50,7 @@ type Kind = 'data' | 'exist' | 'child' | 'persistent' | 'persistentRecursive';
  * Writes as many SetWatches as the watches need. All have the same zxid: what the first of them
  * makes us see must not hide a change from the next.
  * @param two whether the server knows SetWatches2; without it persistent watches are not sent
+ * @param maxRequestBytes what the server takes, where that is known to be less
  * @returns how many packets were written
  */
 export function writeSetWatches(
@@ -57,7 +58,10 @@ export function writeSetWatches(
   relativeZxid: bigint,
   lists: WatchLists,
   two: boolean,
+  maxRequestBytes: number,
 ): number {
+  // What a packet has besides its paths.
+  const maxBytes = Math.min(maxSetWatchesBytes, maxRequestBytes) - 64;
   let packets = 0;
   let batch = emptyBatch();
   let bytes = 0;
@@ -86,7 +90,7 @@ export function writeSetWatches(
   for (const kind of kinds) {
     for (const path of lists[kind]) {
       const size = 4 + Buffer.byteLength(path);
-      if (bytes > 0 && bytes + size > maxSetWatchesBytes - 64) flush();
+      if (bytes > 0 && bytes + size > maxBytes) flush();
       batch[kind].push(path);
       bytes += size;
     }

@@ -88,6 +88,8 @@ export class Session {
   #lastReceivedMs = 0;
   #pingSentMs: number | undefined;
   #unansweredAuths: PendingAuth[] = [];
+  /** The handshake is over but for the answers to its authentication. */
+  #awaitsAuths = false;
   #unansweredSetWatches = 0;
   #lastError: Error | undefined;
   /** Since when every attempt ended with the server closing on our handshake without a word. */
@@ -334,6 +336,7 @@ export class Session {
         this.#lastZxid,
         lists,
         this.#options.setWatches2,
+        this.#options.maxRequestBytes,
       );
     });
   }
@@ -382,8 +385,17 @@ export class Session {
       sessionId: this.#id,
     });
     this.#schedule();
-    if (this.#options.sasl === undefined) this.#ready();
+    if (this.#options.sasl === undefined) this.#readyWhenKnown();
     else this.#authenticate(this.#options.sasl);
+  }
+
+  /**
+   * Refused credentials are told within the same round trip, and before anything else is answered:
+   * so `connected` means that they were taken.
+   */
+  #readyWhenKnown(): void {
+    this.#awaitsAuths = this.#unansweredAuths.length > 0;
+    if (!this.#awaitsAuths) this.#ready();
   }
 
   #ready(): void {
@@ -428,7 +440,7 @@ export class Session {
       send(answer.token, (confirmation) => {
         checkConfirmation(confirmation, answer);
         this.#introduce();
-        this.#ready();
+        this.#readyWhenKnown();
       });
     });
   }
@@ -445,6 +457,7 @@ export class Session {
     // Authentication that was not answered is asked for again by the next connection.
     this.#laterAuths.push(...this.#unansweredAuths.filter((auth) => auth.resolve !== undefined));
     this.#unansweredAuths = [];
+    this.#awaitsAuths = false;
     this.#unansweredSetWatches = 0;
     // First nothing more can be sent there, then listeners are called: they may make calls. Who waits
     // for a lost call goes on after this, and finds the state that explains it.
@@ -553,6 +566,7 @@ export class Session {
     const auth = this.#unansweredAuths.shift();
     if (error === errorCodes.ok) {
       auth?.resolve?.();
+      if (this.#awaitsAuths) this.#readyWhenKnown();
       return;
     }
     this.#failAuth(auth);
