@@ -104,7 +104,7 @@ class Methods:
             if (now - start) * 1e3 >= warmUpMs:
                 break
             operations = max(window, int(per_s * warmUpMs / 4e3))
-        operations = max(10 * window, int(per_s * measureMs / 1e3))
+        operations = max(4 * window, int(per_s * measureMs / 1e3))
         if window > 1:
             return {**rate(operations, lambda: run(operations)), "p50Ms": None}
         latencies = []

@@ -57,9 +57,15 @@ export function candidatesOf(
   names: readonly CandidateName[],
   round: number,
 ): readonly CandidateName[] {
-  const there = names.filter((name) => !peers.absent.has(name));
-  const first = round % Math.max(1, there.length);
-  return [...there.slice(first), ...there.slice(0, first)];
+  return rotated(
+    names.filter((name) => !peers.absent.has(name)),
+    round,
+  );
+}
+
+function rotated<T>(items: readonly T[], by: number): readonly T[] {
+  const first = by % Math.max(1, items.length);
+  return [...items.slice(first), ...items.slice(0, first)];
 }
 
 /** Runs `measure` with a process for each candidate at a time, and ends them all. */
@@ -86,6 +92,24 @@ export async function withClients(
     await measure(clients);
   } finally {
     await Promise.all(all.map((client) => client.kill()));
+  }
+}
+
+/** Each round measures everybody so often in turn: what disturbs one moment is not one's alone. */
+const slices = 3;
+
+/** @param measure is given a moment that is the same for all candidates of a slice */
+export async function inSlices(
+  stage: Stage,
+  benchmark: string,
+  round: number,
+  clients: ReadonlyMap<CandidateName, Client>,
+  measure: (name: CandidateName, client: Client, moment: number, first: boolean) => Promise<void>,
+): Promise<void> {
+  for (let slice = 0; slice < slices; slice += 1) {
+    await eachInTurn(stage, benchmark, rotated([...clients], slice), (name, client) =>
+      measure(name, client, round * slices + slice, slice === 0),
+    );
   }
 }
 

@@ -4,10 +4,8 @@ import type { ResponderMethods } from '../messages.ts';
 import { candidateNames } from '../messages.ts';
 import { Remote } from '../remote.ts';
 import type { Scenario, Stage } from '../scenario.ts';
-import { candidatesOf, eachInTurn, smallNode, withClients } from '../scenario.ts';
-
-const warmUpMs = 500;
-const measureMs = 700;
+import { candidatesOf, inSlices, smallNode, withClients } from '../scenario.ts';
+import { firstWarmUpMs, laterWarmUpMs, measureMs } from './gets.ts';
 
 const windows = [
   { window: 100, cpu: 'canned100Cpu', rate: 'canned100Rate', responder: 'canned100Responder' },
@@ -29,15 +27,16 @@ export function canned(stage: Stage): Scenario {
       { port, sessionTimeoutMs: 30_000 },
       async (clients) => {
         for (const { window, cpu, rate, responder: share } of windows) {
-          await eachInTurn(stage, 'canned', clients, async (name, client) => {
+          await inSlices(stage, 'canned', round, clients, async (name, client, moment, first) => {
+            const warmUpMs = first ? firstWarmUpMs : laterWarmUpMs;
             const before = await responder.call('cpu', {});
             const startMs = monotonicMs();
             const params = { path: smallNode, window, warmUpMs, measureMs };
             const { perS, cpuUs } = await client.call('gets', params);
             const usedMs = ((await responder.call('cpu', {})).us - before.us) / 1e3;
-            results.add(share, name, round, (100 * usedMs) / (monotonicMs() - startMs));
-            results.add(cpu, name, round, cpuUs);
-            results.add(rate, name, round, perS);
+            results.add(share, name, moment, (100 * usedMs) / (monotonicMs() - startMs));
+            results.add(cpu, name, moment, cpuUs);
+            results.add(rate, name, moment, perS);
           });
         }
       },

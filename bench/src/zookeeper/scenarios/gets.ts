@@ -1,10 +1,11 @@
 import { candidateNames } from '../messages.ts';
 import type { MetricId } from '../metrics.ts';
 import type { Scenario, Stage } from '../scenario.ts';
-import { candidatesOf, eachInTurn, smallNode, withClients } from '../scenario.ts';
+import { candidatesOf, inSlices, smallNode, withClients } from '../scenario.ts';
 
-const warmUpMs = 500;
-const measureMs = 700;
+export const firstWarmUpMs = 400;
+export const laterWarmUpMs = 50;
+export const measureMs = 250;
 
 const windows: readonly { window: number; cpu: MetricId; rate?: MetricId; p50?: MetricId }[] = [
   { window: 1, cpu: 'get1Cpu', p50: 'get1P50' },
@@ -23,12 +24,13 @@ export function gets(stage: Stage): Scenario {
       const connect = { port, sessionTimeoutMs: 30_000 };
       await withClients(stage, 'get', names, connect, async (clients) => {
         for (const { window, cpu, rate, p50 } of windows) {
-          await eachInTurn(stage, 'get', clients, async (name, client) => {
+          await inSlices(stage, 'get', round, clients, async (name, client, moment, first) => {
+            const warmUpMs = first ? firstWarmUpMs : laterWarmUpMs;
             const params = { path: smallNode, window, warmUpMs, measureMs };
             const { perS, cpuUs, p50Ms } = await client.call('gets', params);
-            results.add(cpu, name, round, cpuUs);
-            if (rate !== undefined) results.add(rate, name, round, perS);
-            if (p50 !== undefined && p50Ms !== null) results.add(p50, name, round, p50Ms * 1e3);
+            results.add(cpu, name, moment, cpuUs);
+            if (rate !== undefined) results.add(rate, name, moment, perS);
+            if (p50 !== undefined && p50Ms !== null) results.add(p50, name, moment, p50Ms * 1e3);
           });
         }
       });

@@ -40,7 +40,7 @@ serve<ClientMethods>({
     const run = (operations: number, completed?: () => void) =>
       opened().gets(path, operations, window, completed);
     const perS = await warmUp(run, window, warmUpMs);
-    const operations = Math.max(10 * window, Math.round((perS * measureMs) / 1e3));
+    const operations = Math.max(4 * window, Math.round((perS * measureMs) / 1e3));
     if (window > 1) return { ...(await rate(operations, () => run(operations))), p50Ms: null };
     const latencies: number[] = [];
     let lastMs = performance.now();
