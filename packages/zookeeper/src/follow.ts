@@ -1,9 +1,11 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { ZooKeeper } from './client.ts';
 import { NoNodeError, ZooKeeperError } from './errors.ts';
 import type { StoppableIterator } from './iterate.ts';
 import { orStopped, stoppable } from './iterate.ts';
 import type { NodeWatch } from './node-watch.ts';
 import type { ChildrenReply, GetReply } from './replies.ts';
+import { backoffMs } from './session/timing.ts';
 
 export function follow(
   client: ZooKeeper,
@@ -47,15 +49,18 @@ function followWatch<Value>(
 ): StoppableIterator<Value> {
   return stoppable(signal, async function* (stop) {
     let last: { readonly value: Value } | undefined;
+    let failures = 0;
     while (!stop.aborted) {
       let watch: NodeWatch<Value>;
       try {
         watch = await read(stop);
       } catch (error) {
         if (stop.aborted) return;
-        if (!(await waitOut(client, error, stop))) throw error;
+        if (!(await waitOut(client, error, failures, stop))) throw error;
+        failures += 1;
         continue;
       }
+      failures = 0;
       if (last === undefined || !same(last.value, watch.value)) {
         last = { value: watch.value };
         try {
@@ -73,11 +78,22 @@ function followWatch<Value>(
   });
 }
 
-/** @returns whether to try again, now that the client is connected */
-async function waitOut(client: ZooKeeper, error: unknown, stop: AbortSignal): Promise<boolean> {
+/**
+ * Waits until it is worth trying again. Also when the client is connected: a server that throttles,
+ * or a queue that is full, is not to be asked at once.
+ * @param failures how many in a row there were before
+ * @returns false when no waiting repairs it
+ */
+async function waitOut(
+  client: ZooKeeper,
+  error: unknown,
+  failures: number,
+  stop: AbortSignal,
+): Promise<boolean> {
   const passes =
     error instanceof ZooKeeperError && (error.retryable || error.code === 'SESSION_EXPIRED');
   if (!passes) return false;
+  await orStopped(pause(backoffMs(failures, Math.random)), stop);
   try {
     await client.connected({ signal: stop, timeoutMs: 2 ** 31 - 1 });
     return true;

@@ -5,6 +5,7 @@ import type { ConnectionString } from './connection-string.ts';
 import { parseConnectionString, parseDuration } from './connection-string.ts';
 import { InvalidArgumentError } from './errors.ts';
 import type { TlsOptions } from './net/tls-options.ts';
+import { checkTls } from './net/tls-options.ts';
 import { Chroot } from './paths.ts';
 import { defaultMaxFrameBytes } from './protocol/constants.ts';
 import type { Credentials } from './session/handshake.ts';
@@ -88,7 +89,7 @@ export function resolveOptions(url: string, options: ClientOptions): ResolvedOpt
       sessionTimeoutMs,
       closeTimeoutMs: timeout('closeTimeoutMs', 800),
       requestTimeoutMs: timeout('requestTimeoutMs', sessionTimeoutMs),
-      tls: target.tls ? (options.tls ?? {}) : undefined,
+      tls: target.tls ? checkTls(options.tls ?? {}) : undefined,
       sasl: checkSasl(options.sasl),
       readOnly: options.readOnly ?? false,
       session: checkSession(options.session),

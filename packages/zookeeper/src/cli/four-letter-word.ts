@@ -1,6 +1,7 @@
 import type { HostAndPort } from '../connection-string.ts';
-import type { TlsOptions } from '../net/connection.ts';
 import { openSocket } from '../net/connection.ts';
+import type { TlsOptions } from '../net/tls-options.ts';
+import { checkTls } from '../net/tls-options.ts';
 
 /** More than any answer to a word that is asked for here. */
 const maxAnswerBytes = 64 * 1024;
@@ -19,11 +20,12 @@ export function askFourLetterWord(
   },
 ): Promise<string> {
   const { tls, timeoutMs, signal } = options;
+  const checked = tls === undefined ? undefined : checkTls(tls);
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const chunks: Uint8Array[] = [];
     let bytes = 0;
-    const socket = openSocket({ host, port, name: host }, tls, () => socket.write(word));
+    const socket = openSocket({ host, port, name: host }, checked, () => socket.write(word));
     const finish = (error?: Error) => {
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);

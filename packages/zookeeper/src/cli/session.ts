@@ -3,7 +3,7 @@ import type { ZooKeeper } from '../client.ts';
 import { connect } from '../client.ts';
 import type { ConnectionString } from '../connection-string.ts';
 import { parseConnectionString } from '../connection-string.ts';
-import type { TlsOptions } from '../net/connection.ts';
+import type { TlsOptions } from '../net/tls-options.ts';
 import type { ClientOptions } from '../options.ts';
 import type { Arguments } from './arguments.ts';
 import type { Context, Environment } from './context.ts';

@@ -5,14 +5,14 @@
  * its handler runs.
  */
 import type { Socket } from 'node:net';
-import { connect as connectTcp, isIP } from 'node:net';
-import type { ConnectionOptions } from 'node:tls';
+import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { HostAndPort } from '../connection-string.ts';
 import { ProtocolError } from '../errors.ts';
 import { FrameSplitter } from '../protocol/frames.ts';
 import { MalformedError } from '../protocol/jute.ts';
-import type { TlsOptions } from './tls-options.ts';
+import type { CheckedTls } from './tls-options.ts';
+import { connectionOptions } from './tls-options.ts';
 
 /** An address to connect to, and the name that it was found under. */
 export interface Address extends HostAndPort {
@@ -46,7 +46,7 @@ export class Connection {
 
   constructor(
     address: Address,
-    options: { readonly tls: TlsOptions | undefined; readonly maxFrameBytes: number },
+    options: { readonly tls: CheckedTls | undefined; readonly maxFrameBytes: number },
     handlers: ConnectionHandlers,
   ) {
     this.#handlers = handlers;
@@ -118,27 +118,12 @@ export class Connection {
 /** @param onOpen called when bytes may be written: with TLS, after its handshake */
 export function openSocket(
   address: Address,
-  tls: TlsOptions | undefined,
+  tls: CheckedTls | undefined,
   onOpen: () => void,
 ): Socket {
   const { host, port } = address;
   if (tls === undefined) return connectTcp({ host, port, noDelay: true }, onOpen);
-  return connectTls(tlsOptions(address, tls), onOpen).setNoDelay(true);
-}
-
-function tlsOptions({ host, port, name }: Address, tls: TlsOptions): ConnectionOptions {
-  const options: ConnectionOptions = { host, port, rejectUnauthorized: true };
-  // An address is not allowed as the name in the handshake, but certificates may be made out to it.
-  if (tls.servername !== undefined) options.servername = tls.servername;
-  else if (isIP(name) === 0) options.servername = name;
-  if (tls.ca !== undefined) options.ca = [tls.ca].flat().map((pem) => toPem(pem));
-  if (tls.cert !== undefined) options.cert = toPem(tls.cert);
-  if (tls.key !== undefined) options.key = toPem(tls.key);
-  if (tls.passphrase !== undefined) options.passphrase = tls.passphrase;
-  if (tls.rejectUnauthorized !== undefined) options.rejectUnauthorized = tls.rejectUnauthorized;
-  return options;
-}
-
-function toPem(content: string | Uint8Array): string {
-  return typeof content === 'string' ? content : Buffer.from(content).toString('utf8');
+  return connectTls({ host, port, ...connectionOptions(tls, address.name) }, onOpen).setNoDelay(
+    true,
+  );
 }

@@ -35,6 +35,19 @@ export class Deque<T> {
     return item;
   }
 
+  /** Keeps only the items for which `keep` is true, in their order. */
+  filter(keep: (item: T) => boolean): void {
+    const kept: T[] = [];
+    for (let i = 0; i < this.#length; i += 1) {
+      const item = this.at(i);
+      if (keep(item)) kept.push(item);
+    }
+    this.#items = new Array(16);
+    this.#head = 0;
+    this.#length = 0;
+    for (const item of kept) this.push(item);
+  }
+
   #grow(): void {
     const larger: (T | undefined)[] = new Array(this.#items.length * 2);
     for (let i = 0; i < this.#length; i += 1) larger[i] = this.at(i);

@@ -42,6 +42,8 @@ export interface Sink {
 }
 
 const maxXid = 0x7fff_ffff;
+/** So many calls that were given up may stand in the queue before it is cleaned. */
+const maxSettledInQueue = 1_000;
 /** Output buffers above this are not kept. */
 const maxKeptBytes = 256 * 1024;
 
@@ -361,6 +363,7 @@ export class Pipeline {
       );
       return;
     }
+    this.#sweepQueue();
     request.frame = writer.written();
     this.#queued += 1;
     this.#queuedBytes += request.frame.length;
@@ -369,12 +372,21 @@ export class Pipeline {
   }
 
   #leaveQueue(request: PendingRequest): void {
-    // It stays in the deque until its turn comes, without its frame.
     if (!request.wasSent) {
       this.#queued -= 1;
       this.#queuedBytes -= request.frame?.length ?? 0;
     }
     request.frame = undefined;
+  }
+
+  /**
+   * A call that was given up stays in the line until its turn comes. While nothing is sent that may
+   * be never, so now and then the line is made anew.
+   */
+  #sweepQueue(): void {
+    if (this.#queue.length > 2 * this.#queued + maxSettledInQueue) {
+      this.#queue.filter((request) => !request.settled);
+    }
   }
 
   #writeFrame(writer: JuteWriter, request: PendingRequest, xid: number, body: unknown): void {

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { HostAndPort } from '../connection-string.ts';
 import { openSocket } from '../net/connection.ts';
-import type { TlsOptions } from '../net/tls-options.ts';
+import type { CheckedTls } from '../net/tls-options.ts';
 import { Hosts } from './hosts.ts';
 import type { SessionTiming } from './timing.ts';
 import { attemptMs } from './timing.ts';
@@ -17,7 +17,7 @@ const maxPauseMs = 10_000;
 export async function findReadWriteServer(
   options: {
     readonly hosts: readonly HostAndPort[];
-    readonly tls: TlsOptions | undefined;
+    readonly tls: CheckedTls | undefined;
     readonly clock: Clock;
     readonly random: () => number;
   },
@@ -48,7 +48,7 @@ export async function findReadWriteServer(
 
 function ask(
   address: HostAndPort & { readonly name: string },
-  tls: TlsOptions | undefined,
+  tls: CheckedTls | undefined,
   clock: Clock,
   boundMs: number,
   stop: AbortSignal,

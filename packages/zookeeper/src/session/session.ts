@@ -16,9 +16,9 @@ import type { Tally } from '../counters.ts';
 import { isWatched, publish } from '../diagnostics.ts';
 import type { ErrorContext } from '../errors.ts';
 import { AuthError, ClosedError, ProtocolError, sessionExpired } from '../errors.ts';
-import type { Address } from '../net/connection.ts';
+import type { Address, ConnectionHandlers } from '../net/connection.ts';
 import { Connection } from '../net/connection.ts';
-import type { TlsOptions } from '../net/tls-options.ts';
+import type { CheckedTls } from '../net/tls-options.ts';
 import type { Chroot } from '../paths.ts';
 import { connectResponse } from '../protocol/connect.ts';
 import { errorCodes, eventTypes, watcherTypes, xids } from '../protocol/constants.ts';
@@ -44,7 +44,7 @@ export interface SessionOptions extends PipelineLimits {
   readonly sessionTimeoutMs: number;
   readonly closeTimeoutMs: number;
   readonly maxFrameBytes: number;
-  readonly tls: TlsOptions | undefined;
+  readonly tls: CheckedTls | undefined;
   readonly sasl: { readonly username: string; readonly password: string } | undefined;
   readonly readOnly: boolean;
   readonly session: ExportedSession | undefined;
@@ -74,6 +74,12 @@ export class Session {
   #id = 0n;
   #password: Uint8Array = noPassword;
   #lastZxid = 0n;
+  /**
+   * What the watches have been told of. Behind `#lastZxid` until all packets of a SetWatches are
+   * answered: if the connection ends between two of them, the reply to the first must not hide a
+   * change from the watches of the second.
+   */
+  #watchZxid = 0n;
   #server = '';
   #attachedReadOnly = false;
   /** A server with a quorum knows the session. Until then its id means nothing elsewhere. */
@@ -129,6 +135,7 @@ export class Session {
       this.#id = options.session.id;
       this.#password = options.session.password;
       this.#lastZxid = options.session.lastZxid;
+      this.#watchZxid = this.#lastZxid;
       this.#timing = sessionTiming(options.session.timeoutMs);
       this.#seenReadWrite = true;
       // Nobody knows when its server last heard of it; from now on we do.
@@ -266,34 +273,38 @@ export class Session {
     publish('incumbent:zookeeper:attempt', this.#number, { server });
     return new Promise((resolve) => {
       let opened = false;
-      const connection = new Connection(
-        address,
-        { tls: this.#options.tls, maxFrameBytes: this.#options.maxFrameBytes },
-        {
-          onOpen: () => {
-            opened = true;
-            this.#handshake(connection);
-          },
-          onReceive: (bytes) => {
-            this.#lastReceivedMs = clock.monotonicMs();
-            this.#tally.bytesReceived += bytes;
-          },
-          onFrame: (bytes, start, end) => {
-            if (this.#handshakeDone) this.#onFrame(bytes, start, end);
-            else this.#onConnectResponse(bytes, start, end, server, startMs);
-          },
-          onDrain: () => this.pipeline.resume(),
-          onClose: (error) => {
-            const nowMs = clock.monotonicMs();
-            const served = this.#handshakeDone && nowMs - this.#connectedAtMs >= shortLivedMs;
-            if (!this.#handshakeDone && opened && error === undefined) {
-              this.#refusedSinceMs ??= nowMs;
-            }
-            this.#onDisconnect(server, error);
-            resolve(served);
-          },
+      let connection: Connection;
+      const handlers: ConnectionHandlers = {
+        onOpen: () => {
+          opened = true;
+          this.#handshake(connection);
         },
-      );
+        onReceive: (bytes) => {
+          this.#lastReceivedMs = clock.monotonicMs();
+          this.#tally.bytesReceived += bytes;
+        },
+        onFrame: (bytes, start, end) => {
+          if (this.#handshakeDone) this.#onFrame(bytes, start, end);
+          else this.#onConnectResponse(bytes, start, end, server, startMs);
+        },
+        onDrain: () => this.pipeline.resume(),
+        onClose: (error) => {
+          const nowMs = clock.monotonicMs();
+          const served = this.#handshakeDone && nowMs - this.#connectedAtMs >= shortLivedMs;
+          if (!this.#handshakeDone && opened && error === undefined) {
+            this.#refusedSinceMs ??= nowMs;
+          }
+          this.#onDisconnect(server, error);
+          resolve(served);
+        },
+      };
+      const { tls, maxFrameBytes } = this.#options;
+      try {
+        connection = new Connection(address, { tls, maxFrameBytes }, handlers);
+      } catch (error) {
+        handlers.onClose(error as Error);
+        return;
+      }
       this.#connection = connection;
       this.#attemptDeadlineMs = startMs + attemptMs(this.#timing, hosts);
       this.#schedule();
@@ -333,7 +344,7 @@ export class Session {
       const lists = this.watches.lists();
       this.#unansweredSetWatches = writeSetWatches(
         writer,
-        this.#lastZxid,
+        this.#watchZxid,
         lists,
         this.#options.setWatches2,
         this.#options.maxRequestBytes,
@@ -494,6 +505,7 @@ export class Session {
       error: new Error(`no server has transaction ${this.#lastZxid}`),
     });
     this.#lastZxid = 0n;
+    this.#watchZxid = 0n;
     this.#refusedSinceMs = undefined;
   }
 
@@ -583,6 +595,7 @@ export class Session {
   /** Auth replies carry 0 and notifications -1: taking those would make watches miss changes. */
   #sawZxid(zxid: bigint): void {
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;
+    if (this.#unansweredSetWatches === 0) this.#watchZxid = this.#lastZxid;
   }
 
   #confirm(sentMs: number): void {
