@@ -14,8 +14,16 @@ describe('sessionTiming', () => {
 describe('attemptMs', () => {
   it('shares the timeout among the hosts, and is never above the bound of silence', () => {
     const timing = sessionTiming(10_000);
-    expect(attemptMs(timing, 5)).toBe(2_000);
-    expect(attemptMs(timing, 1)).toBe(timing.silenceMs);
+    expect(attemptMs(timing, 5, 9)).toBe(2_000);
+    expect(attemptMs(timing, 1, 9)).toBe(timing.silenceMs);
+  });
+
+  it('is short at first: a server that is just starting may never answer', () => {
+    const timing = sessionTiming(12_000);
+    expect([0, 1, 2, 3].map((round) => attemptMs(timing, 1, round))).toEqual([
+      2_000, 4_000, 7_200, 7_200,
+    ]);
+    expect(attemptMs(sessionTiming(2_000), 1, 0)).toBe(1_000);
   });
 });
 

@@ -76,7 +76,7 @@ export class Connection {
     this.#socket.on('drain', () => {
       if (!this.#closed) handlers.onDrain();
     });
-    this.#socket.on('error', (error) => this.destroy(error));
+    this.#socket.on('error', (error) => this.destroy(explainTls(error)));
     // A server that ends its side has closed the session's connection for good.
     this.#socket.on('end', () => this.destroy(undefined));
     this.#socket.on('close', () => this.destroy(undefined));
@@ -126,4 +126,11 @@ export function openSocket(
   return connectTls({ host, port, ...connectionOptions(tls, address.name) }, onOpen).setNoDelay(
     true,
   );
+}
+
+/** An alert is the server's word about us; OpenSSL's text for it does not say so. */
+function explainTls(error: Error & { readonly code?: string; readonly reason?: string }): Error {
+  const { code, reason } = error;
+  if (code?.startsWith('ERR_SSL_') !== true || reason?.includes('alert') !== true) return error;
+  return new Error(`the server refuses our side of TLS: ${reason}`, { cause: error });
 }

@@ -234,7 +234,10 @@ export class Session {
       for (const address of addresses) {
         if (this.#isFinal()) return;
         this.#expireIfOverdue();
-        served = await this.#attach(address, addresses.length);
+        served = await this.#attach(
+          address,
+          attemptMs(this.#timing, addresses.length, failedRounds),
+        );
         if (served) break;
       }
       if (this.#isFinal()) return;
@@ -252,7 +255,7 @@ export class Session {
     const bound = new AbortController();
     const timer = this.#options.clock.setTimer(
       () => bound.abort(),
-      attemptMs(this.#timing, this.#hosts.count),
+      attemptMs(this.#timing, this.#hosts.count, 0),
     );
     try {
       return await this.#hosts.resolve(bound.signal, (error) => {
@@ -265,7 +268,7 @@ export class Session {
   }
 
   /** Tries one server. Resolves when its connection has ended: true if it had served us a while. */
-  #attach(address: Address, hosts: number): Promise<boolean> {
+  #attach(address: Address, boundMs: number): Promise<boolean> {
     const { clock } = this.#options;
     const server = formatHost(address);
     const startMs = clock.monotonicMs();
@@ -306,7 +309,7 @@ export class Session {
         return;
       }
       this.#connection = connection;
-      this.#attemptDeadlineMs = startMs + attemptMs(this.#timing, hosts);
+      this.#attemptDeadlineMs = startMs + boundMs;
       this.#schedule();
     });
   }

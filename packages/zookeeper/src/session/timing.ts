@@ -29,9 +29,17 @@ export function sessionTiming(timeoutMs: number): SessionTiming {
   };
 }
 
-/** How long one attempt to connect may take, up to the server's answer to the handshake. */
-export function attemptMs(timing: SessionTiming, hosts: number): number {
-  return Math.min(timing.silenceMs, timing.timeoutMs / hosts);
+/**
+ * How long one attempt to connect may take, up to the server's answer to the handshake: the timeout
+ * divided by the number of hosts, at most 0.6 T. The first rounds get less, from T/6 (at least 1 s)
+ * and twice as much each round: a server that is just starting may take a connection and never
+ * answer it, and the next attempt is the cure.
+ * @param round failed rounds so far
+ */
+export function attemptMs(timing: SessionTiming, hosts: number, round: number): number {
+  const { timeoutMs, silenceMs } = timing;
+  const patienceMs = Math.max(1_000, timeoutMs / 6) * 2 ** Math.min(round, 20);
+  return Math.min(silenceMs, timeoutMs / hosts, patienceMs);
 }
 
 /**
