@@ -5,7 +5,7 @@ import type { Surroundings } from '../surroundings.ts';
 import type { Answer, Call, Methods } from './messages.ts';
 
 /** Long after anything that is measured. */
-const answerWithinMs = 60_000;
+const answerWithinMs = 30_000;
 const keptErrorCharacters = 2_000;
 
 interface Pending {

@@ -106,25 +106,33 @@ export async function inSlices(
   clients: ReadonlyMap<CandidateName, Client>,
   measure: (name: CandidateName, client: Client, moment: number, first: boolean) => Promise<void>,
 ): Promise<void> {
+  let taking = [...clients];
   for (let slice = 0; slice < slices; slice += 1) {
-    await eachInTurn(stage, benchmark, rotated([...clients], slice), (name, client) =>
+    const failed = await eachInTurn(stage, benchmark, rotated(taking, slice), (name, client) =>
       measure(name, client, round * slices + slice, slice === 0),
     );
+    taking = taking.filter(([name]) => !failed.has(name));
   }
 }
 
-/** Runs it for each in turn; what fails with one does not keep the others from being measured. */
+/**
+ * Runs it for each in turn; what fails with one does not keep the others from being measured.
+ * @returns those with whom it failed
+ */
 export async function eachInTurn<T extends Column, V>(
   stage: Stage,
   benchmark: string,
   entries: Iterable<readonly [T, V]>,
   measure: (column: T, value: V) => Promise<void>,
-): Promise<void> {
+): Promise<ReadonlySet<T>> {
+  const failed = new Set<T>();
   for (const [column, value] of entries) {
     try {
       await measure(column, value);
     } catch (error) {
+      failed.add(column);
       stage.failed(benchmark, column, error);
     }
   }
+  return failed;
 }
