@@ -123,6 +123,21 @@ export function transactions(world: World): void {
     expect(next.zxid).toBeGreaterThan(confirmed.zxid);
   });
 
+  it('counts from when the request left, not from the reply', async () => {
+    const client = await world.client();
+    await client.create('/n');
+    const confirmed = client.confirm(['/n']);
+    const read = client.get('/n');
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    const handedOverMs = monotonicMs();
+    // The reply cannot be looked at before this is over.
+    while (monotonicMs() < handedOverMs + 30);
+    for (const { sentAt } of [await confirmed, await read]) {
+      expect(sentAt.monotonicMs).toBeLessThanOrEqual(handedOverMs);
+      expect(Date.now() - sentAt.wallMs).toBeGreaterThanOrEqual(29);
+    }
+  });
+
   it('refuses to confirm what is not there, or not so', async () => {
     const client = await world.client();
     await client.create('/n');

@@ -147,6 +147,13 @@ async function mixedWatches(raw: RawClient, other: RawClient): Promise<void> {
 async function removals(raw: RawClient, other: RawClient): Promise<void> {
   const path = `${root}/removed`;
   await other.call(requests.create2, node(path));
+  // Only the other one watches.
+  await other.call(requests.exists, watch(path));
+  for (const type of [1, 2, 3]) {
+    await raw.call(requests.checkWatches, { path, type });
+    await raw.call(requests.removeWatches, { path, type });
+    await other.call(requests.checkWatches, { path, type });
+  }
   for (const remove of [1, 2, 3]) {
     for (const set of ['data', 'children', 'both', 'persistent', 'recursive'] as const) {
       if (set === 'data' || set === 'both') await raw.call(requests.exists, watch(path));
