@@ -1,3 +1,4 @@
+export type { FakeServer } from './fake/fake-server.ts';
 export type {
   FakeNode,
   FakeSession,
@@ -7,7 +8,6 @@ export type {
 export { FakeZooKeeper } from './fake/fake-zookeeper.ts';
 export type { FakeRequest, Fault, FaultAction, FaultMatch, Faults } from './fake/faults.ts';
 export type { FakeZooKeeperOptions } from './fake/options.ts';
-export type { FakeServer } from './fake/server.ts';
 export type { WatchMode } from './fake/watches.ts';
 export type { ProxyCounters, ProxyTarget, TestProxy } from './proxy.ts';
 export { startProxy } from './proxy.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { errorCodes, eventTypes } from '../../src/protocol/constants.ts';
 import { requests } from '../../src/protocol/requests.ts';
-import type { FakeServer } from '../../src/testing/index.ts';
+import type { FakeRequest, FakeServer } from '../../src/testing/index.ts';
 import { FakeZooKeeper } from '../../src/testing/index.ts';
 import { BareClient, open } from './bare-client.ts';
 
@@ -25,6 +25,15 @@ test('all servers show the same nodes and tell of the same changes', async () =>
   expect((await two.exists('/a')).body?.stat.czxid).toBe(zxid);
 });
 
+test('a fault can strike on one server alone', async () => {
+  const one = await BareClient.attach(fake.port);
+  const two = await BareClient.attach(second.port);
+  const predicate = ({ port }: FakeRequest) => port === second.port;
+  fake.faults.next({ opcode: 'exists', predicate }, { type: 'errorCode', code: -1 });
+  expect((await one.exists('/')).error).toBe(0);
+  expect((await two.exists('/')).error).toBe(-1);
+});
+
 test('a session that has moved reads on the old connection, and a write closes it', async () => {
   const old = await BareClient.attach(fake.port);
   const { sessionId, password } = old.session;
@@ -39,6 +48,15 @@ test('a session that has moved reads on the old connection, and a write closes i
   await BareClient.attach(fake.port, { sessionId, password });
   moved.send(requests.setData, { path: '/new', data: null, version: -1 });
   await moved.closed;
+});
+
+test('closeSession ends a session even where it has moved away from', async () => {
+  const old = await BareClient.attach(fake.port);
+  const { sessionId, password } = old.session;
+  const moved = await BareClient.attach(second.port, { sessionId, password });
+  expect((await old.ask(requests.closeSession, {})).error).toBe(0);
+  await Promise.all([old.closed, moved.closed]);
+  expect(fake.sessions).toEqual([]);
 });
 
 test('the end of a session closes its connections on every server', async () => {
@@ -124,6 +142,19 @@ describe('a server without a quorum', () => {
     expect((await client.ask(requests.sync, { path: '/' })).error).toBe(errorCodes.notReadOnly);
     expect((await client.ask(requests.closeSession, {})).error).toBe(0);
     await client.closed;
+  });
+
+  test('lets a client come back to a session that began there', async () => {
+    second.readOnly(true);
+    const { session } = await BareClient.attach(second.port, { readOnly: true });
+    const { sessionId, password } = session;
+    const wrong = await BareClient.attach(second.port, { sessionId, readOnly: true });
+    expect(wrong.session.sessionId).toBe(0n);
+    const again = await BareClient.attach(second.port, { sessionId, password, readOnly: true });
+    expect(again.session).toEqual(session);
+    await again.ask(requests.closeSession, {});
+    const late = await BareClient.attach(second.port, { sessionId, password, readOnly: true });
+    expect(late.session.sessionId).toBe(0n);
   });
 
   test('does not take over a session', async () => {

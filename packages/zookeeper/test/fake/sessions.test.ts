@@ -93,7 +93,7 @@ test('requests are logged, up to the bound', async () => {
     { opcode: 2, body: { path: '/a', version: 0 } },
   ]);
   const { sessionId } = client.session;
-  const common = { sessionId, path: '/a', atMs: small.nowMs };
+  const common = { port: small.port, sessionId, path: '/a', atMs: small.nowMs };
   expect(small.requests).toEqual([
     { ...common, opcode: 'create2', xid: 1, paths: ['/a'] },
     { ...common, opcode: 'multi', xid: 2, paths: ['/a', '/a'] },

@@ -161,7 +161,7 @@ const watchAnswers: readonly (readonly [number, Answer])[] = [
     opcodes.checkWatches,
     (asker, { path, type }: WatcherTypeRequest) => {
       if (!Object.values<number>(watcherTypes).includes(type)) malformed();
-      if (!asker.watches.contains(path, asker.watcher, type)) noWatcher();
+      if (!asker.watches.contains(path, type)) noWatcher();
       return {};
     },
   ],

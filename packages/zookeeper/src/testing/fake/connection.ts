@@ -176,10 +176,11 @@ export class Connection implements Watcher {
     const kind = kinds.get(header.opcode);
     const body = kind === undefined ? undefined : decoded(kind.request, reader);
     const { sessionId } = this;
+    const { port } = this.server;
+    const { xid } = header;
     const paths = pathsOf(body);
-    const request = {
-      ...{ sessionId, xid: header.xid, opcode: kind?.name ?? 'unknown', path: paths[0], paths },
-    };
+    const opcode = kind?.name ?? 'unknown';
+    const request = { port, sessionId, xid, opcode, path: paths[0], paths };
     this.server.log(request);
     strike(this, request, () => this.#answer(header, kind, body));
   }
@@ -187,7 +188,8 @@ export class Connection implements Watcher {
   #greet(content: Uint8Array): void {
     const greeting = readGreeting(content);
     const { sessionId } = greeting.request;
-    const request = { sessionId, xid: 0, opcode: 'connect', path: undefined, paths: [] };
+    const { port } = this.server;
+    const request = { port, sessionId, xid: 0, opcode: 'connect', path: undefined, paths: [] };
     this.server.log(request);
     strike(this, request, () => {
       const handshake = greet(this.server, greeting);
@@ -230,9 +232,11 @@ export class Connection implements Watcher {
       return { bytes: replyFrame({ xid, zxid: 0n, error: 0 }, kind.response, { token: null }) };
     }
     if (opcode === opcodes.closeSession && this.server.isReadOnly) {
+      this.server.localSessions.delete(this.sessionId);
       return { bytes: replyFrame({ xid, zxid: this.server.zxid, error: 0 }), afterwards: 'end' };
     }
-    if (writes.has(opcode) && this.#hasMoved()) {
+    // A closeSession counts wherever it comes from.
+    if (writes.has(opcode) && opcode !== opcodes.closeSession && this.#hasMoved()) {
       this.end();
       return undefined;
     }

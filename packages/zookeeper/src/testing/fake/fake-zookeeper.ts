@@ -2,11 +2,12 @@
 import type { Acl } from '../../protocol/messages.ts';
 import type { Stat } from '../../protocol/stat.ts';
 import { statOf } from './data-tree.ts';
+import type { FakeServer } from './fake-server.ts';
 import type { FakeRequest, Faults } from './faults.ts';
 import { FaultPlan } from './faults.ts';
 import type { FakeZooKeeperOptions } from './options.ts';
 import { settingsOf } from './options.ts';
-import type { FakeServer, Shared } from './server.ts';
+import type { Shared } from './server.ts';
 import { Server } from './server.ts';
 import { State } from './state.ts';
 import type { WatchMode } from './watches.ts';

@@ -2,6 +2,8 @@
 
 /** A request as the fake received it. */
 export interface FakeRequest {
+  /** The port of the server that received it. */
+  readonly port: number;
   /** In a handshake the one that it asks for; 0n for a new one. */
   readonly sessionId: bigint;
   readonly xid: number;

@@ -38,13 +38,12 @@ export function greet(server: Server, { request, withReadOnly }: Greeting): Hand
   const timeoutMs = Math.min(Math.max(request.timeoutMs, minSessionTimeoutMs), maxSessionTimeoutMs);
   const respond = (id: bigint): Uint8Array =>
     connectFrame(id, id === 0n ? 0 : timeoutMs, server.isReadOnly, withReadOnly);
-  if (server.isReadOnly) {
-    if (sessionId !== 0n) return { outcome: 'refused', reply: respond(0n) };
+  if (server.isReadOnly && sessionId === 0n) {
     if (!server.hasLocalSessions) {
       const header = { xid: 0, zxid: server.zxid, error: errorCodes.notReadOnly };
       return { outcome: 'stuck', reply: replyFrame(header) };
     }
-    const id = server.nextLocalSession();
+    const id = server.localSessions.create();
     return { outcome: 'attached', sessionId: id, reply: respond(id) };
   }
   if (sessionId === 0n) {
@@ -53,6 +52,12 @@ export function greet(server: Server, { request, withReadOnly }: Greeting): Hand
   }
   // The password is looked at only afterwards: a wrong one closes the other connection too.
   server.connectionOf(sessionId)?.end();
+  if (server.isReadOnly) {
+    const known = server.localSessions.has(sessionId);
+    return known && sameBytes(passwordOf(sessionId), password)
+      ? { outcome: 'attached', sessionId, reply: respond(sessionId) }
+      : { outcome: 'refused', reply: respond(0n) };
+  }
   const session = state.sessions.get(sessionId);
   if (session === undefined || !sameBytes(session.password, password)) {
     return { outcome: 'refused', reply: respond(0n) };

@@ -3,41 +3,13 @@ import type { AddressInfo, Socket, Server as TcpServer } from 'node:net';
 import { createServer } from 'node:net';
 import { Connection } from './connection.ts';
 import type { DataTree } from './data-tree.ts';
+import type { FakeServer } from './fake-server.ts';
 import type { FakeRequest, FaultPlan } from './faults.ts';
 import type { Settings } from './options.ts';
+import { LocalSessions } from './sessions.ts';
 import type { Replica, State } from './state.ts';
 import type { TreeEvent } from './watches.ts';
 import { Watches } from './watches.ts';
-
-/** One server of the ensemble: a port of its own over the shared nodes and sessions. */
-export interface FakeServer {
-  readonly port: number;
-  /** `zk://127.0.0.1:port` */
-  readonly connectionString: string;
-  /**
-   * On: the server sees nothing of what happens from now on. Reads show the old nodes, watches are
-   * silent, clients that have seen more are closed without a reply. A write through it is applied;
-   * its reply, and the requests behind it, wait until the server has caught up.
-   */
-  lag(on: boolean): void;
-  /**
-   * On: as a server without a quorum. All its connections are closed; clients that do not accept a
-   * read-only server are closed without a reply. Writes are answered with -119.
-   * @param options.localSessions false: without local sessions 3.8 answers the handshake with the
-   *   bare header of a reply and -119; default true
-   */
-  readOnly(on: boolean, options?: { readonly localSessions?: boolean }): void;
-  /** Accepts connections, reads nothing, answers nothing, closes nothing. */
-  silence(): void;
-  /** Serves what has arrived meanwhile. Ends the fault `silence` of single connections too. */
-  unsilence(): void;
-  /** Stops listening; connections stay. */
-  refuse(): Promise<void>;
-  /** Listens again, on the same port. */
-  listen(): Promise<void>;
-  /** Closes all connections. The sessions live on. */
-  dropConnections(): void;
-}
 
 export interface Shared {
   readonly state: State;
@@ -56,6 +28,7 @@ interface Frozen {
 /** Replies that come only when the server has seen all that came before. */
 const waitedFor = /^(create|delete|set(Data|Acl)$|multi$|sync$|reconfig|closeSession)/;
 
+/** @see FakeServer */
 export class Server implements FakeServer, Replica {
   readonly id: number;
   readonly state: State;
@@ -63,6 +36,8 @@ export class Server implements FakeServer, Replica {
   readonly settings: Settings;
   readonly log: (request: FakeRequest) => void;
   readonly watches: Watches = new Watches();
+  /** Those that began while it was without a quorum. */
+  readonly localSessions: LocalSessions;
   readonly #connections = new Set<Connection>();
   readonly #bySession = new Map<bigint, Connection>();
   #tcp: TcpServer | undefined;
@@ -70,11 +45,11 @@ export class Server implements FakeServer, Replica {
   #frozen: Frozen | undefined;
   #silent = false;
   #readOnly = false;
-  #localSessions = true;
-  #lastLocalSession = 0n;
+  #hasLocalSessions = true;
 
   constructor(id: number, { state, faults, settings, log }: Shared) {
     this.id = id;
+    this.localSessions = new LocalSessions(id);
     this.state = state;
     this.faults = faults;
     this.settings = settings;
@@ -103,7 +78,7 @@ export class Server implements FakeServer, Replica {
   }
 
   get hasLocalSessions(): boolean {
-    return this.#localSessions;
+    return this.#hasLocalSessions;
   }
 
   get connections(): ReadonlySet<Connection> {
@@ -158,7 +133,8 @@ export class Server implements FakeServer, Replica {
 
   readOnly(on: boolean, options: { readonly localSessions?: boolean } = {}): void {
     this.#readOnly = on;
-    this.#localSessions = options.localSessions ?? true;
+    this.#hasLocalSessions = options.localSessions ?? true;
+    this.localSessions.clear();
     this.dropConnections();
   }
 
@@ -212,11 +188,6 @@ export class Server implements FakeServer, Replica {
 
   closed(connection: Connection): void {
     this.#connections.delete(connection);
-  }
-
-  nextLocalSession(): bigint {
-    this.#lastLocalSession += 1n;
-    return (BigInt(this.id) << 56n) | this.#lastLocalSession;
   }
 
   #accept(socket: Socket): void {

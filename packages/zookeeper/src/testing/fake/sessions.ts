@@ -53,6 +53,36 @@ export class Sessions {
   }
 }
 
+/** Sessions of one server without a quorum: only it knows them, and nothing ends them by time. */
+export class LocalSessions {
+  readonly #serverId: number;
+  readonly #ids = new Set<bigint>();
+  #created = 0n;
+
+  constructor(serverId: number) {
+    this.#serverId = serverId;
+  }
+
+  create(): bigint {
+    this.#created += 1n;
+    const id = (BigInt(this.#serverId) << 56n) | this.#created;
+    this.#ids.add(id);
+    return id;
+  }
+
+  has(id: bigint): boolean {
+    return this.#ids.has(id);
+  }
+
+  delete(id: bigint): void {
+    this.#ids.delete(id);
+  }
+
+  clear(): void {
+    this.#ids.clear();
+  }
+}
+
 /** 16 bytes that nobody guesses by accident; the same in every run. */
 export function passwordOf(id: bigint): Uint8Array {
   return new Uint8Array(createHash('sha256').update(`fake ${id}`).digest().subarray(0, 16));

@@ -55,11 +55,9 @@ class WatchTable {
     this.#byWatcher.delete(watcher);
   }
 
-  /** As 3.8 answers: any connection's watch on the very path counts. */
-  contains(path: string, watcher: Watcher): boolean {
-    if (this.#byPath.has(path)) return true;
-    // The mode asked for is that of the path itself, so nothing above can match either.
-    return this.#byPath.get(path)?.get(watcher) === 'persistent-recursive';
+  /** As 3.8 answers: whoever's watch it is. */
+  contains(path: string): boolean {
+    return this.#byPath.has(path);
   }
 
   of(watcher: Watcher): IterableIterator<[string, WatchMode]> {
@@ -114,10 +112,11 @@ export class Watches {
     return children || data;
   }
 
-  contains(path: string, watcher: Watcher, type: number): boolean {
+  /** Whether anybody watches that very path. */
+  contains(path: string, type: number): boolean {
     return (
-      (type !== watcherTypes.data && this.#children.contains(path, watcher)) ||
-      (type !== watcherTypes.children && this.#data.contains(path, watcher))
+      (type !== watcherTypes.data && this.#children.contains(path)) ||
+      (type !== watcherTypes.children && this.#data.contains(path))
     );
   }
 
