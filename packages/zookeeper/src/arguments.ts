@@ -31,6 +31,11 @@ export function toBytes(data: Data | undefined, path: string): Uint8Array | null
   );
 }
 
+/** Data that is sent later than it was given, or twice: the caller may change its own meanwhile. */
+export function copyOf(data: Data): Data {
+  return data instanceof Uint8Array ? Uint8Array.from(data) : data;
+}
+
 export function checkVersion(version: number | undefined, path: string): number {
   if (version === undefined) return -1;
   if (!Number.isInteger(version) || version < -(2 ** 31) || version > 2 ** 31 - 1) {

@@ -2,7 +2,7 @@
 
 import { checkAcl } from './acl.ts';
 import type { CallOptions, Data, VersionOptions } from './arguments.ts';
-import { checkVersion, describe, toBytes } from './arguments.ts';
+import { checkTimeout, checkVersion, describe, toBytes } from './arguments.ts';
 import { Caller } from './caller.ts';
 import { formatHosts } from './connection-string.ts';
 import type { Counters } from './counters.ts';
@@ -97,6 +97,8 @@ export class ZooKeeper implements AsyncDisposable {
   readonly #connectTimeoutMs: number;
   readonly #withStat: boolean;
   readonly #listeners: Set<(change: StateChange) => void> = new Set();
+  /** Those that are still to be told; the first is being told. */
+  readonly #changes: StateChange[] = [];
 
   constructor(url: string, options: ClientOptions = {}) {
     const resolved = resolveOptions(url, options);
@@ -172,6 +174,7 @@ export class ZooKeeper implements AsyncDisposable {
 
   async #waitUntilConnected(options: CallOptions, rejectExpired: boolean): Promise<void> {
     const { signal, timeoutMs = this.#connectTimeoutMs } = options;
+    checkTimeout('timeoutMs', timeoutMs);
     signal?.throwIfAborted();
     if (isReady(this.state)) return;
     const { clock } = this.#caller;
@@ -409,13 +412,20 @@ export class ZooKeeper implements AsyncDisposable {
   /**
    * Authenticates this session, now and on every connection to come. Refused credentials end the
    * client: the server closes on them, and would again.
-   * @returns rejects AuthError
+   * @returns rejects AuthError, and RequestTimeoutError when no server answers; the credentials are
+   *   kept then
    */
-  async addAuth(scheme: string, credentials: string | Uint8Array): Promise<void> {
+  async addAuth(
+    scheme: string,
+    credentials: string | Uint8Array,
+    { signal, timeoutMs }: CallOptions = {},
+  ): Promise<void> {
     const checked = toCredentials(scheme, credentials);
+    if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
+    signal?.throwIfAborted();
     const refusal = this.#session.refusal({ operation: 'auth' });
     if (refusal !== undefined) throw refusal;
-    return this.#session.addAuth(checked);
+    return this.#session.addAuth(checked, timeoutMs, signal);
   }
 
   /** Who the server believes us to be (3.7). */
@@ -631,16 +641,22 @@ export class ZooKeeper implements AsyncDisposable {
     return deleteRecursive(this.#caller, path, options);
   }
 
+  /** A listener may cause the next change: all hear of this one first. */
   #tell(change: StateChange): void {
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(change);
-      } catch (error) {
-        publish('incumbent:zookeeper:trouble', this.#number, {
-          what: 'a state listener threw',
-          error,
-        });
+    this.#changes.push(change);
+    if (this.#changes.length > 1) return;
+    for (let next = this.#changes[0]; next !== undefined; next = this.#changes[0]) {
+      for (const listener of [...this.#listeners]) {
+        try {
+          listener(next);
+        } catch (error) {
+          publish('incumbent:zookeeper:trouble', this.#number, {
+            what: 'a state listener threw',
+            error,
+          });
+        }
       }
+      this.#changes.shift();
     }
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { acl, checkAcl } from './acl.ts';
 import type { CallOptions, Data } from './arguments.ts';
-import { checkTtl, describe, toBytes } from './arguments.ts';
+import { checkTtl, copyOf, describe, toBytes } from './arguments.ts';
 import type { Caller } from './caller.ts';
 import { readClocks } from './clock.ts';
 import {
@@ -130,7 +130,7 @@ export function sendCreate(
 export async function createProtected(
   caller: Caller,
   path: string,
-  data: Data | undefined,
+  data: Data,
   options: CreateOptions,
   withStat: boolean,
 ): Promise<CreateReply> {
@@ -139,10 +139,11 @@ export async function createProtected(
   const parent = parentOf(path);
   const prefix = `_c_${guid}-`;
   const protectedPath = join(parent, prefix + nameOf(path));
-  const plan = planCreate(caller, protectedPath, data, options, withStat);
-  const bounds = boundsOf(caller, options);
+  const plan = planCreate(caller, protectedPath, copyOf(data), options, withStat);
+  const { signal, timeoutMs = caller.session.retryTimeoutMs } = options;
+  const bounds = boundsOf(caller, { signal, timeoutMs });
   const startedAt = readClocks(caller.clock);
-  let sessionId: bigint | undefined;
+  let sessionId = caller.session.info?.id;
   let inDoubt = false;
   for (;;) {
     try {
@@ -154,9 +155,10 @@ export async function createProtected(
     } catch (error) {
       if (!(error instanceof ConnectionLossError)) throw error;
       inDoubt ||= error.maybeApplied;
+      // In another session it could be made twice: what the old one sent may still be applied.
       const now = caller.session.info?.id;
       sessionId ??= now;
-      if (options.ephemeral === true && now !== sessionId) {
+      if (now === undefined || now !== sessionId) {
         throw sessionExpired({ path, operation: plan.kind.name, cause: error });
       }
     }
@@ -172,7 +174,9 @@ export async function createProtected(
       { complete: ({ children }) => children, absent: () => [] },
       bounds(),
     );
-    const name = names.find((candidate) => candidate.startsWith(prefix));
+    const name = names.find((candidate) =>
+      wasMadeOf(candidate, prefix + nameOf(path), options.sequential ?? false),
+    );
     if (name === undefined) return undefined;
     const found = join(parent, name);
     return caller.call(
@@ -192,6 +196,12 @@ export async function createProtected(
       bounds(),
     );
   }
+}
+
+/** Whether the server made `name` of what we asked for: the same, or with its number. */
+function wasMadeOf(name: string, wanted: string, sequential: boolean): boolean {
+  if (!sequential) return name === wanted;
+  return name.startsWith(wanted) && /^(?:\d{10}|-\d{9,10})$/.test(name.slice(wanted.length));
 }
 
 const nothing: ReplyHandlers<unknown, undefined> = { complete: () => undefined };

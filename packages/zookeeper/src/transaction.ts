@@ -1,5 +1,5 @@
 import type { CallOptions, Data } from './arguments.ts';
-import { checkVersion, toBytes } from './arguments.ts';
+import { checkVersion, copyOf, toBytes } from './arguments.ts';
 import type { Caller } from './caller.ts';
 import type { NodeOptions } from './create.ts';
 import { planCreate } from './create.ts';
@@ -85,7 +85,7 @@ export class Transaction {
   }
 
   create(path: string, data: Data = null, options: NodeOptions = {}): this {
-    const { kind, body } = planCreate(this.#caller, path, data, options, this.#withStat);
+    const { kind, body } = planCreate(this.#caller, path, copyOf(data), options, this.#withStat);
     this.#add('create', path, { opcode: kind.opcode, body } as MultiOperation);
     return this;
   }
@@ -94,7 +94,7 @@ export class Transaction {
   set(path: string, data: Data, version = -1): this {
     const body = {
       path: this.#serverPath(path),
-      data: toBytes(data, path),
+      data: toBytes(copyOf(data), path),
       version: checkVersion(version, path),
     };
     this.#add('set', path, { opcode: opcodes.setData, body });

@@ -25,7 +25,7 @@ export function askFourLetterWord(
     signal.throwIfAborted();
     const chunks: Uint8Array[] = [];
     let bytes = 0;
-    const socket = openSocket({ host, port, name: host }, checked, () => socket.write(word));
+    const [socket] = openSocket({ host, port, name: host }, checked, () => socket.write(word));
     const finish = (error?: Error) => {
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);

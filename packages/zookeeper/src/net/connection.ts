@@ -41,6 +41,8 @@ export class Connection {
   readonly #handlers: ConnectionHandlers;
   readonly #splitter: FrameSplitter;
   readonly #socket: Socket;
+  /** The same, or with TLS the one below it. */
+  readonly #tcp: Socket;
   #error: Error | undefined;
   #closed = false;
 
@@ -55,7 +57,7 @@ export class Connection {
     );
     if (options.tls === undefined) {
       const buffer = new Uint8Array(readBufferBytes);
-      this.#socket = connectTcp({
+      this.#tcp = connectTcp({
         host: address.host,
         port: address.port,
         noDelay: true,
@@ -68,9 +70,10 @@ export class Connection {
           },
         },
       });
+      this.#socket = this.#tcp;
       this.#socket.on('connect', () => this.#opened());
     } else {
-      this.#socket = openSocket(address, options.tls, () => this.#opened());
+      [this.#socket, this.#tcp] = openSocket(address, options.tls, () => this.#opened());
       this.#socket.on('data', (chunk: Uint8Array) => this.#receive(chunk, chunk.length));
     }
     this.#socket.on('drain', () => {
@@ -88,14 +91,32 @@ export class Connection {
     return this.#socket.writableLength < maxUnsentBytes;
   }
 
-  /** Ends it at once; `onClose` is called before this returns. Idempotent. */
+  /**
+   * Ends it at once; `onClose` is called before this returns. Idempotent. The connection is reset:
+   * what the kernel has not sent yet would otherwise arrive when the network is back, after we have
+   * given the session up.
+   */
   destroy(error: Error | undefined): void {
     if (this.#closed) return;
+    this.#close(error);
+    if (this.#tcp.connecting || this.#tcp.destroyed) this.#tcp.destroy();
+    else this.#tcp.resetAndDestroy();
+    this.#socket.destroy();
+    this.#handlers.onClose(this.#error);
+  }
+
+  /** Ends it when everything was said: after the server has closed the session. */
+  end(): void {
+    if (this.#closed) return;
+    this.#close(undefined);
+    this.#socket.destroy();
+    this.#handlers.onClose(undefined);
+  }
+
+  #close(error: Error | undefined): void {
     this.#closed = true;
     this.#error ??= error;
     this.#splitter.end();
-    this.#socket.destroy();
-    this.#handlers.onClose(this.#error);
   }
 
   #opened(): void {
@@ -115,17 +136,21 @@ export class Connection {
   }
 }
 
-/** @param onOpen called when bytes may be written: with TLS, after its handshake */
+/**
+ * @param onOpen called when bytes may be written: with TLS, after its handshake
+ * @returns the socket to use, and the TCP socket, which is another one with TLS
+ */
 export function openSocket(
-  address: Address,
+  { host, port, name }: Address,
   tls: CheckedTls | undefined,
   onOpen: () => void,
-): Socket {
-  const { host, port } = address;
-  if (tls === undefined) return connectTcp({ host, port, noDelay: true }, onOpen);
-  return connectTls({ host, port, ...connectionOptions(tls, address.name) }, onOpen).setNoDelay(
-    true,
-  );
+): [socket: Socket, tcp: Socket] {
+  const tcp = connectTcp({ host, port, noDelay: true, keepAlive: true });
+  if (tls === undefined) {
+    tcp.on('connect', onOpen);
+    return [tcp, tcp];
+  }
+  return [connectTls({ socket: tcp, ...connectionOptions(tls, name) }, onOpen), tcp];
 }
 
 /** An alert is the server's word about us; OpenSSL's text for it does not say so. */

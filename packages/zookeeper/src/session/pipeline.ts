@@ -165,6 +165,7 @@ export class Pipeline {
 
   /** The handshake is over: everything that waits may be sent. */
   open(): void {
+    if (this.#sink === undefined) return;
     this.#open = true;
     this.#pump();
   }
@@ -228,18 +229,23 @@ export class Pipeline {
 
   // Replies ---------------------------------------------------------------------------------------
 
-  /**
-   * Takes a reply whose header was read.
-   * @throws ProtocolError, MalformedError when the connection cannot go on
-   */
-  onReply(xid: number, zxid: bigint, error: number, reader: JuteReader, nowMs: number): void {
-    const head = this.oldest;
-    if (head === undefined || head.xid !== xid) {
+  /** @throws ProtocolError unless the reply to the request `xid` is due next */
+  checkNext(xid: number): void {
+    const due = this.oldest?.xid;
+    if (due !== xid) {
       throw new ProtocolError(
-        `a reply to request ${xid} came where one to ${head?.xid ?? 'none'} was due`,
+        `a reply to request ${xid} came where one to ${due ?? 'none'} was due`,
       );
     }
-    this.#inFlight.shift();
+  }
+
+  /**
+   * Takes the reply that is due, whose header was read.
+   * @throws MalformedError when the connection cannot go on
+   */
+  onReply(zxid: bigint, error: number, reader: JuteReader, nowMs: number): void {
+    const head = this.#inFlight.shift();
+    if (head === undefined) throw new ProtocolError('a reply to no request');
     this.confirmedMs = head.sentAt.monotonicMs;
     this.#tally.replies += 1;
     const latencyMs = nowMs - head.sentAt.monotonicMs;

@@ -63,7 +63,7 @@ function ask(
     };
     const timer = clock.setTimer(finish, boundMs);
     stop.addEventListener('abort', finish);
-    const socket = openSocket(address, tls, () => socket.write('isro'));
+    const [socket] = openSocket(address, tls, () => socket.write('isro'));
     socket.on('data', (chunk: Uint8Array) => {
       answer += new TextDecoder('latin1').decode(chunk);
       if (answer.length >= 2) finish();

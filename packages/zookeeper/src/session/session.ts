@@ -15,7 +15,13 @@ import { formatHost } from '../connection-string.ts';
 import type { Tally } from '../counters.ts';
 import { isWatched, publish } from '../diagnostics.ts';
 import type { ErrorContext } from '../errors.ts';
-import { AuthError, ClosedError, ProtocolError, sessionExpired } from '../errors.ts';
+import {
+  AuthError,
+  ClosedError,
+  ProtocolError,
+  RequestTimeoutError,
+  sessionExpired,
+} from '../errors.ts';
 import type { Address, ConnectionHandlers } from '../net/connection.ts';
 import { Connection } from '../net/connection.ts';
 import type { CheckedTls } from '../net/tls-options.ts';
@@ -98,8 +104,8 @@ export class Session {
   #awaitsAuths = false;
   #unansweredSetWatches = 0;
   #lastError: Error | undefined;
-  /** Since when every attempt ended with the server closing on our handshake without a word. */
-  #refusedSinceMs: number | undefined;
+  /** Since when, in an expired session, every attempt of every round was shut out. */
+  #shutOutSinceMs: number | undefined;
   /** Ends a pause between rounds. */
   #endPause: (() => void) | undefined;
   #readWriteSearch: AbortController | undefined;
@@ -166,6 +172,11 @@ export class Session {
     return this.#lastZxid;
   }
 
+  /** The bound of a call that tries again after a lost connection: twice that of one request. */
+  get retryTimeoutMs(): number {
+    return Math.min(2 * this.#options.requestTimeoutMs, maxTimerMs);
+  }
+
   get setWatches2(): boolean {
     return this.#options.setWatches2;
   }
@@ -196,12 +207,37 @@ export class Session {
     this.pipeline.submit(request, body);
   }
 
-  /** Authenticates now, and on every connection from now on. */
-  addAuth(credentials: Credentials): Promise<void> {
+  /**
+   * Authenticates now, and on every connection from now on.
+   * @param boundMs rejects after it, and with the reason of `signal`; the credentials are kept
+   */
+  addAuth(
+    credentials: Credentials,
+    boundMs: number | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const known = this.#credentials.findIndex((one) => sameCredentials(one, credentials));
+    if (known >= 0) this.#credentials.splice(known, 1);
+    this.#credentials.push(credentials);
     return new Promise((resolve, reject) => {
-      const auth: PendingAuth = { credentials, resolve, reject };
-      this.#credentials.push(credentials);
-      if (this.#state === 'connected' || this.#state === 'read-only') {
+      const timeoutMs = boundMs ?? this.#options.requestTimeoutMs;
+      const settle = (act: () => void) => {
+        timer.cancel();
+        signal?.removeEventListener('abort', onAbort);
+        act();
+      };
+      const timer = this.#options.clock.setTimer(
+        () => auth.reject?.(new RequestTimeoutError(timeoutMs, false, { operation: 'auth' })),
+        timeoutMs,
+      );
+      const onAbort = () => auth.reject?.(signal?.reason);
+      signal?.addEventListener('abort', onAbort);
+      const auth: PendingAuth = {
+        credentials,
+        resolve: () => settle(resolve),
+        reject: (error) => settle(() => reject(error)),
+      };
+      if (this.#isOpen()) {
         this.pipeline.writeHandshake((writer) => writeAuth(writer, credentials));
         this.#unansweredAuths.push(auth);
       } else {
@@ -230,22 +266,20 @@ export class Session {
       // The server that we come from last: it had its chance.
       const last = addresses.findIndex((address) => formatHost(address) === this.#server);
       if (last >= 0) addresses.push(...addresses.splice(last, 1));
-      let served = false;
+      const outcomes = new Set<AttemptOutcome>();
       for (const address of addresses) {
         if (this.#isFinal()) return;
         this.#expireIfOverdue();
-        served = await this.#attach(
-          address,
-          attemptMs(this.#timing, addresses.length, failedRounds),
-        );
-        if (served) break;
+        const boundMs = attemptMs(this.#timing, addresses.length, failedRounds);
+        outcomes.add(await this.#attach(address, boundMs));
+        if (outcomes.has('served')) break;
       }
       if (this.#isFinal()) return;
-      if (served) {
+      if (outcomes.has('served')) {
         failedRounds = 0;
         continue;
       }
-      this.#forgetViewIfHopeless();
+      this.#forgetViewIfHopeless(outcomes.size === 1 && outcomes.has('shut-out'));
       await this.#pause(backoffMs(failedRounds, this.#options.random));
       failedRounds += 1;
     }
@@ -267,8 +301,8 @@ export class Session {
     }
   }
 
-  /** Tries one server. Resolves when its connection has ended: true if it had served us a while. */
-  #attach(address: Address, boundMs: number): Promise<boolean> {
+  /** Tries one server. Resolves when its connection has ended. */
+  #attach(address: Address, boundMs: number): Promise<AttemptOutcome> {
     const { clock } = this.#options;
     const server = formatHost(address);
     const startMs = clock.monotonicMs();
@@ -276,6 +310,7 @@ export class Session {
     publish('incumbent:zookeeper:attempt', this.#number, { server });
     return new Promise((resolve) => {
       let opened = false;
+      let answered = false;
       let connection: Connection;
       const handlers: ConnectionHandlers = {
         onOpen: () => {
@@ -283,6 +318,7 @@ export class Session {
           this.#handshake(connection);
         },
         onReceive: (bytes) => {
+          answered = true;
           this.#lastReceivedMs = clock.monotonicMs();
           this.#tally.bytesReceived += bytes;
         },
@@ -294,11 +330,10 @@ export class Session {
         onClose: (error) => {
           const nowMs = clock.monotonicMs();
           const served = this.#handshakeDone && nowMs - this.#connectedAtMs >= shortLivedMs;
-          if (!this.#handshakeDone && opened && error === undefined) {
-            this.#refusedSinceMs ??= nowMs;
-          }
+          const closedOnUs = error === undefined || isReset(error);
+          const shutOut = opened && !answered && closedOnUs;
           this.#onDisconnect(server, error);
-          resolve(served);
+          resolve(served ? 'served' : shutOut ? 'shut-out' : 'failed');
         },
       };
       const { tls, maxFrameBytes } = this.#options;
@@ -382,7 +417,6 @@ export class Session {
       throw new ProtocolError('the server attached us to another session');
     }
     this.#attemptDeadlineMs = Number.POSITIVE_INFINITY;
-    this.#refusedSinceMs = undefined;
     this.#id = response.sessionId;
     this.#password = response.password ?? noPassword;
     this.#timing = sessionTiming(response.timeoutMs);
@@ -413,6 +447,7 @@ export class Session {
   }
 
   #ready(): void {
+    const connection = this.#connection;
     // Before the events of this connection: what comes after a gap is told after the gap.
     const sameSession = this.#state === 'suspended';
     if (this.#state !== 'connecting') this.watches.gap(sameSession ? 'reconnected' : 'expired');
@@ -426,6 +461,8 @@ export class Session {
       this.#unansweredAuths.push(...later);
     }
     this.#setState(this.#attachedReadOnly ? 'read-only' : 'connected', undefined);
+    // A listener may have closed the client, or taken so long that the session expired.
+    if (connection !== this.#connection || this.#isFinal()) return;
     if (this.#closeSent === false) this.#sendClose();
     else this.pipeline.open();
     if (this.#attachedReadOnly) this.#searchReadWrite();
@@ -476,7 +513,7 @@ export class Session {
     // First nothing more can be sent there, then listeners are called: they may make calls. Who waits
     // for a lost call goes on after this, and finds the state that explains it.
     this.pipeline.detach(this.#lastError);
-    if (wasConnected && (this.#state === 'connected' || this.#state === 'read-only')) {
+    if (wasConnected && this.#isOpen()) {
       this.#setState('suspended', this.#lastError);
     }
     this.#schedule();
@@ -495,21 +532,26 @@ export class Session {
   }
 
   /**
-   * After a loss of the servers' data every server refuses us, as if it lagged behind. Nothing is
-   * left to protect once the session has expired: then, after another timeout of nothing but
-   * refusals, what we have seen is forgotten.
+   * After a loss of the servers' data every server shuts us out, as if it lagged behind. Once the
+   * session has expired, and for another timeout every server did nothing else, what we have seen is
+   * forgotten. Servers that have lost their quorum do the same, so this can be wrong; a client that
+   * starts anew after an expiry, as those of other makers do, forgets at once.
    */
-  #forgetViewIfHopeless(): void {
-    if (this.#state !== 'expired' || this.#refusedSinceMs === undefined) return;
-    const refusedMs = this.#options.clock.monotonicMs() - this.#refusedSinceMs;
-    if (refusedMs < this.#timing.timeoutMs || this.#lastZxid === 0n) return;
+  #forgetViewIfHopeless(allShutUsOut: boolean): void {
+    if (this.#state !== 'expired' || !allShutUsOut) {
+      this.#shutOutSinceMs = undefined;
+      return;
+    }
+    const nowMs = this.#options.clock.monotonicMs();
+    this.#shutOutSinceMs ??= nowMs;
+    if (nowMs - this.#shutOutSinceMs < this.#timing.timeoutMs || this.#lastZxid === 0n) return;
     publish('incumbent:zookeeper:trouble', this.#number, {
-      what: 'all servers are behind what was seen; starting from nothing',
+      what: 'all servers seem to be behind what was seen; starting from nothing',
       error: new Error(`no server has transaction ${this.#lastZxid}`),
     });
     this.#lastZxid = 0n;
     this.#watchZxid = 0n;
-    this.#refusedSinceMs = undefined;
+    this.#shutOutSinceMs = undefined;
   }
 
   #searchReadWrite(): void {
@@ -542,10 +584,9 @@ export class Session {
         this.#onNotification(reader, zxid);
         return;
       case xids.ping:
-        if (this.#pingSentMs !== undefined) {
-          this.#confirm(this.#pingSentMs);
-          this.#pingSentMs = undefined;
-        }
+        if (this.#pingSentMs === undefined) throw new ProtocolError('a ping was answered unasked');
+        this.#confirm(this.#pingSentMs);
+        this.#pingSentMs = undefined;
         this.#sawZxid(zxid);
         return;
       case xids.auth:
@@ -556,9 +597,11 @@ export class Session {
         this.#sawZxid(zxid);
         return;
       default: {
+        // Nothing of a reply is believed before it is known to be one.
+        this.pipeline.checkNext(xid);
         this.#sawZxid(zxid);
         if (isWatched('incumbent:zookeeper:reply')) this.#publishReply(error);
-        this.pipeline.onReply(xid, zxid, error, reader, this.#lastReceivedMs);
+        this.pipeline.onReply(zxid, error, reader, this.#lastReceivedMs);
         if (error === errorCodes.sessionMoved) {
           throw new ProtocolError('the session has moved to another server');
         }
@@ -579,8 +622,9 @@ export class Session {
 
   #onAuthReply(error: number): void {
     const auth = this.#unansweredAuths.shift();
+    if (auth === undefined) throw new ProtocolError('authentication was answered unasked');
     if (error === errorCodes.ok) {
-      auth?.resolve?.();
+      auth.resolve?.();
       if (this.#awaitsAuths) this.#readyWhenKnown();
       return;
     }
@@ -751,7 +795,8 @@ export class Session {
       await new Promise<void>((resolve) => {
         this.#onSessionClosed = resolve;
         timer = clock.setTimer(resolve, closeTimeoutMs);
-        if (this.#handshakeDone && this.#state !== 'suspended') this.#sendClose();
+        // Not before the handshake is over: what waits would be sent without our credentials.
+        if (this.#isOpen()) this.#sendClose();
       });
       timer?.cancel();
     }
@@ -759,16 +804,22 @@ export class Session {
   }
   /** Undefined: not closing. False: closing, and the request is still to be sent. */
   #closeSent: boolean | undefined;
+  #closeAnswered = false;
   #onSessionClosed: (() => void) | undefined;
 
   #sendClose(): void {
     this.#closeSent = true;
     this.pipeline.open();
-    const done = () => this.#onSessionClosed?.();
     const request = new PendingRequest(
       requests.closeSession,
       undefined,
-      { complete: done, failed: done },
+      {
+        complete: () => {
+          this.#closeAnswered = true;
+          this.#onSessionClosed?.();
+        },
+        failed: () => this.#onSessionClosed?.(),
+      },
       () => {},
       () => {},
     );
@@ -793,7 +844,8 @@ export class Session {
     this.#setState(state, error);
     this.#clearTimer();
     this.#readWriteSearch?.abort();
-    this.#connection?.destroy(error);
+    if (this.#closeAnswered) this.#connection?.end();
+    else this.#connection?.destroy(error);
     this.pipeline.failAll((context) =>
       state === 'closed' ? new ClosedError(context) : this.#authError(context),
     );
@@ -806,6 +858,10 @@ export class Session {
     this.#onSessionClosed?.();
     this.#endPause?.();
     this.#clearTimer();
+  }
+
+  #isOpen(): boolean {
+    return this.#state === 'connected' || this.#state === 'read-only';
   }
 
   #isFinal(): boolean {
@@ -844,8 +900,14 @@ export class Session {
 interface PendingAuth {
   readonly credentials: Credentials;
   readonly resolve?: () => void;
-  readonly reject?: (error: Error) => void;
+  readonly reject?: (error: unknown) => void;
 }
+
+/**
+ * How an attempt ended: after it had served us a while; by the server closing on our handshake
+ * without a word, as one does that is behind what we have seen, or has no quorum; or otherwise.
+ */
+type AttemptOutcome = 'served' | 'shut-out' | 'failed';
 
 const maxTimerMs = 2 ** 31 - 1;
 
@@ -855,3 +917,11 @@ const eventNames: ReadonlyMap<number, RawEventType> = new Map([
   [eventTypes.dataChanged, 'changed'],
   [eventTypes.childrenChanged, 'children-changed'],
 ]);
+
+function sameCredentials(a: Credentials, b: Credentials): boolean {
+  return a.scheme === b.scheme && Buffer.compare(a.credentials, b.credentials) === 0;
+}
+
+function isReset(error: Error & { readonly code?: string }): boolean {
+  return error.code === 'ECONNRESET' || error.code === 'EPIPE';
+}
