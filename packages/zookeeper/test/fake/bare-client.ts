@@ -66,6 +66,8 @@ export class BareClient {
 
   /** The next frame; rejects when the connection closes instead. */
   async frame(): Promise<Uint8Array> {
+    const waiting = this.frames.shift();
+    if (waiting !== undefined) return waiting;
     const until = AbortSignal.timeout(boundMs);
     for (;;) {
       const next = this.frames.shift();
