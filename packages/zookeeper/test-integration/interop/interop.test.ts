@@ -1,4 +1,7 @@
-/** Real other clients keep FakeZooKeeper honest: the same session, the same transcript. */
+/**
+ * Real other clients keep FakeZooKeeper honest: the same session, the same transcript. That is what
+ * the client was told, and every reply and event on the wire in its order, with its transaction.
+ */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { TestContext } from 'vitest';
