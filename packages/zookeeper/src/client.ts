@@ -20,6 +20,7 @@ import { multiRead } from './multi-read.ts';
 import { findFailure } from './multi-results.ts';
 import type { NodeWatch } from './node-watch.ts';
 import { watchChildren, watchNode } from './node-watch.ts';
+import { onAbort } from './on-abort.ts';
 import type { ClientOptions } from './options.ts';
 import { resolveOptions, toCredentials } from './options.ts';
 import { checkPath } from './paths.ts';
@@ -182,10 +183,10 @@ export class ZooKeeper implements AsyncDisposable {
       const finish = (settle: () => void) => {
         stopListening();
         timer.cancel();
-        signal?.removeEventListener('abort', onAbort);
+        stopWaiting();
         settle();
       };
-      const onAbort = () => finish(() => reject(signal?.reason));
+      const stopWaiting = onAbort(signal, () => finish(() => reject(signal?.reason)));
       const timer = clock.setTimer(() => {
         const { lastError } = this.#session;
         finish(() => reject(new ConnectError(this.#hosts, timeoutMs, lastError)));
@@ -200,7 +201,6 @@ export class ZooKeeper implements AsyncDisposable {
         }
       };
       const stopListening = this.onState(judge);
-      signal?.addEventListener('abort', onAbort);
       const { state } = this;
       if (state === 'closed' || state === 'auth-failed') {
         judge({ state, error: this.#session.lastError });
@@ -616,7 +616,10 @@ export class ZooKeeper implements AsyncDisposable {
             watches.lose('data', serverPath);
             watches.lose('exist', serverPath);
           }
-          if (type === 'any') watches.forgetPersistent(serverPath);
+          // The server takes half of a persistent watch away; the other half would tell half a story.
+          if (watches.forgetPersistent(serverPath) && type !== 'any') {
+            this.#session.removeFromServer(serverPath);
+          }
         },
       },
       options,

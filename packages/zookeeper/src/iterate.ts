@@ -1,3 +1,5 @@
+import { onAbort } from './on-abort.ts';
+
 /** An async iterator that can be ended while a `next` of it waits. */
 export interface StoppableIterator<T> extends AsyncIterableIterator<T> {
   return(): Promise<IteratorResult<T>>;
@@ -13,11 +15,9 @@ export function stoppable<T>(
   generate: (stop: AbortSignal) => AsyncGenerator<T, void, void>,
 ): StoppableIterator<T> {
   const stop = new AbortController();
-  const onOuter = () => stop.abort();
   if (outer?.aborted === true) stop.abort();
-  else outer?.addEventListener('abort', onOuter);
+  const forget = onAbort(outer, () => stop.abort());
   const generator = generate(stop.signal);
-  const forget = () => outer?.removeEventListener('abort', onOuter);
   return {
     async next() {
       const result = await generator.next();
@@ -44,8 +44,7 @@ export function stoppable<T>(
 export function orStopped<T>(promise: Promise<T>, stop: AbortSignal): Promise<T | undefined> {
   if (stop.aborted) return Promise.resolve(undefined);
   return new Promise((resolve, reject) => {
-    const onAbort = () => resolve(undefined);
-    stop.addEventListener('abort', onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => stop.removeEventListener('abort', onAbort));
+    const stopListening = onAbort(stop, () => resolve(undefined));
+    void promise.then(resolve, reject).finally(stopListening); // rejects with `resolve`'s promise
   });
 }

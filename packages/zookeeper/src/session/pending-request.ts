@@ -1,5 +1,6 @@
 import type { Instant, Timer } from '../clock.ts';
 import type { ErrorContext } from '../errors.ts';
+import { onAbort } from '../on-abort.ts';
 import type { RequestKind } from '../protocol/requests.ts';
 
 /** What becomes of a reply. Called at once when it is read, before the next one is looked at. */
@@ -84,10 +85,10 @@ export class PendingRequest implements AnswerOf {
   }
 
   /** Ties the call to a signal and a timer until it is settled. */
-  bind(signal: AbortSignal | undefined, timer: Timer | undefined, onAbort: () => void): void {
-    signal?.addEventListener('abort', onAbort);
+  bind(signal: AbortSignal | undefined, timer: Timer | undefined, abandon: () => void): void {
+    const stopListening = onAbort(signal, abandon);
     this.#cleanUp = () => {
-      signal?.removeEventListener('abort', onAbort);
+      stopListening();
       timer?.cancel();
     };
   }

@@ -25,6 +25,7 @@ import {
 import type { Address, ConnectionHandlers } from '../net/connection.ts';
 import { Connection } from '../net/connection.ts';
 import type { CheckedTls } from '../net/tls-options.ts';
+import { onAbort } from '../on-abort.ts';
 import type { Chroot } from '../paths.ts';
 import { connectResponse } from '../protocol/connect.ts';
 import { errorCodes, eventTypes, watcherTypes, xids } from '../protocol/constants.ts';
@@ -135,7 +136,7 @@ export class Session {
     });
     this.watches = new WatchRegistry(
       (path) => options.chroot.toUser(path),
-      (path) => this.#removeUnused(path),
+      (path) => this.removeFromServer(path),
     );
     if (options.session !== undefined) {
       this.#id = options.session.id;
@@ -154,8 +155,8 @@ export class Session {
 
   get state(): State {
     // Judged where it is used: after a stall the timer may not have run yet.
-    this.#expireIfOverdue();
-    return this.#state;
+    this.#expireIfHopeless();
+    return this.#isOpen() && this.#isOverdue() ? 'suspended' : this.#state;
   }
 
   get info(): SessionInfo | undefined {
@@ -223,15 +224,14 @@ export class Session {
       const timeoutMs = boundMs ?? this.#options.requestTimeoutMs;
       const settle = (act: () => void) => {
         timer.cancel();
-        signal?.removeEventListener('abort', onAbort);
+        stopListening();
         act();
       };
       const timer = this.#options.clock.setTimer(
         () => auth.reject?.(new RequestTimeoutError(timeoutMs, false, { operation: 'auth' })),
         timeoutMs,
       );
-      const onAbort = () => auth.reject?.(signal?.reason);
-      signal?.addEventListener('abort', onAbort);
+      const stopListening = onAbort(signal, () => auth.reject?.(signal?.reason));
       const auth: PendingAuth = {
         credentials,
         resolve: () => settle(resolve),
@@ -268,8 +268,9 @@ export class Session {
       if (last >= 0) addresses.push(...addresses.splice(last, 1));
       const outcomes = new Set<AttemptOutcome>();
       for (const address of addresses) {
-        if (this.#isFinal()) return;
         this.#expireIfOverdue();
+        // Also a listener that was just told of the expiry may have closed the client.
+        if (this.#isFinal()) return;
         const boundMs = attemptMs(this.#timing, addresses.length, failedRounds);
         outcomes.add(await this.#attach(address, boundMs));
         if (outcomes.has('served')) break;
@@ -694,7 +695,8 @@ export class Session {
 
   #onTimer(): void {
     const nowMs = this.#options.clock.monotonicMs();
-    this.#expireIfOverdue();
+    this.#expireIfHopeless();
+    if (this.#isOverdue()) this.#expireAfterPendingInput();
     this.pipeline.expireOverdue(nowMs);
     if (this.#connection !== undefined && nowMs >= this.#attemptDeadlineMs) {
       this.#afterPendingInput(() => this.#options.clock.monotonicMs() >= this.#attemptDeadlineMs);
@@ -734,9 +736,33 @@ export class Session {
       : 'the time of one attempt';
   }
 
+  /** Overdue, and even an answer to the last thing that was sent would not change it. */
+  #expireIfHopeless(): void {
+    if (!this.#isOverdue()) return;
+    const { lastSentMs } = this.pipeline;
+    const nowMs = this.#options.clock.monotonicMs();
+    if (this.#handshakeDone && nowMs < lastSentMs + this.#timing.expiryMs) return;
+    this.#expireIfOverdue();
+  }
+
+  /** The answer to a ping may be among what waits, and count from later than what was read. */
+  #expireAfterPendingInput(): void {
+    if (this.#expiryCheckPending) return;
+    this.#expiryCheckPending = true;
+    setImmediate(() => {
+      this.#expiryCheckPending = false;
+      this.#expireIfOverdue();
+      this.#schedule();
+    });
+  }
+  #expiryCheckPending = false;
+
+  #isOverdue(): boolean {
+    return this.#id !== 0n && this.#options.clock.monotonicMs() >= this.#expiryDueMs();
+  }
+
   #expireIfOverdue(): void {
-    if (this.#id === 0n || this.#isFinal()) return;
-    if (this.#options.clock.monotonicMs() < this.#expiryDueMs()) return;
+    if (this.#isFinal() || !this.#isOverdue()) return;
     this.#expire(
       new Error(`no server has confirmed the session for ${Math.round(this.#timing.expiryMs)} ms`),
     );
@@ -870,7 +896,8 @@ export class Session {
 
   #setState(state: State, error: Error | undefined): void {
     const previous = this.#state;
-    if (previous === state) return;
+    if (previous === state || previous === 'closed') return;
+    if (previous === 'auth-failed' && state !== 'closed') return;
     this.#state = state;
     const change: StateChange = {
       state,
@@ -883,8 +910,8 @@ export class Session {
     this.#onState(change);
   }
 
-  /** Nobody needs the persistent watch of a path any more: the server need not tell of it. */
-  #removeUnused(path: string): void {
+  /** Nobody needs the watches of a path any more: the server need not tell of them. */
+  removeFromServer(path: string): void {
     if (this.refusal({}) !== undefined || !this.#handshakeDone) return;
     const request = new PendingRequest(
       requests.removeWatches,

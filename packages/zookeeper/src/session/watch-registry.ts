@@ -191,13 +191,17 @@ export class WatchRegistry {
     if (entry.listeners.size === 0) this.forgetPersistent(path);
   }
 
-  /** The server has no such watch any more: who listens, and who rides on it, is told. */
-  forgetPersistent(path: string): void {
+  /**
+   * The server has no such watch any more: who listens, and who rides on it, is told.
+   * @returns whether there was one
+   */
+  forgetPersistent(path: string): boolean {
     const entry = this.#persistent.get(path);
-    if (entry === undefined) return;
+    if (entry === undefined) return false;
     this.#persistent.delete(path);
     for (const listener of entry.listeners) listener.onLost('removed');
     for (const kind of kinds) this.#lose(kind, path, 'removed');
+    return true;
   }
 
   /** The user took watches of a path away. */
