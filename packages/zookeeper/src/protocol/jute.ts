@@ -308,14 +308,13 @@ export const ustring: Codec<string> = {
   write: (writer, value) => writer.ustring(value),
 };
 
-/** A string that is never null and is no path: its characters may be beyond U+FFFF. */
+/**
+ * A string that is no path: its characters may be beyond U+FFFF. Some clients write an empty one as
+ * null, which servers take.
+ */
 export const anyString: Codec<string> = {
   minBytes: 4,
-  read(reader) {
-    const value = reader.anyString();
-    if (value === null) throw new MalformedError('a string is null that must not be');
-    return value;
-  },
+  read: (reader) => reader.anyString() ?? '',
   write: (writer, value) => writer.ustring(value),
 };
 

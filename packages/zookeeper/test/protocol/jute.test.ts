@@ -67,9 +67,8 @@ describe('values that are not what they must be', () => {
   });
 
   test('null for a string that is never null', () => {
-    for (const codec of [ustring, anyString]) {
-      expect(() => decode(codec, int32(-1), '')).toThrow(MalformedError);
-    }
+    expect(() => decode(ustring, int32(-1), '')).toThrow(MalformedError);
+    expect(decode(anyString, int32(-1), '')).toBe('');
     expect(decode(nullableString, int32(-1), '')).toBeNull();
   });
 
