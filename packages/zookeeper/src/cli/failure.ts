@@ -116,8 +116,8 @@ export function describeFailure(error: unknown): Failure {
 
 /** Which request of the protocol it was is of no use to a person who knows the command. */
 function withoutOperation({ message, operation }: ZooKeeperError): string {
-  if (operation === undefined || !message.startsWith(operation)) return message;
-  return message.slice(operation.length).replace(/^:? /, '');
+  const prefix = operation ?? 'zookeeper';
+  return message.startsWith(prefix) ? message.slice(prefix.length).replace(/^:? /, '') : message;
 }
 
 /**

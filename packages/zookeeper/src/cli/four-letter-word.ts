@@ -2,6 +2,7 @@ import type { HostAndPort } from '../connection-string.ts';
 import { openSocket } from '../net/connection.ts';
 import type { TlsOptions } from '../net/tls-options.ts';
 import { checkTls } from '../net/tls-options.ts';
+import { onAbort } from '../on-abort.ts';
 
 /** More than any answer to a word that is asked for here. */
 const maxAnswerBytes = 64 * 1024;
@@ -28,16 +29,15 @@ export function askFourLetterWord(
     const [socket] = openSocket({ host, port, name: host }, checked, () => socket.write(word));
     const finish = (error?: Error) => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', onAbort);
+      stopListening();
       socket.destroy();
       if (error === undefined) resolve(Buffer.concat(chunks).toString('utf8'));
       else reject(error);
     };
-    const onAbort = () => finish(signal.reason);
     const timer = setTimeout(() => {
       finish(new Error(`no answer within ${Math.round(timeoutMs)} ms`));
     }, timeoutMs);
-    signal.addEventListener('abort', onAbort);
+    const stopListening = onAbort(signal, () => finish(signal.reason));
     socket.on('data', (chunk: Uint8Array) => {
       chunks.push(chunk);
       bytes += chunk.length;

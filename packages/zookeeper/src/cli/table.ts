@@ -49,7 +49,7 @@ export const globalOptions: readonly OptionSpec[] = [
     name: 'server',
     short: 's',
     value: 'URL',
-    about: 'zk://h1:2181,h2:2181/chroot, or zks:// (default: INCUMBENT_ZK, or zk://localhost:2181)',
+    about: 'zk://h1:2181,h2:2181/app, or zks:// (default: INCUMBENT_ZK, else localhost)',
   },
   {
     name: 'timeout',
@@ -217,7 +217,7 @@ export const commands: readonly CommandEntry[] = [
     examples: [
       'incumbent-zk create -p /app/config on',
       'incumbent-zk create -e -s /queue/item- payload',
-      'incumbent-zk create --ttl 10m --acl world:anyone:r --acl auth::rwcda /note hello',
+      'incumbent-zk create --ttl 10m --acl world:anyone:r --acl digest:joe:secret:all /note hello',
     ],
     load: async () => (await import('./commands/create.ts')).create,
   },
@@ -254,7 +254,7 @@ export const commands: readonly CommandEntry[] = [
     ],
     examples: [
       'incumbent-zk acl /config',
-      'incumbent-zk acl /config --set world:anyone:r auth::rwcda',
+      'incumbent-zk acl /config --set world:anyone:r ip:10.0.0.0/8:rwcda',
     ],
     load: async () => (await import('./commands/acl.ts')).acl,
   },

@@ -4,10 +4,8 @@ import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { exitCodes, UsageError } from '../failure.ts';
 import { toJson, visible } from '../output/text.ts';
+import { Progress } from '../progress.ts';
 import { withClient } from '../session.ts';
-
-/** How often the progress is written anew. */
-const progressMs = 100;
 
 export async function rm(args: Arguments, context: Context): Promise<number> {
   const path = args.path();
@@ -40,22 +38,17 @@ async function deleteAll(
   maxNodes: number | undefined,
   context: Context,
 ): Promise<number> {
-  const { stderr, signal } = context;
-  const isShown = stderr.isTTY === true && !context.json;
-  let shownAtMs = performance.now();
-  let isDirty = false;
-  const onProgress = ({ deleted, found }: { deleted: number; found: number }) => {
-    const nowMs = performance.now();
-    if (!isShown || nowMs - shownAtMs < progressMs) return;
-    shownAtMs = nowMs;
-    isDirty = true;
-    stderr.write(`\r${deleted} of ${found} deleted`);
-  };
+  const progress = new Progress(context.stderr);
   try {
-    const { deleted } = await client.deleteRecursive(path, { maxNodes, signal, onProgress });
+    const { deleted } = await client.deleteRecursive(path, {
+      maxNodes,
+      signal: context.signal,
+      onProgress: ({ deleted, found }) => {
+        if (!context.json) progress.update(`${deleted} of ${found} nodes deleted`);
+      },
+    });
     return deleted;
   } finally {
-    // The line is wiped: what comes next stands in its place.
-    if (isDirty) stderr.write('\r\x1b[K');
+    progress.end();
   }
 }

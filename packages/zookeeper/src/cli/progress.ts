@@ -1,0 +1,35 @@
+import type { Output } from './context.ts';
+
+/** How often the line is written anew. */
+const periodMs = 100;
+
+/** One line on a terminal that is written over and over, and wiped at the end. */
+export class Progress {
+  readonly #output: Output;
+  readonly #nowMs: () => number;
+  #shownAtMs: number;
+  #isShown = false;
+
+  /** @param output nothing is written unless it is a terminal */
+  constructor(output: Output, nowMs: () => number = () => performance.now()) {
+    this.#output = output;
+    this.#nowMs = nowMs;
+    // What is done at once needs no progress.
+    this.#shownAtMs = nowMs();
+  }
+
+  update(text: string): void {
+    if (this.#output.isTTY !== true) return;
+    const nowMs = this.#nowMs();
+    if (nowMs - this.#shownAtMs < periodMs) return;
+    this.#shownAtMs = nowMs;
+    this.#isShown = true;
+    this.#output.write(`\r${text}`);
+  }
+
+  /** What is written next stands in its place. */
+  end(): void {
+    if (this.#isShown) this.#output.write('\r\u001b[K');
+    this.#isShown = false;
+  }
+}
