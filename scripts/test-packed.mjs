@@ -1,26 +1,27 @@
 // Tries the packages as a user gets them: packs them, installs the tarballs into an empty project,
-// runs the command and the README's first example there, and type-checks the example.
+// runs the commands and an example of each README there, and type-checks the example.
 //
 //   npm run test:packed
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { obtainNode } from './lib/node-release.mjs';
 import { pack, publicPackages } from './lib/pack.mjs';
 import { must, root, run, seconds, shown, tsc } from './lib/run.mjs';
 
-const readmes = ['packages/incumbent/README.md', 'README.md'];
 const exampleLimitMs = 60_000;
 
 let failures = 0;
 const scratch = mkdtempSync(join(tmpdir(), 'incumbent-packed-'));
 try {
-  const [library, cli] = await Promise.all(publicPackages.map((path) => pack(path, scratch)));
-  const project = join(scratch, 'packages-incumbent');
-  writeFileSync(join(project, 'package.json'), '{ "private": true, "type": "module" }\n');
+  const [library, cli, zookeeper] = await Promise.all(
+    publicPackages.map((path) => pack(path, scratch)),
+  );
 
-  await install(project, library);
+  const elections = newProject('elections');
+  await install(elections, library);
   await step(
+    elections,
     'without @incumbent/cli, the command says what to install',
     ['npx', '--no', '--', 'incumbent'],
     {
@@ -28,72 +29,93 @@ try {
       says: /^npm install @incumbent\/cli$/m,
     },
   );
-  await install(project, library, cli);
-  await step('npx incumbent --help', ['npx', '--no', '--', 'incumbent', '--help'], {
+  await install(elections, library, cli);
+  await step(elections, 'npx incumbent --help', ['npx', '--no', '--', 'incumbent', '--help'], {
     says: /\bincumbent\b/,
   });
-  await tryExample();
+  await tryExample(elections, /from ['"]incumbent(?:\/[^'"]*)?['"]/, [
+    'packages/incumbent/README.md',
+    'README.md',
+  ]);
 
-  async function tryExample() {
-    const example = firstExample();
-    if (example === undefined) {
-      console.log(`skipped: no README has a ts block that begins with an import of "incumbent"`);
-      if (process.env.CI === 'true') failures += 1;
-      return;
-    }
-    const { code, readme } = example;
-    writeFileSync(join(project, 'example.mjs'), code);
-    writeFileSync(join(project, 'example.mts'), code);
-    const { path: node24, version } = await obtainNode('24');
-    const name = `the example of ${readme}`;
-    await step(`${name} on Node ${process.version}`, [process.execPath, 'example.mjs']);
-    await step(`${name} on Node ${version}`, [node24, 'example.mjs']);
-
-    // Users may or may not have Node's types: without them our own types must stand on the
-    // compiler's default libraries. Theirs is a strict compiler that looks into ours.
-    const typeCheck = tsc('-p', project);
-    writeConfig([]);
-    await step(`${name}, types, without @types/node`, typeCheck);
-    const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-    await install(project, `@types/node@${devDependencies['@types/node']}`);
-    writeConfig(['node']);
-    await step(`${name}, types, with @types/node`, typeCheck);
-  }
-
-  function writeConfig(types) {
-    const compilerOptions = { strict: true, module: 'nodenext', noEmit: true, types };
-    const config = { compilerOptions, files: ['example.mts'] };
-    writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(config));
-  }
-
-  async function step(name, command, { code: wanted = 0, says } = {}) {
-    const options = { cwd: project, limitMs: exampleLimitMs };
-    const { code, output, timedOut, ms } = await run(command, options);
-    const ok = code === wanted && !timedOut && (says?.test(output) ?? true);
-    console.log(`${ok ? 'ok    ' : 'FAILED'} ${name} (${seconds(ms)})`);
-    if (ok) return;
-    failures += 1;
-    const end = timedOut ? `still running after ${seconds(exampleLimitMs)}` : `exit code ${code}`;
-    const expected = says ? `${wanted}, and output that matches ${says}` : wanted;
-    console.log(`$ ${shown(command)}\n${output}${end}; expected ${expected}`);
-  }
+  const client = newProject('zookeeper');
+  await install(client, zookeeper);
+  await step(client, 'npx incumbent-zk --help', ['npx', '--no', '--', 'incumbent-zk', '--help'], {
+    says: /\bincumbent-zk\b/,
+  });
+  // The one with the server in it: it needs no other.
+  await tryExample(client, /from ['"]@incumbent\/zookeeper\/testing['"]/, [
+    'packages/zookeeper/README.md',
+  ]);
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
 process.exitCode = failures > 0 ? 1 : 0;
 
+function newProject(name) {
+  const project = join(scratch, `project-${name}`);
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), '{ "private": true, "type": "module" }\n');
+  return project;
+}
+
+/** Runs and type-checks the first example in `readmes` whose imports match. */
+async function tryExample(project, imported, readmes) {
+  const example = firstExample(imported, readmes);
+  if (example === undefined) {
+    console.log(`skipped: none of ${readmes.join(', ')} has a ts block that imports ${imported}`);
+    if (process.env.CI === 'true') failures += 1;
+    return;
+  }
+  const { code, readme } = example;
+  writeFileSync(join(project, 'example.mjs'), code);
+  writeFileSync(join(project, 'example.mts'), code);
+  const { path: node24, version } = await obtainNode('24');
+  const name = `the example of ${readme}`;
+  await step(project, `${name} on Node ${process.version}`, [process.execPath, 'example.mjs']);
+  await step(project, `${name} on Node ${version}`, [node24, 'example.mjs']);
+
+  // Users may or may not have Node's types: without them our own types must stand on the
+  // compiler's default libraries. Theirs is a strict compiler that looks into ours.
+  const typeCheck = tsc('-p', project);
+  writeConfig(project, []);
+  await step(project, `${name}, types, without @types/node`, typeCheck);
+  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  await install(project, `@types/node@${devDependencies['@types/node']}`);
+  writeConfig(project, ['node']);
+  await step(project, `${name}, types, with @types/node`, typeCheck);
+}
+
+function writeConfig(project, types) {
+  const compilerOptions = { strict: true, module: 'nodenext', noEmit: true, types };
+  const config = { compilerOptions, files: ['example.mts'] };
+  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(config));
+}
+
+async function step(project, name, command, { code: wanted = 0, says } = {}) {
+  const options = { cwd: project, limitMs: exampleLimitMs };
+  const { code, output, timedOut, ms } = await run(command, options);
+  const ok = code === wanted && !timedOut && (says?.test(output) ?? true);
+  console.log(`${ok ? 'ok    ' : 'FAILED'} ${name} (${seconds(ms)})`);
+  if (ok) return;
+  failures += 1;
+  const end = timedOut ? `still running after ${seconds(exampleLimitMs)}` : `exit code ${code}`;
+  const expected = says ? `${wanted}, and output that matches ${says}` : wanted;
+  console.log(`$ ${shown(command)}\n${output}${end}; expected ${expected}`);
+}
+
 async function install(project, ...specs) {
   await must(['npm', 'install', '--no-audit', '--no-fund', ...specs], { cwd: project });
 }
 
-/** The first ```ts block that begins with imports, one of them of "incumbent". */
-function firstExample() {
+/** The first ```ts block that begins with imports, one of which matches. */
+function firstExample(imported, readmes) {
   for (const readme of readmes) {
     const path = join(root, readme);
     if (!existsSync(path)) continue;
     for (const [, code] of readFileSync(path, 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)) {
       const imports = /^(?:\s*\/\/[^\n]*\n|\s*import\b[^;]*;)+/.exec(code)?.[0] ?? '';
-      if (/from ['"]incumbent(?:\/[^'"]*)?['"]/.test(imports)) return { readme, code };
+      if (imported.test(imports)) return { readme, code };
     }
   }
   return undefined;

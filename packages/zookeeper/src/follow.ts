@@ -5,7 +5,9 @@ import type { StoppableIterator } from './iterate.ts';
 import { orStopped, stoppable } from './iterate.ts';
 import type { NodeWatch } from './node-watch.ts';
 import type { ChildrenReply, GetReply } from './replies.ts';
-import { backoffMs } from './session/timing.ts';
+
+/** The pause before a failed read is tried again; grows by as much each time, up to ten times. */
+const retryPauseMs = 100;
 
 export function follow(
   client: ZooKeeper,
@@ -93,7 +95,7 @@ async function waitOut(
   const passes =
     error instanceof ZooKeeperError && (error.retryable || error.code === 'SESSION_EXPIRED');
   if (!passes) return false;
-  await orStopped(pause(backoffMs(failures, Math.random)), stop);
+  await orStopped(pause(retryPauseMs * Math.min(failures + 1, 10)), stop);
   try {
     await client.connected({ signal: stop, timeoutMs: 2 ** 31 - 1 });
     return true;

@@ -28,10 +28,32 @@ describe('attemptMs', () => {
 });
 
 describe('backoffMs', () => {
+  const timing = sessionTiming(30_000);
+  const most = () => 1;
+  const least = () => 0;
+
   it('grows to less than half a second, and is jittered', () => {
-    expect(backoffMs(0, () => 1)).toBe(100);
-    expect(backoffMs(0, () => 0)).toBe(75);
-    expect(backoffMs(1, () => 1)).toBe(150);
-    for (const round of [4, 10, 1_000_000]) expect(backoffMs(round, () => 1)).toBe(450);
+    expect(backoffMs(0, false, timing, most)).toBe(100);
+    expect(backoffMs(0, false, timing, least)).toBe(75);
+    expect(backoffMs(1, false, timing, most)).toBe(150);
+    for (const round of [4, 10, 1_000_000]) {
+      expect(backoffMs(round, false, timing, most)).toBe(450);
+    }
+  });
+
+  it('asks a server that drops us at most ten times in ten seconds', () => {
+    let atMs = 0;
+    let attempts = 1;
+    for (let round = 0; ; round += 1) {
+      atMs += backoffMs(round, true, timing, () => 0.5);
+      if (atMs > 10_000) break;
+      attempts += 1;
+    }
+    expect(attempts).toBeLessThanOrEqual(10);
+  });
+
+  it('keeps well within the session timeout', () => {
+    expect(backoffMs(1_000, true, sessionTiming(4_000), most)).toBe(1_000);
+    expect(backoffMs(1_000, true, sessionTiming(1_000), most)).toBe(450);
   });
 });

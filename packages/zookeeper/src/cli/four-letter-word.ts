@@ -1,7 +1,7 @@
 import type { HostAndPort } from '../connection-string.ts';
 import { openSocket } from '../net/connection.ts';
+import { checkTls } from '../net/secure-context.ts';
 import type { TlsOptions } from '../net/tls-options.ts';
-import { checkTls } from '../net/tls-options.ts';
 import { onAbort } from '../on-abort.ts';
 
 /** More than any answer to a word that is asked for here. */

@@ -11,8 +11,8 @@ import type { HostAndPort } from '../connection-string.ts';
 import { ProtocolError } from '../errors.ts';
 import { FrameSplitter } from '../protocol/frames.ts';
 import { MalformedError } from '../protocol/jute.ts';
+import { connectionOptions } from './secure-context.ts';
 import type { CheckedTls } from './tls-options.ts';
-import { connectionOptions } from './tls-options.ts';
 
 /** An address to connect to, and the name that it was found under. */
 export interface Address extends HostAndPort {

@@ -1,8 +1,3 @@
-import { isIP } from 'node:net';
-import type { ConnectionOptions, SecureContext } from 'node:tls';
-import { createSecureContext } from 'node:tls';
-import { InvalidArgumentError } from '../errors.ts';
-
 /** The options of node:tls that a ZooKeeper connection needs. Contents, not file names. */
 export interface TlsOptions {
   /** Certificates of the authorities to trust, PEM (default: those Node trusts). */
@@ -19,45 +14,8 @@ export interface TlsOptions {
 
 /** TLS options whose keys and certificates could be read. */
 export interface CheckedTls {
-  readonly context: SecureContext;
+  /** A SecureContext of node:tls. Named only there: our declarations stand without Node's types. */
+  readonly context: object;
   readonly servername: string | undefined;
   readonly rejectUnauthorized: boolean;
-}
-
-/** @throws InvalidArgumentError when a key or certificate cannot be used */
-export function checkTls(tls: TlsOptions): CheckedTls {
-  const { ca, cert, key, passphrase, servername, rejectUnauthorized = true } = tls;
-  try {
-    const context = createSecureContext({
-      ca: ca === undefined ? undefined : [ca].flat().map((pem) => toPem(pem)),
-      cert: cert === undefined ? undefined : toPem(cert),
-      key: key === undefined ? undefined : toPem(key),
-      passphrase,
-    });
-    return { context, servername, rejectUnauthorized };
-  } catch (error) {
-    const why = (error as Error).message;
-    throw new InvalidArgumentError(
-      `tls: the ca, cert or key cannot be used (${why}); they are the contents of PEM files`,
-      { cause: error },
-    );
-  }
-}
-
-/** @param name under which the host was named: what its certificate must be made out to */
-export function connectionOptions(
-  { context, servername, rejectUnauthorized }: CheckedTls,
-  name: string,
-): ConnectionOptions {
-  // An address is not allowed as a name in the handshake, but certificates may be made out to it.
-  const serverName = servername ?? (isIP(name) === 0 ? name : undefined);
-  return {
-    secureContext: context,
-    rejectUnauthorized,
-    ...(serverName === undefined ? {} : { servername: serverName }),
-  };
-}
-
-function toPem(content: string | Uint8Array): string {
-  return typeof content === 'string' ? content : Buffer.from(content).toString('utf8');
 }

@@ -281,7 +281,8 @@ export class Session {
         continue;
       }
       this.#forgetViewIfHopeless(outcomes.size === 1 && outcomes.has('shut-out'));
-      await this.#pause(backoffMs(failedRounds, this.#options.random));
+      const dropped = outcomes.has('shut-out') || outcomes.has('dropped');
+      await this.#pause(backoffMs(failedRounds, dropped, this.#timing, this.#options.random));
       failedRounds += 1;
     }
   }
@@ -332,9 +333,10 @@ export class Session {
           const nowMs = clock.monotonicMs();
           const served = this.#handshakeDone && nowMs - this.#connectedAtMs >= shortLivedMs;
           const closedOnUs = error === undefined || isReset(error);
-          const shutOut = opened && !answered && closedOnUs;
           this.#onDisconnect(server, error);
-          resolve(served ? 'served' : shutOut ? 'shut-out' : 'failed');
+          if (served) resolve('served');
+          else if (opened && closedOnUs) resolve(answered ? 'dropped' : 'shut-out');
+          else resolve('failed');
         },
       };
       const { tls, maxFrameBytes } = this.#options;
@@ -932,9 +934,10 @@ interface PendingAuth {
 
 /**
  * How an attempt ended: after it had served us a while; by the server closing on our handshake
- * without a word, as one does that is behind what we have seen, or has no quorum; or otherwise.
+ * without a word, as one does that is behind what we have seen, or has no quorum; by its closing
+ * soon after; or otherwise.
  */
-type AttemptOutcome = 'served' | 'shut-out' | 'failed';
+type AttemptOutcome = 'served' | 'shut-out' | 'dropped' | 'failed';
 
 const maxTimerMs = 2 ** 31 - 1;
 

@@ -44,10 +44,20 @@ export function attemptMs(timing: SessionTiming, hosts: number, round: number): 
 
 /**
  * The pause after the `round`-th round (from 0) in which no host worked: 0.1 s, then half as much
- * again each time, up to 0.45 s, less up to a quarter at random. So a server that is back is found
- * within half a second, however long it was away, and clients do not come all at once.
+ * again, up to 0.45 s, less up to a quarter at random, so that clients do not come all at once. A
+ * server that is back is found within half a second, however long it was away, and an attempt at a
+ * closed port costs nobody anything. A server that takes connections and drops them, such as one
+ * without a quorum, is asked less and less often: the pause goes on to double, up to T/4, at most
+ * 2.5 s.
+ * @param dropped some server took our connection and closed it
  */
-export function backoffMs(round: number, random: () => number): number {
-  const full = Math.min(450, 100 * 1.5 ** Math.min(round, 10));
-  return full * (0.75 + 0.25 * random());
+export function backoffMs(
+  round: number,
+  dropped: boolean,
+  { timeoutMs }: SessionTiming,
+  random: () => number,
+): number {
+  const longestMs = dropped ? Math.max(450, Math.min(2_500, timeoutMs / 4)) : 450;
+  const full = 100 * 1.5 ** Math.min(round, 4) * 2 ** Math.min(Math.max(round - 4, 0), 10);
+  return Math.min(longestMs, full) * (0.75 + 0.25 * random());
 }
