@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { startEnsemble } from '../../src/testing/index.ts';
 import { needServers, scoped } from '../support/scope.ts';
-import { nextState, refusal, until } from '../support/waiting.ts';
+import { nextState, refusal, settling, until } from '../support/waiting.ts';
 
 describe('a server without a quorum that reads', () => {
   needServers();
@@ -34,7 +34,11 @@ describe('a server without a quorum that reads', () => {
       const write = await refusal(client.set('/node', 'without a quorum'));
       expect(write).toMatchObject({ code: 'NOT_READ_ONLY', retryable: true });
 
-      // Whoever has not asked for it is never given it.
+      // Whoever has not asked for it is never given it, with a session or without.
+      const fresh = scope.create(url, { ...options, requestTimeoutMs: 60_000 });
+      const get = settling(fresh.get('/node'));
+      await until('it is asked', () => fresh.counters.attempts >= 6);
+      expect(fresh.state).toBe('connecting');
       const { attempts } = strict.counters;
       await until('it is asked', () => strict.counters.attempts >= attempts + 6);
       expect(strict.state).toBe('suspended');
@@ -45,6 +49,7 @@ describe('a server without a quorum that reads', () => {
       await connected;
       expect(client.session).toMatchObject({ readOnly: false });
       await client.set('/node', 'after');
+      expect((await get).error).toBeUndefined();
       await strict.connected({ timeoutMs: 30_000 });
       await strict.sync('/');
       expect((await strict.get('/node')).text).toBe('after');

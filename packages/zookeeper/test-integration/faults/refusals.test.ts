@@ -20,12 +20,12 @@ describe.concurrent('what a server refuses', () => {
   const server = sharedServer();
 
   it.each([
-    [-118, SessionError, 'SESSION_MOVED', true],
-    [-124, AuthError, 'SASL_REQUIRED', false],
-    [-127, RefusedError, 'THROTTLED', true],
-    [-122, ServerError, 'SERVER_ERROR', false],
-    [-9_999, ServerError, 'SERVER_ERROR', false],
-  ] as const)('error %i fails its call alone, with %o', (serverCode, kind, code, retryable) =>
+    [-118, 'SESSION_MOVED', SessionError, true],
+    [-124, 'SASL_REQUIRED', AuthError, false],
+    [-127, 'THROTTLED', RefusedError, true],
+    [-122, 'SERVER_ERROR', ServerError, false],
+    [-9_999, 'SERVER_ERROR', ServerError, false],
+  ] as const)('error %i fails its call alone, with %s', (serverCode, code, kind, retryable) =>
     scoped(async (scope) => {
       const patcher = scope.later(await startErrorPatcher(server()));
       const client = await scope.connect(patcher.connectionString, { sessionTimeout: 20_000 });
