@@ -55,6 +55,34 @@ describe('an ensemble', () => {
   );
 
   it(
+    'a frozen member is left for another one before the session can expire',
+    scoped(async (scope) => {
+      const followers = await ensemble.followers();
+      const url = `zk://${followers.map(({ host, port }) => `${host}:${port}`).join(',')}`;
+      const client = await scope.connect(url, { sessionTimeout: 5_000 });
+      const { id, server } = client.session!;
+      const [member] = followers.filter(({ port }) => server.endsWith(`:${port}`));
+      const { path } = await client.create('/frozen-', 'x', { ephemeral: true, sequential: true });
+      const watch = await client.watch(path);
+      const states = recordStates(client);
+      const connected = nextState(client, 'connected');
+      await member!.freeze();
+      scope.finally(async () => {
+        member!.thaw();
+        await ensemble.waitForQuorum({ atLeast: 3 });
+      });
+      expect((await refusal(client.get(path))).code).toBe('CONNECTION_LOSS');
+      await connected;
+      expect(states).toEqual(['suspended', 'connected']);
+      expect(client.session?.id).toBe(id);
+      expect(client.session?.server).not.toBe(server);
+      await client.confirm([path]);
+      await client.set(path, 'y');
+      expect(await soon(watch.changed, 'the change is told')).toMatchObject({ type: 'changed' });
+    }),
+  );
+
+  it(
     'without a quorum calls wait; with one again they are answered, in the same session',
     scoped(async (scope) => {
       const other = await scope.connect(ensemble.connectionString, { sessionTimeout: 60_000 });

@@ -111,32 +111,33 @@ describe.concurrent('when the other side says nothing', () => {
     }),
   );
 
-  it(
-    'only a silent host: connect and calls fail within their bounds, and it goes on trying',
-    scoped(async (scope) => {
-      const stalls = scope.later(new Stalls());
-      const host = scope.later(await startSilentHost());
-      const startMs = monotonicMs();
-      const client = scope.create(`zk://${host.address}`, { sessionTimeout: 1_000 });
-      const get = settling(client.get('/'));
-      const quick = settling(client.get('/', { timeoutMs: 300 }));
-      const create = settling(client.create('/a', 'x'));
-      const connected = settling(client.connected({ timeoutMs: 500 }));
-      for (const [call, boundMs] of [
-        [get, 1_000],
-        [quick, 300],
-        [create, 1_000],
-        [connected, 500],
-      ] as const) {
-        const { error, atMs } = await call;
-        expect(error).toBeInstanceOf(call === connected ? ConnectError : RequestTimeoutError);
-        // 100 ms for timers, which are not exact: what is wanted is an end.
-        expect(await stalls.ranMs(startMs, atMs)).toBeLessThanOrEqual(boundMs + 100);
-      }
-      expect((await create).error).toMatchObject({ maybeApplied: false });
-      expect((await connected).error?.message).toContain(host.address);
-      await until('the third attempt', () => host.accepted >= 3);
-    }),
+  it.each(['zk', 'zks'])(
+    'only a silent host (%s://): connect and calls fail within their bounds, and it goes on trying',
+    (scheme) =>
+      scoped(async (scope) => {
+        const stalls = scope.later(new Stalls());
+        const host = scope.later(await startSilentHost());
+        const startMs = monotonicMs();
+        const client = scope.create(`${scheme}://${host.address}`, { sessionTimeout: 1_000 });
+        const get = settling(client.get('/'));
+        const quick = settling(client.get('/', { timeoutMs: 300 }));
+        const create = settling(client.create('/a', 'x'));
+        const connected = settling(client.connected({ timeoutMs: 500 }));
+        for (const [call, boundMs] of [
+          [get, 1_000],
+          [quick, 300],
+          [create, 1_000],
+          [connected, 500],
+        ] as const) {
+          const { error, atMs } = await call;
+          expect(error).toBeInstanceOf(call === connected ? ConnectError : RequestTimeoutError);
+          // 100 ms for timers, which are not exact: what is wanted is an end.
+          expect(await stalls.ranMs(startMs, atMs)).toBeLessThanOrEqual(boundMs + 100);
+        }
+        expect((await create).error).toMatchObject({ maybeApplied: false });
+        expect((await connected).error?.message).toContain(host.address);
+        await until('the third attempt', () => host.accepted >= 3);
+      })(),
   );
 
   it(
