@@ -44,7 +44,6 @@ export const goals: readonly Goal[] = [
   { metric: 'outageP50', bound: 'at most', limit: 200 },
   { metric: 'refusedAttempts', bound: 'at most', limit: 10 },
   { metric: 'watchBytes', bound: 'at most', limit: 470 },
-  { metric: 'watchBytesSmallYoung', bound: 'at most', limit: 470 },
 ];
 
 export interface Verdict {

@@ -56,11 +56,6 @@ export const metrics = {
     unit: 'ms',
   },
   watchBytes: { benchmark: 'memory', name: 'RSS per outstanding watch', unit: 'bytes' },
-  watchBytesSmallYoung: {
-    benchmark: 'memory',
-    name: 'RSS per outstanding watch, young generation of 1 MiB',
-    unit: 'bytes',
-  },
   idleRss: { benchmark: 'startup', name: 'RSS, connected and idle', unit: 'MiB' },
   idleRssAboveEmpty: {
     benchmark: 'startup',

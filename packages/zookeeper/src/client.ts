@@ -130,7 +130,10 @@ export class ZooKeeper implements AsyncDisposable {
     return this.#session.info;
   }
 
-  /** The latest transaction seen. Never goes back; no server that is behind it is accepted. */
+  /**
+   * The latest transaction seen. No server that is behind it is accepted, and it never goes back:
+   * unless the session has expired and all servers turn out to have lost their data.
+   */
   get lastZxid(): bigint {
     return this.#session.lastZxid;
   }
@@ -224,22 +227,20 @@ export class ZooKeeper implements AsyncDisposable {
   }
 
   /**
-   * The present state, then every change of it, in order. Ends after `closed` or `auth-failed`, or
+   * The state when the first is taken, then every change of it, in order. Ends after `closed` or `auth-failed`, or
    * when `signal` aborts. If more than 1,000 wait to be taken, the oldest are dropped.
    */
   states(options: { readonly signal?: AbortSignal } = {}): StoppableIterator<StateChange> {
     const { clock } = this.#caller;
-    const buffer = new EventBuffer<StateChange>(1_000, (changes) => changes.slice(1));
-    const { state } = this;
-    buffer.push({
-      state,
-      previous: state,
-      atMs: clock.monotonicMs(),
-      session: this.session,
-      error: undefined,
-    });
-    const stopListening = this.onState((change) => buffer.push(change));
+    const begin = () => {
+      const buffer = new EventBuffer<StateChange>(1_000, (changes) => changes.slice(1));
+      const { state, session } = this;
+      const atMs = clock.monotonicMs();
+      buffer.push({ state, previous: state, atMs, session, error: undefined });
+      return { buffer, stopListening: this.onState((change) => buffer.push(change)) };
+    };
     return stoppable(options.signal, async function* (stop) {
+      const { buffer, stopListening } = begin();
       try {
         for (;;) {
           const change = await orStopped(buffer.next(), stop);

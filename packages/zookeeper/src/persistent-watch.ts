@@ -112,7 +112,11 @@ export class PersistentWatch implements AsyncIterable<PersistentEvent>, AsyncDis
       { path: serverPath, mode },
       {
         complete: () => undefined,
-        failed: () => watches.refusePersistent(serverPath, watch.#listener),
+        failed: () => {
+          // It may have been sent.
+          const unused = watches.refusePersistent(serverPath, watch.#listener);
+          if (unused) caller.session.removeFromServer(serverPath);
+        },
       },
       options,
     );

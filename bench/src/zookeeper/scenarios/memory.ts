@@ -1,7 +1,6 @@
 import { monotonicMs, sleep } from '../../clock.ts';
 import type { CandidateName } from '../messages.ts';
 import { candidateNames } from '../messages.ts';
-import type { MetricId } from '../metrics.ts';
 import type { Column } from '../results.ts';
 import type { Client, Scenario, Stage } from '../scenario.ts';
 import { candidatesOf, eachInTurn, startClient } from '../scenario.ts';
@@ -16,18 +15,11 @@ export function watchMemory(stage: Stage): Scenario {
   // With the number, paths of 80 bytes.
   const parent = `/watched-${'m'.repeat(60)}`;
 
-  /** What is kept shows better where V8 cannot enlarge its young generation meanwhile. */
-  const settings: readonly (readonly [MetricId, readonly string[]])[] = [
-    ['watchBytes', ['--expose-gc']],
-    ['watchBytesSmallYoung', ['--expose-gc', '--max-semi-space-size=1']],
-  ];
+  /** V8 enlarges its young generation when much survives: here it is large in both processes. */
+  const settings = ['--expose-gc', '--min-semi-space-size=16'];
 
-  async function rssOf(
-    name: CandidateName,
-    options: readonly string[],
-    watch: boolean,
-  ): Promise<number> {
-    const client = startClient(stage, name, options);
+  async function rssOf(name: CandidateName, watch: boolean): Promise<number> {
+    const client = startClient(stage, name, settings);
     try {
       await client.call('connect', { port, sessionTimeoutMs, auth: false });
       return (await client.call('readAll', { parent, count, watch })).rssBytes;
@@ -43,11 +35,9 @@ export function watchMemory(stage: Stage): Scenario {
     async round(round) {
       const there = candidatesOf(stage, names, round).map((name) => [name, name] as const);
       await eachInTurn(stage, 'memory', there, async (name) => {
-        for (const [metric, options] of settings) {
-          const without = await rssOf(name, options, false);
-          const bytes = (await rssOf(name, options, true)) - without;
-          results.add(metric, name, round, bytes / count);
-        }
+        const without = await rssOf(name, false);
+        const bytes = (await rssOf(name, true)) - without;
+        results.add('watchBytes', name, round, bytes / count);
       });
     },
   };

@@ -48,8 +48,8 @@ type Kind = 'data' | 'exist' | 'child' | 'persistent' | 'persistentRecursive';
 
 /**
  * Writes as many SetWatches as the watches need. All have the same zxid: what the first of them
- * makes us see must not hide a change from the next.
- * @param two whether the server knows SetWatches2; without it persistent watches are not sent
+ * makes us see must not hide a change from the next. Persistent watches go into packets of their
+ * own, which servers before 3.6 do not know.
  * @param maxRequestBytes what the server takes, where that is known to be less
  * @returns how many packets were written
  */
@@ -57,7 +57,6 @@ export function writeSetWatches(
   writer: JuteWriter,
   relativeZxid: bigint,
   lists: WatchLists,
-  two: boolean,
   maxRequestBytes: number,
 ): number {
   // What a packet has besides its paths.
@@ -65,7 +64,8 @@ export function writeSetWatches(
   let packets = 0;
   let batch = emptyBatch();
   let bytes = 0;
-  const flush = () => {
+  const flush = (kind: SetWatchesKind) => {
+    if (bytes === 0) return;
     const body = {
       relativeZxid,
       dataWatches: batch.data,
@@ -74,30 +74,37 @@ export function writeSetWatches(
       persistentWatches: batch.persistent,
       persistentRecursiveWatches: batch.persistentRecursive,
     };
-    if (two) {
-      const { opcode, request } = requests.setWatches2;
+    if (kind === 'setWatches') {
+      const { opcode, request } = requests.setWatches;
       writeFrame(writer, xids.setWatches, opcode, request, body);
     } else {
-      const { opcode, request } = requests.setWatches;
+      const { opcode, request } = requests.setWatches2;
       writeFrame(writer, xids.setWatches, opcode, request, body);
     }
     packets += 1;
     batch = emptyBatch();
     bytes = 0;
   };
-  const kinds: Kind[] = ['data', 'exist', 'child'];
-  if (two) kinds.push('persistent', 'persistentRecursive');
-  for (const kind of kinds) {
-    for (const path of lists[kind]) {
-      const size = 4 + Buffer.byteLength(path);
-      if (bytes > 0 && bytes + size > maxBytes) flush();
-      batch[kind].push(path);
-      bytes += size;
+  for (const [request, kinds] of packetKinds) {
+    for (const kind of kinds) {
+      for (const path of lists[kind]) {
+        const size = 4 + Buffer.byteLength(path);
+        if (bytes + size > maxBytes) flush(request);
+        batch[kind].push(path);
+        bytes += size;
+      }
     }
+    flush(request);
   }
-  if (bytes > 0) flush();
   return packets;
 }
+
+type SetWatchesKind = 'setWatches' | 'setWatches2';
+
+const packetKinds: readonly (readonly [SetWatchesKind, readonly Kind[]])[] = [
+  ['setWatches', ['data', 'exist', 'child']],
+  ['setWatches2', ['persistent', 'persistentRecursive']],
+];
 
 function emptyBatch(): Record<Kind, string[]> {
   return { data: [], exist: [], child: [], persistent: [], persistentRecursive: [] };

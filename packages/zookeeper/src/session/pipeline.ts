@@ -246,9 +246,10 @@ export class Pipeline {
   onReply(zxid: bigint, error: number, reader: JuteReader, nowMs: number): void {
     const head = this.#inFlight.shift();
     if (head === undefined) throw new ProtocolError('a reply to no request');
-    this.confirmedMs = head.sentAt.monotonicMs;
+    const sentMs = head.sentAt.monotonicMs;
+    if (sentMs > this.confirmedMs) this.confirmedMs = sentMs;
     this.#tally.replies += 1;
-    const latencyMs = nowMs - head.sentAt.monotonicMs;
+    const latencyMs = nowMs - sentMs;
     this.#tally.latencySumMs += latencyMs;
     if (latencyMs > this.#tally.latencyMaxMs) this.#tally.latencyMaxMs = latencyMs;
     head.frame = undefined;
@@ -330,13 +331,13 @@ export class Pipeline {
     try {
       this.#writeFrame(out, request, this.#nextXid, body);
     } catch (error) {
-      out.reset(start);
+      this.#takeBack(start);
       this.#failRequest(request, () => error);
       return;
     }
     const bytes = out.length - start - 4;
     if (bytes > this.#limits.maxRequestBytes) {
-      out.reset(start);
+      this.#takeBack(start);
       this.#failTooLarge(request, bytes);
       return;
     }
@@ -448,6 +449,12 @@ export class Pipeline {
   #startTurn(): Instant {
     this.#outSentAt ??= readClocks(this.#clock);
     return this.#outSentAt;
+  }
+
+  /** A turn in which nothing is left to send has not begun. */
+  #takeBack(length: number): void {
+    this.#out.reset(length);
+    if (length === 0) this.#outSentAt = undefined;
   }
 
   #scheduleFlush(): void {

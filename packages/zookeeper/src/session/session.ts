@@ -104,9 +104,13 @@ export class Session {
   /** The handshake is over but for the answers to its authentication. */
   #awaitsAuths = false;
   #unansweredSetWatches = 0;
+  /** This connection has all our watches. */
+  #watchesRestored = false;
   #lastError: Error | undefined;
   /** Since when, in an expired session, every attempt of every round was shut out. */
   #shutOutSinceMs: number | undefined;
+  /** The next round asks without saying what we have seen. */
+  #doubtsView = false;
   /** Ends a pause between rounds. */
   #endPause: (() => void) | undefined;
   #readWriteSearch: AbortController | undefined;
@@ -228,10 +232,10 @@ export class Session {
         act();
       };
       const timer = this.#options.clock.setTimer(
-        () => auth.reject?.(new RequestTimeoutError(timeoutMs, false, { operation: 'auth' })),
+        () => auth.reject(new RequestTimeoutError(timeoutMs, false, { operation: 'auth' })),
         timeoutMs,
       );
-      const stopListening = onAbort(signal, () => auth.reject?.(signal?.reason));
+      const stopListening = onAbort(signal, () => auth.reject(signal?.reason));
       const auth: PendingAuth = {
         credentials,
         resolve: () => settle(resolve),
@@ -280,7 +284,7 @@ export class Session {
         failedRounds = 0;
         continue;
       }
-      this.#forgetViewIfHopeless(outcomes.size === 1 && outcomes.has('shut-out'));
+      this.#doubtViewIfHopeless(outcomes.size === 1 && outcomes.has('shut-out'));
       const dropped = outcomes.has('shut-out') || outcomes.has('dropped');
       await this.#pause(backoffMs(failedRounds, dropped, this.#timing, this.#options.random));
       failedRounds += 1;
@@ -359,7 +363,7 @@ export class Session {
       const attaches = this.#id !== 0n && this.#seenReadWrite;
       writeConnectRequest(writer, {
         protocolVersion: 0,
-        lastZxidSeen: this.#lastZxid,
+        lastZxidSeen: this.#doubtsView ? 0n : this.#lastZxid,
         timeoutMs: this.#options.sessionTimeoutMs,
         sessionId: attaches ? this.#id : 0n,
         password: attaches ? this.#password : noPassword,
@@ -377,9 +381,19 @@ export class Session {
   /** Who we are and what we watch, in front of all requests. */
   #introduce(): void {
     this.pipeline.writeHandshake((writer) => {
-      this.#unansweredAuths = this.#credentials.map((credentials) => {
+      const later = this.#laterAuths;
+      this.#unansweredAuths = this.#credentials.map((credentials): PendingAuth => {
         writeAuth(writer, credentials);
-        return this.#laterAuths.find((auth) => auth.credentials === credentials) ?? { credentials };
+        const waiting = later.filter((auth) => sameCredentials(auth.credentials, credentials));
+        return {
+          credentials,
+          resolve: () => {
+            for (const auth of waiting) auth.resolve();
+          },
+          reject: (error) => {
+            for (const auth of waiting) auth.reject(error);
+          },
+        };
       });
       this.#laterAuths = [];
       const lists = this.watches.lists();
@@ -387,9 +401,9 @@ export class Session {
         writer,
         this.#watchZxid,
         lists,
-        this.#options.setWatches2,
         this.#options.maxRequestBytes,
       );
+      this.#watchesRestored = this.#unansweredSetWatches === 0;
     });
   }
 
@@ -420,6 +434,7 @@ export class Session {
       throw new ProtocolError('the server attached us to another session');
     }
     this.#attemptDeadlineMs = Number.POSITIVE_INFINITY;
+    if (this.#doubtsView) this.#forgetView();
     this.#id = response.sessionId;
     this.#password = response.password ?? noPassword;
     this.#timing = sessionTiming(response.timeoutMs);
@@ -509,10 +524,11 @@ export class Session {
     this.#lastError = error ?? new Error(`${server} closed the connection`);
     publish('incumbent:zookeeper:disconnected', this.#number, { server, error });
     // Authentication that was not answered is asked for again by the next connection.
-    this.#laterAuths.push(...this.#unansweredAuths.filter((auth) => auth.resolve !== undefined));
+    this.#laterAuths.push(...this.#unansweredAuths);
     this.#unansweredAuths = [];
     this.#awaitsAuths = false;
     this.#unansweredSetWatches = 0;
+    this.#watchesRestored = false;
     // First nothing more can be sent there, then listeners are called: they may make calls. Who waits
     // for a lost call goes on after this, and finds the state that explains it.
     this.pipeline.detach(this.#lastError);
@@ -536,24 +552,29 @@ export class Session {
 
   /**
    * After a loss of the servers' data every server shuts us out, as if it lagged behind. Once the
-   * session has expired, and for another timeout every server did nothing else, what we have seen is
-   * forgotten. Servers that have lost their quorum do the same, so this can be wrong; a client that
-   * starts anew after an expiry, as those of other makers do, forgets at once.
+   * session has expired, and for another timeout every server did nothing else, one is asked without
+   * saying what we have seen. Servers that have lost their quorum shut out everybody; one that takes
+   * us runs, and is behind: only then is what we have seen forgotten.
    */
-  #forgetViewIfHopeless(allShutUsOut: boolean): void {
+  #doubtViewIfHopeless(allShutUsOut: boolean): void {
+    this.#doubtsView = false;
     if (this.#state !== 'expired' || !allShutUsOut) {
       this.#shutOutSinceMs = undefined;
       return;
     }
     const nowMs = this.#options.clock.monotonicMs();
     this.#shutOutSinceMs ??= nowMs;
-    if (nowMs - this.#shutOutSinceMs < this.#timing.timeoutMs || this.#lastZxid === 0n) return;
+    this.#doubtsView = nowMs - this.#shutOutSinceMs >= this.#timing.timeoutMs;
+  }
+
+  #forgetView(): void {
     publish('incumbent:zookeeper:trouble', this.#number, {
-      what: 'all servers seem to be behind what was seen; starting from nothing',
+      what: 'the servers are behind what was seen; starting from nothing',
       error: new Error(`no server has transaction ${this.#lastZxid}`),
     });
     this.#lastZxid = 0n;
     this.#watchZxid = 0n;
+    this.#doubtsView = false;
     this.#shutOutSinceMs = undefined;
   }
 
@@ -608,6 +629,9 @@ export class Session {
         if (error === errorCodes.sessionMoved) {
           throw new ProtocolError('the session has moved to another server');
         }
+        if (error === errorCodes.sessionExpired || error === errorCodes.unknownSession) {
+          this.#expire(new Error(`${this.#server} says that the session has expired`));
+        }
       }
     }
   }
@@ -627,7 +651,7 @@ export class Session {
     const auth = this.#unansweredAuths.shift();
     if (auth === undefined) throw new ProtocolError('authentication was answered unasked');
     if (error === errorCodes.ok) {
-      auth.resolve?.();
+      auth.resolve();
       if (this.#awaitsAuths) this.#readyWhenKnown();
       return;
     }
@@ -637,6 +661,7 @@ export class Session {
   #onSetWatchesReply(error: number): void {
     if (this.#unansweredSetWatches === 0) throw new ProtocolError('watches were confirmed unasked');
     this.#unansweredSetWatches -= 1;
+    this.#watchesRestored = this.#unansweredSetWatches === 0;
     if (error !== errorCodes.ok) {
       throw new ProtocolError(`the server refuses to restore watches: error ${error}`);
     }
@@ -645,7 +670,7 @@ export class Session {
   /** Auth replies carry 0 and notifications -1: taking those would make watches miss changes. */
   #sawZxid(zxid: bigint): void {
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;
-    if (this.#unansweredSetWatches === 0) this.#watchZxid = this.#lastZxid;
+    if (this.#watchesRestored) this.#watchZxid = this.#lastZxid;
   }
 
   #confirm(sentMs: number): void {
@@ -832,7 +857,6 @@ export class Session {
   }
   /** Undefined: not closing. False: closing, and the request is still to be sent. */
   #closeSent: boolean | undefined;
-  #closeAnswered = false;
   #onSessionClosed: (() => void) | undefined;
 
   #sendClose(): void {
@@ -842,10 +866,7 @@ export class Session {
       requests.closeSession,
       undefined,
       {
-        complete: () => {
-          this.#closeAnswered = true;
-          this.#onSessionClosed?.();
-        },
+        complete: () => this.#onSessionClosed?.(),
         failed: () => this.#onSessionClosed?.(),
       },
       () => {},
@@ -855,7 +876,7 @@ export class Session {
   }
 
   #failAuth(auth?: PendingAuth): void {
-    auth?.reject?.(this.#authError({ operation: 'auth' }));
+    auth?.reject(this.#authError({ operation: 'auth' }));
     this.#end('auth-failed', this.#authError({}));
   }
 
@@ -872,13 +893,13 @@ export class Session {
     this.#setState(state, error);
     this.#clearTimer();
     this.#readWriteSearch?.abort();
-    if (this.#closeAnswered) this.#connection?.end();
+    if (this.#closeSent === true) this.#connection?.end();
     else this.#connection?.destroy(error);
     this.pipeline.failAll((context) =>
       state === 'closed' ? new ClosedError(context) : this.#authError(context),
     );
     for (const auth of [...this.#laterAuths, ...this.#unansweredAuths]) {
-      auth.reject?.(error ?? new ClosedError({ operation: 'auth' }));
+      auth.reject(error ?? new ClosedError({ operation: 'auth' }));
     }
     this.#laterAuths = [];
     this.#unansweredAuths = [];
@@ -928,8 +949,8 @@ export class Session {
 
 interface PendingAuth {
   readonly credentials: Credentials;
-  readonly resolve?: () => void;
-  readonly reject?: (error: unknown) => void;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /**

@@ -184,11 +184,18 @@ export class WatchRegistry {
     if (entry?.listeners.delete(listener) === true) this.#dropIfUnused(path, entry);
   }
 
-  /** The server did not take the addWatch of a listener. Who rides on it is told. */
-  refusePersistent(path: string, listener: PersistentListener): void {
+  /**
+   * The addWatch of a listener was refused, or given up. Who rides on it is told.
+   * @returns whether nobody else wants the watch
+   */
+  refusePersistent(path: string, listener: PersistentListener): boolean {
     const entry = this.#persistent.get(path);
-    if (entry === undefined || !entry.listeners.delete(listener)) return;
-    if (entry.listeners.size === 0) this.forgetPersistent(path);
+    if (entry === undefined || !entry.listeners.delete(listener)) return false;
+    if (entry.listeners.size === 0) return this.forgetPersistent(path);
+    // The next one's addWatch may come behind reads that ride: they end on another entry.
+    this.#persistent.set(path, { ...entry, riders: 0 });
+    for (const kind of kinds) this.#lose(kind, path, 'removed');
+    return false;
   }
 
   /**
