@@ -606,6 +606,7 @@ export class ZooKeeper implements AsyncDisposable {
     checkPath(path);
     const serverPath = this.#caller.chroot.toServer(path);
     const { watches } = this.#session;
+    const listeners = watches.listenersOf(serverPath);
     return this.#caller.call(
       requests.removeWatches,
       path,
@@ -618,7 +619,7 @@ export class ZooKeeper implements AsyncDisposable {
             watches.lose('exist', serverPath);
           }
           // The server takes half of a persistent watch away; the other half would tell half a story.
-          if (watches.forgetPersistent(serverPath) && type !== 'any') {
+          if (watches.forgetPersistent(serverPath, listeners) && type !== 'any') {
             this.#session.removeFromServer(serverPath);
           }
         },

@@ -184,31 +184,41 @@ export class WatchRegistry {
     if (entry?.listeners.delete(listener) === true) this.#dropIfUnused(path, entry);
   }
 
+  /** Who listens now on the persistent watch of a path. */
+  listenersOf(path: string): readonly PersistentListener[] {
+    return [...(this.#persistent.get(path)?.listeners ?? [])];
+  }
+
   /**
    * The addWatch of a listener was refused, or given up. Who rides on it is told.
    * @returns whether nobody else wants the watch
    */
   refusePersistent(path: string, listener: PersistentListener): boolean {
-    const entry = this.#persistent.get(path);
-    if (entry === undefined || !entry.listeners.delete(listener)) return false;
-    if (entry.listeners.size === 0) return this.forgetPersistent(path);
-    // The next one's addWatch may come behind reads that ride: they end on another entry.
-    this.#persistent.set(path, { ...entry, riders: 0 });
-    for (const kind of kinds) this.#lose(kind, path, 'removed');
-    return false;
+    return this.#forget(path, [listener]);
   }
 
   /**
-   * The server has no such watch any more: who listens, and who rides on it, is told.
-   * @returns whether there was one
+   * The server has taken the watch of these listeners away: they, and who rides on it, are told.
+   * @returns whether nobody else wants the watch. Others have asked for it after it was removed
    */
-  forgetPersistent(path: string): boolean {
+  forgetPersistent(path: string, listeners: readonly PersistentListener[]): boolean {
+    const unused = this.#forget(path, listeners);
+    for (const listener of listeners) listener.onLost('removed');
+    return unused;
+  }
+
+  #forget(path: string, listeners: readonly PersistentListener[]): boolean {
     const entry = this.#persistent.get(path);
     if (entry === undefined) return false;
-    this.#persistent.delete(path);
-    for (const listener of entry.listeners) listener.onLost('removed');
+    let known = false;
+    for (const listener of listeners) known = entry.listeners.delete(listener) || known;
+    if (!known) return false;
+    const unused = entry.listeners.size === 0;
+    // The addWatch of those that stay may come behind reads that ride: they end on another entry.
+    if (unused) this.#persistent.delete(path);
+    else this.#persistent.set(path, { ...entry, riders: 0 });
     for (const kind of kinds) this.#lose(kind, path, 'removed');
-    return true;
+    return unused;
   }
 
   /** The user took watches of a path away. */
