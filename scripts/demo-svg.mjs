@@ -1,6 +1,7 @@
-// Plays the demo in a terminal of 80 columns (tmux) and writes its last picture as docs/demo.svg.
+// Plays a demo in a terminal of 80 columns (tmux) and writes its last picture.
 //
-//   node scripts/demo-svg.mjs
+//   node scripts/demo-svg.mjs              the elections, docs/demo.svg
+//   node scripts/demo-svg.mjs zookeeper    the ZooKeeper client, docs/zookeeper-demo.svg
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,22 +26,41 @@ const colorOfCode = { 31: 'red', 32: 'green', 33: 'yellow', 36: 'cyan', 90: 'gra
 const style = '\\u001b\\[([\\d;]*)m';
 const styles = new RegExp(style, 'g');
 
-const lines = trim(play());
+const scenes = {
+  elections: {
+    command: [join(root, 'packages/cli/dist/bin.js'), 'demo'],
+    ended: /\d overlaps?/,
+    file: 'docs/demo.svg',
+    label:
+      'incumbent demo: five candidates, the leader is killed, frozen and asked to resign; another takes over each time',
+  },
+  zookeeper: {
+    command: [join(root, 'scripts/zookeeper-demo.mjs')],
+    ended: /\d outstanding/,
+    file: 'docs/zookeeper-demo.svg',
+    label:
+      'the ZooKeeper client: cut off for 0.3 s it tells the change that it missed; while the network is silent it says suspended, then expired, and loses no call',
+  },
+};
+const scene = scenes[process.argv[2] ?? 'elections'];
+if (scene === undefined) throw new Error(`the demos are ${Object.keys(scenes).join(', ')}`);
+
+const lines = trim(play(scene));
 mkdirSync(join(root, 'docs'), { recursive: true });
-writeFileSync(join(root, 'docs/demo.svg'), svg(lines));
+writeFileSync(join(root, scene.file), svg(lines, scene.label));
 console.log(lines.map((line) => line.replaceAll(styles, '')).join('\n'));
 
 /** @returns {string[]} the lines of the last picture, with their colours as escape sequences */
-function play() {
+function play({ command, ended }) {
   const tmux = (...args) => execFileSync('tmux', ['-L', `demo-svg-${process.pid}`, ...args]);
-  const demo = `${process.execPath} ${join(root, 'packages/cli/dist/bin.js')} demo`;
+  const demo = [process.execPath, ...command].join(' ');
   // The pane has to outlive the demo for its picture to be taken.
   tmux('-f', '/dev/null', 'new-session', '-d', '-x', '80', '-y', '26', `${demo}; sleep 60`);
   try {
     for (let seconds = 0; seconds < 60; seconds += 1) {
       execFileSync('sleep', ['1']);
       const picture = tmux('capture-pane', '-p', '-e').toString();
-      if (/\d overlaps?/.test(picture)) return picture.split('\n');
+      if (ended.test(picture)) return picture.split('\n');
     }
     throw new Error('the demo has not ended');
   } finally {
@@ -58,11 +78,11 @@ function trim(all) {
   return lines.filter((line, i) => !(isEmpty(line) && isEmpty(lines[i - 1] ?? '')));
 }
 
-function svg(lines) {
+function svg(lines, label) {
   const width = 80 * columnWidth + 2 * padding - 4 * columnWidth;
   const height = lines.length * rowHeight + 2 * padding;
   const parts = lines.flatMap((line, row) => drawLine(line, row));
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${round(width)} ${height}" width="${round(width)}" height="${height}" role="img" aria-label="incumbent demo: five candidates, the leader is killed, frozen and asked to resign; another takes over each time">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${round(width)} ${height}" width="${round(width)}" height="${height}" role="img" aria-label="${escapeXml(label)}">
 <rect width="100%" height="100%" rx="8" fill="${palette.background}"/>
 <g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="${fontSize}" fill="${palette.text}">
 ${parts.join('\n')}
