@@ -43,6 +43,13 @@ const stages = [
     script: ['chaos/dist/main.js', '--short'],
     limitMin: 20,
   },
+  {
+    id: 'soak',
+    name: 'zookeeper soak (short)',
+    about: 'clients under load on an ensemble that fails at random',
+    script: ['chaos/dist/zookeeper/main.js', '--short'],
+    limitMin: 5,
+  },
 ];
 
 const usage = `npm test                              every stage

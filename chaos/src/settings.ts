@@ -23,7 +23,9 @@ export const usage: string = `npm run chaos -- [options]
   --broken NAME    candidates that are broken on purpose: the run must fail
 ${Object.entries(brokenCandidates)
   .map(([name, { about }]) => `                     ${name.padEnd(12)} ${about}`)
-  .join('\n')}`;
+  .join('\n')}
+
+npm run chaos:zookeeper has the ZooKeeper client under load for 30 minutes; see its --help.`;
 
 /** @throws an Error for people */
 export function readSettings(argv: readonly string[]): Settings | 'help' {
