@@ -33,16 +33,20 @@ import { JuteReader } from '../protocol/jute.ts';
 import { replyHeader, watcherEvent } from '../protocol/messages.ts';
 import { requests } from '../protocol/requests.ts';
 import type { ExportedSession, SessionInfo, State, StateChange } from '../state.ts';
+import type { AuthWaiter } from './authenticator.ts';
+import { Authenticator } from './authenticator.ts';
 import type { Credentials } from './handshake.ts';
-import { writeAuth, writeConnectRequest, writePing, writeSetWatches } from './handshake.ts';
+import { writeConnectRequest, writePing, writeSetWatches } from './handshake.ts';
 import { Hosts } from './hosts.ts';
 import { PendingRequest } from './pending-request.ts';
 import type { PipelineLimits } from './pipeline.ts';
 import { Pipeline } from './pipeline.ts';
 import { findReadWriteServer } from './read-write-search.ts';
-import { answerChallenge, checkConfirmation } from './sasl-digest-md5.ts';
+import { exchangeSasl } from './sasl-exchange.ts';
+import type { AttemptOutcome, SearchTarget } from './server-search.ts';
+import { ServerSearch } from './server-search.ts';
 import type { SessionTiming } from './timing.ts';
-import { attemptMs, backoffMs, sessionTiming } from './timing.ts';
+import { sessionTiming } from './timing.ts';
 import type { RawEventType } from './watch-registry.ts';
 import { WatchRegistry } from './watch-registry.ts';
 
@@ -71,10 +75,10 @@ export class Session {
   readonly #number: number;
   readonly #tally: Tally;
   readonly #onState: (change: StateChange) => void;
-  readonly #hosts: Hosts;
+  readonly #search: ServerSearch;
+  readonly #auth: Authenticator;
   readonly pipeline: Pipeline;
   readonly watches: WatchRegistry;
-  readonly #credentials: Credentials[];
 
   #state: State = 'connecting';
   #timing: SessionTiming;
@@ -100,7 +104,6 @@ export class Session {
   #connectedAtMs = 0;
   #lastReceivedMs = 0;
   #pingSentMs: number | undefined;
-  #unansweredAuths: PendingAuth[] = [];
   /** The handshake is over but for the answers to its authentication. */
   #awaitsAuths = false;
   #unansweredSetWatches = 0;
@@ -111,8 +114,6 @@ export class Session {
   #shutOutSinceMs: number | undefined;
   /** The next round asks without saying what we have seen. */
   #doubtsView = false;
-  /** Ends a pause between rounds. */
-  #endPause: (() => void) | undefined;
   #readWriteSearch: AbortController | undefined;
 
   #timer: Timer | undefined;
@@ -129,11 +130,10 @@ export class Session {
     onState: (change: StateChange) => void,
   ) {
     this.#options = options;
-    this.#credentials = [...credentials];
+    this.#auth = new Authenticator(credentials);
     this.#number = number;
     this.#tally = tally;
     this.#onState = onState;
-    this.#hosts = new Hosts(options.hosts, options.random);
     this.#timing = sessionTiming(options.sessionTimeoutMs);
     this.pipeline = new Pipeline(options, options.clock, tally, (deadlineMs) => {
       if (deadlineMs < this.#timerAtMs) this.#setTimer(deadlineMs);
@@ -152,7 +152,9 @@ export class Session {
       // Nobody knows when its server last heard of it; from now on we do.
       this.pipeline.confirmedMs = options.clock.monotonicMs();
     }
-    void this.#run(); // never rejects
+    const hosts = new Hosts(options.hosts, options.random);
+    this.#search = new ServerSearch(hosts, options.clock, options.random, this.#searchTarget());
+    void this.#search.run(); // never rejects
   }
 
   // What can be seen -------------------------------------------------------------------------------
@@ -221,36 +223,27 @@ export class Session {
     boundMs: number | undefined,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    const known = this.#credentials.findIndex((one) => sameCredentials(one, credentials));
-    if (known >= 0) this.#credentials.splice(known, 1);
-    this.#credentials.push(credentials);
     return new Promise((resolve, reject) => {
       const timeoutMs = boundMs ?? this.#options.requestTimeoutMs;
       const settle = (act: () => void) => {
         timer.cancel();
         stopListening();
+        this.#auth.forget(waiter);
         act();
       };
-      const timer = this.#options.clock.setTimer(
-        () => auth.reject(new RequestTimeoutError(timeoutMs, false, { operation: 'auth' })),
-        timeoutMs,
-      );
-      const stopListening = onAbort(signal, () => auth.reject(signal?.reason));
-      const auth: PendingAuth = {
-        credentials,
+      const waiter: AuthWaiter = {
         resolve: () => settle(resolve),
         reject: (error) => settle(() => reject(error)),
       };
-      if (this.#isOpen()) {
-        this.pipeline.writeHandshake((writer) => writeAuth(writer, credentials));
-        this.#unansweredAuths.push(auth);
-      } else {
-        this.#laterAuths.push(auth);
-      }
+      const timer = this.#options.clock.setTimer(
+        () => waiter.reject(new RequestTimeoutError(timeoutMs, false, { operation: 'auth' })),
+        timeoutMs,
+      );
+      const stopListening = onAbort(signal, () => waiter.reject(signal?.reason));
+      this.#auth.add(credentials, waiter);
+      if (this.#isOpen()) this.pipeline.writeHandshake((writer) => this.#auth.writeUnsent(writer));
     });
   }
-  /** Calls of `addAuth` that wait for a connection. */
-  #laterAuths: PendingAuth[] = [];
 
   /**
    * Ends the session on the server, and the client in any case within `closeTimeoutMs`.
@@ -263,48 +256,27 @@ export class Session {
 
   // The search for a server ------------------------------------------------------------------------
 
-  async #run(): Promise<void> {
-    let failedRounds = 0;
-    while (!this.#isFinal()) {
-      const addresses = this.#hosts.literal() ?? (await this.#resolve());
-      // The server that we come from last: it had its chance.
-      const last = addresses.findIndex((address) => formatHost(address) === this.#server);
-      if (last >= 0) addresses.push(...addresses.splice(last, 1));
-      const outcomes = new Set<AttemptOutcome>();
-      for (const address of addresses) {
+  #searchTarget(): SearchTarget {
+    const session = this;
+    return {
+      get timing() {
+        return session.#timing;
+      },
+      get lastServer() {
+        return session.#server;
+      },
+      wantsServer: () => {
         this.#expireIfOverdue();
-        // Also a listener that was just told of the expiry may have closed the client.
-        if (this.#isFinal()) return;
-        const boundMs = attemptMs(this.#timing, addresses.length, failedRounds);
-        outcomes.add(await this.#attach(address, boundMs));
-        if (outcomes.has('served')) break;
-      }
-      if (this.#isFinal()) return;
-      if (outcomes.has('served')) {
-        failedRounds = 0;
-        continue;
-      }
-      this.#doubtViewIfHopeless(outcomes.size === 1 && outcomes.has('shut-out'));
-      const dropped = outcomes.has('shut-out') || outcomes.has('dropped');
-      await this.#pause(backoffMs(failedRounds, dropped, this.#timing, this.#options.random));
-      failedRounds += 1;
-    }
-  }
-
-  async #resolve(): Promise<Address[]> {
-    const bound = new AbortController();
-    const timer = this.#options.clock.setTimer(
-      () => bound.abort(),
-      attemptMs(this.#timing, this.#hosts.count, 0),
-    );
-    try {
-      return await this.#hosts.resolve(bound.signal, (error) => {
+        // Only then: a listener that was just told of the expiry may have closed the client.
+        return !this.#isFinal();
+      },
+      attach: (address, boundMs) => this.#attach(address, boundMs),
+      onRoundFailed: (allShutUsOut) => this.#doubtViewIfHopeless(allShutUsOut),
+      onUnresolved: (error) => {
         this.#lastError = error;
         publish('incumbent:zookeeper:trouble', this.#number, { what: 'resolving a host', error });
-      });
-    } finally {
-      timer.cancel();
-    }
+      },
+    };
   }
 
   /** Tries one server. Resolves when its connection has ended. */
@@ -381,21 +353,7 @@ export class Session {
   /** Who we are and what we watch, in front of all requests. */
   #introduce(): void {
     this.pipeline.writeHandshake((writer) => {
-      const later = this.#laterAuths;
-      this.#unansweredAuths = this.#credentials.map((credentials): PendingAuth => {
-        writeAuth(writer, credentials);
-        const waiting = later.filter((auth) => sameCredentials(auth.credentials, credentials));
-        return {
-          credentials,
-          resolve: () => {
-            for (const auth of waiting) auth.resolve();
-          },
-          reject: (error) => {
-            for (const auth of waiting) auth.reject(error);
-          },
-        };
-      });
-      this.#laterAuths = [];
+      this.#auth.writeAll(writer);
       const lists = this.watches.lists();
       this.#unansweredSetWatches = writeSetWatches(
         writer,
@@ -455,12 +413,29 @@ export class Session {
     else this.#authenticate(this.#options.sasl);
   }
 
+  #authenticate(user: { readonly username: string; readonly password: string }): void {
+    const connection = this.#connection;
+    exchangeSasl(
+      this.pipeline,
+      user,
+      () => {
+        this.#introduce();
+        this.#readyWhenKnown();
+      },
+      (error) => {
+        if (connection === undefined || connection !== this.#connection) return;
+        if (error instanceof AuthError) this.#failAuth();
+        else connection.destroy(error as Error);
+      },
+    );
+  }
+
   /**
    * Refused credentials are told within the same round trip, and before anything else is answered:
    * so `connected` means that they were taken.
    */
   #readyWhenKnown(): void {
-    this.#awaitsAuths = this.#unansweredAuths.length > 0;
+    this.#awaitsAuths = !this.#auth.isAnswered;
     if (!this.#awaitsAuths) this.#ready();
   }
 
@@ -470,48 +445,13 @@ export class Session {
     const sameSession = this.#state === 'suspended';
     if (this.#state !== 'connecting') this.watches.gap(sameSession ? 'reconnected' : 'expired');
     // Those added since the handshake was written.
-    if (this.#laterAuths.length > 0) {
-      const later = this.#laterAuths;
-      this.#laterAuths = [];
-      this.pipeline.writeHandshake((writer) => {
-        for (const auth of later) writeAuth(writer, auth.credentials);
-      });
-      this.#unansweredAuths.push(...later);
-    }
+    this.pipeline.writeHandshake((writer) => this.#auth.writeUnsent(writer));
     this.#setState(this.#attachedReadOnly ? 'read-only' : 'connected', undefined);
     // A listener may have closed the client, or taken so long that the session expired.
     if (connection !== this.#connection || this.#isFinal()) return;
     if (this.#closeSent === false) this.#sendClose();
     else this.pipeline.open();
     if (this.#attachedReadOnly) this.#searchReadWrite();
-  }
-
-  /** SASL with DIGEST-MD5 (RFC 2831): two round trips before anything else is sent. */
-  #authenticate(user: { readonly username: string; readonly password: string }): void {
-    const connection = this.#connection;
-    const send = (token: Uint8Array, then: (token: Uint8Array | null) => void) => {
-      const request = new PendingRequest(
-        requests.sasl,
-        undefined,
-        { complete: (reply: { readonly token: Uint8Array | null }) => then(reply.token) },
-        () => {},
-        (error) => {
-          if (connection !== this.#connection || this.#connection === undefined) return;
-          if (error instanceof AuthError) this.#failAuth();
-          else connection?.destroy(error as Error);
-        },
-      );
-      this.pipeline.sendInHandshake(request, { token });
-    };
-    // Empty and not null: a server closes on null.
-    send(new Uint8Array(0), (challenge) => {
-      const answer = answerChallenge(challenge, user);
-      send(answer.token, (confirmation) => {
-        checkConfirmation(confirmation, answer);
-        this.#introduce();
-        this.#readyWhenKnown();
-      });
-    });
   }
 
   #onDisconnect(server: string, error: Error | undefined): void {
@@ -523,9 +463,7 @@ export class Session {
     this.#readWriteSearch?.abort();
     this.#lastError = error ?? new Error(`${server} closed the connection`);
     publish('incumbent:zookeeper:disconnected', this.#number, { server, error });
-    // Authentication that was not answered is asked for again by the next connection.
-    this.#laterAuths.push(...this.#unansweredAuths);
-    this.#unansweredAuths = [];
+    this.#auth.onDisconnect();
     this.#awaitsAuths = false;
     this.#unansweredSetWatches = 0;
     this.#watchesRestored = false;
@@ -536,18 +474,6 @@ export class Session {
       this.#setState('suspended', this.#lastError);
     }
     this.#schedule();
-  }
-
-  #pause(delayMs: number): Promise<void> {
-    if (this.#isFinal()) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = this.#options.clock.setTimer(() => this.#endPause?.(), delayMs);
-      this.#endPause = () => {
-        this.#endPause = undefined;
-        timer.cancel();
-        resolve();
-      };
-    });
   }
 
   /**
@@ -648,14 +574,12 @@ export class Session {
   }
 
   #onAuthReply(error: number): void {
-    const auth = this.#unansweredAuths.shift();
-    if (auth === undefined) throw new ProtocolError('authentication was answered unasked');
-    if (error === errorCodes.ok) {
-      auth.resolve();
-      if (this.#awaitsAuths) this.#readyWhenKnown();
+    if (error !== errorCodes.ok) {
+      this.#failAuth();
       return;
     }
-    this.#failAuth(auth);
+    if (!this.#auth.onTaken()) throw new ProtocolError('authentication was answered unasked');
+    if (this.#awaitsAuths) this.#readyWhenKnown();
   }
 
   #onSetWatchesReply(error: number): void {
@@ -809,7 +733,7 @@ export class Session {
     this.#onSessionClosed?.();
     // Last, for what listeners call belongs to the next session.
     if (this.#closing === undefined) this.#setState('expired', error);
-    this.#endPause?.();
+    this.#search.hurry();
   }
 
   #setTimer(atMs: number): void {
@@ -875,9 +799,8 @@ export class Session {
     this.pipeline.submit(request, {});
   }
 
-  #failAuth(auth?: PendingAuth): void {
-    auth?.reject(this.#authError({ operation: 'auth' }));
-    this.#end('auth-failed', this.#authError({}));
+  #failAuth(): void {
+    this.#end('auth-failed', this.#authError({ operation: 'auth' }));
   }
 
   #authError(context: ErrorContext): AuthError {
@@ -898,14 +821,10 @@ export class Session {
     this.pipeline.failAll((context) =>
       state === 'closed' ? new ClosedError(context) : this.#authError(context),
     );
-    for (const auth of [...this.#laterAuths, ...this.#unansweredAuths]) {
-      auth.reject(error ?? new ClosedError({ operation: 'auth' }));
-    }
-    this.#laterAuths = [];
-    this.#unansweredAuths = [];
+    this.#auth.rejectAll(error ?? new ClosedError({ operation: 'auth' }));
     this.watches.close();
     this.#onSessionClosed?.();
-    this.#endPause?.();
+    this.#search.hurry();
     this.#clearTimer();
   }
 
@@ -947,19 +866,6 @@ export class Session {
   }
 }
 
-interface PendingAuth {
-  readonly credentials: Credentials;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/**
- * How an attempt ended: after it had served us a while; by the server closing on our handshake
- * without a word, as one does that is behind what we have seen, or has no quorum; by its closing
- * soon after; or otherwise.
- */
-type AttemptOutcome = 'served' | 'shut-out' | 'dropped' | 'failed';
-
 const maxTimerMs = 2 ** 31 - 1;
 
 const eventNames: ReadonlyMap<number, RawEventType> = new Map([
@@ -968,10 +874,6 @@ const eventNames: ReadonlyMap<number, RawEventType> = new Map([
   [eventTypes.dataChanged, 'changed'],
   [eventTypes.childrenChanged, 'children-changed'],
 ]);
-
-function sameCredentials(a: Credentials, b: Credentials): boolean {
-  return a.scheme === b.scheme && Buffer.compare(a.credentials, b.credentials) === 0;
-}
 
 function isReset(error: Error & { readonly code?: string }): boolean {
   return error.code === 'ECONNRESET' || error.code === 'EPIPE';

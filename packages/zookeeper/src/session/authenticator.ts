@@ -1,0 +1,92 @@
+import type { JuteWriter } from '../protocol/jute.ts';
+import type { Credentials } from './handshake.ts';
+import { writeAuth } from './handshake.ts';
+
+/** A call that waits until a server has taken its credentials. */
+export interface AuthWaiter {
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+interface Entry {
+  readonly credentials: Credentials;
+  readonly waiters: Set<AuthWaiter>;
+}
+
+/** The credentials of a session: every connection gives them all, and replies come in that order. */
+export class Authenticator {
+  readonly #entries: Entry[] = [];
+  /** Given on this connection and not answered yet. */
+  #unanswered: Entry[] = [];
+  /** Added since the handshake of this connection was written. */
+  #unsent: Set<Entry> = new Set();
+
+  constructor(credentials: readonly Credentials[]) {
+    for (const one of credentials) this.#entryOf(one);
+  }
+
+  /** Whether everything given on this connection was answered. */
+  get isAnswered(): boolean {
+    return this.#unanswered.length === 0;
+  }
+
+  /** Adds credentials, or those again that are known; `writeUnsent` or a handshake gives them. */
+  add(credentials: Credentials, waiter: AuthWaiter): void {
+    const entry = this.#entryOf(credentials);
+    entry.waiters.add(waiter);
+    this.#unsent.add(entry);
+  }
+
+  forget(waiter: AuthWaiter): void {
+    for (const { waiters } of this.#entries) waiters.delete(waiter);
+  }
+
+  /** Gives everything to a new connection. */
+  writeAll(writer: JuteWriter): void {
+    this.#unsent = new Set(this.#entries);
+    this.writeUnsent(writer);
+  }
+
+  writeUnsent(writer: JuteWriter): void {
+    for (const entry of this.#unsent) {
+      writeAuth(writer, entry.credentials);
+      this.#unanswered.push(entry);
+    }
+    this.#unsent.clear();
+  }
+
+  /** The server has taken what was given next; false when nothing was. */
+  onTaken(): boolean {
+    const entry = this.#unanswered.shift();
+    if (entry === undefined) return false;
+    // Whoever asked for the same meanwhile waits for an answer of their own.
+    if (!this.#unanswered.includes(entry) && !this.#unsent.has(entry)) {
+      for (const waiter of [...entry.waiters]) waiter.resolve();
+    }
+    return true;
+  }
+
+  /** The connection is gone: the next one is given everything. */
+  onDisconnect(): void {
+    this.#unanswered = [];
+    this.#unsent.clear();
+  }
+
+  rejectAll(error: unknown): void {
+    for (const { waiters } of this.#entries) {
+      for (const waiter of [...waiters]) waiter.reject(error);
+    }
+  }
+
+  #entryOf(credentials: Credentials): Entry {
+    const known = this.#entries.find(
+      (entry) =>
+        entry.credentials.scheme === credentials.scheme &&
+        Buffer.compare(entry.credentials.credentials, credentials.credentials) === 0,
+    );
+    if (known !== undefined) return known;
+    const entry = { credentials, waiters: new Set<AuthWaiter>() };
+    this.#entries.push(entry);
+    return entry;
+  }
+}
