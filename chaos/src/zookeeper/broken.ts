@@ -50,8 +50,16 @@ class Boastful extends ZooKeeper {
 }
 
 class Naive extends ZooKeeper {
-  override async create(path: string, data?: Data, options?: CreateOptions): Promise<CreateReply> {
+  override create(path: string, data?: Data, options?: CreateOptions): Promise<CreateReply> {
     if (options?.protected === undefined) return super.create(path, data, options);
+    return this.#createAgain(path, data, options);
+  }
+
+  async #createAgain(
+    path: string,
+    data: Data = null,
+    options: CreateOptions,
+  ): Promise<CreateReply> {
     const { protected: guid, ...rest } = options;
     const own = path.replace(/\/([^/]*)$/, `/_c_${guid}-$1`);
     for (;;) {
@@ -76,10 +84,14 @@ class Patient extends ZooKeeper {
 }
 
 class Hoarder extends ZooKeeper {
-  override async get(path: string, options?: CallOptions): Promise<GetReply> {
+  override get(path: string, options?: CallOptions): Promise<GetReply> {
     if (hoard.length === 0) hoard.push(setInterval(() => {}, 1_000));
-    const reply = await super.get(path, options);
-    hoard.push(reply, new Array(300).fill(path));
+    const reply = super.get(path, options);
+    // The caller hears of a failure.
+    reply.then(
+      (kept) => hoard.push(kept, new Array(300).fill(path)),
+      () => {},
+    );
     return reply;
   }
 }

@@ -28,8 +28,8 @@ const timeoutMs = 3_000;
 /** After the last fault: a quorum is there, so a client needs one round of attempts or two. */
 const backMs = 2 * timeoutMs;
 /**
- * From half to half of the warm part of a run. Some 400 calls a second are made, so in half an hour
- * six bytes kept of each would be found.
+ * From half to half of the warm part of a run: from middle to middle they are a third of the run
+ * apart. Some 400 calls a second are made, so in half an hour nine bytes kept of each are found.
  */
 const memoryBoundBytes = 2 * 1024 * 1024;
 /** What the end of a run takes. */
