@@ -5,7 +5,7 @@ import type { ZooKeeper } from '../../src/index.ts';
 import { acl, ConnectError } from '../../src/index.ts';
 import { scoped } from '../support/scope.ts';
 import { monotonicMs, nextState, refusal, settling, soon, until } from '../support/waiting.ts';
-import { reconnect, sinceHandshake, startFake } from './support.ts';
+import { reconnect, setWatches, sinceHandshake, startFake } from './support.ts';
 
 const patient = { sessionTimeout: 30_000, requestTimeoutMs: 60_000 };
 
@@ -15,15 +15,16 @@ describe.concurrent('node-zookeeper-client', () => {
     scoped(async (scope) => {
       const fake = await startFake(scope);
       const client = await scope.connect(fake.connectionString, patient);
-      const session = client.session?.id;
       for (let code = -1; code >= -130; code -= 1) {
         fake.faults.next('getData', { type: 'errorCode', code });
         expect(await refusal(client.get('/'))).toMatchObject({ serverCode: code, path: '/' });
         expect((await client.get('/')).stat.version).toBe(0);
       }
-      expect(client.session?.id).toBe(session);
-      // -118 says that the session has moved: only then another connection is made.
-      expect(client.counters).toMatchObject({ connects: 2, failed: 130, outstanding: 0 });
+      // -118 says that the session has moved, -12 and -112 that it is gone: only then the client
+      // connects again.
+      const { connects, expirations, failed, outstanding } = client.counters;
+      expect({ connects, expirations }).toEqual({ connects: 4, expirations: 2 });
+      expect({ failed, outstanding }).toEqual({ failed: 130, outstanding: 0 });
     }),
   );
 
@@ -33,7 +34,7 @@ describe.concurrent('node-zookeeper-client', () => {
       const fake = await startFake(scope);
       const client = await scope.connect(fake.connectionString, patient);
       const watch = await client.watch('/a');
-      const drops = fake.faults.next({ opcode: 'setWatches2', times: 1_000 }, 'dropBefore');
+      const drops = fake.faults.next({ opcode: setWatches, times: 1_000 }, 'dropBefore');
       const attemptsMs: number[] = [];
       const onAttempt = (message: unknown) => {
         const { server } = message as { server: string };
@@ -100,7 +101,7 @@ describe.concurrent('node-zookeeper-client', () => {
         auth: [{ scheme: 'digest', credentials: 'joe:secret' }],
       });
       await client.create('/private', 'x', { acl: [acl.digest('joe', 'secret')] });
-      await client.watch('/private');
+      await client.watch('/absent');
       const tree = await client.addWatch('/', { recursive: true });
       for (const action of ['dropBefore', 'dropAfter'] as const) {
         const failures = fake.faults.next({ opcode: 'connect', times: 2 }, action);
@@ -115,7 +116,7 @@ describe.concurrent('node-zookeeper-client', () => {
         for (const call of calls) expect((await call).error).toBeUndefined();
         expect(failures.hits).toBe(2);
         expect(sinceHandshake(fake)).toEqual([
-          ...['connect', 'auth', 'setWatches2'],
+          ...['connect', 'auth', ...setWatches],
           ...['getData', 'setData', 'getData'],
         ]);
       }
@@ -194,7 +195,7 @@ describe.concurrent('node-zookeeper-client', () => {
         await Promise.all([client.get('/'), client.create(`/n${round}`), client.watch('/')]);
         await reconnect(fake, client);
       }
-      const special = ['connect', 'auth', 'ping', 'setWatches2'];
+      const special = ['connect', 'auth', 'ping', ...setWatches];
       const requests = fake.requests.filter(({ opcode }) => !special.includes(opcode));
       expect(requests.map(({ xid }) => xid)).toEqual(requests.map((_, i) => i + 1));
       expect(requests).toHaveLength(9);

@@ -5,7 +5,7 @@ import { acl, createClient } from '../../src/index.ts';
 import type { FakeRequest } from '../../src/testing/index.ts';
 import { scoped } from '../support/scope.ts';
 import { nextState, recordStates, soon, until } from '../support/waiting.ts';
-import { ManualClock, reconnect, startFake } from './support.ts';
+import { ManualClock, reconnect, setWatches, startFake } from './support.ts';
 
 const patient = { sessionTimeout: 30_000, requestTimeoutMs: 60_000 };
 
@@ -91,7 +91,7 @@ describe.concurrent('other clients', () => {
       const fake = await startFake(scope);
       const client = await scope.connect(fake.connectionString, patient);
       const watch = await client.watch('/a');
-      const refused = fake.faults.next('setWatches2', { type: 'errorCode', code: -1 });
+      const refused = fake.faults.next({ opcode: setWatches }, { type: 'errorCode', code: -1 });
       const { connects } = client.counters;
       fake.dropConnections();
       await refused.struck;
@@ -104,7 +104,7 @@ describe.concurrent('other clients', () => {
   );
 
   // The handshake, the watches, and the request behind them: lost before or after they are seen.
-  const breaks = ['connect', 'setWatches2', 'getData'].flatMap((opcode) =>
+  const breaks = ['connect', 'setWatches', 'getData'].flatMap((opcode) =>
     (['dropBefore', 'dropAfter', 'halfFrame'] as const).map((action) => ({ opcode, action })),
   );
   it.each(breaks)(
@@ -230,6 +230,50 @@ describe.concurrent('other clients', () => {
       fake.expireSession(before);
       expect(await client.exists(old.path)).toBe(false);
       expect(client.state).toBe('connected');
+    }),
+  );
+
+  it(
+    'zookeeper-cpp: no bound is read and then ignored: of connecting, of a call, of closing',
+    scoped(async (scope) => {
+      const fake = await startFake(scope);
+      const clock = new ManualClock();
+      const bounds = { connectTimeoutMs: 700, requestTimeoutMs: 500, closeTimeoutMs: 300 };
+      const client = scope.create(fake.connectionString, {
+        sessionTimeout: 20_000,
+        ...bounds,
+        clock,
+      });
+      fake.silence();
+      const settled: string[] = [];
+      const note = (name: string, promise: Promise<unknown>) => {
+        const done = () => void settled.push(name);
+        promise.then(done, done);
+      };
+      note('connected', client.connected());
+      note('get', client.get('/'));
+      for (const [ms, expected] of [
+        [499, []],
+        [1, ['get']],
+        [199, ['get']],
+        [1, ['get', 'connected']],
+      ] as const) {
+        clock.advance(ms);
+        await new Promise((resolve) => setImmediate(resolve));
+        expect(settled).toEqual(expected);
+      }
+      fake.unsilence();
+      await until('it is connected', () => {
+        clock.advance(10);
+        return client.state === 'connected';
+      });
+      fake.silence();
+      note('close', client.close());
+      clock.advance(299);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(settled).not.toContain('close');
+      clock.advance(1);
+      await until('it is closed', () => settled.includes('close'));
     }),
   );
 

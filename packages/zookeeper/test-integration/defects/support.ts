@@ -30,6 +30,9 @@ export function sinceHandshake(fake: FakeZooKeeper): string[] {
   return names.slice(names.lastIndexOf('connect'));
 }
 
+/** The requests that set watches again: plain ones, and those that stay. */
+export const setWatches: readonly string[] = ['setWatches', 'setWatches2'];
+
 export interface Relay extends AsyncDisposable {
   readonly host: string;
   readonly port: number;
