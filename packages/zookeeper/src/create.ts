@@ -174,22 +174,26 @@ export async function createProtected(
       { complete: ({ children }) => children, absent: () => [] },
       bounds(),
     );
-    const name = names.find((candidate) =>
-      wasMadeOf(candidate, prefix + nameOf(path), options.sequential ?? false),
-    );
-    if (name === undefined) return undefined;
-    const found = join(parent, name);
+    for (const name of names) {
+      if (!wasMadeOf(name, prefix + nameOf(path), options.sequential ?? false)) continue;
+      const found = await look(join(parent, name));
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  function look(candidate: string): Promise<CreateReply | undefined> {
     return caller.call(
       requests.exists,
-      found,
-      { path: caller.chroot.toServer(found), watch: false },
+      candidate,
+      { path: caller.chroot.toServer(candidate), watch: false },
       {
-        complete: ({ stat }, { zxid }) => {
-          if (options.ephemeral === true && stat.ephemeralOwner !== caller.session.info?.id) {
-            throw sessionExpired({ path, operation: plan.kind.name });
-          }
+        complete({ stat }, { zxid }) {
+          // A guid may have been used before: by a session whose node the servers still have.
+          const ours =
+            options.ephemeral !== true || stat.ephemeralOwner === caller.session.info?.id;
           // It was made by one of our requests: by none that was sent earlier than the first.
-          return { path: found, stat, zxid, sentAt: startedAt };
+          return ours ? { path: candidate, stat, zxid, sentAt: startedAt } : undefined;
         },
         absent: () => undefined,
       },

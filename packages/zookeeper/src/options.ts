@@ -47,7 +47,10 @@ export interface ClientOptions {
   readonly maxInFlight?: number | undefined;
   /** The longest request; set it with the server's `jute.maxbuffer` (default 1,048,575 bytes). */
   readonly maxRequestBytes?: number | undefined;
-  /** The longest reply; a longer one ends the connection (default 16 MiB). */
+  /**
+   * The longest reply; a longer one ends the connection (default 16 MiB). Pings are answered behind
+   * it: the session timeout must be longer than the longest reply takes to arrive.
+   */
   readonly maxReplyBytes?: number | undefined;
   /**
    * '3.4' for servers before 3.5: creates give no Stat, and persistent watches do not exist.
