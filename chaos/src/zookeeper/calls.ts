@@ -33,7 +33,7 @@ export class Calls {
   readonly #findings: Findings;
   readonly #stalls: Stalls;
   readonly #open = new Set<Open>();
-  readonly #watchdog: ReturnType<typeof setInterval>;
+  #watchdog: ReturnType<typeof setInterval> | undefined;
   #ordered = 0;
   #settledOrdered = 0;
   #lastZxid = 0n;
@@ -43,12 +43,15 @@ export class Calls {
     this.#client = client;
     this.#findings = findings;
     this.#stalls = stalls;
-    // A call that never settles has to be told of while it does not.
-    this.#watchdog = setInterval(() => this.#findOverdue(), 200);
   }
 
   get outstanding(): number {
     return [...this.#open].filter(({ overdue }) => !overdue).length;
+  }
+
+  /** A call that never settles has to be told of while it does not. */
+  start(): void {
+    this.#watchdog = setInterval(() => this.#findOverdue(), 200);
   }
 
   stop(): void {

@@ -57,6 +57,7 @@ export class Player {
     this.#client = this.arena.makeClient(`zk://${hosts}`, {
       sessionTimeout: this.arena.timeoutMs,
     });
+    this.calls.start();
     subscribe('incumbent:zookeeper:connected', this.#onHandshake);
     this.#client.onState((change) => this.#onState(change));
   }

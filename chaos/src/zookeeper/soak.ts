@@ -76,7 +76,7 @@ export async function soak(
       createClient(ensemble.connectionString, { sessionTimeout: timeoutMs }),
     );
     await auditor.sync();
-    const resources = await settledResources();
+    const resources = await lastingResources();
 
     await auditor.create('/soak');
     const watched = new WatchedTree('/soak/watched', 40, auditor);
@@ -231,10 +231,15 @@ async function end(cast: readonly Cast[], arena: Arena, auditor: Auditor): Promi
   }
 }
 
-/** Timers of pauses and sockets on their way out come and go. */
-async function settledResources(): Promise<readonly string[]> {
-  await pause(500);
-  return process.getActiveResourcesInfo();
+/** What is there always: timers of pauses come and go, and one more would hide one left behind. */
+async function lastingResources(): Promise<readonly string[]> {
+  let least = process.getActiveResourcesInfo();
+  for (let looks = 0; looks < 50; looks += 1) {
+    await pause(10);
+    const now = process.getActiveResourcesInfo();
+    if (now.length < least.length) least = now;
+  }
+  return least;
 }
 
 async function judgeResources(
