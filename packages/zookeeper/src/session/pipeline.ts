@@ -57,7 +57,7 @@ export class Pipeline {
   /** Requests in the queue that are not settled, and the bytes of all that stand there. */
   #queuedBytes = 0;
   #queued = 0;
-  #nextXid = 1;
+  #nextXid: number;
   #sink: Sink | undefined;
   /** Requests may be sent: the handshake is over. */
   #open = false;
@@ -75,13 +75,18 @@ export class Pipeline {
   /** The latest send time of anything that was answered. */
   confirmedMs: number = Number.NEGATIVE_INFINITY;
 
-  /** @param onDeadline told of the first deadline when there was none */
+  /**
+   * @param onDeadline told of the deadline of every request that shares the common bound
+   * @param firstXid for tests: where the numbers begin
+   */
   constructor(
     limits: PipelineLimits,
     clock: Clock,
     tally: Tally,
     onDeadline: (deadlineMs: number) => void,
+    firstXid = 1,
   ) {
+    this.#nextXid = firstXid;
     this.#limits = limits;
     this.#clock = clock;
     this.#tally = tally;
@@ -90,6 +95,11 @@ export class Pipeline {
 
   get queued(): number {
     return this.#queued;
+  }
+
+  /** How many stand in the queue, with those that were given up. */
+  get standing(): number {
+    return this.#queue.length;
   }
 
   get queuedBytes(): number {
