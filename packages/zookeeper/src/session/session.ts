@@ -104,6 +104,8 @@ export class Session {
   #connectedAtMs = 0;
   #lastReceivedMs = 0;
   #pingSentMs: number | undefined;
+  /** This connection was told who we are and what we watch. */
+  #introduced = false;
   /** The handshake is over but for the answers to its authentication. */
   #awaitsAuths = false;
   #unansweredSetWatches = 0;
@@ -342,8 +344,9 @@ export class Session {
         readOnly: this.#options.readOnly,
       });
     }).monotonicMs;
-    // SASL takes round trips of its own, and everything else must come after it.
-    if (this.#options.sasl !== undefined) return;
+    this.#introduced = false;
+    // These take round trips of their own, and everything else must come after them.
+    if (this.#options.sasl !== undefined || this.#doubtsView) return;
     this.#introduce();
     pipeline.rideAlong();
   }
@@ -352,6 +355,7 @@ export class Session {
 
   /** Who we are and what we watch, in front of all requests. */
   #introduce(): void {
+    this.#introduced = true;
     this.pipeline.writeHandshake((writer) => {
       this.#auth.writeAll(writer);
       const lists = this.watches.lists();
@@ -392,7 +396,6 @@ export class Session {
       throw new ProtocolError('the server attached us to another session');
     }
     this.#attemptDeadlineMs = Number.POSITIVE_INFINITY;
-    if (this.#doubtsView) this.#forgetView();
     this.#id = response.sessionId;
     this.#password = response.password ?? noPassword;
     this.#timing = sessionTiming(response.timeoutMs);
@@ -409,8 +412,18 @@ export class Session {
       sessionId: this.#id,
     });
     this.#schedule();
-    if (this.#options.sasl === undefined) this.#readyWhenKnown();
+    if (this.#options.sasl === undefined) this.#goOn();
     else this.#authenticate(this.#options.sasl);
+  }
+
+  /** The handshake goes on behind what takes round trips of its own. */
+  #goOn(): void {
+    if (this.#doubtsView) {
+      this.#settleDoubt();
+      return;
+    }
+    if (!this.#introduced) this.#introduce();
+    this.#readyWhenKnown();
   }
 
   #authenticate(user: { readonly username: string; readonly password: string }): void {
@@ -418,10 +431,7 @@ export class Session {
     exchangeSasl(
       this.pipeline,
       user,
-      () => {
-        this.#introduce();
-        this.#readyWhenKnown();
-      },
+      () => this.#goOn(),
       (error) => {
         if (connection === undefined || connection !== this.#connection) return;
         if (error instanceof AuthError) this.#failAuth();
@@ -478,13 +488,12 @@ export class Session {
 
   /**
    * After a loss of the servers' data every server shuts us out, as if it lagged behind. Once the
-   * session has expired, and for another timeout every server did nothing else, one is asked without
-   * saying what we have seen. Servers that have lost their quorum shut out everybody; one that takes
-   * us runs, and is behind: only then is what we have seen forgotten.
+   * session has expired, and for another timeout every server did nothing else, they are asked
+   * without saying what we have seen.
    */
   #doubtViewIfHopeless(allShutUsOut: boolean): void {
     this.#doubtsView = false;
-    if (this.#state !== 'expired' || !allShutUsOut) {
+    if (this.#state !== 'expired' || !allShutUsOut || this.#lastZxid === 0n) {
       this.#shutOutSinceMs = undefined;
       return;
     }
@@ -493,15 +502,42 @@ export class Session {
     this.#doubtsView = nowMs - this.#shutOutSinceMs >= this.#timing.timeoutMs;
   }
 
-  #forgetView(): void {
+  /**
+   * Servers that have lost their quorum shut out everybody, too. So one that takes us now says how
+   * far its quorum has come: after a `sync` it has all that the leader has. Only if that is less than
+   * what we have seen, it is forgotten.
+   */
+  #settleDoubt(): void {
+    const connection = this.#connection;
+    if (this.#attachedReadOnly) {
+      throw new ProtocolError('a server without a quorum cannot say how far it has come');
+    }
+    const request = new PendingRequest(
+      requests.sync,
+      undefined,
+      {
+        complete: (_, { zxid }) => {
+          if (zxid < this.#lastZxid) this.#forgetView(zxid);
+          this.#doubtsView = false;
+          this.#shutOutSinceMs = undefined;
+          this.#goOn();
+        },
+      },
+      () => {},
+      (error) => {
+        if (connection === this.#connection) connection?.destroy(error as Error);
+      },
+    );
+    this.pipeline.sendInHandshake(request, { path: '/' });
+  }
+
+  #forgetView(zxid: bigint): void {
     publish('incumbent:zookeeper:trouble', this.#number, {
-      what: 'the servers are behind what was seen; starting from nothing',
-      error: new Error(`no server has transaction ${this.#lastZxid}`),
+      what: 'the servers have lost what was seen; starting from what they have',
+      error: new Error(`the quorum is at transaction ${zxid}, ${this.#lastZxid} was seen`),
     });
-    this.#lastZxid = 0n;
-    this.#watchZxid = 0n;
-    this.#doubtsView = false;
-    this.#shutOutSinceMs = undefined;
+    this.#lastZxid = zxid;
+    this.#watchZxid = zxid;
   }
 
   #searchReadWrite(): void {
