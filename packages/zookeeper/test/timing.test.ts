@@ -12,18 +12,26 @@ describe('sessionTiming', () => {
 });
 
 describe('attemptMs', () => {
+  const none = Number.POSITIVE_INFINITY;
+
+  it('shares what is left of a session among the hosts', () => {
+    const timing = sessionTiming(12_000);
+    expect(attemptMs(timing, 3, 9, 1_500)).toBe(500);
+    expect(attemptMs(timing, 3, 9, 30)).toBe(250);
+  });
+
   it('shares the timeout among the hosts, and is never above the bound of silence', () => {
     const timing = sessionTiming(10_000);
-    expect(attemptMs(timing, 5, 9)).toBe(2_000);
-    expect(attemptMs(timing, 1, 9)).toBe(timing.silenceMs);
+    expect(attemptMs(timing, 5, 9, none)).toBe(2_000);
+    expect(attemptMs(timing, 1, 9, none)).toBe(timing.silenceMs);
   });
 
   it('is short at first: a server that is just starting may never answer', () => {
     const timing = sessionTiming(12_000);
-    expect([0, 1, 2, 3].map((round) => attemptMs(timing, 1, round))).toEqual([
+    expect([0, 1, 2, 3].map((round) => attemptMs(timing, 1, round, none))).toEqual([
       2_000, 4_000, 7_200, 7_200,
     ]);
-    expect(attemptMs(sessionTiming(2_000), 1, 0)).toBe(1_000);
+    expect(attemptMs(sessionTiming(2_000), 1, 0, none)).toBe(1_000);
   });
 });
 

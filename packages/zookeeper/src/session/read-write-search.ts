@@ -28,7 +28,7 @@ export async function findReadWriteServer(
   for (let pauseMs = 100; !stop.aborted; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
     const addresses = hosts.literal() ?? (await hosts.resolve(stop, () => {}));
     for (const address of addresses) {
-      const boundMs = attemptMs(timing, addresses.length, 0);
+      const boundMs = attemptMs(timing, addresses.length, 0, Number.POSITIVE_INFINITY);
       const answer = await ask(address, options.tls, options.clock, boundMs, stop);
       if (stop.aborted) return false;
       if (answer === 'rw') return true;

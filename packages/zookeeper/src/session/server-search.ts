@@ -15,6 +15,8 @@ export type AttemptOutcome = 'served' | 'shut-out' | 'dropped' | 'failed';
 /** What the search needs of the session it works for. */
 export interface SearchTarget {
   readonly timing: SessionTiming;
+  /** Until the session expires; infinite without one. */
+  readonly leftMs: number;
   /** The server that the session was attached to last, as `host:port`. */
   readonly lastServer: string;
   /** False ends the search. Asked before every attempt. */
@@ -56,7 +58,7 @@ export class ServerSearch {
       const outcomes = new Set<AttemptOutcome>();
       for (const address of addresses) {
         if (!target.wantsServer()) return;
-        const boundMs = attemptMs(target.timing, addresses.length, failedRounds);
+        const boundMs = attemptMs(target.timing, addresses.length, failedRounds, target.leftMs);
         outcomes.add(await target.attach(address, boundMs));
         if (outcomes.has('served')) break;
       }
@@ -78,7 +80,8 @@ export class ServerSearch {
 
   async #resolve(): Promise<Address[]> {
     const bound = new AbortController();
-    const boundMs = attemptMs(this.#target.timing, this.#hosts.count, 0);
+    const { timing, leftMs } = this.#target;
+    const boundMs = attemptMs(timing, this.#hosts.count, 0, leftMs);
     const timer = this.#clock.setTimer(() => bound.abort(), boundMs);
     try {
       return await this.#hosts.resolve(bound.signal, (error) => this.#target.onUnresolved(error));

@@ -264,6 +264,9 @@ export class Session {
       get timing() {
         return session.#timing;
       },
+      get leftMs() {
+        return session.#expiryDueMs() - session.#options.clock.monotonicMs();
+      },
       get lastServer() {
         return session.#server;
       },
