@@ -180,7 +180,7 @@ export class ZooKeeper implements AsyncDisposable {
     const { signal, timeoutMs = this.#connectTimeoutMs } = options;
     checkTimeout('timeoutMs', timeoutMs);
     signal?.throwIfAborted();
-    if (isReady(this.state)) return;
+    if (isReady(this.#session.toldState)) return;
     const { clock } = this.#caller;
     await new Promise<void>((resolve, reject) => {
       const finish = (settle: () => void) => {
@@ -204,7 +204,7 @@ export class ZooKeeper implements AsyncDisposable {
         }
       };
       const stopListening = this.onState(judge);
-      const { state } = this;
+      const state = this.#session.toldState;
       if (state === 'closed' || state === 'auth-failed') {
         judge({ state, error: this.#session.lastError });
       }
@@ -234,7 +234,8 @@ export class ZooKeeper implements AsyncDisposable {
     const { clock } = this.#caller;
     const begin = () => {
       const buffer = new EventBuffer<StateChange>(1_000, (changes) => changes.slice(1));
-      const { state, session } = this;
+      const state = this.#session.toldState;
+      const { session } = this;
       const atMs = clock.monotonicMs();
       buffer.push({ state, previous: state, atMs, session, error: undefined });
       return { buffer, stopListening: this.onState((change) => buffer.push(change)) };

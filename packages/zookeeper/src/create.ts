@@ -8,7 +8,9 @@ import {
   ConnectionLossError,
   InvalidArgumentError,
   RequestTimeoutError,
+  SessionError,
   sessionExpired,
+  ZooKeeperError,
 } from './errors.ts';
 import { checkPath, join, nameOf, parentOf } from './paths.ts';
 import { createFlags } from './protocol/constants.ts';
@@ -150,10 +152,12 @@ export async function createProtected(
       if (inDoubt) {
         const found = await find();
         if (found !== undefined) return found;
+        // What was lost cannot land any more: from here on the next request speaks for itself.
+        inDoubt = false;
       }
       return await sendCreate(caller, protectedPath, plan, bounds());
     } catch (error) {
-      if (!(error instanceof ConnectionLossError)) throw error;
+      if (!(error instanceof ConnectionLossError)) throw inDoubt ? stillInDoubt(error) : error;
       inDoubt ||= error.maybeApplied;
       // In another session it could be made twice: what the old one sent may still be applied.
       const now = caller.session.info?.id;
@@ -162,6 +166,15 @@ export async function createProtected(
         throw sessionExpired({ path, operation: plan.kind.name, cause: error });
       }
     }
+  }
+
+  /** The search for a node that may be there has failed: that it may be there is what to say. */
+  function stillInDoubt(error: unknown): unknown {
+    if (!(error instanceof ZooKeeperError) || error instanceof SessionError) return error;
+    const context = { path, operation: plan.kind.name, cause: error };
+    return error instanceof RequestTimeoutError
+      ? new RequestTimeoutError(timeoutMs, true, context)
+      : new ConnectionLossError(true, context);
   }
 
   async function find(): Promise<CreateReply | undefined> {
@@ -218,16 +231,20 @@ function guidOf(option: boolean | string | undefined): string {
   );
 }
 
-/** What is left of the bound of a call that takes several requests. */
+/**
+ * What is left of the bound of a call that takes several requests.
+ * @param writes whether something may have been applied when it has passed
+ */
 export function boundsOf(
   caller: Caller,
   { signal, timeoutMs }: CallOptions,
+  writes = true,
 ): () => CallOptions | undefined {
   if (timeoutMs === undefined) return () => (signal === undefined ? undefined : { signal });
   const endMs = caller.clock.monotonicMs() + timeoutMs;
   return () => {
     const leftMs = endMs - caller.clock.monotonicMs();
-    if (leftMs <= 0) throw new RequestTimeoutError(timeoutMs, true, {});
+    if (leftMs <= 0) throw new RequestTimeoutError(timeoutMs, writes, {});
     return { signal, timeoutMs: leftMs };
   };
 }

@@ -1,5 +1,6 @@
 import type { CallOptions } from './arguments.ts';
 import type { Caller } from './caller.ts';
+import { boundsOf } from './create.ts';
 import { checkPath } from './paths.ts';
 import { requests } from './protocol/requests.ts';
 import type { ChildrenReply } from './replies.ts';
@@ -46,14 +47,16 @@ export async function watchNode(
   options: CallOptions | undefined,
 ): Promise<NodeWatch<GetReply | undefined>> {
   checkPath(path);
+  const { signal, timeoutMs = caller.session.retryTimeoutMs } = options ?? {};
+  const bounds = boundsOf(caller, { signal, timeoutMs }, false);
   for (;;) {
-    const present = await readAndWatch(caller, path, requests.getData, options, {
+    const present = await readAndWatch(caller, path, requests.getData, bounds(), {
       complete: ({ data, stat }, answer) =>
         new NodeWatch<GetReply | undefined>(caller, 'data', path, new GetReply(data, stat, answer)),
       absent: () => undefined,
     });
     if (present !== undefined) return present;
-    const absent = await readAndWatch(caller, path, requests.exists, options, {
+    const absent = await readAndWatch(caller, path, requests.exists, bounds(), {
       // It was made in between; a watch of its data is set now, which the next read will use.
       complete: () => undefined,
       absent: () => new NodeWatch<GetReply | undefined>(caller, 'exist', path, undefined),

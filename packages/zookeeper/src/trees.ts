@@ -5,10 +5,12 @@ import { checkCount } from './arguments.ts';
 import type { Caller } from './caller.ts';
 import { boundsOf, planCreate, sendCreate } from './create.ts';
 import {
+  AuthError,
   InvalidArgumentError,
   NodeExistsError,
   NoNodeError,
   NotEmptyError,
+  RefusedError,
   ZooKeeperError,
 } from './errors.ts';
 import { checkPath, join, parentOf } from './paths.ts';
@@ -57,9 +59,25 @@ export async function ensurePath(
     } catch (error) {
       if (error instanceof NodeExistsError) missing.pop();
       else if (error instanceof NoNodeError) missing.push(parentOf(current));
+      // Servers look at rights and quotas first, and only then whether the node is there.
+      else if (isRefusal(error) && (await isThere(current))) missing.pop();
       else throw error;
     }
   }
+
+  function isThere(path: string): Promise<boolean> {
+    return caller.call(
+      requests.exists,
+      caller.chroot.toUser(path),
+      { path, watch: false },
+      { complete: () => true, absent: () => false },
+      bounds(),
+    );
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof AuthError || error instanceof RefusedError;
 }
 
 export interface DeleteRecursiveOptions extends CallOptions {

@@ -150,7 +150,14 @@ export function openSocket(
     tcp.on('connect', onOpen);
     return [tcp, tcp];
   }
-  return [connectTls({ socket: tcp, ...connectionOptions(tls, name) }, onOpen), tcp];
+  // Its errors are those of the one above it.
+  tcp.on('error', () => {});
+  try {
+    return [connectTls({ socket: tcp, ...connectionOptions(tls, name) }, onOpen), tcp];
+  } catch (error) {
+    tcp.destroy();
+    throw error;
+  }
 }
 
 /** An alert is the server's word about us; OpenSSL's text for it does not say so. */

@@ -1,12 +1,21 @@
 import { isIP } from 'node:net';
 import type { ConnectionOptions, SecureContext } from 'node:tls';
 import { createSecureContext } from 'node:tls';
+import { describe } from '../arguments.ts';
 import { InvalidArgumentError } from '../errors.ts';
 import type { CheckedTls, TlsOptions } from './tls-options.ts';
 
 /** @throws InvalidArgumentError when a key or certificate cannot be used */
 export function checkTls(tls: TlsOptions): CheckedTls {
   const { ca, cert, key, passphrase, servername, rejectUnauthorized = true } = tls;
+  if (servername !== undefined && (typeof servername !== 'string' || servername === '')) {
+    throw new InvalidArgumentError(`tls.servername is a host name, not ${describe(servername)}`);
+  }
+  if (typeof rejectUnauthorized !== 'boolean') {
+    throw new InvalidArgumentError(
+      `tls.rejectUnauthorized is true or false, not ${describe(rejectUnauthorized)}`,
+    );
+  }
   try {
     const context = createSecureContext({
       ca: ca === undefined ? undefined : [ca].flat().map((pem) => toPem(pem)),

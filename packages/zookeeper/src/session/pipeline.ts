@@ -24,6 +24,7 @@ import {
 import { errorCodes } from '../protocol/constants.ts';
 import type { JuteReader } from '../protocol/jute.ts';
 import { JuteWriter, MalformedError } from '../protocol/jute.ts';
+import { requests } from '../protocol/requests.ts';
 import { Deque } from './deque.ts';
 import type { PendingRequest } from './pending-request.ts';
 
@@ -370,9 +371,11 @@ export class Pipeline {
       this.#failTooLarge(request, bytes);
       return;
     }
+    // The end of the session is never refused: its ephemeral nodes would stay.
     if (
-      this.#queued >= this.#limits.maxQueuedRequests ||
-      this.#queuedBytes + bytes > this.#limits.maxQueuedBytes
+      request.kind !== requests.closeSession &&
+      (this.#queued >= this.#limits.maxQueuedRequests ||
+        this.#queuedBytes + bytes > this.#limits.maxQueuedBytes)
     ) {
       this.#failRequest(
         request,

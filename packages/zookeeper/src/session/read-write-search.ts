@@ -1,7 +1,9 @@
+import type { Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
 import type { HostAndPort } from '../connection-string.ts';
 import { openSocket } from '../net/connection.ts';
 import type { CheckedTls } from '../net/tls-options.ts';
+import { onAbort } from '../on-abort.ts';
 import { Hosts } from './hosts.ts';
 import type { SessionTiming } from './timing.ts';
 import { attemptMs } from './timing.ts';
@@ -36,11 +38,11 @@ export async function findReadWriteServer(
     await new Promise<void>((resolve) => {
       const done = () => {
         timer.cancel();
-        stop.removeEventListener('abort', done);
+        stopListening();
         resolve();
       };
       const timer = options.clock.setTimer(done, pauseMs * (0.75 + 0.25 * options.random()));
-      stop.addEventListener('abort', done);
+      const stopListening = onAbort(stop, done);
     });
   }
   return false;
@@ -55,15 +57,21 @@ function ask(
 ): Promise<string> {
   return new Promise((resolve) => {
     let answer = '';
+    let socket: Socket | undefined;
     const finish = () => {
       timer.cancel();
-      stop.removeEventListener('abort', finish);
-      socket.destroy();
+      stopListening();
+      socket?.destroy();
       resolve(answer);
     };
     const timer = clock.setTimer(finish, boundMs);
-    stop.addEventListener('abort', finish);
-    const [socket] = openSocket(address, tls, () => socket.write('isro'));
+    const stopListening = onAbort(stop, finish);
+    try {
+      [socket] = openSocket(address, tls, () => socket?.write('isro'));
+    } catch {
+      finish(); // it is asked again in the next round
+      return;
+    }
     socket.on('data', (chunk: Uint8Array) => {
       answer += new TextDecoder('latin1').decode(chunk);
       if (answer.length >= 2) finish();

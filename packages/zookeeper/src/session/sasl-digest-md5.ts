@@ -27,7 +27,8 @@ export function answerChallenge(
   }
   const realm = fields.get('realm') ?? '';
   const count = '00000001';
-  const secret = createHash('md5').update(`${user.username}:${realm}:${user.password}`).digest();
+  const parts = [user.username, realm, user.password].map(hashed);
+  const secret = createHash('md5').update(joinWithColons(parts)).digest();
   const a1 = createHash('md5')
     .update(Buffer.concat([secret, Buffer.from(`:${nonce}:${cnonce}`)]))
     .digest('hex');
@@ -64,6 +65,16 @@ function parseFields(token: Uint8Array | null): Map<string, string> {
     fields.set(key as string, quoted?.replace(/\\(.)/g, '$1') ?? (plain as string));
   }
   return fields;
+}
+
+/** RFC 2831, 2.1.2.1: as ISO 8859-1 if that has all the characters, as UTF-8 otherwise. */
+function hashed(text: string): Buffer {
+  const fits = [...text].every((character) => (character.codePointAt(0) as number) <= 0xff);
+  return Buffer.from(text, fits ? 'latin1' : 'utf8');
+}
+
+function joinWithColons(parts: readonly Buffer[]): Buffer {
+  return Buffer.concat(parts.flatMap((part, i) => (i === 0 ? [part] : [Buffer.from(':'), part])));
 }
 
 function quote(text: string): string {

@@ -98,7 +98,7 @@ export class Session {
 
   /** The connection in use, or being tried. */
   #connection: Connection | undefined;
-  /** Set while an attempt waits for the server's answer to the handshake. */
+  /** Set until the whole handshake is over, with SASL and the answers to authentication. */
   #attemptDeadlineMs: number = Number.POSITIVE_INFINITY;
   #handshakeDone = false;
   #connectedAtMs = 0;
@@ -136,7 +136,9 @@ export class Session {
     this.#number = number;
     this.#tally = tally;
     this.#onState = onState;
-    this.#timing = sessionTiming(options.sessionTimeoutMs);
+    // What is asked for may be granted or not. Until then nothing waits shorter or longer than is usual.
+    const usualMs = Math.min(Math.max(options.sessionTimeoutMs, 1_000), 60_000);
+    this.#timing = sessionTiming(usualMs);
     this.pipeline = new Pipeline(options, options.clock, tally, (deadlineMs) => {
       if (deadlineMs < this.#timerAtMs) this.#setTimer(deadlineMs);
     });
@@ -165,6 +167,12 @@ export class Session {
     // Judged where it is used: after a stall the timer may not have run yet.
     this.#expireIfHopeless();
     return this.#isOpen() && this.#isOverdue() ? 'suspended' : this.#state;
+  }
+
+  /** The state that was told last, and that the next change begins from. */
+  get toldState(): State {
+    this.#expireIfHopeless();
+    return this.#state;
   }
 
   get info(): SessionInfo | undefined {
@@ -291,6 +299,7 @@ export class Session {
     const startMs = clock.monotonicMs();
     this.#tally.attempts += 1;
     publish('incumbent:zookeeper:attempt', this.#number, { server });
+    if (this.#isFinal()) return Promise.resolve('failed');
     return new Promise((resolve) => {
       let opened = false;
       let answered = false;
@@ -379,6 +388,7 @@ export class Session {
     server: string,
     startMs: number,
   ): void {
+    const connection = this.#connection;
     const reader = new JuteReader(bytes, start, end);
     // A read-only server of 3.8 without local sessions answers with a bare reply header.
     if (end - start === replyHeader.minBytes) {
@@ -398,7 +408,6 @@ export class Session {
     if (attaching && response.sessionId !== this.#id) {
       throw new ProtocolError('the server attached us to another session');
     }
-    this.#attemptDeadlineMs = Number.POSITIVE_INFINITY;
     this.#id = response.sessionId;
     this.#password = response.password ?? noPassword;
     this.#timing = sessionTiming(response.timeoutMs);
@@ -415,6 +424,8 @@ export class Session {
       sessionId: this.#id,
     });
     this.#schedule();
+    // A subscriber may have ended the client, or found that the session has expired.
+    if (connection !== this.#connection) return;
     if (this.#options.sasl === undefined) this.#goOn();
     else this.#authenticate(this.#options.sasl);
   }
@@ -454,6 +465,8 @@ export class Session {
 
   #ready(): void {
     const connection = this.#connection;
+    if (connection === undefined) return;
+    this.#attemptDeadlineMs = Number.POSITIVE_INFINITY;
     // Before the events of this connection: what comes after a gap is told after the gap.
     const sameSession = this.#state === 'suspended';
     if (this.#state !== 'connecting') this.watches.gap(sameSession ? 'reconnected' : 'expired');
@@ -765,7 +778,6 @@ export class Session {
     this.#seenReadWrite = false;
     this.#attachedReadOnly = false;
     this.#tally.expirations += 1;
-    this.#timing = sessionTiming(this.#options.sessionTimeoutMs);
     this.#connection?.destroy(error);
     this.pipeline.failAll((context) => sessionExpired({ ...context, cause: error }));
     this.watches.expire();
@@ -894,12 +906,15 @@ export class Session {
   /** Nobody needs the watches of a path any more: the server need not tell of them. */
   removeFromServer(path: string): void {
     if (this.refusal({}) !== undefined || !this.#handshakeDone) return;
+    // Reads that were sent before it have registered their watches by now, and lose them with it;
+    // none that was sent after it is answered yet.
+    const removed = () => this.watches.loseAll(path);
     const request = new PendingRequest(
       requests.removeWatches,
       undefined,
-      { complete: () => undefined },
+      { complete: removed, noWatcher: removed },
       () => {},
-      () => {}, // the watch was gone already, or goes with the connection
+      () => {}, // watches go with the connection, and come back with the next
     );
     this.submit(request, { path, type: watcherTypes.any });
   }

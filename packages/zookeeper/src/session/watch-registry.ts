@@ -221,6 +221,12 @@ export class WatchRegistry {
     return unused;
   }
 
+  /** The server has no watch of a path any more, unless there is a persistent one again. */
+  loseAll(path: string): void {
+    if (this.#persistent.has(path)) return;
+    for (const kind of kinds) this.#lose(kind, path, 'removed');
+  }
+
   /** The user took watches of a path away. */
   lose(kind: OneShotKind, path: string): void {
     this.#lose(kind, path, 'removed');
