@@ -77,15 +77,17 @@ describe('connected()', () => {
 });
 
 describe('a server that answers pings and no authentication', () => {
-  it('is left for another one, with SASL', async () => {
+  it.each([
+    ['credentials', { auth: [{ scheme: 'digest', credentials: 'joe:secret' }] }],
+    ['SASL', { sasl: { username: 'joe', password: 'secret' } }],
+  ])('is left for another one, with %s', async (_, options) => {
     const server = later(
       await ScriptedServer.start({
         onRequest: (request, peer) => request.name === 'ping' && peer.answerUsual(request),
       }),
     );
     const clock = new TestClock();
-    const sasl = { username: 'joe', password: 'secret' };
-    const client = later(createClient(server.connectionString, { clock, sasl }), clock);
+    const client = later(createClient(server.connectionString, { clock, ...options }), clock);
     await clock.runUntil('it tries again', () => server.peers.length > 1);
     expect(client.state).toBe('connecting');
   });
