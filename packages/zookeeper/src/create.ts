@@ -44,6 +44,8 @@ export interface CreateOptions extends NodeOptions, CallOptions {
   /**
    * Finds the node again when the reply is lost, instead of making a second one: the name becomes
    * `_c_<guid>-name`, as Curator writes it. true makes a guid; a string is one (default false).
+   * Ends with the session: SESSION_EXPIRED says of an ephemeral node that it may have been made, and
+   * has gone or will go; of others that is CONNECTION_LOSS, `maybeApplied`.
    */
   readonly protected?: boolean | string | undefined;
 }
@@ -137,6 +139,9 @@ export async function createProtected(
   withStat: boolean,
 ): Promise<CreateReply> {
   checkPath(path, options.sequential);
+  if (path === '/' && options.sequential !== true) {
+    throw new InvalidArgumentError('the root exists and cannot be made', { path });
+  }
   const guid = guidOf(options.protected);
   const parent = parentOf(path);
   const prefix = `_c_${guid}-`;
@@ -163,14 +168,17 @@ export async function createProtected(
       const now = caller.session.info?.id;
       sessionId ??= now;
       if (now === undefined || now !== sessionId) {
-        throw sessionExpired({ path, operation: plan.kind.name, cause: error });
+        const context = { path, operation: plan.kind.name, cause: error };
+        throw stillInDoubt(sessionExpired(context));
       }
     }
   }
 
   /** The search for a node that may be there has failed: that it may be there is what to say. */
   function stillInDoubt(error: unknown): unknown {
-    if (!(error instanceof ZooKeeperError) || error instanceof SessionError) return error;
+    if (!(error instanceof ZooKeeperError)) return error;
+    // If it was made, it goes with its session.
+    if (error instanceof SessionError && options.ephemeral === true) return error;
     const context = { path, operation: plan.kind.name, cause: error };
     return error instanceof RequestTimeoutError
       ? new RequestTimeoutError(timeoutMs, true, context)
@@ -218,7 +226,9 @@ export async function createProtected(
 /** Whether the server made `name` of what we asked for: the same, or with its number. */
 function wasMadeOf(name: string, wanted: string, sequential: boolean): boolean {
   if (!sequential) return name === wanted;
-  return name.startsWith(wanted) && /^(?:\d{10}|-\d{9,10})$/.test(name.slice(wanted.length));
+  return (
+    name.startsWith(wanted) && /^(?:\d{10}|-\d{9}|-[12]\d{9})$/.test(name.slice(wanted.length))
+  );
 }
 
 const nothing: ReplyHandlers<unknown, undefined> = { complete: () => undefined };

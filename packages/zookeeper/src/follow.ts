@@ -95,7 +95,8 @@ async function waitOut(
   const passes =
     error instanceof ZooKeeperError && (error.retryable || error.code === 'SESSION_EXPIRED');
   if (!passes) return false;
-  await orStopped(pause(retryPauseMs * Math.min(failures + 1, 10)), stop);
+  const pauseMs = retryPauseMs * Math.min(failures + 1, 10);
+  await pause(pauseMs, undefined, { signal: stop }).catch(() => {}); // it was stopped
   try {
     await client.connected({ signal: stop, timeoutMs: 2 ** 31 - 1 });
     return true;

@@ -20,9 +20,14 @@ export function stoppable<T>(
   const generator = generate(stop.signal);
   return {
     async next() {
-      const result = await generator.next();
-      if (result.done === true) forget();
-      return result;
+      try {
+        const result = await generator.next();
+        if (result.done === true) forget();
+        return result;
+      } catch (error) {
+        forget();
+        throw error;
+      }
     },
     return() {
       forget();

@@ -17,7 +17,8 @@ export function onAbort(signal: AbortSignal | undefined, callback: () => void): 
     const callbacks = new Set<() => void>();
     const listener = () => {
       waitersOf.delete(signal);
-      for (const waiting of [...callbacks]) waiting();
+      // One of them may withdraw another.
+      for (const waiting of [...callbacks]) if (callbacks.has(waiting)) waiting();
     };
     waiters = { callbacks, listener };
     waitersOf.set(signal, waiters);

@@ -155,8 +155,10 @@ function checkSession(session: ExportedSession | undefined): ExportedSession | u
     id === 0n ||
     !(password instanceof Uint8Array) ||
     password.length !== 16 ||
+    BigInt.asIntN(64, id) !== id ||
     typeof lastZxid !== 'bigint' ||
-    !(timeoutMs > 0)
+    BigInt.asIntN(64, lastZxid) !== lastZxid ||
+    !(timeoutMs > 0 && timeoutMs < 2 ** 31)
   ) {
     throw new InvalidArgumentError(
       'session is what exportSession() gave: id, password, timeoutMs, lastZxid',

@@ -16,8 +16,10 @@ describe('attemptMs', () => {
 
   it('shares what is left of a session among the hosts', () => {
     const timing = sessionTiming(12_000);
-    expect(attemptMs(timing, 3, 9, 1_500)).toBe(500);
-    expect(attemptMs(timing, 3, 9, 30)).toBe(250);
+    expect(attemptMs(timing, 3, 9, 6_000)).toBe(2_000);
+    expect(attemptMs(timing, 3, 9, 6_000, 2)).toBe(3_000);
+    expect(attemptMs(timing, 3, 9, 1_500)).toBe(1_000);
+    expect(attemptMs(timing, 3, 9, 300)).toBe(300);
   });
 
   it('shares the timeout among the hosts, and is never above the bound of silence', () => {

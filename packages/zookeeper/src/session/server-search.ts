@@ -56,9 +56,15 @@ export class ServerSearch {
       const last = addresses.findIndex((address) => formatHost(address) === target.lastServer);
       if (last >= 0) addresses.push(...addresses.splice(last, 1));
       const outcomes = new Set<AttemptOutcome>();
-      for (const address of addresses) {
+      for (const [index, address] of addresses.entries()) {
         if (!target.wantsServer()) return;
-        const boundMs = attemptMs(target.timing, addresses.length, failedRounds, target.leftMs);
+        const boundMs = attemptMs(
+          target.timing,
+          addresses.length,
+          failedRounds,
+          target.leftMs,
+          addresses.length - index,
+        );
         outcomes.add(await target.attach(address, boundMs));
         if (outcomes.has('served')) break;
       }

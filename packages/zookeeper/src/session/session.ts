@@ -102,6 +102,8 @@ export class Session {
   #attemptDeadlineMs: number = Number.POSITIVE_INFINITY;
   #handshakeDone = false;
   #connectedAtMs = 0;
+  /** When this connection was ready for requests; never: not yet. */
+  #readyAtMs: number = Number.POSITIVE_INFINITY;
   #lastReceivedMs = 0;
   #pingSentMs: number | undefined;
   /** This connection was told who we are and what we watch. */
@@ -321,7 +323,7 @@ export class Session {
         onDrain: () => this.pipeline.resume(),
         onClose: (error) => {
           const nowMs = clock.monotonicMs();
-          const served = this.#handshakeDone && nowMs - this.#connectedAtMs >= shortLivedMs;
+          const served = nowMs - this.#readyAtMs >= shortLivedMs;
           const closedOnUs = error === undefined || isReset(error);
           this.#onDisconnect(server, error);
           if (served) resolve('served');
@@ -467,6 +469,7 @@ export class Session {
     const connection = this.#connection;
     if (connection === undefined) return;
     this.#attemptDeadlineMs = Number.POSITIVE_INFINITY;
+    this.#readyAtMs = this.#options.clock.monotonicMs();
     // Before the events of this connection: what comes after a gap is told after the gap.
     const sameSession = this.#state === 'suspended';
     if (this.#state !== 'connecting') this.watches.gap(sameSession ? 'reconnected' : 'expired');
@@ -484,6 +487,7 @@ export class Session {
     const wasConnected = this.#handshakeDone;
     this.#connection = undefined;
     this.#handshakeDone = false;
+    this.#readyAtMs = Number.POSITIVE_INFINITY;
     this.#attemptDeadlineMs = Number.POSITIVE_INFINITY;
     this.#pingSentMs = undefined;
     this.#readWriteSearch?.abort();
@@ -842,7 +846,10 @@ export class Session {
       undefined,
       {
         complete: () => this.#onSessionClosed?.(),
-        failed: () => this.#onSessionClosed?.(),
+        // The connection was lost first: the next one is to close it, if there is still time.
+        failed: () => {
+          this.#closeSent = false;
+        },
       },
       () => {},
       () => {},
@@ -916,6 +923,8 @@ export class Session {
       () => {},
       () => {}, // watches go with the connection, and come back with the next
     );
+    // Without a bound: a reply that nobody takes would leave dead watches behind.
+    request.hasOwnTimer = true;
     this.submit(request, { path, type: watcherTypes.any });
   }
 }

@@ -34,19 +34,21 @@ export function sessionTiming(timeoutMs: number): SessionTiming {
  * divided by the number of hosts, at most 0.6 T. The first rounds get less, from T/6 (at least 1 s)
  * and twice as much each round: a server that is just starting may take a connection and never
  * answer it, and the next attempt is the cure.
- * While a session is at stake, what is left of it is shared among the hosts.
+ * While a session is at stake, what is left of it is shared among the hosts, at least 1 s each.
  * @param round failed rounds so far
  * @param leftMs until the session expires; infinite without one
+ * @param untried hosts that this round has not tried yet, with this one
  */
 export function attemptMs(
   timing: SessionTiming,
   hosts: number,
   round: number,
   leftMs: number,
+  untried: number = hosts,
 ): number {
   const { timeoutMs, silenceMs } = timing;
   const patienceMs = Math.max(1_000, timeoutMs / 6) * 2 ** Math.min(round, 20);
-  const shareMs = Math.max(250, leftMs / hosts);
+  const shareMs = Math.max(Math.min(leftMs, 1_000), leftMs / untried);
   return Math.min(silenceMs, timeoutMs / hosts, patienceMs, shareMs);
 }
 

@@ -221,9 +221,9 @@ export class WatchRegistry {
     return unused;
   }
 
-  /** The server has no watch of a path any more, unless there is a persistent one again. */
+  /** The server had no watch of a path left. If there is a persistent one again, what was told in
+   *  between is unknown. */
   loseAll(path: string): void {
-    if (this.#persistent.has(path)) return;
     for (const kind of kinds) this.#lose(kind, path, 'removed');
   }
 

@@ -47,7 +47,11 @@ describe('a protected create', () => {
     if (wait) await client.connected();
     fake.faults.next('create2', 'silence');
     const create = client.create('/a', 'x', { protected: true, timeoutMs: 60_000 });
-    const refused = expect(create).rejects.toMatchObject({ code: 'SESSION_EXPIRED' });
+    const refused = expect(create).rejects.toMatchObject({
+      code: 'CONNECTION_LOSS',
+      maybeApplied: true,
+      cause: { code: 'SESSION_EXPIRED' },
+    });
     await until('it is sent', () => sent().length === 1);
     clock.stall(0.96 * timeoutMs);
     expect(client.state).toBe('expired');
