@@ -24,18 +24,18 @@ describe('an expiry', () => {
     const clock = new TestClock();
     const client = later(createClient(server.connectionString, { clock }), clock);
     await client.connected();
+    // More than the peer takes while it does not read, and less than the kernel takes from us.
     const data = new Uint8Array(900_000);
-    const calls = Array.from({ length: 12 }, () => client.set('/a', data));
-    const outcomes = Promise.allSettled(calls);
-    await until('much was sent', () => client.counters.bytesSent > 1_500_000);
+    const outcomes = Promise.allSettled([client.set('/a', data)]);
+    await until('it was handed over', () => client.counters.bytesSent > data.length);
     clock.stall(tooLongMs);
     expect(client.state).toBe('expired');
     await outcomes;
     const [peer] = server.peers;
     peer!.socket.resume();
+    // Which end is reported, FIN or ECONNRESET, is up to the system when there was data to read.
     await until('the connection ends', () => peer!.ended !== undefined);
-    expect(peer!.ended).toBe('ECONNRESET');
-    expect(peer!.bytesReceived).toBeLessThan(12 * data.length);
+    expect(peer!.bytesReceived).toBeLessThan(data.length);
   });
 
   it('found by the search for a server lets a listener close the client for good', async () => {
