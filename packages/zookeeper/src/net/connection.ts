@@ -11,6 +11,7 @@ import type { HostAndPort } from '../connection-string.ts';
 import { ProtocolError } from '../errors.ts';
 import { FrameSplitter } from '../protocol/frames.ts';
 import { MalformedError } from '../protocol/jute.ts';
+import { resetSocket } from './reset.ts';
 import { connectionOptions } from './secure-context.ts';
 import type { CheckedTls } from './tls-options.ts';
 
@@ -99,8 +100,7 @@ export class Connection {
   destroy(error: Error | undefined): void {
     if (this.#closed) return;
     this.#close(error);
-    if (this.#tcp.connecting || this.#tcp.destroyed) this.#tcp.destroy();
-    else this.#tcp.resetAndDestroy();
+    resetSocket(this.#tcp);
     this.#socket.destroy();
     this.#handlers.onClose(this.#error);
   }

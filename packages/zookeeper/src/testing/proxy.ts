@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import type { Server, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
+import { resetSocket } from '../net/reset.ts';
 import { freePorts } from './server/ports.ts';
 
 /** Where a proxy leads: a TestServer, or any host (default 127.0.0.1) and port. */
@@ -191,7 +192,7 @@ class FaultyProxy implements TestProxy {
     client.on('error', () => {});
     if (this.#mode.name === 'cut' || this.#mode.name === 'refuse' || this.#mode.name === 'closed') {
       if (this.#mode.name === 'cut') this.#attempts += 1;
-      client.resetAndDestroy();
+      resetSocket(client);
       return;
     }
     this.#connections += 1;
@@ -262,10 +263,8 @@ class Link {
   }
 
   reset(): void {
-    for (const socket of [this.#client, this.#upstream]) {
-      if (socket?.connecting === true) socket.destroy();
-      else socket?.resetAndDestroy();
-    }
+    resetSocket(this.#client);
+    if (this.#upstream !== undefined) resetSocket(this.#upstream);
   }
 
   #carry(
