@@ -17,6 +17,36 @@ export interface VersionOptions extends CallOptions {
   readonly version?: number | undefined;
 }
 
+const callOptions: ReadonlySet<string> = new Set([
+  ...['signal', 'timeoutMs', 'version', 'acl', 'data'],
+  ...['ephemeral', 'sequential', 'container', 'ttlMs', 'protected'],
+  ...['recursive', 'maxBuffered', 'maxNodes', 'onProgress', 'configId'],
+]);
+
+/**
+ * Throws InvalidArgumentError for what other clients take in this place, such as a version or a
+ * watcher, and for names that no call knows: both would be ignored otherwise.
+ */
+export function checkCallOptions(options: object): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidArgumentError(
+      `the options of a call are an object such as {timeoutMs: 500}, not ${describe(options)}`,
+    );
+  }
+  checkNames(options, callOptions, 'a call');
+}
+
+/** @param of whose options they are */
+export function checkNames(options: object, known: ReadonlySet<string>, of: string): void {
+  for (const name in options) {
+    if (!known.has(name)) {
+      throw new InvalidArgumentError(
+        `${of} has no option "${name}"; there are ${[...known].join(', ')}`,
+      );
+    }
+  }
+}
+
 /** The longest TTL that the server can keep: 40 bits. */
 const maxTtlMs = 2 ** 40 - 1;
 const maxTimeoutMs = 2 ** 31 - 1;
@@ -76,6 +106,7 @@ export function checkCount(name: string, count: number, least = 1): number {
 
 export function describe(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value === 'function') return 'a function';
   if (typeof value === 'object' && value !== null)
     return `a ${value.constructor?.name ?? 'object'}`;
   return String(value);

@@ -1,5 +1,5 @@
 import type { CallOptions } from './arguments.ts';
-import { checkTimeout } from './arguments.ts';
+import { checkCallOptions, checkTimeout } from './arguments.ts';
 import type { Clock, Timer } from './clock.ts';
 import type { Chroot } from './paths.ts';
 import type { RequestKind } from './protocol/requests.ts';
@@ -49,7 +49,14 @@ export class Caller {
   }
 
   /** @returns false when the call has failed already */
-  #bound(request: PendingRequest, { signal, timeoutMs }: CallOptions): boolean {
+  #bound(request: PendingRequest, options: CallOptions): boolean {
+    try {
+      checkCallOptions(options);
+    } catch (error) {
+      request.fail(() => error);
+      return false;
+    }
+    const { signal, timeoutMs } = options;
     if (signal === undefined && timeoutMs === undefined) return true;
     if (signal?.aborted === true) {
       request.fail(() => signal.reason);

@@ -460,6 +460,13 @@ export class ZooKeeper implements AsyncDisposable {
     options: CallOptions & { readonly configId?: bigint | undefined } = {},
   ): Promise<GetReply> {
     const { joining = [], leaving = [], members } = change;
+    for (const list of [joining, leaving, members ?? []]) {
+      if (!Array.isArray(list)) {
+        throw new InvalidArgumentError(
+          `reconfig takes lists of servers, such as ['server.5=h:2888:3888;2181'], not ${describe(list)}`,
+        );
+      }
+    }
     if (members !== undefined && (joining.length > 0 || leaving.length > 0)) {
       throw new InvalidArgumentError('reconfig takes members, or joining and leaving, not both');
     }

@@ -48,6 +48,9 @@ export function parseConnectionString(text: string): ConnectionString {
   } catch {
     fail(`has a chroot with a broken "%" escape`);
   }
+  if (/,[^/]*(?::\d+)?\//.test(chroot) || /,[^/]*:\d+$/.test(chroot)) {
+    fail('has hosts behind the chroot, which stands once and at the end');
+  }
   if (chroot.length > 1 && chroot.endsWith('/')) chroot = chroot.slice(0, -1);
   try {
     checkPath(chroot);
@@ -101,10 +104,10 @@ function parseQuery(query: string | undefined, fail: (why: string) => never): nu
   return timeoutMs;
 }
 
-/** `500ms`, `10s`, `2m` or plain milliseconds; undefined for anything else. */
+/** `500ms`, `10s` or `2m`; undefined for anything else, also without a unit. */
 export function parseDuration(text: string): number | undefined {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m)?$/.exec(text.trim());
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(text.trim());
   if (match === null) return undefined;
-  const factor = { ms: 1, s: 1000, m: 60_000 }[match[2] ?? 'ms'] as number;
+  const factor = { ms: 1, s: 1000, m: 60_000 }[match[2] as 'ms'] as number;
   return Number(match[1]) * factor;
 }

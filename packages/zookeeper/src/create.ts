@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { acl, checkAcl } from './acl.ts';
 import type { CallOptions, Data } from './arguments.ts';
-import { checkTtl, copyOf, describe, toBytes } from './arguments.ts';
+import { checkCallOptions, checkTtl, copyOf, describe, toBytes } from './arguments.ts';
 import type { Caller } from './caller.ts';
 import { readClocks } from './clock.ts';
 import {
@@ -68,6 +68,7 @@ export function planCreate(
   options: NodeOptions,
   withStat: boolean,
 ): CreatePlan {
+  checkCallOptions(options);
   const { ephemeral = false, sequential = false, container = false, ttlMs } = options;
   checkPath(path, sequential);
   if (container && (ephemeral || sequential || ttlMs !== undefined)) {

@@ -55,12 +55,12 @@ export class ZooKeeperError extends Error {
   readonly code: ZooKeeperErrorCode;
   /** True when the same call can succeed later. */
   readonly retryable: boolean;
-  readonly path: string | undefined;
-  readonly operation: string | undefined;
-  readonly zxid: bigint | undefined;
-  readonly serverCode: number | undefined;
+  declare readonly path?: string;
+  declare readonly operation?: string;
+  declare readonly zxid?: bigint;
+  declare readonly serverCode?: number;
   /** In a multi: which operation failed, from 0. */
-  readonly index: number | undefined;
+  declare readonly index?: number;
 
   constructor(
     code: ZooKeeperErrorCode,
@@ -71,18 +71,22 @@ export class ZooKeeperError extends Error {
     super(message, context.cause === undefined ? undefined : { cause: context.cause });
     this.code = code;
     this.retryable = retryable;
-    this.path = context.path;
-    this.operation = context.operation;
-    this.zxid = context.zxid;
-    this.serverCode = context.serverCode;
-    this.index = context.index;
+    // What does not apply is not there: errors are printed with all that they have.
+    if (context.path !== undefined) this.path = context.path;
+    if (context.operation !== undefined) this.operation = context.operation;
+    if (context.zxid !== undefined) this.zxid = context.zxid;
+    if (context.serverCode !== undefined) this.serverCode = context.serverCode;
+    if (context.index !== undefined) this.index = context.index;
   }
 }
 
 export class NoNodeError extends ZooKeeperError {
   override readonly name: string = 'NoNodeError';
   constructor(context: ErrorContext) {
-    super('NO_NODE', `${subject(context)}: there is no such node`, context);
+    const what = context.operation?.startsWith('create')
+      ? 'there is no such node above it (ensurePath makes it, and the chroot)'
+      : 'there is no such node';
+    super('NO_NODE', `${subject(context)}: ${what}`, context);
   }
 }
 

@@ -1,4 +1,4 @@
-import { checkCount, checkTimeout, describe } from './arguments.ts';
+import { checkCount, checkNames, checkTimeout, describe } from './arguments.ts';
 import type { Clock } from './clock.ts';
 import { systemClock } from './clock.ts';
 import type { ConnectionString } from './connection-string.ts';
@@ -61,6 +61,13 @@ export interface ClientOptions {
   readonly clock?: Clock | undefined;
 }
 
+const clientOptions: ReadonlySet<string> = new Set<keyof ClientOptions>([
+  ...(['sessionTimeout', 'connectTimeoutMs', 'requestTimeoutMs', 'closeTimeoutMs'] as const),
+  ...(['auth', 'sasl', 'tls', 'readOnly', 'session', 'compatibility', 'clock'] as const),
+  ...(['maxQueuedRequests', 'maxQueuedBytes', 'maxInFlight'] as const),
+  ...(['maxRequestBytes', 'maxReplyBytes'] as const),
+]);
+
 export interface ResolvedOptions {
   readonly session: SessionOptions;
   readonly credentials: readonly Credentials[];
@@ -74,6 +81,7 @@ export function resolveOptions(url: string, options: ClientOptions): ResolvedOpt
   if (typeof options !== 'object' || options === null) {
     throw new InvalidArgumentError(`the options are an object, not ${describe(options)}`);
   }
+  checkNames(options, clientOptions, 'a client');
   if (options.tls !== undefined && !target.tls) {
     throw new InvalidArgumentError('the option tls needs a connection string with zks://');
   }

@@ -17,8 +17,8 @@ export type PersistentEvent =
   | {
       readonly type: RawEventType;
       readonly path: string;
-      /** The transaction, from servers of 3.9 and later. */
-      readonly zxid: bigint | undefined;
+      /** The transaction; only servers of 3.9 and later say it. */
+      readonly zxid?: bigint;
     }
   | {
       /**
@@ -61,11 +61,11 @@ export class PersistentWatch implements AsyncIterable<PersistentEvent>, AsyncDis
       onEvent: (event: RawEvent) => {
         // The server's watch may be recursive because of somebody else on the same path.
         if (recursive ? event.type === 'children-changed' : event.path !== serverPath) return;
-        this.#buffer.push({
-          type: event.type,
-          path: caller.chroot.toUser(event.path),
-          zxid: event.zxid,
-        });
+        const { type, zxid } = event;
+        const userPath = caller.chroot.toUser(event.path);
+        this.#buffer.push(
+          zxid === undefined ? { type, path: userPath } : { type, path: userPath, zxid },
+        );
       },
       onGap: (reason) => this.#buffer.push({ type: 'gap', reason }),
       onLost: () => this.#buffer.end(),

@@ -47,7 +47,7 @@ describe('every example of the README', () => {
   it.each(examples.map((code, i) => [i, code]))('example %i runs', async (i, code) => {
     if (i === 1) shared = await client.connect(`${fake.connectionString}/app`);
     const printed = await run(code as string);
-    if (i === 0) expect(printed).toEqual(['v1 0', '[object Object]']);
+    if (i === 0) expect(printed).toEqual(['v1', 'changed']);
     if ((code as string).includes('error.index')) expect(printed).toContain('1 true');
     if ((code as string).includes('addWatch')) expect(printed).toEqual(['changed /order/items']);
   });

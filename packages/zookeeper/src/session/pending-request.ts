@@ -81,7 +81,7 @@ export class PendingRequest implements AnswerOf {
   }
 
   get context(): ErrorContext {
-    return { path: this.path, operation: this.kind.name };
+    return { path: this.path, operation: this.operation };
   }
 
   /** Ties the call to a signal and a timer until it is settled. */

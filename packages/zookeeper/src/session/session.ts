@@ -661,7 +661,7 @@ export class Session {
     const head = this.pipeline.oldest;
     if (head === undefined) return;
     publish('incumbent:zookeeper:reply', this.#number, {
-      operation: head.kind.name,
+      operation: head.operation,
       path: head.path,
       error,
       elapsedMs: this.#lastReceivedMs - head.sentAt.monotonicMs,

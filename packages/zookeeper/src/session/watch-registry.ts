@@ -26,8 +26,8 @@ export type WatchEvent =
   | {
       readonly type: RawEventType;
       readonly path: string;
-      /** The transaction, from servers of 3.9 and later. */
-      readonly zxid: bigint | undefined;
+      /** The transaction; only servers of 3.9 and later say it. */
+      readonly zxid?: bigint;
     }
   | {
       /** No change will be told, though there may be one. */
@@ -317,7 +317,9 @@ export class WatchRegistry {
     const found = map.get(event.path);
     if (found === undefined) return;
     map.delete(event.path);
-    call(found, { type: event.type, path: this.#toUser(event.path), zxid: event.zxid });
+    const { type, zxid } = event;
+    const path = this.#toUser(event.path);
+    call(found, zxid === undefined ? { type, path } : { type, path, zxid });
   }
 
   #lose(kind: OneShotKind, path: string, reason: LostReason): void {
