@@ -2,10 +2,12 @@ import type { CallOptions } from './arguments.ts';
 import type { Caller } from './caller.ts';
 import { boundsOf } from './create.ts';
 import { checkPath } from './paths.ts';
+import type { ReadRequest } from './protocol/messages.ts';
+import type { RequestKind } from './protocol/requests.ts';
 import { requests } from './protocol/requests.ts';
 import type { ChildrenReply } from './replies.ts';
 import { GetReply } from './replies.ts';
-import type { AnswerOf } from './session/pending-request.ts';
+import type { ReplyHandlers } from './session/pending-request.ts';
 import type { OneShot, OneShotKind, WatchEvent } from './session/watch-registry.ts';
 
 export type { WatchEvent };
@@ -82,44 +84,26 @@ export async function watchChildren(
 function readAndWatch<Response, Result>(
   caller: Caller,
   path: string,
-  kind: (typeof requests)[keyof typeof requests] & {
-    readonly response: { read(...from: never[]): Response };
-  },
+  kind: RequestKind<ReadRequest, Response>,
   options: CallOptions | undefined,
-  handlers: {
-    complete(response: Response, answer: AnswerOf): Result;
-    absent?(answer: AnswerOf): Result;
-  },
+  handlers: ReplyHandlers<Response, Result>,
 ): Promise<Result> {
   const { watches } = caller.session;
   const serverPath = caller.chroot.toServer(path);
   const ride = watches.beginRead(serverPath);
-  const end = () => {
-    if (ride !== undefined) watches.endRide(serverPath, ride);
+  const body = { path: serverPath, watch: ride === undefined };
+  if (ride === undefined) return caller.call(kind, path, body, handlers, options);
+  const end = () => watches.endRide(serverPath, ride);
+  // What registers the watch comes first: it keeps the persistent one on the server.
+  const thenEnd = <Argument extends unknown[]>(handle: (...from: Argument) => Result) => {
+    return (...from: Argument): Result => {
+      const result = handle(...from);
+      end();
+      return result;
+    };
   };
-  const { absent } = handlers;
-  return caller.call(
-    // biome-ignore lint/suspicious/noExplicitAny: the three reads share their request
-    kind as any,
-    path,
-    { path: serverPath, watch: ride === undefined },
-    {
-      complete(response: Response, answer: AnswerOf) {
-        const result = handlers.complete(response, answer);
-        end();
-        return result;
-      },
-      ...(absent === undefined
-        ? {}
-        : {
-            absent(answer: AnswerOf) {
-              const result = absent(answer);
-              end();
-              return result;
-            },
-          }),
-      failed: end,
-    },
-    options,
-  );
+  const { complete, absent } = handlers;
+  const riding: ReplyHandlers<Response, Result> = { complete: thenEnd(complete), failed: end };
+  if (absent !== undefined) riding.absent = thenEnd(absent);
+  return caller.call(kind, path, body, riding, options);
 }

@@ -156,10 +156,6 @@ export class WatchRegistry {
     if (entry !== undefined) this.#dropIfUnused(path, entry);
   }
 
-  has(kind: OneShotKind, path: string): boolean {
-    return this.#oneShots[kind].has(path);
-  }
-
   // Persistent ----------------------------------------------------------------------------------------
 
   /**

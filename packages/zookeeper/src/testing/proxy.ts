@@ -22,6 +22,8 @@ export interface ProxyCounters {
   readonly bytesToServer: number;
   /** Bytes of replies passed on. */
   readonly bytesToClient: number;
+  /** Bytes of replies that a fault kept back, except those of `silence()`. */
+  readonly bytesDropped: number;
 }
 
 /** The faults of a network between one client and one server. Starts in the mode of `pass()`. */
@@ -93,6 +95,7 @@ class FaultyProxy implements TestProxy {
   #attempts = 0;
   #bytesToServer = 0;
   #bytesToClient = 0;
+  #bytesDropped = 0;
 
   constructor(host: string, port: number, target: ProxyTarget) {
     this.host = host;
@@ -109,6 +112,7 @@ class FaultyProxy implements TestProxy {
       open: this.#links.size,
       bytesToServer: this.#bytesToServer,
       bytesToClient: this.#bytesToClient,
+      bytesDropped: this.#bytesDropped,
     };
   }
 
@@ -220,10 +224,15 @@ class FaultyProxy implements TestProxy {
 
   #admitReply(chunk: Uint8Array | undefined): Verdict {
     const mode = this.#mode;
-    if (mode.name === 'silence' || mode.name === 'drop-replies') return 'none';
+    if (mode.name === 'silence') return 'none';
+    if (mode.name === 'drop-replies') {
+      this.#bytesDropped += chunk?.length ?? 0;
+      return 'none';
+    }
     if (chunk === undefined) return 'all';
     if (mode.name === 'cut-after' && chunk.length >= mode.bytesLeft) {
       this.#mode = { name: 'pass' };
+      this.#bytesDropped += chunk.length - mode.bytesLeft;
       this.#bytesToClient += mode.bytesLeft;
       return { cutAfter: mode.bytesLeft };
     }

@@ -1,34 +1,16 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { StateChange, WatchEvent } from '../../src/index.ts';
 import { AuthError, connect, createClient } from '../../src/index.ts';
 import { FakeZooKeeper } from '../../src/testing/index.ts';
+import { subscribeInEach } from './channels.ts';
 import { TestClock, until } from './clock.ts';
 import { closeAfterEach } from './closing.ts';
+import { connectedClient, timeoutMs } from './connected.ts';
 import { ScriptedServer } from './scripted-server.ts';
 
 const later = closeAfterEach();
-const timeoutMs = 9_000;
-const endSubscriptions: (() => void)[] = [];
-afterEach(() => {
-  for (const end of endSubscriptions.splice(0)) end();
-});
-
-function onChannel(name: string, listener: () => void): void {
-  subscribe(name, listener);
-  endSubscriptions.push(() => unsubscribe(name, listener));
-}
-
-async function setup() {
-  const fake = later(await FakeZooKeeper.start({ tickTimeMs: 500 }));
-  const clock = new TestClock();
-  const client = later(
-    createClient(fake.connectionString, { clock, sessionTimeout: timeoutMs }),
-    clock,
-  );
-  await client.connected();
-  return { fake, clock, client };
-}
+const onChannel = subscribeInEach();
+const setup = () => connectedClient(later);
 
 describe('a protected create whose reply was lost', () => {
   it('says that it may have been applied, also when no server can be asked', async () => {

@@ -1,4 +1,3 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { syncBuiltinESMExports } from 'node:module';
 import tls from 'node:tls';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -8,32 +7,19 @@ import { checkTls } from '../../src/net/secure-context.ts';
 import { findReadWriteServer } from '../../src/session/read-write-search.ts';
 import { sessionTiming } from '../../src/session/timing.ts';
 import { FakeZooKeeper } from '../../src/testing/index.ts';
+import { subscribeInEach } from './channels.ts';
 import { TestClock, until } from './clock.ts';
 import { closeAfterEach } from './closing.ts';
+import { connectedClient, timeoutMs } from './connected.ts';
 import { ScriptedServer } from './scripted-server.ts';
 
 const later = closeAfterEach();
-const timeoutMs = 9_000;
+const onChannel = subscribeInEach();
+const setup = () => connectedClient(later);
 const undo: (() => void)[] = [];
 afterEach(() => {
   for (const one of undo.splice(0)) one();
 });
-
-function onChannel(name: string, listener: () => void): void {
-  subscribe(name, listener);
-  undo.push(() => unsubscribe(name, listener));
-}
-
-async function setup() {
-  const fake = later(await FakeZooKeeper.start({ tickTimeMs: 500 }));
-  const clock = new TestClock();
-  const client = later(
-    createClient(fake.connectionString, { clock, sessionTimeout: timeoutMs }),
-    clock,
-  );
-  await client.connected();
-  return { fake, clock, client };
-}
 
 describe('a protected create that the search has not found', () => {
   it('is no longer in doubt: the answer to the next request is what is told', async () => {
