@@ -4,6 +4,8 @@
  * lease written in that version), as client-go and Amazon's DynamoDB lock client do: no clocks are
  * compared. The proof is in ARCHITECTURE.md, "Why the lease race is safe".
  */
+
+import { Attempts } from '../attempts.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import { readClocks } from '../clock.ts';
 import type { Actor, ActorProcess, Contest, Scope, Seat, SeatState } from '../contest.ts';
@@ -11,7 +13,6 @@ import { ElectionEndedError, ElectionError, InvalidOptionError } from '../errors
 import type { UncleanLeader } from '../record.ts';
 import { appendTerm, unfencedLimit } from '../record.ts';
 import { bounded, sleep, Wakeup } from '../wait.ts';
-import { Attempts } from './attempts.ts';
 import type { Sighting } from './reading.ts';
 import { Observation, swapStore, watchStore } from './reading.ts';
 import type { LeaseRecord } from './record.ts';

@@ -1,3 +1,4 @@
+import type { Attempts } from '../attempts.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import type { Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
@@ -13,7 +14,6 @@ import type {
 import type { UncleanLeader } from '../record.ts';
 import { appendTerm } from '../record.ts';
 import { sleep } from '../wait.ts';
-import type { Attempts } from './attempts.ts';
 import { readStore, swapStore, watchStore } from './reading.ts';
 import type { LeaseRecord } from './record.ts';
 import { currentDrains } from './record.ts';

@@ -2,8 +2,9 @@
 
 /** What a lease store is, for whoever writes or wraps one. */
 export type { Actor, ActorProcess, Backend, Scope } from '../contest.ts';
-export type { Holding, LeaseRecord, Reservation } from '../lease/record.ts';
+export type { Holding, LeaseRecord } from '../lease/record.ts';
 export type { LeaseStore, Reading, SwapResult, Version } from '../lease/store.ts';
+export type { Reservation } from '../record-fields.ts';
 export { SimulatedClock, type SimulatedClockOptions, settle } from './clock.ts';
 export {
   type Capabilities,

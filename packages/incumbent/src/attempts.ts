@@ -1,5 +1,5 @@
-import type { Instant } from '../clock.ts';
-import type { SeatState } from '../contest.ts';
+import type { Instant } from './clock.ts';
+import type { SeatState } from './contest.ts';
 
 /** What is remembered of a write whose outcome may turn out later. */
 export interface Attempt {

@@ -1,0 +1,114 @@
+/**
+ * What this backend needs of a ZooKeeper client, as far as it needs it: `@incumbent/zookeeper` has
+ * all of it, and nothing of that package is imported here.
+ */
+export interface ZooKeeperClient {
+  /** `connecting`, `connected`, `read-only`, `suspended`, `expired`, `auth-failed` or `closed`. */
+  readonly state: string;
+  readonly session:
+    | { readonly id: bigint; readonly timeoutMs: number; readonly readOnly: boolean }
+    | undefined;
+  /** @returns stops telling */
+  onState(listener: (change: { readonly state: string }) => void): () => void;
+  create(
+    path: string,
+    data: string | Uint8Array | null,
+    options?: NodeOptions & CallOptions,
+  ): Promise<{ readonly path: string; readonly stat: NodeStat | null }>;
+  get(path: string, options?: CallOptions): Promise<NodeContent>;
+  set(
+    path: string,
+    data: string | Uint8Array | null,
+    options?: CallOptions & { readonly version?: number },
+  ): Promise<{ readonly stat: NodeStat }>;
+  delete(path: string, options?: CallOptions & { readonly version?: number }): Promise<unknown>;
+  stat(path: string, options?: CallOptions): Promise<{ readonly stat: NodeStat | null }>;
+  getChildren(
+    path: string,
+    options?: CallOptions,
+  ): Promise<{ readonly children: readonly string[] }>;
+  /** Reads after it see what was committed before it. */
+  sync(path: string, options?: CallOptions): Promise<unknown>;
+  watch(path: string, options?: CallOptions): Promise<NodeWatch<NodeContent | undefined>>;
+  watchChildren(
+    path: string,
+    options?: CallOptions,
+  ): Promise<NodeWatch<{ readonly children: readonly string[] }>>;
+  transaction(): ZooKeeperTransaction;
+  ensurePath(
+    path: string,
+    options?: CallOptions & { readonly acl?: readonly NodeAcl[] },
+  ): Promise<unknown>;
+  getAcl(
+    path: string,
+    options?: CallOptions,
+  ): Promise<{ readonly acl: readonly NodeAcl[]; readonly stat: NodeStat }>;
+  setAcl(
+    path: string,
+    acl: readonly NodeAcl[],
+    options?: CallOptions & { readonly version?: number },
+  ): Promise<unknown>;
+}
+
+/** Applied all together or not at all; a refusal is an error with `index` and `cause.code`. */
+export interface ZooKeeperTransaction {
+  create(path: string, data: string | Uint8Array | null, options?: NodeOptions): this;
+  set(path: string, data: string | Uint8Array | null, version?: number): this;
+  delete(path: string, version?: number): this;
+  check(path: string, version?: number): this;
+  commit(options?: CallOptions): Promise<{
+    readonly results: readonly { readonly type: string; readonly stat?: NodeStat | null }[];
+  }>;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+export interface NodeOptions {
+  readonly ephemeral?: boolean;
+  readonly sequential?: boolean;
+  readonly acl?: readonly NodeAcl[];
+}
+
+/** As ZooKeeper writes it: `{ perms: 31, scheme: 'world', id: 'anyone' }`. */
+export interface NodeAcl {
+  readonly perms: number;
+  readonly scheme: string;
+  readonly id: string;
+}
+
+export interface NodeStat {
+  readonly czxid: bigint;
+  readonly version: number;
+  readonly ephemeralOwner: bigint;
+  readonly numChildren: number;
+}
+
+export interface NodeContent {
+  readonly data: Uint8Array | null;
+  readonly stat: NodeStat;
+}
+
+export interface NodeWatch<Value> {
+  readonly value: Value;
+  /** Resolves at the next change, or when it can no longer be told. Never rejects. */
+  readonly changed: Promise<unknown>;
+  cancel(): void;
+}
+
+/** The `code` of an error of the client, or undefined. */
+export function codeOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null | undefined)?.code;
+  return typeof code === 'string' ? code : undefined;
+}
+
+/** Of a refused transaction: which operation, and why. */
+export function refusalOf(
+  error: unknown,
+): { readonly index: number; readonly code: string | undefined } | undefined {
+  if (codeOf(error) !== 'TRANSACTION_FAILED') return undefined;
+  const { index, cause } = error as { index?: unknown; cause?: unknown };
+  return typeof index === 'number' ? { index, code: codeOf(cause) } : undefined;
+}
