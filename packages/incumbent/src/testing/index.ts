@@ -16,6 +16,14 @@ export {
 } from './conformance.ts';
 export { electionScenarios } from './election-scenarios.ts';
 export {
+  type HeldQueueOperation,
+  type QueueFault,
+  type QueueOperation,
+  type QueueOutage,
+  type SimulatedQueueSession,
+  SimulatedQueueStore,
+} from './simulated-queue-store.ts';
+export {
   type Fault,
   type HeldOperation,
   type OperationKind,

@@ -1,0 +1,480 @@
+import type { CandidateInfo } from '../candidate.ts';
+import type { Clock } from '../clock.ts';
+import { StoreUnavailableError } from '../errors.ts';
+import type { QueueRecord } from '../queue/record.ts';
+import type {
+  CommitResult,
+  Member,
+  Place,
+  QueueSession,
+  QueueStore,
+  RecordReading,
+  SessionEvent,
+  Watched,
+} from '../queue/store.ts';
+import type { QueueState } from './simulated-queues.ts';
+import { SimulatedQueues, stateIn } from './simulated-queues.ts';
+
+export type QueueOperation =
+  | 'enter'
+  | 'leave'
+  | 'list'
+  | 'read'
+  | 'sync'
+  | 'commit'
+  | 'release'
+  | 'amend'
+  | 'remove'
+  | 'members'
+  | 'watch'
+  | 'confirm';
+
+const readOnly: ReadonlySet<QueueOperation> = new Set(['list', 'read', 'members', 'watch']);
+
+/** What becomes of one operation. Nothing given: it is applied and answered at once. */
+export interface QueueFault {
+  /** The request reaches the store so much later: in vain if the session has moved or is over. */
+  readonly requestMs?: number;
+  /** The reply reaches the caller so much later. */
+  readonly replyMs?: number;
+  /** `request`: never applied and never answered. `reply`: applied and never answered. */
+  readonly lose?: 'request' | 'reply';
+  /** Answered with an error. `before`: and not applied. `after`: although it was applied. */
+  readonly fail?: 'before' | 'after';
+}
+
+/**
+ * `silent`: nothing is applied or answered. `refuses`: every operation fails. `cut-off`: the server
+ * has lost its quorum and does not know it: it answers reads from what it has, and nothing else.
+ */
+export type QueueOutage = 'none' | 'silent' | 'refuses' | 'cut-off';
+
+/** An operation that waits until the test lets it go on. */
+export interface HeldQueueOperation {
+  readonly kind: QueueOperation;
+  /** The request reaches the store: it is applied, and nobody hears of it yet. Once only. */
+  apply(): void;
+  /** The reply reaches the caller; applies first if that was not done. */
+  answer(): void;
+  /** The caller hears of an error, whatever has become of the operation. */
+  fail(error?: Error): void;
+}
+
+/**
+ * A store with sessions, in memory, for the queue: a test can delay, lose, fail and hold operations
+ * of each connection, suspend and expire its session, let its view lag, and take places away.
+ *
+ * ```ts
+ * const clock = new SimulatedClock();
+ * const store = new SimulatedQueueStore({ clock });
+ * const [a, b] = [store.connect(), store.connect()];
+ * const queue = a.open('jobs'); // a QueueStore; `a.session` is shared by all that `a` opens
+ * a.next('enter', { lose: 'reply' }); // applied, and a never hears of it
+ * b.lag(); // from now on b sees what stands here now
+ * ```
+ */
+export class SimulatedQueueStore {
+  readonly #clock: Clock;
+  readonly #queues = new SimulatedQueues();
+  readonly #isMixed: boolean;
+  #sessions = 0;
+
+  /**
+   * @param options.clock what delays are counted by
+   * @param options.isMixed others than this library may be members (default false)
+   */
+  constructor(options: { readonly clock: Clock; readonly isMixed?: boolean }) {
+    this.#clock = options.clock;
+    this.#isMixed = options.isMixed ?? false;
+  }
+
+  /** A session of its own, as another process has it. */
+  connect(): SimulatedQueueSession {
+    return new SimulatedQueueSession(this.#clock, this.#queues, this.#isMixed, () => {
+      this.#sessions += 1;
+      return this.#sessions;
+    });
+  }
+
+  /** The names of all places, in order. */
+  places(election: string): readonly string[] {
+    return this.#queues.state(election).places.map(({ name }) => name);
+  }
+
+  /** Who is in the queue, in order, by their candidates' ids. */
+  waiting(election: string): readonly string[] {
+    return this.#queues.state(election).places.map(({ candidate }) => candidate.id);
+  }
+
+  record(election: string): QueueRecord | undefined {
+    return this.#queues.state(election).record;
+  }
+
+  version(election: string): number {
+    return this.#queues.state(election).version;
+  }
+
+  /** Somebody changes the record by hand; undefined deletes it. */
+  put(election: string, record: QueueRecord | undefined): void {
+    this.#queues.put(election, record);
+  }
+
+  /** Somebody deletes a place by hand. */
+  deletePlace(name: string): void {
+    this.#queues.sweep((place) => place.name === name);
+  }
+
+  /** A member that is not ours enters. @returns the name of its place */
+  enterForeign(election: string, id: string): string {
+    const candidate: CandidateInfo = { id, incarnation: '', addresses: [], metadata: {} };
+    return this.#queues.enter(election, 0, { guid: `foreign-${id}`, candidate }, false).name;
+  }
+}
+
+interface Watch {
+  /** What is watched, as text: another text is a change. */
+  readonly show: (state: QueueState) => string;
+  readonly election: string;
+  shown: string;
+  readonly told: () => void;
+}
+
+/** One session on a `SimulatedQueueStore`, with its own faults. Use `SimulatedQueueStore.connect`. */
+export class SimulatedQueueSession {
+  /** What all elections of this session share. */
+  readonly session: QueueSession;
+  outage: QueueOutage = 'none';
+  /** How late changes are told; reads show them at once. */
+  hintMs = 0;
+  /** Operations that wait for the test, the oldest first. */
+  readonly held: readonly HeldQueueOperation[];
+  /** How many operations were sent. */
+  readonly sent: Map<QueueOperation, number> = new Map();
+  readonly #clock: Clock;
+  readonly #queues: SimulatedQueues;
+  readonly #isMixed: boolean;
+  readonly #newSession: () => number;
+  readonly #faults: { readonly kind: QueueOperation; readonly fault: QueueFault }[] = [];
+  readonly #waiting: HeldQueueOperation[] = [];
+  readonly #holding = new Set<QueueOperation>();
+  readonly #listeners = new Set<(event: SessionEvent) => void>();
+  readonly #watches = new Set<Watch>();
+  readonly #pending = new Set<(error: Error) => void>();
+  #parked: (() => void)[] = [];
+  #id: number;
+  /** Its places are gone; whether this side has heard of it tells `#isUnheard`. */
+  #isUnheard = false;
+  #isSuspended = false;
+  /** Requests of an older connection are refused. */
+  #connection = 0;
+  #frozen: ReadonlyMap<string, QueueState> | undefined;
+
+  constructor(clock: Clock, queues: SimulatedQueues, isMixed: boolean, newSession: () => number) {
+    this.#clock = clock;
+    this.#queues = queues;
+    this.#isMixed = isMixed;
+    this.#newSession = newSession;
+    this.#id = newSession();
+    this.held = this.#waiting;
+    queues.onChange(() => this.#lookAtWatches());
+    const isSuspended = () => this.#isSuspended;
+    this.session = {
+      get isSuspended() {
+        return isSuspended();
+      },
+      confirm: (places, signal) =>
+        this.#send('confirm', signal, () => places.find((place) => !queues.isThere(place))),
+      isOver: (place) => place.session !== this.#id,
+      onEvent: (listener) => {
+        this.#listeners.add(listener);
+        return () => this.#listeners.delete(listener);
+      },
+      maxPlaces: 1_000,
+    };
+  }
+
+  // --- what a test does ---
+
+  /** The next `times` operations of this kind that find no other fault before it. */
+  next(kind: QueueOperation, fault: QueueFault, times: number = 1): void {
+    for (let i = 0; i < times; i += 1) this.#faults.push({ kind, fault });
+  }
+
+  /** From now on operations of this kind wait in `held`. */
+  hold(kind: QueueOperation): void {
+    this.#holding.add(kind);
+  }
+
+  /** Operations of this kind go through again; those that wait are answered. */
+  release(kind: QueueOperation): void {
+    this.#holding.delete(kind);
+    for (const operation of this.#waiting.filter((each) => each.kind === kind)) operation.answer();
+  }
+
+  /** From now on reads show what stands here now, until this session writes or `catchUp`. */
+  lag(): void {
+    this.#frozen ??= this.#queues.snapshot;
+  }
+
+  catchUp(): void {
+    this.#frozen = undefined;
+    this.#lookAtWatches();
+  }
+
+  /** No server can be reached: what is under way fails (and may be applied), what comes waits. */
+  suspend(): void {
+    if (this.#isSuspended) return;
+    this.#isSuspended = true;
+    this.#failPending('the connection was lost');
+    this.#tell('suspended');
+  }
+
+  /** Reached again. `moved`: on another server, which makes the old one refuse what is under way. */
+  restore(options: { readonly moved?: boolean } = {}): void {
+    if (options.moved === true) this.#connection += 1;
+    if (!this.#isSuspended) return;
+    this.#isSuspended = false;
+    if (this.#isUnheard) this.hearExpiry();
+    else this.#tell('restored');
+    for (const send of this.#parked.splice(0)) send();
+  }
+
+  /** The store ends the session. `unheard`: this side goes on without knowing, until `hearExpiry`. */
+  expire(options: { readonly unheard?: boolean } = {}): void {
+    const id = this.#id;
+    this.#isUnheard = true;
+    this.#queues.sweep((place) => place.session === id);
+    if (options.unheard !== true) this.hearExpiry();
+  }
+
+  hearExpiry(): void {
+    if (!this.#isUnheard) return;
+    this.#isUnheard = false;
+    this.#connection += 1;
+    this.#id = this.#newSession();
+    this.#frozen = undefined;
+    this.#failPending('the session is over');
+    for (const { told } of [...this.#watches]) told();
+    this.#tell('over');
+  }
+
+  // --- what the queue uses ---
+
+  open(election: string): QueueStore {
+    const queues = this.#queues;
+    const state = () => stateIn(this.#frozen ?? queues.snapshot, election);
+    const names = () => state().places.map(({ name }) => name);
+    const reading = (): RecordReading => ({ record: state().record, version: state().version });
+    const numberOf = (name: string) => Number(name.slice(-10));
+    return {
+      session: this.session,
+      isMixed: this.#isMixed,
+      enter: (entry, signal) =>
+        this.#send('enter', signal, () => queues.enter(election, this.#id, entry)),
+      leave: ({ guid }, place, signal) =>
+        this.#send('leave', signal, () =>
+          queues.sweep((each) => each.guid === guid || each.name === place?.name),
+        ),
+      list: (signal) => this.#send('list', signal, names),
+      read: (signal) => this.#send('read', signal, reading),
+      // Not a read: whoever is cut off cannot answer it, and it ends a lag.
+      sync: (signal) => this.#send('sync', signal, () => {}),
+      commit: (place, record, version, signal) =>
+        this.#send('commit', signal, () =>
+          queues.change(election, { present: [place.name], version }, { record, remove: [] }),
+        ),
+      release: (place, record, version, signal) =>
+        this.#send<CommitResult>('release', signal, () =>
+          queues.change(
+            election,
+            { present: [place.name], version: record === undefined ? 'any' : version },
+            { record, remove: [place.name] },
+          ),
+        ),
+      amend: ({ record, version, present, remove = [] }, signal) =>
+        this.#send('amend', signal, () => {
+          const named = present === undefined ? remove : [present, ...remove];
+          return queues.change(election, { present: named, version }, { record, remove });
+        }),
+      remove: (name, signal) =>
+        this.#send('remove', signal, () => queues.sweep((place) => place.name === name)),
+      members: (signal) =>
+        this.#send('members', signal, (): readonly Member[] =>
+          state().places.map(({ name, token, candidate, isOurs }) => ({
+            name,
+            token,
+            candidate,
+            isOurs,
+          })),
+        ),
+      watchPlace: (name, signal) =>
+        this.#watch(election, signal, ({ places }) => places.some((each) => each.name === name)),
+      watchRecord: (signal) =>
+        this.#watch(
+          election,
+          signal,
+          ({ record, version }): RecordReading => ({ record, version }),
+          ({ version }) => String(version),
+        ),
+      watchList: (signal) =>
+        this.#watch(election, signal, ({ places }) => places.map(({ name }) => name)),
+      ...(this.#isMixed
+        ? {
+            directlyFollows: (place: Place, previous: string) =>
+              numberOf(place.name) === numberOf(previous) + 1,
+          }
+        : {}),
+      init: async () => {},
+    };
+  }
+
+  #watch<Value>(
+    election: string,
+    signal: AbortSignal,
+    look: (state: QueueState) => Value,
+    show: (state: QueueState) => string = (state) => String(look(state)),
+  ): Promise<Watched<Value>> {
+    return this.#send('watch', signal, () => {
+      const state = stateIn(this.#frozen ?? this.#queues.snapshot, election);
+      const watches = this.#watches;
+      let cancel = () => {};
+      const changed = new Promise<void>((resolve) => {
+        const watch: Watch = {
+          election,
+          show,
+          shown: show(state),
+          told: () => {
+            watches.delete(watch);
+            this.#after(this.hintMs === 0 ? undefined : this.hintMs, resolve);
+          },
+        };
+        watches.add(watch);
+        cancel = () => {
+          watches.delete(watch);
+          resolve();
+        };
+      });
+      return { value: look(state), changed, cancel };
+    });
+  }
+
+  #lookAtWatches(): void {
+    if (this.#frozen !== undefined || this.#isSuspended) return;
+    for (const watch of [...this.#watches]) {
+      const shown = watch.show(this.#queues.state(watch.election));
+      if (shown !== watch.shown) watch.told();
+    }
+  }
+
+  #send<T>(kind: QueueOperation, signal: AbortSignal, apply: () => T): Promise<T> {
+    this.sent.set(kind, (this.sent.get(kind) ?? 0) + 1);
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason);
+      const fail = (error: unknown) => {
+        this.#pending.delete(fail);
+        reject(error);
+      };
+      signal.addEventListener('abort', () => fail(signal.reason), { once: true });
+      const settle = (value: T) => {
+        this.#pending.delete(fail);
+        resolve(value);
+      };
+      const send = () => {
+        if (signal.aborted) return;
+        this.#pending.add(fail);
+        if (this.#holding.has(kind)) this.#wait(kind, apply, settle, fail);
+        else this.#travel(kind, apply, settle, fail);
+      };
+      if (this.#isSuspended) this.#parked.push(send);
+      else send();
+    });
+  }
+
+  #travel<T>(
+    kind: QueueOperation,
+    apply: () => T,
+    settle: (value: T) => void,
+    fail: (error: Error) => void,
+  ): void {
+    const { outage } = this;
+    if (outage === 'silent' || (outage === 'cut-off' && !readOnly.has(kind))) return;
+    if (outage === 'refuses') {
+      fail(unavailable('refuses'));
+      return;
+    }
+    const fault = this.#takeFault(kind);
+    if (fault.lose === 'request') return;
+    const connection = this.#connection;
+    this.#after(fault.requestMs, () => {
+      // A session that has moved is refused where it was; one that is over, everywhere.
+      if (connection !== this.#connection) {
+        fail(unavailable('has another connection'));
+        return;
+      }
+      if (!readOnly.has(kind)) {
+        if (this.#isUnheard) {
+          this.hearExpiry();
+          return;
+        }
+        if (fault.fail !== 'before') this.catchUp();
+      }
+      const result = fault.fail === 'before' ? undefined : apply();
+      if (fault.lose === 'reply') return;
+      this.#after(fault.replyMs, () => {
+        if (fault.fail === undefined) settle(result as T);
+        else fail(unavailable(`failed ${fault.fail} it`));
+      });
+    });
+  }
+
+  #wait<T>(
+    kind: QueueOperation,
+    apply: () => T,
+    settle: (value: T) => void,
+    fail: (error: Error) => void,
+  ): void {
+    let result: { readonly value: T } | undefined;
+    const over = () => {
+      const index = this.#waiting.indexOf(operation);
+      if (index >= 0) this.#waiting.splice(index, 1);
+    };
+    const operation: HeldQueueOperation = {
+      kind,
+      apply() {
+        result ??= { value: apply() };
+      },
+      answer() {
+        result ??= { value: apply() };
+        over();
+        settle(result.value);
+      },
+      fail(error = unavailable('failed')) {
+        over();
+        fail(error);
+      },
+    };
+    this.#waiting.push(operation);
+  }
+
+  #takeFault(kind: QueueOperation): QueueFault {
+    const index = this.#faults.findIndex((each) => each.kind === kind);
+    return index < 0 ? {} : (this.#faults.splice(index, 1)[0]?.fault ?? {});
+  }
+
+  #after(ms: number | undefined, run: () => void): void {
+    if (ms === undefined) run();
+    else this.#clock.setTimer(run, ms);
+  }
+
+  #failPending(what: string): void {
+    for (const fail of [...this.#pending]) fail(unavailable(what));
+  }
+
+  #tell(event: SessionEvent): void {
+    for (const listener of [...this.#listeners]) listener(event);
+  }
+}
+
+function unavailable(what: string): StoreUnavailableError {
+  return new StoreUnavailableError(`the simulated store: ${what}`);
+}
