@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { TestMember } from '../src/testing/index.ts';
 import { startEnsemble } from '../src/testing/index.ts';
@@ -104,9 +105,33 @@ describe('an ensemble', () => {
     for (const target of secure) open(await BareSession.open(target, { tls: { ca } }));
   });
 
+  it('puts its members where they are told to be', async ({ skip }) => {
+    if (process.platform !== 'linux') skip('elsewhere 127.0.0.2 has to be set up first');
+    const seats = [1, 2, 3].map((id) => ({
+      host: `127.0.0.${id}`,
+      command: ['env', `SEAT=${id}`],
+    }));
+    const ensemble = open(await startEnsemble(3, { seats }));
+    for (const [index, { host, port, pid, peerPorts, configurationLine }] of [
+      ...ensemble.members.entries(),
+    ]) {
+      expect(host).toBe(seats[index]!.host);
+      expect(configurationLine).toBe(
+        `server.${index + 1}=${host}:${peerPorts.quorum}:${peerPorts.election}:participant;${host}:${port}`,
+      );
+      // What it was started under has become the server.
+      expect(readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')).toContain(
+        `SEAT=${index + 1}`,
+      );
+      expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).toContain('QuorumPeerMain');
+    }
+  });
+
   it('refuses a size that is none, and members without reconfiguration', async () => {
     await expect(startEnsemble(0)).rejects.toThrow(TypeError);
     await expect(startEnsemble(2.5)).rejects.toThrow('1 to 9 members, not 2.5');
+    const seats = [{ host: '127.0.0.1' }];
+    await expect(startEnsemble(3, { seats })).rejects.toThrow('3 members need as many seats, not 1');
     const ensemble = open(await startEnsemble(1));
     expect(await ensemble.members[0]!.fourLetterWord('srvr')).toContain('Mode: leader');
     await expect(ensemble.addMember()).rejects.toThrow('reconfiguration');

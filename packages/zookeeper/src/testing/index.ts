@@ -13,7 +13,7 @@ export type { ProxyCounters, ProxyTarget, TestProxy } from './proxy.ts';
 export { startProxy } from './proxy.ts';
 export type { KeyAndCertificate, PemFile, TestCertificates } from './server/certificates.ts';
 export { createCertificates } from './server/certificates.ts';
-export type { TestEnsemble, TestMember } from './server/ensemble.ts';
+export type { PeerPorts, TestEnsemble, TestMember } from './server/ensemble.ts';
 export { startEnsemble } from './server/ensemble.ts';
 export type { TestServerErrorCode } from './server/errors.ts';
 export { ServerStartError, ServerUnavailableError, TestServerError } from './server/errors.ts';
@@ -21,6 +21,7 @@ export { serverAvailable } from './server/installation.ts';
 export type {
   EnsembleOptions,
   InstallationOptions,
+  MemberSeat,
   ServerOptions,
   ServerSaslOptions,
   ServerTlsOptions,

@@ -6,7 +6,7 @@ import { createCertificates } from './certificates.ts';
 import { modeOf } from './four-letter-word.ts';
 import type { Installation } from './installation.ts';
 import { findInstallation } from './installation.ts';
-import type { EnsembleOptions, WaitOptions } from './options.ts';
+import type { EnsembleOptions, MemberSeat, WaitOptions } from './options.ts';
 import { poll } from './poll.ts';
 import { freePorts } from './ports.ts';
 import { RunningServer } from './running-server.ts';
@@ -19,6 +19,15 @@ export interface TestMember extends TestServer {
   readonly id: number;
   /** `server.N=…`: what `reconfig` takes to let this member join. */
   readonly configurationLine: string;
+  /** Where it talks to the other members: what to cut to part it from them. */
+  readonly peerPorts: PeerPorts;
+}
+
+export interface PeerPorts {
+  /** A leader listens there for its followers. */
+  readonly quorum: number;
+  /** Each member listens there for the votes of the others. */
+  readonly election: number;
 }
 
 /** Real ZooKeeper servers that elect a leader among themselves. */
@@ -62,6 +71,9 @@ export async function startEnsemble(
   if (!Number.isInteger(size) || size < 1 || size > 9) {
     throw new TypeError(`an ensemble has 1 to 9 members, not ${size}`);
   }
+  if (options.seats !== undefined && options.seats.length < size) {
+    throw new TypeError(`${size} members need as many seats, not ${options.seats.length}`);
+  }
   const installation = findInstallation(options);
   return onFreePorts(async () => {
     const ensemble = new Ensemble(options, installation, await temporaryDirectory());
@@ -104,7 +116,7 @@ class Ensemble implements TestEnsemble {
     const { signal, startTimeoutMs, tls } = this.#options;
     if (tls !== undefined)
       this.certificates = await createCertificates(join(this.#directory, 'tls'));
-    const seats = await takeSeats(1, size);
+    const seats = await this.#takeSeats(1, size);
     const lines = seats.map(({ line }) => line);
     for (const seat of seats) this.members.push(this.#member(seat, lines));
     const starts = this.members.map((member) => member.start('serving', signal));
@@ -121,7 +133,7 @@ class Ensemble implements TestEnsemble {
     if (this.#options.reconfiguration !== true) {
       throw new TypeError('a member can be added with the option `reconfiguration` alone');
     }
-    const [seat] = (await takeSeats(this.members.length + 1, 1)) as [Seat];
+    const [seat] = (await this.#takeSeats(this.members.length + 1, 1)) as [Seat];
     // Not yet a participant in its own eyes either: it must not count itself into a majority.
     const itself = seat.line.replace(':participant', ':observer');
     const lines = [...this.members.map((member) => member.configurationLine), itself];
@@ -179,6 +191,18 @@ class Ensemble implements TestEnsemble {
     await rm(this.#directory, { recursive: true, force: true, maxRetries: 2 });
   }
 
+  async #takeSeats(firstId: number, count: number): Promise<Seat[]> {
+    // Elsewhere nobody else listens; one of our own numbers is as good as any.
+    const ports = await freePorts(count * 4);
+    return Array.from({ length: count }, (_none, index) => {
+      const id = firstId + index;
+      const { host, command = [] } = this.#options.seats?.[id - 1] ?? { host: '127.0.0.1' };
+      const [port, securePort, quorum, election] = ports.slice(index * 4) as Ports;
+      const line = `server.${id}=${host}:${quorum}:${election}:participant;${host}:${port}`;
+      return { id, host, command, port, securePort, peerPorts: { quorum, election }, line };
+    });
+  }
+
   #member(seat: Seat, lines: readonly string[]): Member {
     const directory = join(this.#directory, String(seat.id));
     const { dataDirectory } = this.#options;
@@ -188,7 +212,8 @@ class Ensemble implements TestEnsemble {
       directory,
       dataDirectory: dataDirectory ? join(dataDirectory, String(seat.id)) : join(directory, 'data'),
       temporaryDirectory: this.#directory,
-      host,
+      host: seat.host,
+      command: seat.command,
       port: seat.port,
       securePort: this.certificates && seat.securePort,
       certificates: this.certificates,
@@ -219,33 +244,24 @@ class Ensemble implements TestEnsemble {
 class Member extends RunningServer implements TestMember {
   readonly id: number;
   readonly configurationLine: string;
+  readonly peerPorts: PeerPorts;
 
   constructor(seat: Seat, plan: ConstructorParameters<typeof RunningServer>[0]) {
     super(plan);
     this.id = seat.id;
     this.configurationLine = seat.line;
+    this.peerPorts = seat.peerPorts;
   }
 }
 
-const host = '127.0.0.1';
-
-/** A member's number and ports. */
-interface Seat {
+/** A member's number, place and ports. */
+interface Seat extends Required<MemberSeat> {
   readonly id: number;
   readonly port: number;
   readonly securePort: number;
+  readonly peerPorts: PeerPorts;
   /** `server.<id>=<host>:<quorum>:<election>:participant;<host>:<client>`. */
   readonly line: string;
 }
 
 type Ports = [client: number, secure: number, quorum: number, election: number];
-
-async function takeSeats(firstId: number, count: number): Promise<Seat[]> {
-  const ports = await freePorts(count * 4, host);
-  return Array.from({ length: count }, (_none, index) => {
-    const id = firstId + index;
-    const [port, securePort, quorum, election] = ports.slice(index * 4) as Ports;
-    const line = `server.${id}=${host}:${quorum}:${election}:participant;${host}:${port}`;
-    return { id, port, securePort, line };
-  });
-}

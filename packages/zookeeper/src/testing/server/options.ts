@@ -50,7 +50,35 @@ export interface ServerOptions extends InstallationOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Where one member of an ensemble runs. */
+export interface MemberSeat {
+  /** Its address, for clients and for the other members. */
+  readonly host: string;
+  /** What its process is started under, such as `['nsenter', '--net=/run/netns/one']`. It has to become
+   *  that process: signals go to its number. */
+  readonly command?: readonly string[];
+}
+
+/** Where one member of an ensemble runs. */
+export interface MemberHost {
+  /** An address of its own, which this process can reach. */
+  readonly address: string;
+  /**
+   * Put before the command that starts the server, and to become the server itself (`exec`), for
+   * signals go to it: `['ip', 'netns', 'exec', 'name']`. Default: none.
+   */
+  readonly launcher?: readonly string[];
+}
+
 export interface EnsembleOptions extends ServerOptions {
+  /**
+   * Where the members run, in the order of their ids: network namespaces, whose links can be cut.
+   * Default: all on 127.0.0.1.
+   */
+  readonly hosts?: readonly MemberHost[];
+  /** Of each member, in order: to put them on machines, or network namespaces, of their own. Default:
+   *  all on 127.0.0.1. */
+  readonly seats?: readonly MemberSeat[];
   /** Members come and go at runtime (`reconfig`); default false. ZooKeeper keeps that right for an
    *  administrator, so this option also turns **all** checks of access control lists off. */
   readonly reconfiguration?: boolean;

@@ -66,9 +66,14 @@ export class RunningServer implements TestServer {
     signal?.throwIfAborted();
     this.#refuseWhenClosed();
     const printedBefore = fileSize(this.#logPath);
+    const [program = installation.java, ...words] = [
+      ...this.#plan.command,
+      installation.java,
+      ...javaArguments(this.#plan),
+    ];
     const child = await spawnChild({
-      program: installation.java,
-      arguments: javaArguments(this.#plan),
+      program,
+      arguments: words,
       directory,
       logPath: this.#logPath,
       temporaryDirectory: this.#plan.temporaryDirectory,

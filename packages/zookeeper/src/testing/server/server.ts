@@ -81,6 +81,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
       port,
       securePort: options.tls && securePort,
       certificates,
+      command: [],
       membership: undefined,
     });
     try {
