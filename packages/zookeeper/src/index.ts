@@ -28,6 +28,8 @@ export {
   SessionError,
   ZooKeeperError,
 } from './errors.ts';
+export type { FourLetterWordOptions } from './four-letter-word.ts';
+export { askFourLetterWord } from './four-letter-word.ts';
 export type { StoppableIterator } from './iterate.ts';
 export type { MultiReadOperation, MultiReadReply, MultiReadResult } from './multi-read.ts';
 export type { TlsOptions } from './net/tls-options.ts';

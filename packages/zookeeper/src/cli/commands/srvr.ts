@@ -1,8 +1,8 @@
 import { formatHost } from '../../connection-string.ts';
+import { askFourLetterWord } from '../../four-letter-word.ts';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
-import { askFourLetterWord } from '../four-letter-word.ts';
 import type { Paint, Tone } from '../output/style.ts';
 import { painter } from '../output/style.ts';
 import { columns, toJson, visible } from '../output/text.ts';

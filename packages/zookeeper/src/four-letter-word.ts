@@ -1,0 +1,59 @@
+import { checkTimeout } from './arguments.ts';
+import type { HostAndPort } from './connection-string.ts';
+import { openSocket } from './net/connection.ts';
+import { checkTls } from './net/secure-context.ts';
+import type { TlsOptions } from './net/tls-options.ts';
+import { onAbort } from './on-abort.ts';
+
+/** More than any answer to a word that tells of one server. */
+const maxAnswerBytes = 64 * 1024;
+
+export interface FourLetterWordOptions {
+  /** Speak TLS: `{}` trusts whom Node trusts. Default: a plain connection. */
+  readonly tls?: TlsOptions | undefined;
+  /** How long the answer may take, in ms (default 5,000). */
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Asks one server a four letter word (`srvr`, `conf`, `mntr` …), on a connection of its own and
+ * without a session. A server answers `srvr` always, and others where its `4lw.commands.whitelist`
+ * has them; else it says so in a sentence.
+ * @returns its answer as it is. Rejects with an Error when nobody listens or answers in time, with
+ * InvalidArgumentError, and with the reason of `signal`
+ */
+export async function askFourLetterWord(
+  { host, port }: HostAndPort,
+  word: string,
+  options: FourLetterWordOptions = {},
+): Promise<string> {
+  const { tls, signal } = options;
+  const timeoutMs = checkTimeout('timeoutMs', options.timeoutMs ?? 5_000);
+  const checked = tls === undefined ? undefined : checkTls(tls);
+  signal?.throwIfAborted();
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    const [socket] = openSocket({ host, port, name: host }, checked, () => socket.write(word));
+    const finish = (error?: Error) => {
+      clearTimeout(timer);
+      stopListening();
+      socket.destroy();
+      if (error === undefined) resolve(Buffer.concat(chunks).toString('utf8'));
+      else reject(error);
+    };
+    const timer = setTimeout(() => {
+      finish(new Error(`no answer within ${Math.round(timeoutMs)} ms`));
+    }, timeoutMs);
+    const stopListening = onAbort(signal, () => finish(signal?.reason));
+    socket.on('data', (chunk: Uint8Array) => {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > maxAnswerBytes) finish(new Error('that is no ZooKeeper server'));
+    });
+    socket.on('error', finish);
+    // The server ends the connection behind its answer; some reset it.
+    socket.on('close', () => finish());
+  });
+}
