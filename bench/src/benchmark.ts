@@ -14,6 +14,8 @@ export interface Benchmark {
   round(): Promise<void>;
   /** Of all rounds so far. */
   figures(): readonly Figure[];
+  /** What could not be measured beside them: one of several peers, say. */
+  troubles?(): readonly string[];
 }
 
 export type MakeBenchmark = (surroundings: Surroundings) => Benchmark;

@@ -10,7 +10,7 @@ export interface Machine {
   readonly memoryGiB: number;
   readonly kernel: string;
   readonly node: string;
-  /** Where the file store was. */
+  /** Where the file store was, or the servers' data. */
   readonly fileSystem: string;
   readonly commit: string;
   readonly startedAt: string;
@@ -36,10 +36,11 @@ export function describeMachine(directory: string): Machine {
   };
 }
 
-export function machineLine(machine: Machine): string {
+/** @param stored what is on its file system */
+export function machineLine(machine: Machine, stored: string): string {
   const { cpu, cores, memoryGiB, kernel, node, fileSystem, commit, startedAt, load } = machine;
   return (
-    `${cores} × ${cpu}, ${memoryGiB} GiB, ${kernel}, Node ${node}, file store on ${fileSystem}, ` +
+    `${cores} × ${cpu}, ${memoryGiB} GiB, ${kernel}, Node ${node}, ${stored} on ${fileSystem}, ` +
     `commit ${commit}, ${startedAt.slice(0, 16).replace('T', ' ')} UTC, load ${load.toFixed(2)}`
   );
 }

@@ -4,15 +4,28 @@ import { digits, verdictOf, withUnit } from './figure.ts';
 import type { Machine } from './machine.ts';
 import { loadWarning, machineLine } from './machine.ts';
 
+/** What is said before the figures. */
+export interface Run {
+  readonly machine: Machine;
+  readonly rounds: number;
+  /** `npm run bench`. */
+  readonly command: string;
+  /** What is on the machine's file system. */
+  readonly stored: string;
+  readonly notes: readonly string[];
+}
+
 export interface Report {
-  start(machine: Machine, rounds: number): string;
+  start(run: Run): string;
   figures(figures: readonly Figure[]): string;
   /** What could not be measured, or went wrong. */
   trouble(benchmark: string, kind: 'skipped' | 'failed' | 'wrong', message: string): string;
+  /** @param load of the last minute */
+  end(load: number): string;
 }
 
 const text: Report = {
-  start: (machine, rounds) => lines([...heading(machine), `rounds: ${rounds}`]),
+  start: (run) => lines([...heading(run), `rounds: ${run.rounds}`]),
   figures: (figures) =>
     lines(
       figures.map((figure) => {
@@ -26,10 +39,11 @@ const text: Report = {
       }),
     ),
   trouble: (benchmark, kind, message) => lines([`${benchmark.padEnd(10)}  ${kind}: ${message}`]),
+  end: (load) => lines([endLine(load)]),
 };
 
 const json: Report = {
-  start: (machine, rounds) => object({ kind: 'machine', ...machine, rounds }),
+  start: ({ machine, rounds, notes }) => object({ kind: 'machine', ...machine, rounds, notes }),
   figures: (figures) =>
     figures
       .map((figure) => {
@@ -39,13 +53,14 @@ const json: Report = {
       })
       .join(''),
   trouble: (benchmark, kind, message) => object({ kind, benchmark, message }),
+  end: (load) => object({ kind: 'end', load }),
 };
 
 const markdown: Report = {
-  start: (machine, rounds) =>
+  start: (run) =>
     lines([
-      ...heading(machine).map((line) => `${line}  `),
-      `\`npm run bench -- --markdown --rounds ${rounds}\``,
+      ...heading(run).map((line) => `${line}  `),
+      `\`${run.command} -- --markdown --rounds ${run.rounds}\``,
       '',
       '| | median | p95 | min to max | n | goal | |',
       '| --- | --: | --: | --- | --: | --: | --- |',
@@ -68,6 +83,7 @@ const markdown: Report = {
     ),
   trouble: (benchmark, kind, message) =>
     lines([`| ${benchmark}: ${kind}: ${message.replaceAll('|', '\\|')} | | | | | | |`]),
+  end: (load) => lines(['', endLine(load)]),
 };
 
 export const reports: Readonly<Record<'text' | 'json' | 'markdown', Report>> = {
@@ -76,9 +92,18 @@ export const reports: Readonly<Record<'text' | 'json' | 'markdown', Report>> = {
   markdown,
 };
 
-function heading(machine: Machine): string[] {
+function heading({ machine, stored, notes }: Run): string[] {
   const warning = loadWarning(machine);
-  return [machineLine(machine), ...(warning === undefined ? [] : [`Warning: ${warning}`])];
+  return [
+    machineLine(machine, stored),
+    ...(warning === undefined ? [] : [`Warning: ${warning}`]),
+    ...notes,
+  ];
+}
+
+/** What was quiet at the start need not have stayed so. */
+function endLine(load: number): string {
+  return `load at the end: ${load.toFixed(2)}`;
 }
 
 function range({ spread: { count, min, p95, max } }: Figure): string {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { figureOf } from '../src/figure.ts';
 import type { Machine } from '../src/machine.ts';
 import { loadWarning } from '../src/machine.ts';
+import type { Run } from '../src/report.ts';
 import { reports } from '../src/report.ts';
 
 const machine: Machine = {
@@ -18,6 +19,13 @@ const machine: Machine = {
 const line =
   '2 × Z80, 24 GiB, Linux 6.1, Node v20.20.2, file store on ext4, commit abc1234, ' +
   '2026-11-21 09:25 UTC, load 0.20';
+const run: Run = {
+  machine,
+  rounds: 3,
+  command: 'npm run bench',
+  stored: 'file store',
+  notes: [],
+};
 const figures = [
   figureOf('kill', 'takeover', 'ms', [100, 120, 400], 300),
   figureOf('kill', 'floor', 'ms', [50]),
@@ -31,12 +39,18 @@ describe('the report', () => {
         'are worth little',
     );
     const busy = { ...machine, load: 3 };
-    expect(reports.text.start(busy, 3)).toMatch(/\nWarning: the load is 3\.00/);
-    expect(reports.markdown.start(busy, 3)).toMatch(/\nWarning: the load is 3\.00/);
+    expect(reports.text.start({ ...run, machine: busy })).toMatch(/\nWarning: the load is 3\.00/);
+    expect(reports.markdown.start({ ...run, machine: busy })).toMatch(
+      /\nWarning: the load is 3\.00/,
+    );
   });
 
   it('for people has a line for each figure', () => {
-    expect(reports.text.start(machine, 3)).toBe(`${line}\nrounds: 3\n`);
+    expect(reports.text.start(run)).toBe(`${line}\nrounds: 3\n`);
+    expect(reports.text.start({ ...run, notes: ['ZooKeeper 3.8.0'] })).toBe(
+      `${line}\nZooKeeper 3.8.0\nrounds: 3\n`,
+    );
+    expect(reports.text.end(1.5)).toBe('load at the end: 1.50\n');
     expect(reports.text.figures(figures)).toBe(
       'kill        takeover: 120 ms (p95 372, 100 to 400, n 3)  goal ≤ 300 ms: met by 180 ms\n' +
         'kill        floor: 50 ms (n 1)\n',
@@ -48,37 +62,42 @@ describe('the report', () => {
 
   it('for programs has an object for each line', () => {
     const output =
-      reports.json.start(machine, 3) +
+      reports.json.start(run) +
       reports.json.figures(figures) +
-      reports.json.trouble('idle', 'wrong', 'two leaders');
+      reports.json.trouble('idle', 'wrong', 'two leaders') +
+      reports.json.end(1.5);
     expect(
       output
         .trimEnd()
         .split('\n')
         .map((each) => JSON.parse(each)),
     ).toEqual([
-      { kind: 'machine', rounds: 3, ...machine },
+      { kind: 'machine', rounds: 3, notes: [], ...machine },
       { kind: 'figure', met: true, ...figures[0] },
       { kind: 'figure', ...figures[1] },
       { kind: 'wrong', benchmark: 'idle', message: 'two leaders' },
+      { kind: 'end', load: 1.5 },
     ]);
   });
 
   it('for the documentation is a table', () => {
     const output =
-      reports.markdown.start(machine, 10) +
+      reports.markdown.start(run) +
       reports.markdown.figures(figures) +
-      reports.markdown.trouble('idle', 'failed', 'a | b');
+      reports.markdown.trouble('idle', 'failed', 'a | b') +
+      reports.markdown.end(1.5);
     expect(output).toBe(
       [
         `${line}  `,
-        '`npm run bench -- --markdown --rounds 10`',
+        '`npm run bench -- --markdown --rounds 3`',
         '',
         '| | median | p95 | min to max | n | goal | |',
         '| --- | --: | --: | --- | --: | --: | --- |',
         '| takeover | **120 ms** | 372 | 100 to 400 | 3 | ≤ 300 ms | met by 180 ms |',
         '| floor | 50 ms | 50 | 50 to 50 | 1 |  |  |',
         '| idle: failed: a \\| b | | | | | | |',
+        '',
+        'load at the end: 1.50',
         '',
       ].join('\n'),
     );

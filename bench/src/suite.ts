@@ -1,0 +1,133 @@
+/** What a command that runs benchmarks does, whatever they measure. */
+import { loadavg } from 'node:os';
+import type { Benchmark } from './benchmark.ts';
+import { WrongElectionError } from './benchmark.ts';
+import { describeMachine } from './machine.ts';
+import type { Options } from './options.ts';
+import { readOptions } from './options.ts';
+import { reports } from './report.ts';
+import { Surroundings } from './surroundings.ts';
+
+export interface Suite {
+  /** `npm run bench`. */
+  readonly command: string;
+  /** For `--only`, in the order in which they take turns. */
+  readonly names: readonly string[];
+  readonly defaultRounds: number;
+  readonly usage: string;
+  /** What `--directory` holds: `file store`. */
+  readonly stored: string;
+  /** Starts what they share. @throws what keeps everything from being measured */
+  prepare(
+    surroundings: Surroundings,
+    progress: (text: string) => void,
+  ): Prepared | Promise<Prepared>;
+}
+
+export interface Prepared {
+  readonly make: Readonly<Record<string, () => Benchmark>>;
+  /** Lines for the head of the report. */
+  readonly notes: readonly string[];
+  /** Ends what `prepare` started. */
+  close?(): Promise<void>;
+}
+
+/** @returns the exit code: 0 also when a goal is missed */
+export async function runSuite(suite: Suite): Promise<number> {
+  // The reaper ends our processes as soon as we are gone.
+  for (const [name, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const) {
+    process.on(name, () => process.exit(code));
+  }
+  const { only, rounds, directory, format } = optionsOrUsage(suite);
+  const { command, stored } = suite;
+  const report = reports[format];
+  const print = (text: string) => process.stdout.write(text);
+  const startMs = performance.now();
+  const progress = (text: string) => {
+    process.stderr.write(`${Math.round((performance.now() - startMs) / 1000)} s: ${text}\n`);
+  };
+  const surroundings = new Surroundings(directory);
+  const machine = describeMachine(surroundings.directory);
+  let prepared: Prepared;
+  try {
+    prepared = await suite.prepare(surroundings, progress);
+  } catch (error) {
+    process.stderr.write(`nothing can be measured: ${(error as Error).message}\n`);
+    await surroundings.reaper.close();
+    return 1;
+  }
+  const benchmarks = Object.entries(prepared.make)
+    .filter(([name]) => only?.includes(name) ?? true)
+    .map(([, make]) => make());
+  const runnable = benchmarks.filter(({ cannotRun }) => cannotRun === undefined);
+  print(report.start({ machine, rounds, command, stored, notes: prepared.notes }));
+  const failed = await measure(runnable, rounds, progress);
+  await prepared.close?.();
+  await surroundings.reaper.close();
+  let exitCode = 0;
+  for (const benchmark of benchmarks) {
+    const { name, cannotRun } = benchmark;
+    if (cannotRun !== undefined) print(report.trouble(name, 'skipped', cannotRun));
+    const error = failed.get(benchmark);
+    const troubles = benchmark.troubles?.() ?? [];
+    if (error !== undefined) {
+      exitCode = 1;
+      const kind = error instanceof WrongElectionError ? 'wrong' : 'failed';
+      print(report.trouble(name, kind, error.message));
+    } else if (cannotRun === undefined) {
+      print(report.figures(benchmark.figures()));
+      if (troubles.length > 0) exitCode = 1;
+    }
+    for (const trouble of troubles) print(report.trouble(name, 'failed', trouble));
+  }
+  print(report.end(loadavg()[0] ?? 0));
+  return exitCode;
+}
+
+/**
+ * The rounds of all benchmarks in turn, so that a quarter of an hour in which the machine is slow
+ * is in all of them.
+ * @returns those that failed: they take part in no further round
+ */
+async function measure(
+  benchmarks: readonly Benchmark[],
+  rounds: number,
+  progress: (text: string) => void,
+): Promise<Map<Benchmark, Error>> {
+  const failed = new Map<Benchmark, Error>();
+  for (let round = 0; round < rounds; round += 1) {
+    for (const benchmark of benchmarks) {
+      const own = benchmark.roundsOf(rounds);
+      const takesPart = Math.ceil(((round + 1) * own) / rounds) > Math.ceil((round * own) / rounds);
+      if (!takesPart || failed.has(benchmark)) continue;
+      progress(`round ${round + 1} of ${rounds}: ${benchmark.about}`);
+      try {
+        await benchmark.round();
+      } catch (error) {
+        failed.set(benchmark, error instanceof Error ? error : new Error(String(error)));
+      }
+    }
+  }
+  return failed;
+}
+
+function optionsOrUsage({ names, defaultRounds, usage }: Suite): Options {
+  let read: Options;
+  try {
+    // Of an option that is given twice the last one counts.
+    const args = ['--rounds', String(defaultRounds), ...process.argv.slice(2)];
+    read = readOptions(args, names);
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${usage}`);
+    process.exit(64);
+  }
+  if (read.help) {
+    process.stdout.write(usage);
+    process.exit(0);
+  }
+  return read;
+}
