@@ -14,8 +14,6 @@ export interface ServerPlan {
   /** What to remove when this process dies before the server. */
   readonly temporaryDirectory: string;
   readonly host: string;
-  /** What starts the command of the server. */
-  readonly launcher?: readonly string[];
   readonly port: number;
   readonly securePort: number | undefined;
   readonly certificates: TestCertificates | undefined;

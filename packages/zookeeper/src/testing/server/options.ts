@@ -59,23 +59,7 @@ export interface MemberSeat {
   readonly command?: readonly string[];
 }
 
-/** Where one member of an ensemble runs. */
-export interface MemberHost {
-  /** An address of its own, which this process can reach. */
-  readonly address: string;
-  /**
-   * Put before the command that starts the server, and to become the server itself (`exec`), for
-   * signals go to it: `['ip', 'netns', 'exec', 'name']`. Default: none.
-   */
-  readonly launcher?: readonly string[];
-}
-
 export interface EnsembleOptions extends ServerOptions {
-  /**
-   * Where the members run, in the order of their ids: network namespaces, whose links can be cut.
-   * Default: all on 127.0.0.1.
-   */
-  readonly hosts?: readonly MemberHost[];
   /** Of each member, in order: to put them on machines, or network namespaces, of their own. Default:
    *  all on 127.0.0.1. */
   readonly seats?: readonly MemberSeat[];
