@@ -131,7 +131,9 @@ describe('an ensemble', () => {
     await expect(startEnsemble(0)).rejects.toThrow(TypeError);
     await expect(startEnsemble(2.5)).rejects.toThrow('1 to 9 members, not 2.5');
     const seats = [{ host: '127.0.0.1' }];
-    await expect(startEnsemble(3, { seats })).rejects.toThrow('3 members need as many seats, not 1');
+    await expect(startEnsemble(3, { seats })).rejects.toThrow(
+      '3 members need as many seats, not 1',
+    );
     const ensemble = open(await startEnsemble(1));
     expect(await ensemble.members[0]!.fourLetterWord('srvr')).toContain('Mode: leader');
     await expect(ensemble.addMember()).rejects.toThrow('reconfiguration');
