@@ -1,4 +1,4 @@
-import { seeded, shuffle } from '../random.ts';
+import { deckOf, draw, seeded, shuffle } from '../random.ts';
 
 /** What happens between one client and the servers. Times are parts of the session timeout. */
 const networkFaults = {
@@ -33,6 +33,8 @@ const serverFaults = {
 
 export type NetworkFault = keyof typeof networkFaults;
 export type ServerFault = keyof typeof serverFaults;
+/** Of the servers alone. */
+export type ProcessFault = Exclude<ServerFault, 'cut everybody'>;
 
 export interface Strike<Fault> {
   readonly fault: Fault;
@@ -91,17 +93,4 @@ export function* planRounds(seed: number, clients: number, timeoutMs: number): G
           })),
     };
   }
-}
-
-function* deckOf<Fault extends string>(
-  table: Readonly<Record<Fault, { readonly cards: number }>>,
-  random: () => number,
-): Generator<Fault, never> {
-  const faults = Object.keys(table) as Fault[];
-  const cards = faults.flatMap((fault) => Array<Fault>(table[fault].cards).fill(fault));
-  for (;;) yield* shuffle(cards, random);
-}
-
-function draw<Fault>(deck: Generator<Fault, never>): Fault {
-  return deck.next().value;
 }
