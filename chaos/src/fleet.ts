@@ -16,9 +16,20 @@ export interface FleetOptions {
   readonly onProblem: (problem: string) => void;
 }
 
+/** One who takes part. */
+export interface Recruit {
+  readonly id: string;
+  /** Its worker ignores TERM. */
+  readonly stubborn: boolean;
+  /** Default: what all have. */
+  readonly store?: string;
+  readonly lease?: string;
+}
+
 /** Every third one's worker ignores TERM. */
 const stubbornEvery = 3;
 const longestEndMs = 15_000;
+const lateFor = `did not end within ${longestEndMs / 1000} s of TERM`;
 /** After so many it is not worth while to start them again. */
 const mostUnexpectedEnds = 10;
 
@@ -26,8 +37,8 @@ const mostUnexpectedEnds = 10;
 export class Fleet {
   readonly #options: FleetOptions;
   readonly #candidates = new Map<string, CandidateProcess>();
-  readonly #killed = new Set<CandidateProcess>();
-  readonly #restartMs = new Map<CandidateProcess, number>();
+  /** Who was killed, or asked to end, and what is to happen when it has. */
+  readonly #struck = new Map<CandidateProcess, { readonly ms: number; readonly next?: Recruit }>();
   /** Who reported to lead with which token. */
   readonly #leaders = new Map<bigint, CandidateProcess>();
   readonly #leadingListeners = new Set<(token: bigint, candidate: CandidateProcess) => void>();
@@ -40,8 +51,9 @@ export class Fleet {
     this.#options = options;
   }
 
-  start(id: string, stubborn: boolean): void {
-    const { election, store, lease, log, stopTimeoutMs, command } = this.#options;
+  start(recruit: Recruit): void {
+    const { id, stubborn, store = this.#options.store, lease = this.#options.lease } = recruit;
+    const { election, log, stopTimeoutMs, command } = this.#options;
     let lastWords = '';
     const candidate: CandidateProcess = new CandidateProcess({
       id,
@@ -63,14 +75,16 @@ export class Fleet {
     void candidate.ended.then((how) => {
       this.#record({ event: 'end', candidate: id, supervisor: candidate.pid, how });
       if (this.#ending) return;
-      if (!this.#killed.has(candidate)) {
+      const struck = this.#struck.get(candidate);
+      if (struck === undefined) {
         this.#options.onProblem(
           `candidates stay: ${id} ended unasked (${how}) ${lastWords}`.trimEnd(),
         );
         this.#unexpectedEnds += 1;
         if (this.#unexpectedEnds > mostUnexpectedEnds) return;
       }
-      this.#later(this.#restartMs.get(candidate) ?? 500, () => this.start(id, stubborn));
+      if (struck?.next !== undefined) this.#candidates.delete(id);
+      this.#later(struck?.ms ?? 500, () => this.start(struck?.next ?? recruit));
     });
   }
 
@@ -78,9 +92,15 @@ export class Fleet {
   async startAll(count: number, staggerMs: number): Promise<void> {
     const digits = String(count).length;
     for (let i = 1; i <= count; i += 1) {
-      this.start(`c${String(i).padStart(digits, '0')}`, i % stubbornEvery === 0);
+      const id = `c${String(i).padStart(digits, '0')}`;
+      this.start({ id, stubborn: i % stubbornEvery === 0 });
       await new Promise((resolve) => setTimeout(resolve, staggerMs));
     }
+  }
+
+  /** Those that are there, or will be again soon, by their ids. */
+  get candidates(): ReadonlyMap<string, CandidateProcess> {
+    return this.#candidates;
   }
 
   /** Who leads, or led, with this token; as it reported itself. */
@@ -103,12 +123,23 @@ export class Fleet {
     this.#record({ event: 'kill', candidate: candidate.id, ...who });
     const guards = who.guard ? childrenOf(candidate.pid) : [];
     if (who.supervisor) {
-      this.#killed.add(candidate);
-      this.#restartMs.set(candidate, restartMs);
+      this.#struck.set(candidate, { ms: restartMs });
       candidate.signal('SIGKILL');
     }
     for (const guard of guards) send(guard, 'SIGKILL');
     if (who.group !== undefined) send(-who.group, 'SIGKILL');
+  }
+
+  /** TERM. When it has ended, `next` takes its place. */
+  withdraw(candidate: CandidateProcess, next: Recruit, afterMs: number): void {
+    this.#record({ event: 'withdraw', candidate: candidate.id, next: next.id });
+    this.#struck.set(candidate, { ms: afterMs, next });
+    candidate.signal('SIGTERM');
+    this.#later(longestEndMs, () => {
+      if (candidate.hasEnded) return;
+      this.#options.onProblem(`candidates end: ${candidate.id} ${lateFor}`);
+      candidate.signal('SIGKILL');
+    });
   }
 
   /** Freezes the supervisor, the guard, or both. @returns when it thawed, by CLOCK_MONOTONIC */
@@ -149,7 +180,7 @@ export class Fleet {
     const left = processesOf(this.#options.log);
     this.killNow();
     return [
-      ...late.map(({ id }) => `${id} did not end within ${longestEndMs / 1000} s of TERM`),
+      ...late.map(({ id }) => `${id} ${lateFor}`),
       ...(left.length === 0 ? [] : [`processes ${left.join(', ')} outlived their supervisors`]),
     ];
   }

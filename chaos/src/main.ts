@@ -13,19 +13,19 @@ import { resolveTiming } from 'incumbent';
 import { takeoverBoundMs } from './bound.ts';
 import { breakCandidates } from './broken.ts';
 import { Fleet } from './fleet.ts';
-import { planRounds } from './plan.ts';
+import type { Fault } from './plan.ts';
+import { faults, planRounds } from './plan.ts';
 import type { Arena, Outcome } from './play-round.ts';
 import { firstLeader, playRound, StuckError, seconds } from './play-round.ts';
 import type { Played } from './report.ts';
 import { table } from './report.ts';
 import type { Settings } from './settings.ts';
 import { readSettings, usage } from './settings.ts';
+import { Verdict } from './verdict.ts';
 
 const election = 'chaos';
 const stopTimeoutMs = 1_000;
 const staggerMs = 150;
-/** Violations of one round. */
-const mostShown = 5;
 
 async function main(): Promise<number> {
   let settings: Settings | 'help';
@@ -53,14 +53,13 @@ async function chaos(settings: Settings, directory: string): Promise<number> {
   const store = settings.store ?? `file:${join(directory, 'store')}`;
   const timing = resolveTiming({ lease, stopTimeout: stopTimeoutMs });
   const log = new FencedLog(join(directory, 'fenced.log'));
+  const verdict = new Verdict(log.judge, (line) => console.log(line));
   let failed = 0;
-  /** Found by neither the judge nor a round. */
-  const others: string[] = [];
   const fleet = new Fleet({
     ...{ election, store, lease, stopTimeoutMs, log: log.path },
     history: join(directory, 'history.jsonl'),
     ...(broken === undefined ? {} : { command: breakCandidates(broken, directory) }),
-    onProblem: (problem) => others.push(problem),
+    onProblem: (problem) => verdict.blame(problem),
   });
   process.once('exit', () => fleet.killNow());
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -79,50 +78,28 @@ async function chaos(settings: Settings, directory: string): Promise<number> {
     `${count} rounds, ${candidates} candidates, lease ${lease}, ${store}\n` +
       `seed ${seed}; after a kill somebody must work within ${seconds(boundMs)}\n`,
   );
-  const played: Played[] = [];
-  const known = new Set<string>();
-  /** What was found since it was asked last. */
-  const news = (): string[] => {
-    const fresh = log.judge.violations().filter(({ key }) => !known.has(key));
-    for (const { key } of fresh) known.add(key);
-    return [
-      ...fresh.map(({ guarantee, message }) => `${guarantee}: ${message}`),
-      ...others.splice(0),
-    ];
-  };
-  const say = (problems: readonly string[]) => {
-    for (const problem of problems.slice(0, mostShown)) console.log(`  FAILED ${problem}`);
-    const more = problems.length - mostShown;
-    if (more > 0) console.log(`  FAILED and ${more} more like these`);
-  };
+  const played: Played<Fault>[] = [];
   try {
     await fleet.startAll(candidates, staggerMs);
     await firstLeader(arena);
     for (const round of planRounds(count, seed, timing)) {
       const outcome = await playRound(arena, round);
       played.push({ fault: round.fault, takeoverMs: outcome.takeoverMs });
-      const problems = [...outcome.problems, ...news()];
+      verdict.blame(...outcome.problems);
       console.log(progress(round.number, count, round.fault, round.freezeMs, outcome));
-      say(problems);
-      if (problems.length > 0) failed += 1;
+      if (verdict.tell()) failed += 1;
     }
   } catch (error) {
     if (!(error instanceof StuckError)) throw error;
-    say([error.message]);
+    verdict.blame(error.message);
+    verdict.tell();
     failed += count - played.length;
   }
   const left = await fleet.end();
   log.close();
-  const problems = [...left.map((what) => `nobody left behind: ${what}`), ...news()];
-  say(problems);
-  if (problems.length > 0) failed = Math.max(1, failed);
-
-  const { effects, terms } = log.judge;
-  console.log(`\n${table(played)}\n`);
-  console.log(
-    `${effects} effects of ${terms.length} terms: ${log.judge.overlaps().length} overlaps, ` +
-      `${log.judge.violations().length} violations found in the log`,
-  );
+  verdict.blame(...left.map((what) => `nobody left behind: ${what}`));
+  if (verdict.tell()) failed = Math.max(1, failed);
+  console.log(`\n${table(faults, played)}\n\n${verdict.summary()}`);
   return failed;
 }
 

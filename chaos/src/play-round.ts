@@ -78,18 +78,27 @@ export async function playRound(arena: Arena, round: Round): Promise<Outcome> {
       `liveness: nobody led for ${seconds(tookMs)} after ${since}; the bound is ${seconds(boundMs)}`,
     );
   }
-  // Effects alone do not tell: a program that does nothing for a moment leaves none.
-  for (const { token, candidate, group } of log.judge.terms) {
-    if (token >= leader.token || arena.buried.has(token)) continue;
-    arena.buried.add(token);
-    if (!isGroupGone(group)) {
-      problems.push(
-        `nobody left behind: process group ${group} of term ${token} (${candidate}) is there ` +
-          `while term ${leader.token} works`,
-      );
-    }
-  }
+  problems.push(...leftBehind(log, leader, arena.buried));
   return { struck, leader, takeoverMs: msBetween(atNs, leader.firstNs), problems };
+}
+
+/**
+ * Who of older terms is still there while `leader` works. Effects alone do not tell: a program that
+ * does nothing for a moment leaves none.
+ * @param buried terms that were looked at, which is done once
+ */
+export function leftBehind(log: FencedLog, leader: TermActivity, buried: Set<bigint>): string[] {
+  const problems: string[] = [];
+  for (const { token, candidate, group } of log.judge.terms) {
+    if (token >= leader.token || buried.has(token)) continue;
+    buried.add(token);
+    if (isGroupGone(group)) continue;
+    problems.push(
+      `nobody left behind: process group ${group} of term ${token} (${candidate}) is there ` +
+        `while term ${leader.token} works`,
+    );
+  }
+  return problems;
 }
 
 interface Strike {

@@ -1,14 +1,14 @@
-import type { Fault } from './plan.ts';
-import { faults } from './plan.ts';
-
-export interface Played {
+export interface Played<Fault extends string> {
   readonly fault: Fault;
   /** undefined: the leader went on. */
   readonly takeoverMs: number | undefined;
 }
 
 /** Rounds and takeover times by fault. */
-export function table(played: readonly Played[]): string {
+export function table<Fault extends string>(
+  faults: readonly Fault[],
+  played: readonly Played<Fault>[],
+): string {
   const rows = faults.map((fault) => {
     const rounds = played.filter((each) => each.fault === fault);
     const times = rounds.flatMap(({ takeoverMs }) => takeoverMs ?? []).sort((a, b) => a - b);
@@ -17,7 +17,7 @@ export function table(played: readonly Played[]): string {
   });
   const titles = ['fault', 'rounds', 'went on', 'p50', 'p95', 'max'];
   return [titles, ...rows]
-    .map(([name = '', ...cells]) => name.padEnd(18) + cells.map((c) => c.padStart(9)).join(''))
+    .map(([name = '', ...cells]) => name.padEnd(22) + cells.map((c) => c.padStart(9)).join(''))
     .join('\n');
 }
 

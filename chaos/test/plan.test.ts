@@ -46,7 +46,7 @@ it('allows a takeover one lease, a poll, three operations and the start of proce
 });
 
 it('counts rounds and takeovers by fault', () => {
-  const lines = table([
+  const lines = table(faults, [
     { fault: 'resign', takeoverMs: 20 },
     { fault: 'resign', takeoverMs: 40 },
     { fault: 'resign', takeoverMs: 1_500 },
