@@ -26,6 +26,7 @@ const exitCodeOfElectionError: Readonly<Record<ElectionErrorCode, number>> = {
   REFUSED: exitCodes.no,
   OPERATION_TIMEOUT: exitCodes.storeUnavailable,
   STORE_UNAVAILABLE: exitCodes.storeUnavailable,
+  LEFT_BEHIND: exitCodes.storeUnavailable,
   STORE_UNSUITABLE: exitCodes.storeUnavailable,
   RECORD_DAMAGED: exitCodes.storeUnavailable,
   RECORD_TOO_NEW: exitCodes.storeUnavailable,

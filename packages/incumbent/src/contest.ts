@@ -71,6 +71,12 @@ export interface SeatEvents {
   onElectionEnded(): void;
   /** A hint that the record changed: confirm soon. */
   onHint(): void;
+  /** The store cannot be reached: the term is uncertain until it is confirmed again. */
+  onUncertain(): void;
+  /** The store cannot be reached, and the term is not to outlive that: it is to end in order. */
+  onDisconnected(): void;
+  /** The seat is not ours any more, for certain. */
+  onLost(reason: EndReason): void;
 }
 
 /** A seat that was won. One seat serves one term. */

@@ -15,7 +15,8 @@ export type ElectionErrorCode =
   | 'STORE_UNSUITABLE'
   | 'RECORD_DAMAGED'
   | 'RECORD_TOO_NEW'
-  | 'TAKEOVER_FAILED';
+  | 'TAKEOVER_FAILED'
+  | 'LEFT_BEHIND';
 
 type Details = ErrorOptions & { readonly retryable?: boolean };
 
@@ -199,4 +200,33 @@ export class TakeoverFailedError extends ElectionError {
       retryable: true,
     });
   }
+}
+
+/** A place in the queue could not be given back: until it is gone, nobody behind it can lead. */
+export class LeftBehindError extends ElectionError {
+  override readonly name: string = 'LeftBehindError';
+  /** The node or key that is left behind. */
+  readonly place: string;
+  constructor(place: string, options: ErrorOptions = {}) {
+    super(
+      'LEFT_BEHIND',
+      `the place ${place} could not be given back and is left behind; it is deleted as soon as the ` +
+        'store can be reached, or goes with the session',
+      options,
+    );
+    this.place = place;
+  }
+}
+
+/** Errors that waiting and trying again cannot cure. */
+export function isIncurable(error: unknown): boolean {
+  return (
+    error instanceof ElectionError &&
+    (error.code === 'ELECTION_ENDED' ||
+      error.code === 'MISUSE' ||
+      error.code === 'RECORD_DAMAGED' ||
+      error.code === 'RECORD_TOO_NEW' ||
+      error.code === 'STORE_UNSUITABLE' ||
+      error.code === 'INVALID_OPTION')
+  );
 }

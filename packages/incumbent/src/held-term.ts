@@ -14,7 +14,13 @@ import type {
   SeatState,
 } from './contest.ts';
 import { publish } from './diagnostics.ts';
-import { InvalidOptionError, MisuseError, NotLeadingError, TermEndedError } from './errors.ts';
+import {
+  InvalidOptionError,
+  LeftBehindError,
+  MisuseError,
+  NotLeadingError,
+  TermEndedError,
+} from './errors.ts';
 import type { EndReason } from './reasons.ts';
 import { describeEnd, isVoluntary, takesSeatAway } from './reasons.ts';
 import type { LeaderRequest, UncleanLeader } from './record.ts';
@@ -93,6 +99,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   /** Monotonic: when the belief was over, by whichever clock said so first. */
   #overAtMs = 0;
   #overrunMs = 0;
+  /** Why the seat could not be given back. */
+  #releaseError: unknown;
 
   constructor(seat: Seat<Guard>, contest: Contest<Guard>, options: HeldTermOptions) {
     this.#scope = options.scope;
@@ -330,13 +338,13 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
         if (this.#isLost) break;
         // A wall clock that was set, or a host that slept, has moved the margin.
         this.#armStopTimer();
-        const startMs = this.#clock.monotonicMs();
         if (!(await this.#confirm(this.#revision))) {
           dueMs = this.#clock.monotonicMs() + timing.retryBackoffMs;
         } else if (this.#revision > this.#shownRevision) {
-          dueMs = startMs;
+          dueMs = this.#clock.monotonicMs();
         } else {
-          dueMs = startMs + timing.renewEveryMs;
+          // From its sending: a confirmation may be shared, and then it is older than our asking.
+          dueMs = this.#confirmedAt.monotonicMs + timing.renewEveryMs;
         }
       }
     } catch (error) {
@@ -444,6 +452,18 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.#wakeup.raise();
   }
 
+  onUncertain(): void {
+    if (this.#state === 'leading') this.#setState('uncertain');
+  }
+
+  onDisconnected(): void {
+    this.stop('disconnected');
+  }
+
+  onLost(reason: EndReason): void {
+    this.#lose(reason);
+  }
+
   // --- losing it, ending it ---
 
   /** Tells the work to stop when belief − G has come. The timer may be late, so others call it too. */
@@ -499,7 +519,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     void this.#closeOut(reason, error);
   }
 
-  async #closeOut(reason: EndReason, error: unknown): Promise<void> {
+  async #closeOut(reason: EndReason, cause: unknown): Promise<void> {
+    let error = cause;
     if (isVoluntary(reason)) await this.#waitForWork(this.#scope.timing.stopTimeoutMs);
     // Settled, or told to stop for longer than we renew for: then the belief runs out.
     this.#giveUpKeeping();
@@ -513,6 +534,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     let released = false;
     if (settled) {
       released = await this.#release(reason);
+      error ??= this.#releaseError;
       this.#left.resolve();
     } else {
       publish('incumbent:overrun', this, { token: this.token, reason });
@@ -577,6 +599,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       return await bounded(this.#clock, what, timeoutMs, new AbortController().signal, operation);
     } catch (error) {
       this.#scope.onTrouble(what, error);
+      if (error instanceof LeftBehindError) this.#releaseError = error;
       return undefined;
     }
   }

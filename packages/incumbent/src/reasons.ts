@@ -14,7 +14,9 @@ export const endReasons = [
   'superseded',
   /** The session with the store ended. */
   'session-expired',
-  /** The record was deleted. */
+  /** The store could not be reached, and the backend was told to step down then. */
+  'disconnected',
+  /** The record, or the place in the queue, was deleted. */
   'record-gone',
   /** An operator asked the leader to go, or drained it. */
   'vacated',
@@ -40,6 +42,7 @@ const sentences: Record<EndReason, string> = {
   'renewal-failed': 'it could not be confirmed in time',
   superseded: 'another candidate holds the seat',
   'session-expired': 'the session with the store expired',
+  disconnected: 'the store could not be reached',
   'record-gone': 'its record is gone from the store',
   vacated: 'an operator asked the leader to go',
   'handed-over': 'the seat was handed over',

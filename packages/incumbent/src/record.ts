@@ -32,6 +32,11 @@ export interface Drain {
   readonly untilUnixMs: number;
 }
 
+/** The drains that still count, for the next record. */
+export function currentDrains(drains: readonly Drain[], wallMs: number): readonly Drain[] {
+  return drains.filter(({ untilUnixMs }) => untilUnixMs > wallMs).slice(-drainLimit);
+}
+
 /** What an operator asks of the leader. It stays in the record until the leader has gone. */
 export type LeaderRequest =
   | { readonly kind: 'vacate'; readonly nonce: string }

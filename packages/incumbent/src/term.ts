@@ -17,7 +17,7 @@ export interface TermOutcome {
    * lasted, another leader's work may have run: only tokens help against that.
    */
   readonly overrunMs: number;
-  /** What made the term end, where something did. */
+  /** What made the term end, where something did; else why its seat could not be given back. */
   readonly error?: unknown;
 }
 

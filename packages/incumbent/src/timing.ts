@@ -41,6 +41,13 @@ export interface Timing {
 export interface TimingLimits {
   readonly defaultLeaseMs?: number;
   readonly minLeaseMs?: number;
+  /**
+   * D is given by the store: the timeout of the session on which all elections of a client live. A
+   * crash then costs D and H, so H is well below D: 0.4 D, with R and X 0.25 H and G 0.125 H.
+   */
+  readonly sessionTimeoutMs?: number;
+  /** The longest H that can be believed in, and why. */
+  readonly maxBelief?: { readonly ms: number; readonly because: string };
 }
 
 const defaultLeaseMs = 15_000;
@@ -59,6 +66,13 @@ const roundingMs = 1e-6;
 export function resolveTiming(options: TimingOptions = {}, limits: TimingLimits = {}): Timing {
   const timing = deriveTiming(options, limits);
   const violations = timingViolations(timing, limits.minLeaseMs ?? smallestLeaseMs);
+  const { maxBelief } = limits;
+  if (maxBelief !== undefined && timing.beliefMs > maxBelief.ms) {
+    violations.push(
+      `belief: ${formatDuration(timing.beliefMs)} is longer than ${formatDuration(maxBelief.ms)}: ` +
+        maxBelief.because,
+    );
+  }
   if (violations.length > 0) throw new InvalidTimingError(violations);
   return timing;
 }
@@ -71,14 +85,34 @@ export function resolveTiming(options: TimingOptions = {}, limits: TimingLimits 
 export function deriveTiming(options: TimingOptions = {}, limits: TimingLimits = {}): Timing {
   const given = (name: keyof TimingOptions, fallback: number): number =>
     options[name] === undefined ? fallback : parseDuration(name, options[name]);
-  const leaseMs = given('lease', limits.defaultLeaseMs ?? defaultLeaseMs);
-  const renewEveryMs = given('renewEvery', Math.min(leaseMs / 5, 30_000));
+  const { sessionTimeoutMs, maxBelief } = limits;
+  const leaseMs = given('lease', sessionTimeoutMs ?? limits.defaultLeaseMs ?? defaultLeaseMs);
+  if (sessionTimeoutMs !== undefined && leaseMs !== sessionTimeoutMs) {
+    throw new InvalidOptionError(
+      `lease: on this store it is the timeout of the client's session, which is ` +
+        `${formatDuration(sessionTimeoutMs)} and not ${formatDuration(leaseMs)}: leave it out, or ` +
+        'ask for another session timeout when connecting (servers allow 2 to 20 ticks)',
+    );
+  }
+  const hasSession = sessionTimeoutMs !== undefined;
+  const longestMs = Math.max(0, maxBelief?.ms ?? Number.POSITIVE_INFINITY);
+  const beliefMs = given('belief', hasSession ? Math.min(0.4 * leaseMs, longestMs) : 0.8 * leaseMs);
+  const renewEveryMs = given(
+    'renewEvery',
+    Math.min(hasSession ? beliefMs / 4 : leaseMs / 5, 30_000),
+  );
   const timing: Timing = {
     leaseMs,
-    beliefMs: given('belief', 0.8 * leaseMs),
-    stopMarginMs: given('stopMargin', Math.min((2 * leaseMs) / 15, 30_000)),
+    beliefMs,
+    stopMarginMs: given(
+      'stopMargin',
+      Math.min(hasSession ? beliefMs / 8 : (2 * leaseMs) / 15, 30_000),
+    ),
     renewEveryMs,
-    operationTimeoutMs: given('operationTimeout', Math.min(leaseMs / 6, 10_000)),
+    operationTimeoutMs: given(
+      'operationTimeout',
+      Math.min(hasSession ? beliefMs / 4 : leaseMs / 6, 10_000),
+    ),
     retryBackoffMs: given('retryBackoff', renewEveryMs / 4),
     pollEveryMs: given('pollEvery', Math.min(renewEveryMs, 5_000)),
     stopTimeoutMs: given('stopTimeout', 30_000),

@@ -5,12 +5,11 @@
  */
 import type { AdminRequest, AdminResult, Scope } from '../contest.ts';
 import { RefusedError, StoreUnavailableError } from '../errors.ts';
-import { drainLimit } from '../record.ts';
+import { currentDrains, drainLimit } from '../record.ts';
 import { sleep } from '../wait.ts';
 import { viewOf } from './observer.ts';
 import { Observation, swapStore } from './reading.ts';
 import type { LeaseRecord } from './record.ts';
-import { currentDrains } from './record.ts';
 import type { LeaseStore } from './store.ts';
 
 const maxTries = 20;
@@ -99,7 +98,7 @@ function change(
       if (lifts ? standing === undefined : standing?.untilUnixMs === request.untilUnixMs) {
         return undefined;
       }
-      const others = currentDrains(base, wallMs).filter(({ id }) => id !== request.id);
+      const others = currentDrains(base.drains, wallMs).filter(({ id }) => id !== request.id);
       if (!lifts && others.length >= drainLimit) {
         throw new RefusedError(
           `election "${scope.election}" has ${drainLimit} drained candidates already, the most ` +

@@ -1,7 +1,7 @@
 import type { Scope, Snapshot } from '../contest.ts';
+import { isIncurable } from '../errors.ts';
 import type { View } from '../record.ts';
 import { Wakeup } from '../wait.ts';
-import { isIncurable } from './race.ts';
 import type { Sighting } from './reading.ts';
 import { Observation, watchStore } from './reading.ts';
 import type { LeaseRecord } from './record.ts';

@@ -9,14 +9,13 @@ import { Attempts } from '../attempts.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import { readClocks } from '../clock.ts';
 import type { Actor, ActorProcess, Contest, Scope, Seat, SeatState } from '../contest.ts';
-import { ElectionEndedError, ElectionError, InvalidOptionError } from '../errors.ts';
+import { ElectionEndedError, ElectionError, InvalidOptionError, isIncurable } from '../errors.ts';
 import type { UncleanLeader } from '../record.ts';
-import { appendTerm, unfencedLimit } from '../record.ts';
+import { appendTerm, currentDrains, unfencedLimit } from '../record.ts';
 import { bounded, sleep, Wakeup } from '../wait.ts';
 import type { Sighting } from './reading.ts';
 import { Observation, swapStore, watchStore } from './reading.ts';
 import type { LeaseRecord } from './record.ts';
-import { currentDrains } from './record.ts';
 import { LeaseSeat } from './seat.ts';
 import type { LeaseStore, SwapResult } from './store.ts';
 
@@ -296,7 +295,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       },
       reservation: undefined,
       unfenced: state.announced ? [] : unfenced,
-      drains: currentDrains(previous, wallMs),
+      drains: currentDrains(previous?.drains ?? [], wallMs),
       history,
     };
   }
@@ -390,17 +389,4 @@ function unfencedAfter(
     return record.unfenced;
   }
   return [...record.unfenced, { ...holding.candidate, token: record.token }].slice(-unfencedLimit);
-}
-
-/** Errors that waiting and trying again cannot cure. */
-export function isIncurable(error: unknown): boolean {
-  return (
-    error instanceof ElectionError &&
-    (error.code === 'ELECTION_ENDED' ||
-      error.code === 'MISUSE' ||
-      error.code === 'RECORD_DAMAGED' ||
-      error.code === 'RECORD_TOO_NEW' ||
-      error.code === 'STORE_UNSUITABLE' ||
-      error.code === 'INVALID_OPTION')
-  );
 }

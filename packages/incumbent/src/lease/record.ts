@@ -2,7 +2,6 @@ import type { CandidateInfo } from '../candidate.ts';
 import type { Actor, Held } from '../contest.ts';
 import { RecordDamagedError, RecordTooNewError } from '../errors.ts';
 import type { Drain, LeaderRequest, TermSummary, UncleanLeader } from '../record.ts';
-import { drainLimit } from '../record.ts';
 import type { Reservation } from '../record-fields.ts';
 import {
   FieldReader,
@@ -49,13 +48,6 @@ export interface LeaseRecord {
   readonly unfenced: readonly UncleanLeader[];
   readonly drains: readonly Drain[];
   readonly history: readonly TermSummary[];
-}
-
-/** The drains that still count, for the next record. */
-export function currentDrains(record: LeaseRecord | undefined, wallMs: number): readonly Drain[] {
-  return (record?.drains ?? [])
-    .filter(({ untilUnixMs }) => untilUnixMs > wallMs)
-    .slice(-drainLimit);
 }
 
 /** The record as JSON; tokens as decimal strings. */

@@ -12,11 +12,10 @@ import type {
   SeatState,
 } from '../contest.ts';
 import type { UncleanLeader } from '../record.ts';
-import { appendTerm } from '../record.ts';
+import { appendTerm, currentDrains } from '../record.ts';
 import { sleep } from '../wait.ts';
 import { readStore, swapStore, watchStore } from './reading.ts';
 import type { LeaseRecord } from './record.ts';
-import { currentDrains } from './record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from './store.ts';
 
 /** How often one confirmation re-tries on a version that an operator's write has moved. */
@@ -259,7 +258,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
               untilUnixMs: wallMs + end.reserveMs,
             },
       unfenced: end.unfenced,
-      drains: currentDrains(this.#record, wallMs),
+      drains: currentDrains(this.#record.drains, wallMs),
       history:
         holding?.announced === true
           ? appendTerm(this.#record.history, {

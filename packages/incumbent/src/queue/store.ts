@@ -48,6 +48,8 @@ export interface Watched<Value> {
 /** A member of the queue as its own data describes it. */
 export interface Member {
   readonly name: string;
+  /** As `Place.token`. */
+  readonly token: bigint;
   readonly candidate: CandidateInfo;
   /** False: it was not made by this library, so it knows nothing of our record and waits for nobody. */
   readonly isOurs: boolean;
@@ -103,6 +105,15 @@ export interface QueueStore {
   /** The names of all places in order, the leader first. Shows at least what this session did. */
   list(signal: AbortSignal): Promise<readonly string[]>;
   read(signal: AbortSignal): Promise<RecordReading>;
+  /**
+   * Both in one round trip, the names **not older** than the record: a leader that the record names
+   * and the list does not is gone for good.
+   */
+  look(
+    signal: AbortSignal,
+  ): Promise<{ readonly reading: RecordReading; readonly names: readonly string[] }>;
+  /** Reads after it show what was committed before it, also by others. */
+  sync(signal: AbortSignal): Promise<void>;
   /** Atomic: checks that `place` is there, and replaces the record if it has this version. */
   commit(
     place: Place,
@@ -132,8 +143,8 @@ export interface QueueStore {
   ): Promise<CommitResult>;
   /** Deletes a place by its name, whosever it is. What is not there is success. */
   remove(name: string, signal: AbortSignal): Promise<void>;
-  /** Those in the queue, in order, with their data. Members that leave meanwhile are left out. */
-  members(signal: AbortSignal): Promise<readonly Member[]>;
+  /** Those in the queue, in order, the first `most` or all. Who leaves meanwhile is left out. */
+  members(signal: AbortSignal, most?: number): Promise<readonly Member[]>;
   /** Whether a place is there. */
   watchPlace(name: string, signal: AbortSignal): Promise<Watched<boolean>>;
   watchRecord(signal: AbortSignal): Promise<Watched<RecordReading>>;

@@ -81,6 +81,10 @@ export interface NodeAcl {
 
 export interface NodeStat {
   readonly czxid: bigint;
+  /** Of the last change of the data. */
+  readonly mzxid: bigint;
+  /** When the data last changed, in ms since 1970, by a server's clock. */
+  readonly mtime: number;
   readonly version: number;
   readonly ephemeralOwner: bigint;
   readonly numChildren: number;

@@ -1,0 +1,110 @@
+/** Elections on Apache ZooKeeper, also those that programs in other languages hold already. */
+import { describeValue } from '../../candidate.ts';
+import type { Backend, Scope } from '../../contest.ts';
+import { formatDuration } from '../../duration.ts';
+import { InvalidOptionError, StoreUnsuitableError } from '../../errors.ts';
+import { QueueElection } from '../../queue/backend.ts';
+import type { TimingLimits } from '../../timing.ts';
+import { checkOptions, electionPath } from './check-options.ts';
+import type { ZooKeeperClient } from './client.ts';
+import { queueLayout } from './layout.ts';
+import type { ZooKeeperGuard, ZooKeeperLayout, ZooKeeperOptions } from './options.ts';
+import { ZooKeeperSession } from './session.ts';
+import { ZooKeeperStore } from './store.ts';
+
+export type {
+  NodeAcl,
+  NodeContent,
+  NodeStat,
+  NodeWatch,
+  ZooKeeperClient,
+  ZooKeeperTransaction,
+} from './client.ts';
+export type { ZooKeeperGuard, ZooKeeperLayout, ZooKeeperOptions } from './options.ts';
+
+/**
+ * @param client connected, and the caller's own: one client serves many elections, and is not closed
+ *   here. D is its session timeout
+ * @throws InvalidOptionError, StoreUnsuitableError for a client without a session
+ */
+export function zookeeper(
+  client: ZooKeeperClient,
+  options: ZooKeeperOptions = {},
+): Backend<ZooKeeperGuard> {
+  const checked = checkOptions(options);
+  const sessionTimeoutMs = requireSession(client);
+  return {
+    kind: 'zookeeper',
+    description: `ZooKeeper, layout ${checked.layout}, below ${checked.root}`,
+    limits: limitsOf(checked.layout, sessionTimeoutMs, checked.tickTimeMs),
+    open: (scope: Scope) => {
+      const path = electionPath(checked.root, scope.election);
+      const session = ZooKeeperSession.of(client);
+      if (checked.layout === 'hadoop') {
+        throw new InvalidOptionError('the layout "hadoop" is not there yet');
+      }
+      const layout = queueLayout(checked.layout);
+      const store = new ZooKeeperStore(client, session, {
+        layout,
+        path,
+        acl: checked.acl,
+        createsNode: checked.create ?? layout.createsNode,
+      });
+      return new QueueElection<ZooKeeperGuard>(scope, store, {
+        guard: ({ name, token }) => ({ token, path: name, version: -1 }),
+        waitsForPredecessor: checked.waitsForPredecessor,
+        stepsDownWhenDisconnected: checked.stepsDownWhenDisconnected,
+        recheckMs: checked.recheckMs,
+        delayAfterWinMs: checked.delayAfterWinMs,
+      });
+    },
+  };
+}
+
+/** @returns the negotiated session timeout in ms */
+function requireSession(client: ZooKeeperClient): number {
+  const given = client as Partial<ZooKeeperClient> | null | undefined;
+  if (typeof given?.transaction !== 'function' || typeof given.onState !== 'function') {
+    throw new InvalidOptionError(
+      `zookeeper() takes a client as @incumbent/zookeeper makes it, not ${describeValue(client)}: ` +
+        'zookeeper(await connect("zk://h1:2181,h2:2181"))',
+    );
+  }
+  const { state, session } = client;
+  if (state === 'closed' || state === 'auth-failed') {
+    throw new StoreUnsuitableError(
+      `the ZooKeeper client is ${state}: connect another one and hand it in`,
+    );
+  }
+  if (session === undefined) {
+    throw new StoreUnsuitableError(
+      `the ZooKeeper client has no session (it is ${state}): wait for \`await client.connected()\`, ` +
+        'for the timings follow from the session timeout that the server grants',
+    );
+  }
+  return session.timeoutMs;
+}
+
+function limitsOf(
+  layout: ZooKeeperLayout,
+  sessionTimeoutMs: number,
+  tickTimeMs: number,
+): TimingLimits {
+  if (layout === 'incumbent') return { sessionTimeoutMs };
+  // The next in line may not wait for us. A session is heard of through its server's ping replies
+  // once a tick, and an idle client sends once in a third of its timeout.
+  const ms = sessionTimeoutMs - sessionTimeoutMs / 3 - tickTimeMs;
+  if (ms <= 0) {
+    throw new StoreUnsuitableError(
+      `a session timeout of ${formatDuration(sessionTimeoutMs)} is too short for the layout ` +
+        `${layout} and a tickTime of ${formatDuration(tickTimeMs)}: nothing would be left to believe ` +
+        `in; ask for more than ${formatDuration(1.5 * tickTimeMs)} when connecting, or say which ` +
+        'tickTime the servers have',
+    );
+  }
+  const because =
+    `in the layout ${layout} the next leader may not wait for us, and a session of ` +
+    `${formatDuration(sessionTimeoutMs)} may end that soon after a confirmation (tickTime ` +
+    `${formatDuration(tickTimeMs)})`;
+  return { sessionTimeoutMs, maxBelief: { ms, because } };
+}

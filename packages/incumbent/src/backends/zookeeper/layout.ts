@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import type { CandidateInfo } from '../../candidate.ts';
+import type { ZooKeeperLayout } from './options.ts';
+
+/** How the places of a queue are named, and what they say of their owners. */
+export interface QueueLayout {
+  /** Others than this library are members, by rules of their own. */
+  readonly isMixed: boolean;
+  /** The names carry no guid: one comes again when the election's node is made anew. */
+  readonly recurs: boolean;
+  /** Make the election's node when it is not there. */
+  readonly createsNode: boolean;
+  /** The child that says that the election is over. */
+  readonly endMark: string | undefined;
+  /** What the server appends the sequence number to. */
+  namePrefix(guid: string): string;
+  /** The sequence number of a place; undefined for a child that is none. */
+  sequenceOf(child: string): number | undefined;
+  /** Whether a child can only have been made with this guid. */
+  wasMadeWith(child: string, guid: string): boolean;
+  dataOf(candidate: CandidateInfo): string;
+  memberFrom(child: string, data: string): { candidate: CandidateInfo; isOurs: boolean };
+}
+
+/** What the server prints with `%010d`: an int32 that runs over from 2147483647 to -2147483648. */
+const number = '(\\d{10}|-\\d{9,10})';
+
+const layouts: Readonly<Record<Exclude<ZooKeeperLayout, 'hadoop'>, QueueLayout>> = {
+  incumbent: {
+    isMixed: false,
+    recurs: false,
+    createsNode: true,
+    endMark: undefined,
+    namePrefix: (guid) => `_c_${guid}-n_`,
+    sequenceOf: parser(new RegExp(`^_c_[A-Za-z0-9_-]+-n_${number}$`)),
+    wasMadeWith: (child, guid) => child.startsWith(`_c_${guid}-n_`),
+    dataOf: ({ id, incarnation, addresses, metadata }) =>
+      JSON.stringify({ incumbent: 'candidate', id, incarnation, addresses, metadata }),
+    memberFrom: (child, data) => ({
+      candidate: decodeCandidate(data) ?? foreignCandidate(child, data),
+      isOurs: true,
+    }),
+  },
+  golea: {
+    ...foreign({
+      prefix: () => 'le_',
+      pattern: new RegExp(`^le_${number}$`),
+      createsNode: false,
+      endMark: 'DONE',
+    }),
+    recurs: true,
+    wasMadeWith: () => false,
+  },
+  'curator-latch': foreign({
+    prefix: (guid) => `_c_${uuidOf(guid)}-latch-`,
+    pattern: new RegExp(`^(?:_c_[0-9a-fA-F-]{36}-)?latch-${number}$`),
+  }),
+  'curator-selector': foreign({
+    prefix: (guid) => `_c_${uuidOf(guid)}-lock-`,
+    pattern: new RegExp(`^(?:_c_[0-9a-fA-F-]{36}-)?lock-${number}$`),
+  }),
+  kazoo: foreign({
+    prefix: (guid) => `${uuidOf(guid).replaceAll('-', '')}__lock__`,
+    pattern: new RegExp(`^.*__lock__${number}$`),
+  }),
+  recipe: foreign({
+    prefix: (guid) => `${uuidOf(guid)}-n_`,
+    // `n_` in the documentation, `p_` in zkElection, and whatever else ends in a number.
+    pattern: new RegExp(`_${number}$|(?:^|[^0-9])(\\d{10})$`),
+  }),
+};
+
+export function queueLayout(name: Exclude<ZooKeeperLayout, 'hadoop'>): QueueLayout {
+  return layouts[name];
+}
+
+/** How much later `b` was made than `a`, over the wrap of the number. */
+export function sequenceDistance(a: number, b: number): number {
+  return (b - a) | 0;
+}
+
+interface ForeignNames {
+  readonly prefix: (guid: string) => string;
+  readonly pattern: RegExp;
+  readonly createsNode?: boolean;
+  readonly endMark?: string;
+}
+
+/** Their members say only an id, and so must ours: it is what they show of us. */
+function foreign({ prefix, pattern, createsNode = true, endMark }: ForeignNames): QueueLayout {
+  return {
+    isMixed: true,
+    recurs: false,
+    createsNode,
+    endMark,
+    namePrefix: prefix,
+    sequenceOf: parser(pattern),
+    wasMadeWith: (child, guid) => child.startsWith(prefix(guid)),
+    dataOf: ({ id }) => id,
+    memberFrom: (child, data) => ({
+      candidate: foreignCandidate(child, data),
+      isOurs: carriesOurTag(child),
+    }),
+  };
+}
+
+function parser(pattern: RegExp): (child: string) => number | undefined {
+  return (child) => {
+    const match = pattern.exec(child);
+    const digits = match?.[1] ?? match?.[2];
+    return digits === undefined ? undefined : Number(digits);
+  };
+}
+
+/** Marks the UUIDs that we make, so that ours are known among theirs. */
+const tag = 'e1ec70';
+
+/** A UUID of version 8 (RFC 9562: of one's own making), always the same for a guid. */
+function uuidOf(guid: string): string {
+  const hex = createHash('sha256').update(guid).digest('hex');
+  const part = (from: number, to: number) => hex.slice(from, to);
+  return `${part(0, 8)}-${part(8, 12)}-8${part(12, 15)}-a${part(15, 18)}-${part(18, 24)}${tag}`;
+}
+
+function carriesOurTag(child: string): boolean {
+  return /[0-9a-f]{8}-?[0-9a-f]{4}-?8[0-9a-f]{3}-?a[0-9a-f]{3}-?[0-9a-f]{6}e1ec70/.test(child);
+}
+
+function foreignCandidate(child: string, data: string): CandidateInfo {
+  return { id: data === '' ? child : data, incarnation: child, addresses: [], metadata: {} };
+}
+
+function decodeCandidate(data: string): CandidateInfo | undefined {
+  let fields: Partial<CandidateInfo> & { incumbent?: unknown };
+  try {
+    fields = JSON.parse(data) ?? {};
+  } catch {
+    return undefined;
+  }
+  const { incumbent, id, incarnation, addresses, metadata } = fields;
+  if (incumbent !== 'candidate' || typeof id !== 'string' || typeof incarnation !== 'string') {
+    return undefined;
+  }
+  const isList = Array.isArray(addresses) && addresses.every((each) => typeof each === 'string');
+  const isMap =
+    typeof metadata === 'object' &&
+    metadata !== null &&
+    Object.values(metadata).every((value) => typeof value === 'string');
+  return {
+    id,
+    incarnation,
+    addresses: isList ? addresses : [],
+    metadata: isMap ? metadata : {},
+  };
+}

@@ -1,0 +1,93 @@
+import type { Place, QueueSession, SessionEvent } from '../../queue/store.ts';
+import type { ZooKeeperClient } from './client.ts';
+import { refusalOf } from './client.ts';
+import { storeError } from './errors.ts';
+
+/** A place as this backend knows it. */
+export interface ZooKeeperPlace extends Place {
+  /** The `ephemeralOwner` of its node. */
+  readonly session: bigint;
+  /** A node of the same name may be somebody else's: only the czxid tells. */
+  readonly recurs: boolean;
+}
+
+const known = new WeakMap<ZooKeeperClient, ZooKeeperSession>();
+
+/** The session of a client, shared by all elections on it. */
+export class ZooKeeperSession implements QueueSession {
+  /** Checks of a thousand paths of 300 bytes are a third of a server's default `jute.maxbuffer`. */
+  readonly maxPlaces = 1_000;
+  /** Names without a guid that places of this process have. */
+  readonly claimed: Set<string> = new Set();
+  readonly #client: ZooKeeperClient;
+  readonly #listeners: Set<(event: SessionEvent) => void> = new Set();
+
+  static of(client: ZooKeeperClient): ZooKeeperSession {
+    let session = known.get(client);
+    if (session === undefined) {
+      session = new ZooKeeperSession(client);
+      known.set(client, session);
+    }
+    return session;
+  }
+
+  private constructor(client: ZooKeeperClient) {
+    this.#client = client;
+    client.onState(({ state }) => {
+      const event = eventOf(state);
+      for (const listener of [...this.#listeners]) listener(event);
+    });
+  }
+
+  /** Undefined while there is none. */
+  get id(): bigint | undefined {
+    return eventOf(this.#client.state) === 'over' ? undefined : this.#client.session?.id;
+  }
+
+  get isSuspended(): boolean {
+    return eventOf(this.#client.state) !== 'restored';
+  }
+
+  isOver(place: Place): boolean {
+    return this.id !== place.session;
+  }
+
+  onEvent(listener: (event: SessionEvent) => void): () => void {
+    // Twice the same function is two listeners.
+    const own = (event: SessionEvent) => listener(event);
+    this.#listeners.add(own);
+    return () => this.#listeners.delete(own);
+  }
+
+  async confirm(places: readonly Place[], signal: AbortSignal): Promise<Place | undefined> {
+    const transaction = this.#client.transaction();
+    for (const { name } of places) transaction.check(name);
+    const recurring = places.filter((place) => (place as ZooKeeperPlace).recurs);
+    try {
+      // Sent behind the check, on the same session: they show at least what it has seen.
+      const [, ...stats] = await Promise.all([
+        transaction.commit({ signal }),
+        ...recurring.map(({ name }) => this.#client.stat(name, { signal })),
+      ]);
+      return recurring.find(({ token }, index) => stats[index]?.stat?.czxid !== token);
+    } catch (error) {
+      const refusal = refusalOf(error);
+      // A refused one has no error in its header: the results of its operations decide.
+      if (refusal?.code === 'NO_NODE') return places[refusal.index];
+      throw storeError(error, places[0]?.name ?? '/');
+    }
+  }
+}
+
+function eventOf(state: string): SessionEvent {
+  switch (state) {
+    case 'connected':
+      return 'restored';
+    case 'expired':
+    case 'closed':
+    case 'auth-failed':
+      return 'over';
+    default:
+      return 'suspended';
+  }
+}

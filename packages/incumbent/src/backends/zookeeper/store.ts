@@ -1,0 +1,416 @@
+import { RecordDamagedError, StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
+import type { QueueRecord } from '../../queue/record.ts';
+import { decodeQueueRecord, encodeQueueRecord, isQueueRecord } from '../../queue/record.ts';
+import type {
+  CommitResult,
+  EndMark,
+  Entry,
+  Member,
+  Place,
+  QueueStore,
+  RecordReading,
+  Version,
+  Watched,
+} from '../../queue/store.ts';
+import type {
+  NodeAcl,
+  NodeContent,
+  NodeStat,
+  ZooKeeperClient,
+  ZooKeeperTransaction,
+} from './client.ts';
+import { codeOf, refusalOf } from './client.ts';
+import { storeError } from './errors.ts';
+import type { QueueLayout } from './layout.ts';
+import { sequenceDistance } from './layout.ts';
+import type { ZooKeeperPlace, ZooKeeperSession } from './session.ts';
+
+/** How many reads of members are under way at once. */
+const readsAtOnce = 100;
+
+export interface StoreSettings {
+  readonly layout: QueueLayout;
+  /** The election's node. */
+  readonly path: string;
+  readonly acl: readonly NodeAcl[];
+  readonly createsNode: boolean;
+}
+
+const text = new TextDecoder();
+
+/** One election as the children of a node, with the record as that node's data. */
+export class ZooKeeperStore implements QueueStore {
+  readonly session: ZooKeeperSession;
+  readonly isMixed: boolean;
+  readonly endMark?: EndMark;
+  readonly #client: ZooKeeperClient;
+  readonly #layout: QueueLayout;
+  readonly #path: string;
+  readonly #acl: readonly NodeAcl[];
+  readonly #createsNode: boolean;
+  /** Guids with which a node may have been made without our knowing. */
+  readonly #unsure: Set<string> = new Set();
+
+  constructor(client: ZooKeeperClient, session: ZooKeeperSession, settings: StoreSettings) {
+    this.#client = client;
+    this.session = session;
+    this.#layout = settings.layout;
+    this.#path = settings.path;
+    this.#acl = settings.acl;
+    this.#createsNode = settings.createsNode;
+    this.isMixed = settings.layout.isMixed;
+    const { endMark } = settings.layout;
+    if (endMark !== undefined) this.endMark = this.#endMark(`${settings.path}/${endMark}`);
+  }
+
+  // --- places ---
+
+  async enter(entry: Entry, signal: AbortSignal): Promise<Place> {
+    const { guid } = entry;
+    if (this.#unsure.has(guid)) {
+      const [found] = await this.#find(entry, signal);
+      if (found !== undefined) return found;
+    }
+    this.#unsure.add(guid);
+    const place = await this.#attempt(async () => {
+      const prefix = `${this.#path}/${this.#layout.namePrefix(guid)}`;
+      const data = this.#layout.dataOf(entry.candidate);
+      const options = { ephemeral: true, sequential: true, acl: this.#acl, signal };
+      let made: { readonly path: string; readonly stat: NodeStat | null };
+      try {
+        made = await this.#client.create(prefix, data, options);
+      } catch (error) {
+        if (codeOf(error) !== 'NO_NODE') throw error;
+        await this.#makeNode(signal);
+        made = await this.#client.create(prefix, data, options);
+      }
+      // Servers before 3.5 do not say what they have made.
+      const stat = made.stat ?? (await this.#client.stat(made.path, { signal })).stat;
+      return stat === null ? undefined : this.#place(made.path, stat);
+    });
+    if (place === undefined || !this.#claim(place)) {
+      const [found] = await this.#find(entry, signal);
+      if (found === undefined) {
+        throw new StoreUnavailableError(`the node made below ${this.#path} is gone already`);
+      }
+      return found;
+    }
+    // Given up on meanwhile: then whoever gave up does not know of it.
+    signal.throwIfAborted();
+    this.#unsure.delete(guid);
+    return place;
+  }
+
+  async leave(entry: Entry, place: Place | undefined, signal: AbortSignal): Promise<void> {
+    const places = place === undefined ? await this.#findAll(entry, signal) : [place];
+    for (const each of places) {
+      // Another one of the same name may be there by now.
+      if (this.#layout.recurs && !(await this.#isThere(each, signal))) continue;
+      await this.remove(each.name, signal);
+      this.#release(each);
+    }
+    this.#unsure.delete(entry.guid);
+  }
+
+  async remove(name: string, signal: AbortSignal): Promise<void> {
+    await this.#attempt(async () => {
+      try {
+        await this.#client.delete(name, { signal });
+      } catch (error) {
+        if (codeOf(error) !== 'NO_NODE') throw error;
+      }
+    });
+  }
+
+  async list(signal: AbortSignal): Promise<readonly string[]> {
+    return this.#attempt(async () => {
+      try {
+        const { children } = await this.#client.getChildren(this.#path, { signal });
+        return this.#inOrder(children);
+      } catch (error) {
+        if (codeOf(error) === 'NO_NODE') return [];
+        throw error;
+      }
+    });
+  }
+
+  async members(signal: AbortSignal, most?: number): Promise<readonly Member[]> {
+    const names = (await this.list(signal)).slice(0, most);
+    const members: Member[] = [];
+    for (let i = 0; i < names.length; i += readsAtOnce) {
+      const read = names.slice(i, i + readsAtOnce).map((name) => this.#member(name, signal));
+      for (const member of await Promise.all(read)) if (member !== undefined) members.push(member);
+    }
+    return members;
+  }
+
+  async watchPlace(name: string, signal: AbortSignal): Promise<Watched<boolean>> {
+    const watched = await this.#attempt(() => this.#client.watch(name, { signal }));
+    return {
+      value: watched.value !== undefined,
+      changed: watched.changed,
+      cancel: () => watched.cancel(),
+    };
+  }
+
+  async watchList(signal: AbortSignal): Promise<Watched<readonly string[]>> {
+    return this.#attempt(async () => {
+      try {
+        const watched = await this.#client.watchChildren(this.#path, { signal });
+        return {
+          value: this.#inOrder(watched.value.children),
+          changed: watched.changed,
+          cancel: () => watched.cancel(),
+        };
+      } catch (error) {
+        if (codeOf(error) !== 'NO_NODE') throw error;
+        const { changed, cancel } = await this.#client.watch(this.#path, { signal });
+        return { value: [], changed, cancel };
+      }
+    });
+  }
+
+  directlyFollows(place: Place, previous: string): boolean {
+    const [mine, theirs] = [place.name, previous].map((name) =>
+      this.#layout.sequenceOf(name.slice(name.lastIndexOf('/') + 1)),
+    );
+    return mine !== undefined && theirs !== undefined && sequenceDistance(theirs, mine) === 1;
+  }
+
+  // --- the record ---
+
+  async read(signal: AbortSignal): Promise<RecordReading> {
+    return this.#attempt(async () => {
+      try {
+        return this.#reading(await this.#client.get(this.#path, { signal }));
+      } catch (error) {
+        if (codeOf(error) === 'NO_NODE') return this.#reading(undefined);
+        throw error;
+      }
+    });
+  }
+
+  async look(
+    signal: AbortSignal,
+  ): Promise<{ readonly reading: RecordReading; readonly names: readonly string[] }> {
+    // One session answers in the order of the requests: the list is not older than the record.
+    const [reading, names] = await Promise.all([this.read(signal), this.list(signal)]);
+    return { reading, names };
+  }
+
+  async watchRecord(signal: AbortSignal): Promise<Watched<RecordReading>> {
+    const watched = await this.#attempt(() => this.#client.watch(this.#path, { signal }));
+    const { changed, value } = watched;
+    return { value: this.#reading(value), changed, cancel: () => watched.cancel() };
+  }
+
+  async sync(signal: AbortSignal): Promise<void> {
+    await this.#attempt(() => this.#client.sync(this.#path, { signal }));
+  }
+
+  commit(
+    place: Place,
+    record: QueueRecord,
+    version: Version,
+    signal: AbortSignal,
+  ): Promise<CommitResult> {
+    return this.#write(signal, record, version, (transaction) => transaction.check(place.name));
+  }
+
+  async release(
+    place: Place,
+    record: QueueRecord | undefined,
+    version: Version,
+    signal: AbortSignal,
+  ): Promise<CommitResult> {
+    if (record === undefined) {
+      await this.remove(place.name, signal);
+      this.#release(place);
+      return { outcome: 'ok', version };
+    }
+    const result = await this.#write(signal, record, version, (transaction) =>
+      transaction.delete(place.name),
+    );
+    if (result.outcome !== 'conflict') this.#release(place);
+    return result;
+  }
+
+  async amend(
+    change: {
+      readonly record: QueueRecord;
+      readonly version: Version;
+      readonly present?: string;
+      readonly remove?: readonly string[];
+    },
+    signal: AbortSignal,
+  ): Promise<CommitResult> {
+    const { record, version, present, remove = [] } = change;
+    if (version === undefined) {
+      await this.#attempt(() => this.#makeNode(signal));
+      return { outcome: 'conflict' };
+    }
+    return this.#write(signal, record, version, (transaction) => {
+      if (present !== undefined) transaction.check(present);
+      for (const name of remove) transaction.delete(name);
+    });
+  }
+
+  async init(signal: AbortSignal): Promise<void> {
+    await this.#attempt(() => this.#client.ensurePath(this.#path, { acl: this.#acl, signal }));
+  }
+
+  // --- helpers ---
+
+  /** The record is written first, so that whatever else is refused is a place that is gone. */
+  async #write(
+    signal: AbortSignal,
+    record: QueueRecord,
+    version: Version,
+    add: (transaction: ZooKeeperTransaction) => void,
+  ): Promise<CommitResult> {
+    if (typeof version !== 'number') return { outcome: 'conflict' };
+    const transaction = this.#client.transaction();
+    transaction.set(this.#path, encodeQueueRecord(record), version);
+    add(transaction);
+    try {
+      const { results } = await transaction.commit({ signal });
+      return { outcome: 'ok', version: results[0]?.stat?.version };
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (refusal?.code === 'NO_NODE') return { outcome: 'gone' };
+      if (refusal?.code === 'BAD_VERSION') return { outcome: 'conflict' };
+      throw storeError(error, this.#path);
+    }
+  }
+
+  #reading(content: NodeContent | undefined): RecordReading {
+    if (content === undefined) return { record: undefined, version: undefined };
+    const { data, stat } = content;
+    const json = data === null ? '' : text.decode(data);
+    if (json === '') return { record: undefined, version: stat.version };
+    if (isQueueRecord(json)) {
+      return { record: decodeQueueRecord(json, this.#path), version: stat.version };
+    }
+    if (!this.isMixed) throw new RecordDamagedError(this.#path, 'its data is not ours');
+    return { record: undefined, version: stat.version, isForeign: true };
+  }
+
+  async #makeNode(signal: AbortSignal): Promise<void> {
+    if (!this.#createsNode) {
+      throw new StoreUnsuitableError(
+        `the election node ${this.#path} does not exist, and whoever owns the election makes it: ` +
+          'create it, or say `create: true`',
+      );
+    }
+    await this.#client.ensurePath(this.#path, { acl: this.#acl, signal });
+  }
+
+  #inOrder(children: readonly string[]): readonly string[] {
+    const places: { readonly child: string; readonly sequence: number }[] = [];
+    for (const child of children) {
+      const sequence = this.#layout.sequenceOf(child);
+      if (sequence !== undefined) places.push({ child, sequence });
+    }
+    return places
+      .sort((a, b) => sequenceDistance(b.sequence, a.sequence))
+      .map(({ child }) => `${this.#path}/${child}`);
+  }
+
+  async #member(name: string, signal: AbortSignal): Promise<Member | undefined> {
+    return this.#attempt(async () => {
+      try {
+        const { data, stat } = await this.#client.get(name, { signal });
+        const child = name.slice(this.#path.length + 1);
+        const said = this.#layout.memberFrom(child, data === null ? '' : text.decode(data));
+        return { name, token: stat.czxid, ...said };
+      } catch (error) {
+        if (codeOf(error) === 'NO_NODE') return undefined;
+        throw error;
+      }
+    });
+  }
+
+  /** The first of what `#findAll` finds that is ours to have. */
+  async #find(entry: Entry, signal: AbortSignal): Promise<readonly ZooKeeperPlace[]> {
+    const found = (await this.#findAll(entry, signal)).filter((place) => this.#claim(place));
+    if (found.length > 0) this.#unsure.delete(entry.guid);
+    return found;
+  }
+
+  /**
+   * Nodes of the present session that can only come from this entry. A node of an older session is
+   * not ours, whatever its name (CURATOR-498): it will go.
+   */
+  async #findAll(entry: Entry, signal: AbortSignal): Promise<readonly ZooKeeperPlace[]> {
+    if (!this.#unsure.has(entry.guid)) return [];
+    await this.sync(signal);
+    const names = await this.list(signal);
+    const candidates = names.filter((name) =>
+      this.#layout.recurs
+        ? !this.session.claimed.has(name)
+        : this.#layout.wasMadeWith(name.slice(this.#path.length + 1), entry.guid),
+    );
+    const places: ZooKeeperPlace[] = [];
+    for (const name of candidates) {
+      const content = await this.#attempt(() =>
+        this.#client.get(name, { signal }).catch((error: unknown) => {
+          if (codeOf(error) === 'NO_NODE') return undefined;
+          throw error;
+        }),
+      );
+      if (content === undefined || content.stat.ephemeralOwner !== this.session.id) continue;
+      const data = content.data === null ? '' : text.decode(content.data);
+      if (this.#layout.recurs && data !== this.#layout.dataOf(entry.candidate)) continue;
+      places.push(this.#place(name, content.stat));
+      // Without a guid any of them will do, but only one.
+      if (this.#layout.recurs) break;
+    }
+    return places;
+  }
+
+  #place(name: string, { czxid, ephemeralOwner }: NodeStat): ZooKeeperPlace {
+    return { name, token: czxid, session: ephemeralOwner, recurs: this.#layout.recurs };
+  }
+
+  /** @returns false: another candidate of this process has found it before its maker was told */
+  #claim(place: ZooKeeperPlace): boolean {
+    if (!place.recurs) return true;
+    if (this.session.claimed.has(place.name)) return false;
+    this.session.claimed.add(place.name);
+    return true;
+  }
+
+  #release(place: Place): void {
+    this.session.claimed.delete(place.name);
+  }
+
+  async #isThere({ name, token }: Place, signal: AbortSignal): Promise<boolean> {
+    const { stat } = await this.#attempt(() => this.#client.stat(name, { signal }));
+    return stat?.czxid === token;
+  }
+
+  #endMark(path: string): EndMark {
+    return {
+      isSet: (signal) =>
+        this.#attempt(async () => (await this.#client.stat(path, { signal })).stat !== null),
+      set: (signal) =>
+        this.#attempt(async () => {
+          try {
+            await this.#client.create(path, 'done', { acl: this.#acl, signal });
+          } catch (error) {
+            // Ending an election that is not there succeeds.
+            if (codeOf(error) !== 'NODE_EXISTS' && codeOf(error) !== 'NO_NODE') throw error;
+          }
+        }),
+      clear: (signal) => this.remove(path, signal),
+    };
+  }
+
+  async #attempt<T>(operation: () => Promise<T>): Promise<T> {
+    try {
+      return await operation();
+    } catch (error) {
+      throw storeError(error, this.#path);
+    }
+  }
+}

@@ -1,0 +1,239 @@
+/**
+ * What operators do. They never take the seat from under a believer: a request is left in the record
+ * for the leader to see. Those who only wait can be sent to the end of the queue: deleting a place
+ * is safe as long as the leader's own is there, which the same transaction checks.
+ */
+import type { AdminRequest, AdminResult, Scope } from '../contest.ts';
+import { RefusedError, StoreUnavailableError } from '../errors.ts';
+import { currentDrains, drainLimit } from '../record.ts';
+import { bounded, sleep } from '../wait.ts';
+import { viewOf } from './observer.ts';
+import type { QueueRecord } from './record.ts';
+import { emptyQueueRecord } from './record.ts';
+import type { Member, QueueStore, RecordReading } from './store.ts';
+
+const maxTries = 20;
+
+/** What is to be written, and which places are to be deleted with it. */
+interface Change {
+  readonly record: QueueRecord;
+  /** A place that must be there. */
+  readonly present?: string;
+  readonly remove?: readonly string[];
+}
+
+/** What one look found. */
+interface Situation {
+  readonly reading: RecordReading;
+  /** In order. */
+  readonly members: readonly Member[];
+  /** The leader that the record names, if its place is there. */
+  readonly leader: Member | undefined;
+}
+
+export async function administerQueue(
+  store: QueueStore,
+  scope: Scope,
+  request: AdminRequest,
+  signal: AbortSignal,
+): Promise<AdminResult> {
+  const { clock, timing, random, onTrouble } = scope;
+  const ask = <T>(what: string, operation: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+    bounded(clock, what, timing.operationTimeoutMs, signal, operation);
+  let mayHaveWritten = false;
+  /** The term that was asked: a later one is not meant. */
+  let asked: string | undefined;
+  for (let tries = 0; tries < maxTries; tries += 1) {
+    await ask('catching up', (operation) => store.sync(operation));
+    const situation = await look(store, ask);
+    const { reading, leader, members } = situation;
+    const view = viewOf(reading, leader !== undefined, members[0], clock.wallMs());
+    if (reading.isForeign === true) refuseForeign(store, scope, request);
+    if (request.kind === 'vacate' || request.kind === 'transfer') {
+      asked ??= leader?.name ?? '';
+      // It has gone meanwhile.
+      if ((leader?.name ?? '') !== asked) return { changed: mayHaveWritten, view };
+    }
+    if (request.kind === 'end' && store.endMark !== undefined) {
+      await ask('marking the end', (operation) => store.endMark?.set(operation) ?? nothing());
+    }
+    if (request.kind === 'reopen' && store.endMark !== undefined) {
+      await ask('taking back the end', (operation) => store.endMark?.clear(operation) ?? nothing());
+    }
+    if (reading.isForeign === true && store.endMark !== undefined) {
+      // The mark says it all, and nobody who waits may be promoted on the way.
+      if (request.kind === 'end') await removeAll(store, members, ask);
+      return { changed: true, view };
+    }
+    const change = changeFor(request, situation, scope);
+    if (change === undefined) return { changed: mayHaveWritten, view };
+    try {
+      const result = await ask(`asking for ${request.kind}`, (operation) =>
+        store.amend({ ...change, version: reading.version }, operation),
+      );
+      if (result.outcome === 'ok') return { changed: true, view };
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      mayHaveWritten = true;
+      onTrouble(`asking for ${request.kind}`, error);
+    }
+    await sleep(clock, random() * Math.min(100, timing.retryBackoffMs), signal);
+  }
+  throw new StoreUnavailableError(
+    `the request (${request.kind}) for election "${scope.election}" could not be recorded in ` +
+      `${maxTries} attempts: look whether it took effect, and ask again`,
+  );
+}
+
+async function look(
+  store: QueueStore,
+  ask: <T>(what: string, operation: (signal: AbortSignal) => Promise<T>) => Promise<T>,
+): Promise<Situation> {
+  const reading = await ask('reading', (operation) => store.read(operation));
+  const members = await ask('listing', (operation) => store.members(operation));
+  const place = reading.record?.leadership?.place;
+  return { reading, members, leader: members.find(({ name }) => name === place) };
+}
+
+function refuseForeign(store: QueueStore, scope: Scope, request: AdminRequest): void {
+  // GoLea's own protocol does without a record.
+  if (store.endMark !== undefined && (request.kind === 'end' || request.kind === 'reopen')) return;
+  throw new RefusedError(
+    `the node of election "${scope.election}" holds data that is not ours, so a request ` +
+      `(${request.kind}) cannot be left there: empty it, or ask the leader in its own way`,
+  );
+}
+
+/** From the last to the first, one by one: who has gone already is no reason to stop. */
+async function removeAll(
+  store: QueueStore,
+  members: readonly Member[],
+  ask: <T>(what: string, operation: (signal: AbortSignal) => Promise<T>) => Promise<T>,
+): Promise<void> {
+  for (const { name } of [...members].reverse()) {
+    await ask('removing a place', (operation) => store.remove(name, operation));
+  }
+}
+
+/** The record with the request in it; undefined when it says so already or there is nothing to do. */
+function changeFor(request: AdminRequest, situation: Situation, scope: Scope): Change | undefined {
+  const { reading, members, leader } = situation;
+  const wallMs = scope.clock.wallMs();
+  const record = reading.record ?? emptyQueueRecord(scope.election, scope.uniqueId());
+  const { leadership } = record;
+  switch (request.kind) {
+    case 'vacate': {
+      if (leadership === undefined || leader === undefined) {
+        const [first] = members;
+        if (first !== undefined && !first.isOurs) {
+          if (request.force) return { record, remove: [first.name] };
+          throw new RefusedError(
+            `"${first.candidate.id}" leads election "${scope.election}" and does not know this ` +
+              'request: stop it in its own way, or delete its place with --force',
+          );
+        }
+        return record.reservation && { record: { ...record, reservation: undefined } };
+      }
+      if (leadership.request?.kind === 'vacate' && !request.force) return undefined;
+      const asked = { kind: 'vacate', nonce: scope.uniqueId() } as const;
+      const next = { ...leadership, request: asked, revoked: request.force };
+      return {
+        record: { ...record, leadership: next },
+        present: leader.name,
+        ...(request.force ? { remove: [leader.name] } : {}),
+      };
+    }
+    case 'transfer': {
+      if (leadership === undefined || leader === undefined) {
+        throw new RefusedError(
+          `nobody leads election "${scope.election}" by our record, so there is nothing to ` +
+            `transfer to "${request.to}"`,
+        );
+      }
+      if (leadership.candidate.id === request.to) {
+        throw new RefusedError(`"${request.to}" leads election "${scope.election}" already`);
+      }
+      const between = membersBefore(request.to, situation);
+      const standing = leadership.request;
+      if (standing?.kind === 'transfer' && standing.to === request.to && between.length === 0) {
+        return undefined;
+      }
+      const asked = { kind: 'transfer', to: request.to, nonce: scope.uniqueId() } as const;
+      return {
+        record: { ...record, leadership: { ...leadership, request: asked } },
+        // Whoever was before the one that is named enters again behind it.
+        present: leader.name,
+        remove: between.map(({ name }) => name),
+      };
+    }
+    case 'drain': {
+      const standing = record.drains.find(({ id }) => id === request.id);
+      const lifts = request.untilUnixMs <= wallMs;
+      if (lifts ? standing === undefined : standing?.untilUnixMs === request.untilUnixMs) {
+        return undefined;
+      }
+      const others = currentDrains(record.drains, wallMs).filter(({ id }) => id !== request.id);
+      if (!lifts && others.length >= drainLimit) {
+        throw new RefusedError(
+          `election "${scope.election}" has ${drainLimit} drained candidates already, the most ` +
+            'that are kept: lift one first',
+        );
+      }
+      const drains = lifts
+        ? others
+        : [...others, { id: request.id, untilUnixMs: request.untilUnixMs }];
+      const waiting = waitingMembers(situation).filter(
+        ({ candidate, isOurs }) => isOurs && candidate.id === request.id,
+      );
+      return {
+        record: { ...record, drains },
+        ...(lifts || leader === undefined
+          ? {}
+          : { present: leader.name, remove: waiting.map(({ name }) => name) }),
+      };
+    }
+    case 'end': {
+      // From the last to the first, so that nobody is promoted on the way; a leader of ours sees
+      // the mark, and goes in order.
+      const waiting = waitingMembers(situation);
+      if (record.ended && waiting.length === 0) return undefined;
+      return {
+        record: { ...record, ended: true },
+        remove: waiting.map(({ name }) => name).reverse(),
+      };
+    }
+    case 'reopen':
+      return record.ended ? { record: { ...record, ended: false } } : undefined;
+    default:
+      return request satisfies never;
+  }
+}
+
+/** Everybody but a leader of ours; and not whoever of ours is about to lead, who sees the record. */
+function waitingMembers({ members, leader }: Situation): readonly Member[] {
+  if (leader !== undefined) return members.filter(({ name }) => name !== leader.name);
+  return members.filter(({ isOurs }, index) => index > 0 || !isOurs);
+}
+
+/** Those between the leader and the candidate `id`. @throws RefusedError */
+function membersBefore(id: string, situation: Situation): readonly Member[] {
+  const waiting = waitingMembers(situation);
+  const index = waiting.findIndex(({ candidate, isOurs }) => isOurs && candidate.id === id);
+  if (index < 0) {
+    const known = waiting.map(({ candidate }) => `"${candidate.id}"`).join(', ');
+    throw new RefusedError(
+      `"${id}" is not waiting for this election; ${known === '' ? 'nobody is' : `waiting: ${known}`}`,
+    );
+  }
+  const before = waiting.slice(0, index);
+  const foreign = before.find(({ isOurs }) => !isOurs);
+  if (foreign !== undefined) {
+    throw new RefusedError(
+      `"${foreign.candidate.id}" waits before "${id}" and does not yield: it is not ours; let it ` +
+        'leave the queue in its own way first',
+    );
+  }
+  return before;
+}
+
+async function nothing(): Promise<void> {}

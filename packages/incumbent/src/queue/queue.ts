@@ -1,0 +1,487 @@
+/**
+ * The place in a queue: candidates line up, the first leads, everybody else watches only the one
+ * before it (ZooKeeper's recipe, etcd's concurrency package). What the recipe leaves open is closed
+ * here: a term is believed in only from confirmations that the store's quorum has committed, and
+ * whoever follows a leader that ended unclean waits that one's belief out. The proof is in
+ * ARCHITECTURE.md, "Why the queue is safe".
+ */
+import { Attempts } from '../attempts.ts';
+import type { CandidateInfo } from '../candidate.ts';
+import type { Instant } from '../clock.ts';
+import { readClocks } from '../clock.ts';
+import type { Contest, Scope, Seat, SeatState } from '../contest.ts';
+import { ElectionEndedError, ElectionError, isIncurable, StoreUnsuitableError } from '../errors.ts';
+import type { UncleanLeader } from '../record.ts';
+import { unfencedLimit } from '../record.ts';
+import { bounded, sleep, Wakeup } from '../wait.ts';
+import { Confirmations } from './confirmations.ts';
+import type { Leftovers } from './leftovers.ts';
+import type { QueueRecord } from './record.ts';
+import { announcedRecord, QueueSeat } from './seat.ts';
+import type { Entry, Place, QueueStore, RecordReading, Watched } from './store.ts';
+
+export interface QueueSettings<Guard> {
+  readonly guard: (place: Place) => Guard;
+  /** False: who follows an unclean leader does not wait, and two may believe at once. */
+  readonly waitsForPredecessor: boolean;
+  readonly stepsDownWhenDisconnected: boolean;
+  /** How often a waiting candidate looks whether a notification was lost. */
+  readonly recheckMs: number;
+  /** How long every winner waits, whoever led before. */
+  readonly delayAfterWinMs: number;
+}
+
+/** What a candidate has of the queue while it campaigns. */
+interface Standing {
+  readonly entry: Entry;
+  place: Place | undefined;
+  /** Tells that our own place is gone. */
+  own: Watched<boolean> | undefined;
+  readonly attempts: Attempts;
+  /** Since when we have been first, monotonic. */
+  firstSinceMs: number | undefined;
+}
+
+/** One look at the record and at the queue, in this order. */
+interface Look {
+  readonly names: readonly string[];
+  readonly reading: RecordReading;
+  /** Monotonic, after both answers. */
+  readonly atMs: number;
+}
+
+export class Queue<Guard> implements Contest<Guard> {
+  /** Whoever re-enters is behind the others anyway; this gives those a chance that enter just now. */
+  readonly standAsideMs = 1_000;
+  readonly #store: QueueStore;
+  readonly #scope: Scope;
+  readonly #settings: QueueSettings<Guard>;
+  readonly #leftovers: Leftovers;
+  #candidate: CandidateInfo;
+  /** Since when the leader that the record names has been seen to be gone, monotonic. */
+  #gone: { readonly place: string; readonly sinceMs: number } | undefined;
+  /** Since when a reservation or a held seat has been seen, monotonic. */
+  #reserved: { readonly nonce: string; readonly sinceMs: number } | undefined;
+
+  constructor(
+    store: QueueStore,
+    scope: Scope,
+    candidate: CandidateInfo,
+    settings: QueueSettings<Guard>,
+    leftovers: Leftovers,
+  ) {
+    this.#store = store;
+    this.#scope = scope;
+    this.#candidate = candidate;
+    this.#settings = settings;
+    this.#leftovers = leftovers;
+  }
+
+  present(candidate: CandidateInfo): void {
+    this.#candidate = candidate;
+  }
+
+  /** A session proves no death: it may outlive its process, and end before it. */
+  async describe(): Promise<undefined> {
+    return undefined;
+  }
+
+  async campaign(
+    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
+    once: boolean,
+    signal: AbortSignal,
+  ): Promise<Seat<Guard> | undefined> {
+    const { clock, onTrouble } = this.#scope;
+    const wakeup = new Wakeup();
+    let isPausing = false;
+    const stopListening = this.#store.session.onEvent((event) => {
+      // Watches live on over a reconnection; only what failed is to be tried again at once.
+      if (event === 'over' || (event === 'restored' && isPausing)) wakeup.raise();
+    });
+    let standing: Standing | undefined;
+    let won = false;
+    let failures = 0;
+    let exits = 0;
+    try {
+      for (;;) {
+        let pauseMs = 0;
+        try {
+          standing ??= await this.#enter(once, signal);
+          if (standing === undefined) {
+            if (once) return undefined;
+            pauseMs = this.#drainedMs((await this.#read(signal)).record);
+          } else {
+            wakeup.clear();
+            const step = await this.#step(standing, stateAtWin, once, wakeup, signal);
+            failures = 0;
+            if (step === 'again') continue;
+            if (step instanceof QueueSeat) {
+              won = true;
+              return step;
+            }
+            if (step !== 'out') {
+              pauseMs = step;
+            } else {
+              await this.#leave(standing);
+              standing = undefined;
+              if (once) return undefined;
+              // Once is an operator's wish or a session's end; again and again must not be hot.
+              exits += 1;
+              if (exits > 1) pauseMs = this.#backoffMs(exits - 1);
+            }
+          }
+        } catch (error) {
+          if (signal.aborted) throw signal.reason;
+          if (isIncurable(error) || once) throw error;
+          onTrouble('campaigning', error);
+          failures += 1;
+          pauseMs = this.#backoffMs(failures);
+        }
+        if (pauseMs > 0) {
+          isPausing = true;
+          await wakeup.wait(clock, pauseMs, signal);
+          isPausing = false;
+        }
+      }
+    } finally {
+      stopListening();
+      if (!won && standing !== undefined) await this.#leave(standing);
+    }
+  }
+
+  #backoffMs(failures: number): number {
+    const { timing, random } = this.#scope;
+    const ms = timing.retryBackoffMs * 2 ** Math.min(failures - 1, 6);
+    return Math.min(ms, timing.pollEveryMs) * (0.5 + random() / 2);
+  }
+
+  /**
+   * Gets in line; undefined when this candidate is to stay out for now, or (`once`) when others are
+   * there already.
+   */
+  async #enter(once: boolean, signal: AbortSignal): Promise<Standing | undefined> {
+    const { reading, names } = await this.#look(signal);
+    await this.#requireOpen(reading, signal);
+    if ((once && names.length > 0) || this.#drainedMs(reading.record) > 0) return undefined;
+    return {
+      entry: { guid: this.#scope.uniqueId(), candidate: this.#candidate },
+      place: undefined,
+      own: undefined,
+      attempts: new Attempts(),
+      firstSinceMs: undefined,
+    };
+  }
+
+  async #leave(standing: Standing): Promise<void> {
+    standing.own?.cancel();
+    await this.#leftovers.leave(standing.entry, standing.place);
+  }
+
+  /**
+   * One decision. @returns the seat; `again`: look again at once; `out`: give the place up; a
+   * number: wait so long for an event
+   */
+  async #step(
+    standing: Standing,
+    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
+    once: boolean,
+    wakeup: Wakeup,
+    signal: AbortSignal,
+  ): Promise<QueueSeat<Guard> | 'again' | 'out' | number> {
+    standing.place ??= await this.#ask('entering', signal, (operation) =>
+      this.#store.enter(standing.entry, operation),
+    );
+    const { place } = standing;
+    const { session } = this.#store;
+    if (session.isOver(place)) return 'out';
+    const look = await this.#look(signal);
+    const index = look.names.indexOf(place.name);
+    await this.#requireOpen(look.reading, signal);
+    // Deleted by an operator, or gone with its session: its name is never used again.
+    if (index < 0 || session.isOver(place)) return 'out';
+    if (this.#drainedMs(look.reading.record) > 0) return 'out';
+    if (index > 0) {
+      standing.firstSinceMs = undefined;
+      if (once) return 'out';
+      return this.#waitBehind(standing, place, look.names[index - 1] as string, wakeup, signal);
+    }
+    standing.firstSinceMs ??= look.atMs;
+    const reservedMs = await this.#reservedMs(look, signal);
+    if (reservedMs === 'yield') return 'out';
+    if (reservedMs > 0) {
+      await this.#watchOwn(standing, place, wakeup, signal);
+      return once ? 'out' : Math.min(reservedMs, this.#scope.timing.pollEveryMs);
+    }
+    return (await this.#win(standing, place, look, stateAtWin, signal)) ?? 'again';
+  }
+
+  async #look(signal: AbortSignal): Promise<Look> {
+    const { reading, names } = await this.#ask('looking', signal, (operation) =>
+      this.#store.look(operation),
+    );
+    const atMs = this.#scope.clock.monotonicMs();
+    const leader = reading.record?.leadership?.place;
+    if (leader === undefined || names.includes(leader)) this.#gone = undefined;
+    // Since after the answers: its last confirmation was committed while its place was there.
+    else if (this.#gone?.place !== leader) this.#gone = { place: leader, sinceMs: atMs };
+    return { names, reading, atMs };
+  }
+
+  /** Waits until something happened to the one before us or to our own place. */
+  async #waitBehind(
+    standing: Standing,
+    place: Place,
+    before: string,
+    wakeup: Wakeup,
+    signal: AbortSignal,
+  ): Promise<'again' | 'out'> {
+    const { clock, random } = this.#scope;
+    const { recheckMs } = this.#settings;
+    for (;;) {
+      const [isThere, watched] = await Promise.all([
+        this.#watchOwn(standing, place, wakeup, signal),
+        this.#ask('watching', signal, (operation) => this.#store.watchPlace(before, operation)),
+      ]);
+      let live = true;
+      try {
+        // Gone before it could be watched: never assume that we are next.
+        if (!isThere || !watched.value) return 'again';
+        void watched.changed.then(() => {
+          if (live) wakeup.raise();
+        });
+        if (await wakeup.wait(clock, recheckMs * (1 - 0.1 * random()), signal)) return 'again';
+        // Nothing was heard for long: look whether a notification was lost.
+        if (standing.own !== undefined) {
+          standing.own.cancel();
+          standing.own = undefined;
+        }
+      } finally {
+        live = false;
+        watched.cancel();
+      }
+    }
+  }
+
+  /** @returns whether our own place is there; from now on its end wakes us up */
+  async #watchOwn(
+    standing: Standing,
+    place: Place,
+    wakeup: Wakeup,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (standing.own !== undefined) return true;
+    const watched = await this.#ask('watching', signal, (operation) =>
+      this.#store.watchPlace(place.name, operation),
+    );
+    if (!watched.value) {
+      watched.cancel();
+      return false;
+    }
+    standing.own = watched;
+    void watched.changed.then(() => {
+      if (standing.own !== watched) return;
+      standing.own = undefined;
+      wakeup.raise();
+    });
+    return true;
+  }
+
+  /**
+   * The place is ours and the first. With a clean predecessor one transaction does it all; else the
+   * seat is confirmed now, and announced when it has waited.
+   * @returns undefined: look again
+   */
+  async #win(
+    standing: Standing,
+    place: Place,
+    look: Look,
+    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
+    signal: AbortSignal,
+  ): Promise<QueueSeat<Guard> | undefined> {
+    const { clock, timing, onTrouble } = this.#scope;
+    const { record, version, isForeign = false } = look.reading;
+    this.#requireRisingTokens(place, record);
+    const guard = this.#makeGuard(place);
+    const unfenced = unfencedAfter(record, this.#candidate.incarnation);
+    const waitMs = this.#waitMs(standing, place, look);
+    const asked = stateAtWin(unfenced);
+    // What is written only when the wait is over: until then the predecessor stays the one in the
+    // record, so that whoever follows us, if we die meanwhile, has to wait as well.
+    const state = waitMs > 0 ? { ...asked, announced: false } : asked;
+    const seat = (sentAt: Instant, shown: QueueRecord | undefined, shownVersion = version) =>
+      new QueueSeat<Guard>(this.#store, this.#scope, this.#settings, this.#leftovers, {
+        entry: standing.entry,
+        place,
+        own: standing.own,
+        guard,
+        sentAt,
+        state,
+        found: look.reading,
+        shown,
+        version: shownVersion,
+        attempts: standing.attempts,
+        unfenced: state.announced ? [] : unfenced,
+        waitMs: Math.max(0, waitMs - (clock.monotonicMs() - look.atMs)),
+      });
+
+    const isOurs = record?.leadership?.place === place.name;
+    if (state.announced && !isForeign && !isOurs) {
+      const next = announcedRecord(this.#scope, record, standing.entry.candidate, place, state);
+      const sentAt = readClocks(clock);
+      standing.attempts.add(next.nonce, { sentAt, state });
+      let result: Awaited<ReturnType<QueueStore['commit']>>;
+      try {
+        // Not cut short by whoever wants us to stop: the place is given back after its answer.
+        result = await this.#ask('announcing', new AbortController().signal, (operation) =>
+          this.#store.commit(place, next, version, operation),
+        );
+      } catch (error) {
+        signal.throwIfAborted();
+        if (isIncurable(error)) throw error;
+        // It may have landed: the next look finds the record with our place in it.
+        onTrouble('announcing', error);
+        await sleep(clock, timing.retryBackoffMs, signal);
+        return undefined;
+      }
+      if (result.outcome !== 'ok') return undefined;
+      return seat(sentAt, next, result.version);
+    }
+    const confirmations = Confirmations.of(this.#store.session, clock);
+    const fromMs = clock.monotonicMs();
+    const sentAt = await confirmations.confirm(
+      place,
+      (proved) => proved.monotonicMs >= fromMs,
+      timing.operationTimeoutMs,
+      signal,
+    );
+    if (sentAt === undefined) return undefined;
+    // An announcement of ours without an answer has landed: it names us already.
+    return seat(sentAt, isOurs ? record : undefined);
+  }
+
+  /** How long this place has to wait before it may be announced, from the time of the look. */
+  #waitMs(standing: Standing, place: Place, { reading, atMs }: Look): number {
+    const { waitsForPredecessor, delayAfterWinMs } = this.#settings;
+    const { clockDrift, beliefMs } = this.#scope.timing;
+    const { record } = reading;
+    const leadership = record?.leadership;
+    const firstSinceMs = standing.firstSinceMs ?? atMs;
+    const delayMs = delayAfterWinMs - (atMs - firstSinceMs);
+    if (!waitsForPredecessor) return delayMs;
+    const stretch = (1 + clockDrift) / (1 - clockDrift);
+    // One's own earlier term is known to be over: the same object has ended it.
+    if (
+      record !== undefined &&
+      leadership !== undefined &&
+      leadership.candidate.incarnation !== this.#candidate.incarnation
+    ) {
+      const goneSinceMs = this.#gone?.place === leadership.place ? this.#gone.sinceMs : atMs;
+      return Math.max(delayMs, record.beliefMs * stretch - (atMs - goneSinceMs));
+    }
+    // Members that write no record may have led since it was written.
+    const previous = record?.place ?? '';
+    const hasGap =
+      this.#store.isMixed &&
+      leadership === undefined &&
+      !(previous !== '' && this.#store.directlyFollows?.(place, previous) === true);
+    if (!hasGap) return delayMs;
+    return Math.max(delayMs, beliefMs * stretch - (atMs - firstSinceMs));
+  }
+
+  /** How long the seat stays closed to us; `yield`: somebody behind us is to have it. */
+  async #reservedMs(
+    { reading, names, atMs }: Look,
+    signal: AbortSignal,
+  ): Promise<number | 'yield'> {
+    const { record } = reading;
+    if (record === undefined) return 0;
+    const { reservation, leadership } = record;
+    const reserved =
+      leadership?.held ??
+      (reservation === undefined || reservation.for === this.#candidate.id
+        ? undefined
+        : { ms: reservation.reserveMs, untilUnixMs: reservation.untilUnixMs });
+    if (reserved === undefined) return 0;
+    if (this.#reserved?.nonce !== record.nonce) {
+      this.#reserved = { nonce: record.nonce, sinceMs: atMs };
+    }
+    const leftMs = Math.min(
+      reserved.untilUnixMs - this.#scope.clock.wallMs(),
+      reserved.ms - (atMs - this.#reserved.sinceMs),
+    );
+    if (leftMs <= 0) return 0;
+    const wanted = leadership === undefined ? reservation?.for : undefined;
+    if (wanted !== undefined && names.length > 1) {
+      const members = await this.#ask('listing', signal, (operation) =>
+        this.#store.members(operation),
+      );
+      if (members.some(({ candidate }) => candidate.id === wanted)) return 'yield';
+    }
+    return leftMs;
+  }
+
+  #drainedMs(record: QueueRecord | undefined): number {
+    const drain = record?.drains.find(({ id }) => id === this.#candidate.id);
+    if (drain === undefined) return 0;
+    const leftMs = drain.untilUnixMs - this.#scope.clock.wallMs();
+    return Math.max(0, Math.min(leftMs, this.#scope.timing.pollEveryMs));
+  }
+
+  /** @throws ElectionEndedError */
+  async #requireOpen(reading: RecordReading, signal: AbortSignal): Promise<void> {
+    const { endMark } = this.#store;
+    const ended =
+      reading.record?.ended === true ||
+      (endMark !== undefined &&
+        (await this.#ask('reading', signal, (operation) => endMark.isSet(operation))));
+    if (ended) throw new ElectionEndedError(this.#scope.election);
+  }
+
+  /** @throws StoreUnsuitableError */
+  #requireRisingTokens(place: Place, record: QueueRecord | undefined): void {
+    if (record === undefined || record.token < place.token) return;
+    throw new StoreUnsuitableError(
+      `election "${this.#scope.election}" has reached token ${record.token}, but this store numbers ` +
+        `its writes from ${place.token}: the record comes from another store, or the store was set ` +
+        'up anew; use another name for the election, or let every resource forget its tokens and ' +
+        'delete the record',
+    );
+  }
+
+  #makeGuard(place: Place): Guard {
+    try {
+      return this.#settings.guard(place);
+    } catch (error) {
+      throw new ElectionError('MISUSE', `the backend could not make the guard of ${place.name}`, {
+        cause: error,
+      });
+    }
+  }
+
+  #read(signal: AbortSignal): Promise<RecordReading> {
+    return this.#ask('reading', signal, (operation) => this.#store.read(operation));
+  }
+
+  #ask<T>(
+    what: string,
+    signal: AbortSignal,
+    operation: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const { clock, timing, election } = this.#scope;
+    const name = `${what} in election "${election}"`;
+    return bounded(clock, name, timing.operationTimeoutMs, signal, operation);
+  }
+}
+
+/** Who would have to be fenced by whoever leads after `record`. */
+function unfencedAfter(
+  record: QueueRecord | undefined,
+  ownIncarnation: string,
+): readonly UncleanLeader[] {
+  if (record === undefined) return [];
+  const { leadership, unfenced, token } = record;
+  if (leadership === undefined || leadership.candidate.incarnation === ownIncarnation) {
+    return unfenced;
+  }
+  return [...unfenced, { ...leadership.candidate, token }].slice(-unfencedLimit);
+}
