@@ -8,6 +8,7 @@ import type { TimingLimits } from '../../timing.ts';
 import { checkOptions, electionPath } from './check-options.ts';
 import type { ZooKeeperClient } from './client.ts';
 import { queueLayout } from './layout.ts';
+import { openLockElection } from './lock-election.ts';
 import type { ZooKeeperGuard, ZooKeeperLayout, ZooKeeperOptions } from './options.ts';
 import { ZooKeeperSession } from './session.ts';
 import { ZooKeeperStore } from './store.ts';
@@ -41,7 +42,7 @@ export function zookeeper(
       const path = electionPath(checked.root, scope.election);
       const session = ZooKeeperSession.of(client);
       if (checked.layout === 'hadoop') {
-        throw new InvalidOptionError('the layout "hadoop" is not there yet');
+        return openLockElection(client, scope, path, checked);
       }
       const layout = queueLayout(checked.layout);
       const store = new ZooKeeperStore(client, session, {

@@ -1,0 +1,552 @@
+/**
+ * Hadoop's nodes as a store of locks. The record of ours, in the node of the election, is written in
+ * the same transaction as the breadcrumb whenever one of ours becomes active or stops: so whether
+ * they belong together can be told, and with it whether a member of another make has led since.
+ */
+import type { Scope } from '../../contest.ts';
+import { StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
+import type { Holder, LockReading, LockStore } from '../../lock/store.ts';
+import type { QueueRecord } from '../../queue/record.ts';
+import {
+  decodeQueueRecord,
+  emptyQueueRecord,
+  encodeQueueRecord,
+  isQueueRecord,
+} from '../../queue/record.ts';
+import type { CommitResult, Entry, Member, Place, Version, Watched } from '../../queue/store.ts';
+import { appendTerm } from '../../record.ts';
+import type { NodeAcl, NodeContent, NodeStat, NodeWatch, ZooKeeperClient } from './client.ts';
+import { codeOf, refusalOf } from './client.ts';
+import { storeError } from './errors.ts';
+import { breadcrumbName, candidateOf, lockName } from './hadoop-format.ts';
+import { isThat, LockSession, placeName } from './lock-session.ts';
+
+export interface LockStoreOptions {
+  /** The node of the election. */
+  readonly path: string;
+  readonly acl: readonly NodeAcl[];
+  /** Make the node of the election when it is not there. */
+  readonly create: boolean;
+  /** Undefined: the candidate's id. */
+  readonly activeData: string | Uint8Array | undefined;
+}
+
+/** The node of the election, with what stands in it. */
+interface Own {
+  readonly record: QueueRecord | undefined;
+  /** The breadcrumb that belonged to the record when it was written without it. */
+  readonly breadcrumb: bigint | undefined;
+  readonly stat: NodeStat;
+}
+
+/** All nodes as they were together. */
+interface Picture {
+  /** Undefined: there is no such node. */
+  readonly own: Own | undefined;
+  readonly breadcrumb: NodeContent | undefined;
+  readonly lock: NodeContent | undefined;
+}
+
+/** Both are read together, and both have to be as they were: this is what the mechanism sees. */
+interface BothVersions {
+  readonly own: number | undefined;
+  readonly breadcrumb: { readonly version: number; readonly mzxid: bigint } | undefined;
+}
+
+const maxReads = 5;
+/** Never the version of a node that we have not made. */
+const noVersion = 2 ** 31 - 1;
+
+export class ZooKeeperLockStore implements LockStore {
+  readonly session: LockSession;
+  /** Members of another make lead without writing our record. */
+  readonly isMixed = true;
+  readonly breadcrumbPath: string;
+  readonly #client: ZooKeeperClient;
+  readonly #scope: Scope;
+  readonly #options: LockStoreOptions;
+  readonly #path: string;
+  readonly #lockPath: string;
+  /** Of the breadcrumb that belongs to a place, once that was announced. */
+  readonly #breadcrumbVersions: WeakMap<Place, number> = new WeakMap();
+
+  constructor(client: ZooKeeperClient, scope: Scope, options: LockStoreOptions) {
+    const { path } = options;
+    const prefix = path === '/' ? '' : path;
+    this.#client = client;
+    this.#scope = scope;
+    this.#options = options;
+    this.#path = path;
+    this.#lockPath = `${prefix}/${lockName}`;
+    this.breadcrumbPath = `${prefix}/${breadcrumbName}`;
+    this.session = LockSession.of(client);
+  }
+
+  /** What a resource in ZooKeeper is to check for this place; a version that never is, before it leads. */
+  breadcrumbVersion(place: Place): number {
+    return this.#breadcrumbVersions.get(place) ?? noVersion;
+  }
+
+  // --- having the lock ---
+
+  claim({ guid }: Entry): boolean {
+    return this.session.claim(this.#lockPath, guid);
+  }
+
+  isClaimedFor({ guid }: Entry): boolean {
+    return this.session.claimant(this.#lockPath) === guid;
+  }
+
+  onUnclaimed(listener: () => void): () => void {
+    return this.session.onUnclaimed(this.#lockPath, listener);
+  }
+
+  async take(entry: Entry, signal: AbortSignal): Promise<Place | undefined> {
+    const { acl, create } = this.#options;
+    const make = () =>
+      this.#client.create(this.#lockPath, this.#data(entry), { ephemeral: true, acl, signal });
+    return this.#attempt(async () => {
+      let stat: NodeStat | null;
+      try {
+        try {
+          ({ stat } = await make());
+        } catch (error) {
+          if (codeOf(error) !== 'NO_NODE') throw error;
+          if (!create) throw noElection(this.#path);
+          await this.#client.ensurePath(this.#path, { acl, signal });
+          ({ stat } = await make());
+        }
+      } catch (error) {
+        if (codeOf(error) === 'NODE_EXISTS') return undefined;
+        throw error;
+      }
+      // Servers before 3.5 do not tell.
+      stat ??= (await this.#client.get(this.#lockPath, { signal })).stat;
+      return this.#placeOf(stat);
+    });
+  }
+
+  async enter(entry: Entry, signal: AbortSignal): Promise<Place> {
+    const place = this.claim(entry) ? await this.take(entry, signal) : undefined;
+    if (place === undefined) throw new StoreUnavailableError('somebody else has the lock');
+    return place;
+  }
+
+  async leave(entry: Entry, _place: Place | undefined, signal: AbortSignal): Promise<void> {
+    return this.#attempt(async () => {
+      // Without a claim it has made none, or that one went with its session.
+      if (!this.isClaimedFor(entry)) return;
+      // What was sent before and not answered may have been done behind the back of this server.
+      await this.#client.sync(this.#path, { signal });
+      const lock = await this.#get(this.#lockPath, signal);
+      if (lock !== undefined && lock.stat.ephemeralOwner === this.session.id) {
+        await this.#delete(this.#lockPath, lock.stat.version, signal);
+      }
+      if (this.isClaimedFor(entry)) this.session.unclaim(this.#lockPath);
+    });
+  }
+
+  async holder(signal: AbortSignal): Promise<Holder | undefined> {
+    return this.#attempt(async () => this.#holderOf(await this.#get(this.#lockPath, signal)));
+  }
+
+  async watchHolder(signal: AbortSignal): Promise<Watched<Holder | undefined>> {
+    return this.#watchLock(signal, (lock) => this.#holderOf(lock));
+  }
+
+  // --- the record ---
+
+  async read(signal: AbortSignal): Promise<LockReading> {
+    return this.#attempt(async () => this.#reading(await this.#picture(signal)));
+  }
+
+  async look(
+    signal: AbortSignal,
+  ): Promise<{ readonly reading: LockReading; readonly names: readonly string[] }> {
+    return this.#attempt(async () => {
+      const picture = await this.#picture(signal);
+      return { reading: this.#reading(picture), names: this.#names(picture.lock) };
+    });
+  }
+
+  async sync(signal: AbortSignal): Promise<void> {
+    await this.#attempt(() => this.#client.sync(this.#path, { signal }));
+  }
+
+  async list(signal: AbortSignal): Promise<readonly string[]> {
+    return this.#attempt(async () => this.#names(await this.#get(this.#lockPath, signal)));
+  }
+
+  async members(signal: AbortSignal): Promise<readonly Member[]> {
+    return this.#attempt(async () => {
+      const { own, breadcrumb, lock } = await this.#picture(signal);
+      if (lock === undefined) return [];
+      const { czxid } = lock.stat;
+      const name = placeName(this.#lockPath, czxid);
+      const leadership = own?.record?.leadership;
+      const isOurLeader = leadership?.place === name;
+      // Who has it and is not active yet may be one of ours: it leads only when the record says so.
+      const isActive = breadcrumb !== undefined && breadcrumb.stat.mzxid > czxid;
+      const candidate = isOurLeader ? leadership.candidate : candidateOf(lock, czxid);
+      return [{ name, token: czxid, candidate, isOurs: isOurLeader || !isActive }];
+    });
+  }
+
+  /** Becoming active, or telling more about an active one: the record and the breadcrumb. */
+  async commit(
+    place: Place,
+    record: QueueRecord,
+    version: Version,
+    signal: AbortSignal,
+  ): Promise<CommitResult> {
+    const { own, breadcrumb } = parseVersion(version);
+    if (own === undefined) throw noElection(this.#path);
+    // Written while the lock was ours: by us.
+    const isWritten = breadcrumb !== undefined && breadcrumb.mzxid > place.token;
+    const data = this.#data({ candidate: { id: record.leadership?.candidate.id ?? '' } });
+    const transaction = this.#client
+      .transaction()
+      .check(this.#lockPath)
+      .set(this.#path, encode(record, isWritten ? breadcrumb.mzxid : undefined), own);
+    if (isWritten) transaction.check(this.breadcrumbPath, breadcrumb.version);
+    else if (breadcrumb !== undefined) {
+      transaction.set(this.breadcrumbPath, data, breadcrumb.version);
+    } else {
+      transaction.create(this.breadcrumbPath, data, { acl: this.#options.acl });
+    }
+    return this.#attempt(async () => {
+      const [committed, lock, now] = await Promise.allSettled([
+        transaction.commit({ signal }),
+        this.#get(this.#lockPath, signal),
+        this.#get(this.breadcrumbPath, signal),
+      ]);
+      if (committed.status === 'rejected') return outcomeOf(committed.reason, 0);
+      // As with a confirmation: the transaction alone could have met somebody else's lock.
+      if (lock.status === 'rejected') throw lock.reason;
+      if (lock.value === undefined || !isThat(lock.value, place)) return { outcome: 'gone' };
+      if (now.status === 'rejected') throw now.reason;
+      if (now.value === undefined) return { outcome: 'conflict' };
+      const { stat } = now.value;
+      this.#breadcrumbVersions.set(place, stat.version);
+      const written = committed.value.results[1]?.stat;
+      return {
+        outcome: 'ok',
+        version: formatVersion({
+          own: written?.version ?? own + 1,
+          breadcrumb: { version: stat.version, mzxid: stat.mzxid },
+        }),
+      };
+    });
+  }
+
+  /** A clean end: nobody needs to be fenced any more. */
+  async release(
+    place: Place,
+    record: QueueRecord | undefined,
+    version: Version,
+    signal: AbortSignal,
+  ): Promise<CommitResult> {
+    return this.#attempt(async () => {
+      const lock = await this.#get(this.#lockPath, signal);
+      // Belief has ended and nobody else deletes it but by hand: so between this look and the
+      // transaction the lock can become another's only if an operator deletes it right now. That
+      // other would lose a lock, and race again; it cannot lead twice.
+      if (lock === undefined || !isThat(lock, place)) {
+        this.session.unclaim(this.#lockPath);
+        return { outcome: 'gone' };
+      }
+      const { own, breadcrumb } = parseVersion(version);
+      const transaction = this.#client.transaction();
+      if (record !== undefined && own !== undefined) {
+        transaction.set(this.#path, encode(record, undefined), own);
+        if (breadcrumb !== undefined && breadcrumb.mzxid > place.token) {
+          transaction.delete(this.breadcrumbPath, breadcrumb.version);
+        }
+      }
+      transaction.delete(this.#lockPath, lock.stat.version);
+      let outcome: CommitResult = { outcome: 'ok', version: undefined };
+      try {
+        await transaction.commit({ signal });
+      } catch (error) {
+        outcome = outcomeOf(error, record === undefined ? 0 : undefined);
+      }
+      if (outcome.outcome !== 'conflict') this.session.unclaim(this.#lockPath);
+      return outcome;
+    });
+  }
+
+  async amend(
+    change: {
+      readonly record: QueueRecord;
+      readonly version: Version;
+      readonly present?: string;
+      readonly remove?: readonly string[];
+    },
+    signal: AbortSignal,
+  ): Promise<CommitResult> {
+    const { record, version, present, remove = [] } = change;
+    const { own, breadcrumb } = parseVersion(version);
+    return this.#attempt(async () => {
+      if (own === undefined) {
+        await this.init(signal);
+        return { outcome: 'conflict' };
+      }
+      const lock = await this.#get(this.#lockPath, signal);
+      const name = this.#names(lock)[0];
+      const needed = present === undefined ? remove : [present, ...remove];
+      if (needed.some((one) => one !== name)) return { outcome: 'gone' };
+      const transaction = this.#client
+        .transaction()
+        .set(this.#path, encode(record, breadcrumb?.mzxid), own);
+      if (lock !== undefined && remove.length > 0) {
+        transaction.delete(this.#lockPath, lock.stat.version);
+      } else if (present !== undefined) {
+        transaction.check(this.#lockPath);
+      }
+      try {
+        const { results } = await transaction.commit({ signal });
+        const next = { own: results[0]?.stat?.version ?? own + 1, breadcrumb };
+        return { outcome: 'ok', version: formatVersion(next) };
+      } catch (error) {
+        return outcomeOf(error, 1);
+      }
+    });
+  }
+
+  async remove(name: string, signal: AbortSignal): Promise<void> {
+    await this.#attempt(async () => {
+      const lock = await this.#get(this.#lockPath, signal);
+      if (lock === undefined || this.#names(lock)[0] !== name) return;
+      await this.#delete(this.#lockPath, lock.stat.version, signal);
+    });
+  }
+
+  // --- watching ---
+
+  async watchPlace(name: string, signal: AbortSignal): Promise<Watched<boolean>> {
+    return this.#watchLock(signal, (lock) => this.#names(lock)[0] === name);
+  }
+
+  async watchList(signal: AbortSignal): Promise<Watched<readonly string[]>> {
+    return this.#watchLock(signal, (lock) => this.#names(lock));
+  }
+
+  async watchRecord(signal: AbortSignal): Promise<Watched<LockReading>> {
+    return this.#attempt(async () => {
+      const watches: NodeWatch<unknown>[] = [];
+      const cancel = () => {
+        for (const watch of watches) watch.cancel();
+      };
+      try {
+        for (const path of [this.#path, this.breadcrumbPath]) {
+          watches.push(await this.#client.watch(path, { signal }));
+        }
+        // Read after the watches were set: what changes from now on is told, perhaps once too often.
+        const value = this.#reading(await this.#picture(signal));
+        return { value, changed: Promise.race(watches.map(({ changed }) => changed)), cancel };
+      } catch (error) {
+        cancel();
+        throw error;
+      }
+    });
+  }
+
+  async init(signal: AbortSignal): Promise<void> {
+    const { acl, create } = this.#options;
+    await this.#attempt(async () => {
+      if (create) await this.#client.ensurePath(this.#path, { acl, signal });
+      else if ((await this.#client.stat(this.#path, { signal })).stat === null) {
+        throw noElection(this.#path);
+      }
+    });
+  }
+
+  // --- reading the nodes together ---
+
+  /**
+   * Read one after the other, so: again if one of ours has written meanwhile; the breadcrumb before
+   * the lock, for if that is the older one the breadcrumb was written under it.
+   */
+  async #picture(signal: AbortSignal): Promise<Picture> {
+    for (let reads = 0; reads < maxReads; reads += 1) {
+      const [node, breadcrumb, lock, after] = await Promise.all([
+        this.#get(this.#path, signal),
+        this.#get(this.breadcrumbPath, signal),
+        this.#get(this.#lockPath, signal),
+        this.#client.stat(this.#path, { signal }),
+      ]);
+      if (node?.stat.mzxid !== after.stat?.mzxid) continue;
+      return { own: node === undefined ? undefined : this.#ownOf(node), breadcrumb, lock };
+    }
+    throw new StoreUnavailableError(
+      `the record in ${this.#path} changed ${maxReads} times while it was read`,
+    );
+  }
+
+  #ownOf({ data, stat }: NodeContent): Own {
+    const text = Buffer.from(data ?? []).toString('utf8');
+    if (text === '') return { record: undefined, breadcrumb: undefined, stat };
+    if (!isQueueRecord(text)) {
+      throw new StoreUnsuitableError(
+        `the node ${this.#path} holds data that is not ours, and Hadoop leaves none there: use the ` +
+          'node that its members use as their parent, or empty it',
+      );
+    }
+    const record = decodeQueueRecord(text, this.#path);
+    const { breadcrumb } = JSON.parse(text) as { breadcrumb?: unknown };
+    const isNumber = typeof breadcrumb === 'string' && /^\d+$/.test(breadcrumb);
+    return { record, breadcrumb: isNumber ? BigInt(breadcrumb) : undefined, stat };
+  }
+
+  #reading({ own, breadcrumb, lock }: Picture): LockReading {
+    const version = formatVersion({
+      own: own?.stat.version,
+      breadcrumb:
+        breadcrumb === undefined
+          ? undefined
+          : { version: breadcrumb.stat.version, mzxid: breadcrumb.stat.mzxid },
+    });
+    const record = own?.record;
+    const leadership = record?.leadership;
+    const [name] = this.#names(lock);
+    if (breadcrumb === undefined) {
+      // By Hadoop's rules nobody needs to be fenced. That our leader's belief is over is not said.
+      const wasFenced = leadership !== undefined && leadership.place !== name;
+      return { record, version, wasFenced };
+    }
+    const { mzxid, mtime } = breadcrumb.stat;
+    const place = placeName(this.breadcrumbPath, mzxid);
+    const belongsTogether =
+      leadership !== undefined &&
+      (own?.stat.mzxid === mzxid || own?.breadcrumb === mzxid || leadership.place === place);
+    const isOfHolder = lock !== undefined && mzxid > lock.stat.czxid;
+    if (belongsTogether || (isOfHolder && leadership?.place !== name)) {
+      return { record, version, wasFenced: false };
+    }
+    // A member of another make became active after the record was written, and is gone; or somebody
+    // wrote a breadcrumb without the lock, and our leader is not the last one any more.
+    const base = record ?? emptyQueueRecord(this.#scope.election, '');
+    const history =
+      leadership === undefined
+        ? base.history
+        : appendTerm(base.history, {
+            token: base.token,
+            id: leadership.candidate.id,
+            incarnation: leadership.candidate.incarnation,
+            fromUnixMs: leadership.electedAtUnixMs,
+            toUnixMs: mtime,
+            why: 'unclean',
+          });
+    const synthetic: QueueRecord = {
+      ...base,
+      token: mzxid,
+      place,
+      nonce: place,
+      beliefMs: Math.max(base.beliefMs, this.#scope.timing.beliefMs),
+      leadership: {
+        candidate: candidateOf(breadcrumb, mzxid),
+        place,
+        electedAtUnixMs: mtime,
+        revoked: false,
+        request: undefined,
+      },
+      history,
+    };
+    return { record: synthetic, version, wasFenced: false };
+  }
+
+  #names(lock: NodeContent | undefined): readonly string[] {
+    return lock === undefined ? [] : [placeName(this.#lockPath, lock.stat.czxid)];
+  }
+
+  #placeOf({ czxid, ephemeralOwner }: NodeStat): Place {
+    return { name: placeName(this.#lockPath, czxid), token: czxid, session: ephemeralOwner };
+  }
+
+  #holderOf(lock: NodeContent | undefined): Holder | undefined {
+    if (lock === undefined) return undefined;
+    const place = this.#placeOf(lock.stat);
+    return { name: place.name, place, isOfOurSession: place.session === this.session.id };
+  }
+
+  async #watchLock<Value>(
+    signal: AbortSignal,
+    toValue: (lock: NodeContent | undefined) => Value,
+  ): Promise<Watched<Value>> {
+    return this.#attempt(async () => {
+      const watch = await this.#client.watch(this.#lockPath, { signal });
+      return {
+        value: toValue(watch.value),
+        changed: watch.changed,
+        cancel: () => watch.cancel(),
+      };
+    });
+  }
+
+  #data({ candidate }: { readonly candidate: { readonly id: string } }): string | Uint8Array {
+    return this.#options.activeData ?? candidate.id;
+  }
+
+  async #attempt<T>(operation: () => Promise<T>): Promise<T> {
+    try {
+      return await operation();
+    } catch (error) {
+      throw storeError(error, this.#path);
+    }
+  }
+
+  async #get(path: string, signal: AbortSignal): Promise<NodeContent | undefined> {
+    try {
+      return await this.#client.get(path, { signal });
+    } catch (error) {
+      if (codeOf(error) === 'NO_NODE') return undefined;
+      throw error;
+    }
+  }
+
+  async #delete(path: string, version: number, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#client.delete(path, { version, signal });
+    } catch (error) {
+      if (codeOf(error) !== 'NO_NODE') throw error;
+    }
+  }
+}
+
+/** @param lockIndex the operation whose refusal says that the lock is gone; undefined: the last one */
+function outcomeOf(error: unknown, lockIndex: number | undefined): CommitResult {
+  const refusal = refusalOf(error);
+  if (refusal?.code === 'NO_NODE') {
+    return { outcome: refusal.index === lockIndex ? 'gone' : 'conflict' };
+  }
+  if (refusal?.code === 'BAD_VERSION' || refusal?.code === 'NODE_EXISTS') {
+    return { outcome: 'conflict' };
+  }
+  throw error;
+}
+
+function noElection(path: string): StoreUnsuitableError {
+  return new StoreUnsuitableError(
+    `there is no node ${path}: make it with ensureParentNode or \`incumbent init\`, or let candidates ` +
+      'make it (`create: true`)',
+  );
+}
+
+function encode(record: QueueRecord, breadcrumb: bigint | undefined): string {
+  const text = encodeQueueRecord(record);
+  return breadcrumb === undefined ? text : `${text.slice(0, -1)},"breadcrumb":"${breadcrumb}"}`;
+}
+
+function formatVersion({ own, breadcrumb }: BothVersions): string {
+  const rest = breadcrumb === undefined ? '' : `${breadcrumb.version}@${breadcrumb.mzxid}`;
+  return `${own ?? ''}/${rest}`;
+}
+
+function parseVersion(version: Version): BothVersions {
+  const [own = '', rest = ''] = String(version).split('/');
+  const [number, mzxid] = rest.split('@');
+  return {
+    own: own === '' ? undefined : Number(own),
+    breadcrumb: mzxid === undefined ? undefined : { version: Number(number), mzxid: BigInt(mzxid) },
+  };
+}

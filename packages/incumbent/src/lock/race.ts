@@ -1,0 +1,357 @@
+/**
+ * The race for a lock node (Hadoop's ActiveStandbyElector): whoever makes it leads, everybody else
+ * watches it, and all race again when it is gone. For small groups: all of them wake up.
+ *
+ * The name of the lock recurs, so nothing is concluded from the name alone. "It exists" is never by
+ * itself "somebody else has it": the reply of an own attempt may have been lost. And what is there is
+ * ours only if it is of our session, which only one candidate at a time may use (`claim`), and has the
+ * number that it had when it was won.
+ */
+import { Attempts } from '../attempts.ts';
+import type { CandidateInfo } from '../candidate.ts';
+import type { Instant } from '../clock.ts';
+import { readClocks } from '../clock.ts';
+import type { Contest, Scope, Seat, SeatState } from '../contest.ts';
+import { ElectionEndedError, ElectionError, isIncurable, StoreUnsuitableError } from '../errors.ts';
+import { Confirmations } from '../queue/confirmations.ts';
+import type { Leftovers } from '../queue/leftovers.ts';
+import type { QueueSettings } from '../queue/queue.ts';
+import type { QueueRecord } from '../queue/record.ts';
+import { QueueSeat } from '../queue/seat.ts';
+import type { Entry, Place, Watched } from '../queue/store.ts';
+import type { UncleanLeader } from '../record.ts';
+import { unfencedLimit } from '../record.ts';
+import { bounded, Wakeup } from '../wait.ts';
+import type { Holder, LockReading, LockStore } from './store.ts';
+
+export interface LockSettings<Guard> extends QueueSettings<Guard> {
+  /** Look so often at the lock instead of watching it. */
+  readonly pollMs: number | undefined;
+}
+
+const standAsideMs = 1_000;
+
+/** What a candidate has of the lock while it campaigns. */
+interface Standing {
+  /** Set as long as an attempt of ours may have made the lock, or may still make it. */
+  entry: Entry | undefined;
+  watched: Watched<Holder | undefined> | undefined;
+  /** Since when a reservation or a held seat has been seen, monotonic. */
+  reserved: { readonly nonce: string; readonly sinceMs: number } | undefined;
+}
+
+export class LockRace<Guard> implements Contest<Guard> {
+  readonly standAsideMs: number;
+  readonly #store: LockStore;
+  readonly #scope: Scope;
+  readonly #settings: LockSettings<Guard>;
+  readonly #leftovers: Leftovers;
+  #candidate: CandidateInfo;
+
+  constructor(
+    store: LockStore,
+    scope: Scope,
+    candidate: CandidateInfo,
+    settings: LockSettings<Guard>,
+    leftovers: Leftovers,
+  ) {
+    this.#store = store;
+    this.#scope = scope;
+    this.#candidate = candidate;
+    this.#settings = settings;
+    this.#leftovers = leftovers;
+    // Who polls does not see a free lock any sooner.
+    const { pollMs } = settings;
+    const { operationTimeoutMs } = scope.timing;
+    this.standAsideMs =
+      pollMs === undefined
+        ? standAsideMs
+        : Math.max(standAsideMs, 1.1 * pollMs + operationTimeoutMs);
+  }
+
+  present(candidate: CandidateInfo): void {
+    this.#candidate = candidate;
+  }
+
+  /** A session proves no death: it may outlive its process, and end before it. */
+  async describe(): Promise<undefined> {
+    return undefined;
+  }
+
+  async campaign(
+    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
+    once: boolean,
+    signal: AbortSignal,
+  ): Promise<Seat<Guard> | undefined> {
+    const { clock, onTrouble } = this.#scope;
+    const wakeup = new Wakeup();
+    const stopListening = this.#store.session.onEvent((event) => {
+      if (event !== 'suspended') wakeup.raise();
+    });
+    const stopWaiting = this.#store.onUnclaimed(() => wakeup.raise());
+    const standing: Standing = { entry: undefined, watched: undefined, reserved: undefined };
+    let won = false;
+    let failures = 0;
+    try {
+      for (;;) {
+        let pauseMs: number;
+        try {
+          wakeup.clear();
+          const step = await this.#step(standing, stateAtWin, wakeup, signal);
+          if (typeof step !== 'number') {
+            won = true;
+            return step;
+          }
+          // What is made by nobody we see, and cannot be made by us, must not make this loop hot.
+          failures = step === 0 ? failures + 1 : 0;
+          pauseMs = failures > 1 ? this.#backoffMs(failures - 1) : step;
+          if (once && step > 0) return undefined;
+        } catch (error) {
+          if (signal.aborted) throw signal.reason;
+          if (isIncurable(error) || once) throw error;
+          onTrouble('campaigning', error);
+          failures += 1;
+          pauseMs = this.#backoffMs(failures);
+        }
+        signal.throwIfAborted();
+        if (pauseMs > 0) await wakeup.wait(clock, pauseMs, signal);
+      }
+    } finally {
+      stopListening();
+      stopWaiting();
+      standing.watched?.cancel();
+      const { entry } = standing;
+      if (!won && entry !== undefined) await this.#leftovers.leave(entry, undefined);
+    }
+  }
+
+  #backoffMs(failures: number): number {
+    const { timing, random } = this.#scope;
+    const ms = timing.retryBackoffMs * 2 ** Math.min(failures - 1, 6);
+    return Math.min(ms, timing.pollEveryMs) * (0.5 + random() / 2);
+  }
+
+  /** One decision. @returns the seat, or how long to wait for an event; 0: look again at once */
+  async #step(
+    standing: Standing,
+    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
+    wakeup: Wakeup,
+    signal: AbortSignal,
+  ): Promise<QueueSeat<Guard> | number> {
+    const { clock } = this.#scope;
+    // What it may have made went with the session that it was claimed in.
+    if (standing.entry !== undefined && !this.#store.isClaimedFor(standing.entry)) {
+      standing.entry = undefined;
+    }
+    // The reply to an attempt of ours was lost: a server may lag behind what has become of it.
+    if (standing.entry !== undefined) {
+      await this.#ask('catching up', signal, (operation) => this.#store.sync(operation));
+    }
+    const holder = await this.#look(standing, wakeup, signal);
+    if (holder !== undefined) {
+      const { entry } = standing;
+      if (entry === undefined) return this.#patienceMs();
+      // It is there, and the attempt that may have made it was ours.
+      if (holder.isOfOurSession) {
+        const sentAt = await this.#confirm(holder.place, signal);
+        return sentAt === undefined
+          ? 0
+          : this.#seat(entry, holder.place, sentAt, stateAtWin, signal);
+      }
+      // Somebody else's, and what we have asked for before is decided: none of it is there.
+      await this.#store.leave(entry, undefined, signal);
+      standing.entry = undefined;
+      return this.#patienceMs();
+    }
+    const reading = await this.#read(signal);
+    const record = this.#requireOpen(reading);
+    const waitMs = Math.max(this.#drainedMs(record), this.#reservedMs(standing, record));
+    if (waitMs > 0) return Math.min(waitMs, this.#scope.timing.pollEveryMs);
+    const entry = standing.entry ?? { guid: this.#scope.uniqueId(), candidate: this.#candidate };
+    if (!this.#store.claim(entry)) return this.#patienceMs();
+    standing.entry = entry;
+    const sentAt = readClocks(clock);
+    // Not cut short by whoever wants us to stop: what is won meanwhile is given back in order.
+    const place = await this.#ask('taking the lock', new AbortController().signal, (operation) =>
+      this.#store.take(entry, operation),
+    );
+    if (place === undefined) return 0;
+    return this.#seat(entry, place, sentAt, stateAtWin, new AbortController().signal);
+  }
+
+  /** Who has the lock; from now on its next change wakes us up, unless we poll. */
+  async #look(
+    standing: Standing,
+    wakeup: Wakeup,
+    signal: AbortSignal,
+  ): Promise<Holder | undefined> {
+    standing.watched?.cancel();
+    standing.watched = undefined;
+    if (this.#settings.pollMs !== undefined) {
+      return this.#ask('looking', signal, (operation) => this.#store.holder(operation));
+    }
+    const watched = await this.#ask('watching', signal, (operation) =>
+      this.#store.watchHolder(operation),
+    );
+    standing.watched = watched;
+    void watched.changed.then(() => {
+      if (standing.watched === watched) wakeup.raise();
+    });
+    return watched.value;
+  }
+
+  #patienceMs(): number {
+    const { pollMs, recheckMs } = this.#settings;
+    return (pollMs ?? recheckMs) * (1 - 0.1 * this.#scope.random());
+  }
+
+  /** When the lock was last known to be ours. Undefined when it is not. */
+  #confirm(place: Place, signal: AbortSignal): Promise<Instant | undefined> {
+    const { clock, timing } = this.#scope;
+    const fromMs = clock.monotonicMs();
+    return Confirmations.of(this.#store.session, clock).confirm(
+      place,
+      ({ monotonicMs }) => monotonicMs >= fromMs,
+      timing.operationTimeoutMs,
+      signal,
+    );
+  }
+
+  /**
+   * The lock is ours; it is announced when the predecessor's belief is over and it is fenced. The
+   * record is read after the win: then whoever it names had lost the lock before.
+   */
+  async #seat(
+    entry: Entry,
+    place: Place,
+    sentAt: Instant,
+    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
+    signal: AbortSignal,
+  ): Promise<QueueSeat<Guard>> {
+    const { clock } = this.#scope;
+    const wonMs = clock.monotonicMs();
+    const found = await this.#read(signal);
+    const { record } = found;
+    requireRisingTokens(this.#scope.election, place, record);
+    const unfenced = unfencedAfter(found, this.#candidate.incarnation);
+    return new QueueSeat<Guard>(this.#store, this.#scope, this.#settings, this.#leftovers, {
+      entry,
+      place,
+      own: undefined,
+      guard: this.#makeGuard(place),
+      sentAt,
+      state: { ...stateAtWin(unfenced), announced: false },
+      found,
+      shown: undefined,
+      version: found.version,
+      attempts: new Attempts(),
+      unfenced,
+      waitMs: Math.max(0, this.#waitMs(record) - (clock.monotonicMs() - wonMs)),
+    });
+  }
+
+  #waitMs(record: QueueRecord | undefined): number {
+    const { waitsForPredecessor, delayAfterWinMs } = this.#settings;
+    const { clockDrift } = this.#scope.timing;
+    const leadership = record?.leadership;
+    // One's own earlier term is known to be over: the same object has ended it.
+    if (
+      !waitsForPredecessor ||
+      record === undefined ||
+      leadership === undefined ||
+      leadership.candidate.incarnation === this.#candidate.incarnation
+    ) {
+      return delayAfterWinMs;
+    }
+    return Math.max(delayAfterWinMs, (record.beliefMs * (1 + clockDrift)) / (1 - clockDrift));
+  }
+
+  /** How long the seat stays closed to us. */
+  #reservedMs(standing: Standing, record: QueueRecord | undefined): number {
+    const { clock } = this.#scope;
+    const { reservation, leadership } = record ?? {};
+    const reserved =
+      leadership?.held ??
+      (reservation === undefined || reservation.for === this.#candidate.id
+        ? undefined
+        : { ms: reservation.reserveMs, untilUnixMs: reservation.untilUnixMs });
+    if (record === undefined || reserved === undefined) return 0;
+    const nowMs = clock.monotonicMs();
+    if (standing.reserved?.nonce !== record.nonce) {
+      standing.reserved = { nonce: record.nonce, sinceMs: nowMs };
+    }
+    return Math.max(
+      0,
+      Math.min(
+        reserved.untilUnixMs - clock.wallMs(),
+        reserved.ms - (nowMs - standing.reserved.sinceMs),
+      ),
+    );
+  }
+
+  #drainedMs(record: QueueRecord | undefined): number {
+    const drain = record?.drains.find(({ id }) => id === this.#candidate.id);
+    return drain === undefined ? 0 : Math.max(0, drain.untilUnixMs - this.#scope.clock.wallMs());
+  }
+
+  /** @throws ElectionEndedError */
+  #requireOpen({ record }: LockReading): QueueRecord | undefined {
+    if (record?.ended === true) throw new ElectionEndedError(this.#scope.election);
+    return record;
+  }
+
+  #makeGuard(place: Place): Guard {
+    try {
+      return this.#settings.guard(place);
+    } catch (error) {
+      throw new ElectionError('MISUSE', `the backend could not make the guard of ${place.name}`, {
+        cause: error,
+      });
+    }
+  }
+
+  #read(signal: AbortSignal): Promise<LockReading> {
+    return this.#ask('reading', signal, (operation) => this.#store.read(operation));
+  }
+
+  #ask<T>(
+    what: string,
+    signal: AbortSignal,
+    operation: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const { clock, timing, election } = this.#scope;
+    const name = `${what} in election "${election}"`;
+    return bounded(clock, name, timing.operationTimeoutMs, signal, operation);
+  }
+}
+
+/** Who would have to be fenced by whoever leads after what was read. */
+function unfencedAfter(
+  { record, wasFenced }: LockReading,
+  ownIncarnation: string,
+): readonly UncleanLeader[] {
+  if (record === undefined) return [];
+  const { leadership, unfenced, token } = record;
+  if (
+    leadership === undefined ||
+    wasFenced ||
+    leadership.candidate.incarnation === ownIncarnation
+  ) {
+    return unfenced;
+  }
+  return [...unfenced, { ...leadership.candidate, token }].slice(-unfencedLimit);
+}
+
+/** @throws StoreUnsuitableError */
+function requireRisingTokens(
+  election: string,
+  place: Place,
+  record: QueueRecord | undefined,
+): void {
+  if (record === undefined || record.token <= place.token) return;
+  throw new StoreUnsuitableError(
+    `election "${election}" has reached token ${record.token}, but this store numbers its writes ` +
+      `from ${place.token}: the record comes from another store, or the store was set up anew; use ` +
+      'another name for the election, or let every resource forget its tokens and delete the record',
+  );
+}

@@ -1,0 +1,37 @@
+/**
+ * What a store owes the lock: a queue of which only the first place can be had. Whoever waits is not
+ * in it, and enters when it is empty. Record, confirmation and release are the queue's.
+ */
+import type { Entry, Place, QueueStore, RecordReading, Watched } from '../queue/store.ts';
+
+/** Who has the lock. */
+export interface Holder {
+  /** As `Place.name`: it has what no other holder's name has. */
+  readonly name: string;
+  /** As the place of whoever made it. */
+  readonly place: Place;
+  /** It lives and dies with our own session: we, or another candidate on the same client, made it. */
+  readonly isOfOurSession: boolean;
+}
+
+export interface LockReading extends RecordReading {
+  /** The leader that the record names was fenced, by whoever led after it and has ended clean. */
+  readonly wasFenced: boolean;
+}
+
+export interface LockStore extends QueueStore {
+  /**
+   * From now on only this entry may make the lock, of all on the same session: so what is found to be
+   * of our session is known to be its. Ends with `leave`, `release` and the session.
+   * @returns false while another candidate on the same client has it
+   */
+  claim(entry: Entry): boolean;
+  isClaimedFor(entry: Entry): boolean;
+  /** Calls `listener` when a claim on this lock has ended. @returns stops it */
+  onUnclaimed(listener: () => void): () => void;
+  /** One attempt, under a claim. @returns undefined when somebody has it: perhaps an earlier attempt of ours */
+  take(entry: Entry, signal: AbortSignal): Promise<Place | undefined>;
+  holder(signal: AbortSignal): Promise<Holder | undefined>;
+  watchHolder(signal: AbortSignal): Promise<Watched<Holder | undefined>>;
+  read(signal: AbortSignal): Promise<LockReading>;
+}
