@@ -1,0 +1,113 @@
+/**
+ * Elections that our candidates and the real kazoo, or the real Curator, hold together. Whoever leads
+ * is asked to go, killed or frozen, again and again; what they did meanwhile is judged by their log.
+ * See ../../README.md.
+ */
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { FencedLog } from '@incumbent/cli/trial';
+import type { TestServer } from '@incumbent/zookeeper/testing';
+import { serverAvailable, startServer } from '@incumbent/zookeeper/testing';
+import { planChanges } from './plan.ts';
+import type { Arrival, Played } from './play.ts';
+import { arrivals, Play, StuckError } from './play.ts';
+import type { Layout } from './program.ts';
+import { compileCurator, ourCommand, peerCommand, peerMissing } from './program.ts';
+import { report } from './report.ts';
+import type { Settings } from './settings.ts';
+import { readSettings, usage } from './settings.ts';
+import { judge } from './verdict.ts';
+
+async function main(): Promise<number> {
+  let settings: Settings | 'help';
+  try {
+    settings = readSettings(process.argv.slice(2));
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`);
+    return 64;
+  }
+  if (settings === 'help') {
+    console.log(usage);
+    return 0;
+  }
+  const directory = realpathSync(mkdtempSync(join(tmpdir(), 'incumbent-interop-')));
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    // Members and servers end with this process.
+    process.once(name, () => process.exit(1));
+  }
+  console.log(`${settings.changes} changes of the leader with each, seed ${settings.seed}`);
+  const failed: string[] = [];
+  let skipped = 0;
+  for (const layout of settings.layouts) {
+    const missing = serverAvailable() ?? peerMissing(layout);
+    if (missing !== undefined) {
+      skipped += 1;
+      console.log(`skipped: ${layout}: ${missing}`);
+      continue;
+    }
+    if (!(await playLayout(layout, settings, directory))) failed.push(layout);
+  }
+  const inCi = process.env['CI'] === 'true';
+  const bad = failed.length + (inCi ? skipped : 0);
+  if (bad === 0) rmSync(directory, { recursive: true, force: true });
+  else console.log(`the logs are kept in ${directory}`);
+  const good = settings.layouts.length - failed.length - skipped;
+  console.log(
+    `${good} passed, ${bad} failed${inCi || skipped === 0 ? '' : `, ${skipped} skipped`}`,
+  );
+  return bad === 0 ? 0 : 1;
+}
+
+/** @returns whether all was well */
+async function playLayout(layout: Layout, settings: Settings, directory: string): Promise<boolean> {
+  if (layout !== 'kazoo') compileCurator(directory);
+  await using server = await startServer({ tickTimeMs: 200 });
+  let good = true;
+  for (const arrival of Object.keys(arrivals) as Arrival[]) {
+    console.log(`\n${layout}, ${arrival}`);
+    const violations = await playArrival(arrival, layout, settings, directory, server);
+    for (const violation of violations) console.log(`  FAILED ${violation}`);
+    good &&= violations.length === 0;
+  }
+  return good;
+}
+
+async function playArrival(
+  arrival: Arrival,
+  layout: Layout,
+  { changes, seed, sessionMs }: Settings,
+  directory: string,
+  server: TestServer,
+): Promise<readonly string[]> {
+  const name = `${layout}-${arrival.replace(' ', '-')}`;
+  const log = new FencedLog(join(directory, `${name}.log`));
+  const played: Played[] = [];
+  const others: string[] = [];
+  await using play = new Play({
+    ours: ourCommand(layout),
+    theirs: peerCommand(layout, directory),
+    address: `${server.host}:${server.port}`,
+    path: `/elections/${name}`,
+    sessionMs,
+    log,
+  });
+  try {
+    await play.gather(arrival);
+    for (const change of planChanges(Math.ceil(changes / 2), seed)) {
+      played.push(await play.change(change));
+    }
+  } catch (error) {
+    if (!(error instanceof StuckError)) throw error;
+    others.push(error.message);
+  }
+  log.close();
+  const verdict = judge(log.judge, played);
+  if (play.complaints !== '') others.push(`a member complained: ${play.complaints}`);
+  console.log(report(played, verdict));
+  return [...verdict.violations, ...others];
+}
+
+process.exitCode = await main();
+process.stdout.write('', () => process.exit());

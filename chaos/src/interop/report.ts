@@ -1,0 +1,53 @@
+import type { Played } from './play.ts';
+import { sideOf } from './play.ts';
+import type { Overlap, Verdict } from './verdict.ts';
+
+const strikes = ['resign', 'kill', 'freeze'] as const;
+
+/** Takeover times by what was done and who followed whom, and the overlaps of the other library. */
+export function report(played: readonly Played[], { overlaps }: Verdict): string {
+  const rows = strikes.flatMap((strike) =>
+    ['ours > ours', 'ours > theirs', 'theirs > ours', 'theirs > theirs'].map((pair) => {
+      const times = played
+        .filter((each) => each.strike === strike && pairOf(each) === pair)
+        .map(({ takeoverMs }) => takeoverMs);
+      return [strike, pair, String(times.length), ...spread(times)];
+    }),
+  );
+  const table = [['strike', 'who > next', 'times', 'median', 'longest'], ...rows]
+    .map(([strike = '', pair = '', ...cells]) =>
+      [strike.padEnd(8), pair.padEnd(17), ...cells.map((cell) => cell.padStart(9))].join(''),
+    )
+    .join('\n');
+  return `${table}\n${overlapReport(played, overlaps)}`;
+}
+
+function overlapReport(played: readonly Played[], overlaps: readonly Overlap[]): string {
+  return strikes
+    .map((strike) => {
+      const times = played.filter(
+        (each) => each.strike === strike && sideOf(each.struck.candidate) === 'theirs',
+      ).length;
+      const found = overlaps.filter((each) => each.strike === strike).map(({ ms }) => ms);
+      const [, longest] = spread(found);
+      const what =
+        found.length === 0 ? 'no overlap' : `${found.length} overlaps, at most ${longest}`;
+      return `their leader after ${strike}, ${times} times: ${what}`;
+    })
+    .join('\n');
+}
+
+function pairOf({ struck, next }: Played): string {
+  return `${sideOf(struck.candidate)} > ${sideOf(next.candidate)}`;
+}
+
+function spread(times: readonly number[]): [median: string, longest: string] {
+  const sorted = [...times].sort((a, b) => a - b);
+  const ms = (value: number | undefined) =>
+    value === undefined
+      ? '-'
+      : value < 100
+        ? `${value.toFixed(1)} ms`
+        : `${(value / 1000).toFixed(2)} s`;
+  return [ms(sorted[Math.floor((sorted.length - 1) / 2)]), ms(sorted.at(-1))];
+}
