@@ -2,7 +2,7 @@
  * Candidates that are broken on purpose: chaos that does not find them proves nothing. Each is a copy
  * of the built command line with a few lines changed, or a program in its place.
  */
-import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ import { cliFile } from '@incumbent/cli/trial';
 
 export type Broken = 'no-guard' | 'deaf-guard' | 'no-watchers' | 'rash-proof';
 
-interface Change {
+export interface Change {
   /** From the directory of the packages. */
   readonly file: string;
   readonly from: string;
@@ -69,6 +69,15 @@ export const brokenCandidates: Readonly<
 export function breakCandidates(broken: Broken, directory: string): string {
   const { changes } = brokenCandidates[broken];
   if (changes === undefined) return fileURLToPath(new URL(`./${broken}.js`, import.meta.url));
+  return changedCommand(broken, changes, directory);
+}
+
+/** @returns the file of a copy of the built command line with these changes */
+export function changedCommand(
+  broken: string,
+  changes: readonly Change[],
+  directory: string,
+): string {
   const packages = dirname(dirname(dirname(cliFile)));
   const copies = join(directory, 'packages');
   for (const path of ['cli/dist', 'cli/guard', 'cli/package.json']) {
@@ -82,6 +91,8 @@ export function breakCandidates(broken: Broken, directory: string): string {
   cpSync(join(copies, 'incumbent'), join(modules, 'incumbent'), { recursive: true });
   const commander = dirname(createRequire(cliFile).resolve('commander'));
   symlinkSync(commander, join(modules, 'commander'));
+  mkdirSync(join(modules, '@incumbent'));
+  symlinkSync(join(packages, 'zookeeper'), join(modules, '@incumbent/zookeeper'));
   for (const { file, from, to } of changes) {
     const path = join(copies, file.replace(/^incumbent\//, 'cli/node_modules/incumbent/'));
     const text = readFileSync(path, 'utf8');

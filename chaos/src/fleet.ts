@@ -12,6 +12,8 @@ export interface FleetOptions {
   readonly history: string;
   /** In place of `incumbent`. */
   readonly command?: string;
+  /** Whether one that nobody killed may end so: it could not reach its store. Default: never. */
+  readonly mayEnd?: (how: string) => boolean;
   /** A candidate ended that nobody killed, or reported what must not be. */
   readonly onProblem: (problem: string) => void;
 }
@@ -76,7 +78,7 @@ export class Fleet {
       this.#record({ event: 'end', candidate: id, supervisor: candidate.pid, how });
       if (this.#ending) return;
       const struck = this.#struck.get(candidate);
-      if (struck === undefined) {
+      if (struck === undefined && this.#options.mayEnd?.(how) !== true) {
         this.#options.onProblem(
           `candidates stay: ${id} ended unasked (${how}) ${lastWords}`.trimEnd(),
         );

@@ -4,8 +4,10 @@
  */
 import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
+import { connect } from '@incumbent/zookeeper';
 import { createElection } from 'incumbent';
 import { file } from 'incumbent/file';
+import { zookeeper } from 'incumbent/zookeeper';
 
 const end = process.argv.indexOf('--');
 const { values } = parseArgs({
@@ -20,11 +22,15 @@ const { values } = parseArgs({
   },
 });
 const [program = '', ...args] = process.argv.slice(end + 1);
-const election = createElection({
+const { store, lease } = values;
+const client = store.startsWith('zk:') ? await connect(store) : undefined;
+const election = createElection<unknown>({
   name: values.election,
-  backend: file(values.store.replace('file:', '')),
+  // On ZooKeeper the lease is the timeout of the session, which the URL names.
+  ...(client === undefined
+    ? { backend: file(store.replace('file:', '')), lease }
+    : { backend: zookeeper(client) }),
   candidate: { id: values.id },
-  lease: values.lease,
 });
 const report = (fields: object) => process.stderr.write(`${JSON.stringify(fields)}\n`);
 const stop = new AbortController();
@@ -51,3 +57,4 @@ await election
   )
   .catch(() => {});
 await election.close();
+await client?.close();

@@ -17,7 +17,7 @@ export function table<Fault extends string>(
   });
   const titles = ['fault', 'rounds', 'went on', 'p50', 'p95', 'max'];
   return [titles, ...rows]
-    .map(([name = '', ...cells]) => name.padEnd(22) + cells.map((c) => c.padStart(9)).join(''))
+    .map(([name = '', ...cells]) => name.padEnd(28) + cells.map((c) => c.padStart(9)).join(''))
     .join('\n');
 }
 

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { Broken } from './broken.ts';
 import { brokenCandidates } from './broken.ts';
+import { brokenFrom, brokenUsage, seedFrom, wholeNumber } from './read-options.ts';
 
 export interface Settings {
   readonly rounds: number;
@@ -21,11 +22,10 @@ export const usage: string = `npm run chaos -- [options]
   --store URL      as of \`incumbent run\`; default: a directory of its own
   --lease TIME     default 3s
   --broken NAME    candidates that are broken on purpose: the run must fail
-${Object.entries(brokenCandidates)
-  .map(([name, { about }]) => `                     ${name.padEnd(12)} ${about}`)
-  .join('\n')}
+${brokenUsage(brokenCandidates, 12)}
 
-npm run chaos:zookeeper has the ZooKeeper client under load for 30 minutes; see its --help.`;
+npm run chaos:zookeeper has the ZooKeeper client under load for 30 minutes; and
+npm run chaos:ensemble has candidates on an ensemble of ZooKeeper servers; see their --help.`;
 
 /** @throws an Error for people */
 export function readSettings(argv: readonly string[]): Settings | 'help' {
@@ -44,24 +44,13 @@ export function readSettings(argv: readonly string[]): Settings | 'help' {
   });
   if (values.help) return 'help';
   const { short, store, lease, broken } = values;
-  if (broken !== undefined && !Object.hasOwn(brokenCandidates, broken)) {
-    throw new Error(`--broken knows ${Object.keys(brokenCandidates).join(', ')}, not "${broken}"`);
-  }
   return {
     rounds: wholeNumber('--rounds', values.rounds ?? (short ? '20' : '200'), 1, 1_000_000),
     // With fewer than that everybody could be frozen at once.
     candidates: wholeNumber('--candidates', values.candidates ?? (short ? '8' : '20'), 6, 200),
-    seed: wholeNumber('--seed', values.seed ?? String(Date.now() % 2 ** 32), 0, 2 ** 32 - 1),
+    seed: seedFrom(values.seed),
     store,
     lease,
-    broken: broken as Broken | undefined,
+    broken: brokenFrom(brokenCandidates, broken),
   };
-}
-
-function wholeNumber(name: string, text: string, least: number, most: number): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value < least || value > most) {
-    throw new Error(`${name} must be a whole number from ${least} to ${most}, not "${text}"`);
-  }
-  return value;
 }

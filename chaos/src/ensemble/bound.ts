@@ -1,0 +1,40 @@
+import type { Timing } from 'incumbent';
+import { startSlackMs } from '../bound.ts';
+
+/**
+ * How long nobody may work while a quorum of servers is up and nobody is struck:
+ *
+ *     T + 2·tick + H·(1+ρ)/(1−ρ) + 3·X + start
+ *
+ * T        the servers keep the place of a leader that is gone for its session timeout, counted anew
+ *          whenever they elect a leader among themselves; candidates that cannot lead (frozen, cut
+ *          off) and stand before others lose their places at the same time
+ * 2·tick   sessions are looked at once in a tick, and found to be over up to a tick late
+ * H·(…)    the successor waits the belief of an unclean leader out
+ * 3·X      it lists, reads and commits, each at its slowest
+ * start    `startSlackMs`: for the machine, not for us
+ *
+ * It counts from the last of: an effect, a strike, the moment in which a majority of the servers was
+ * seen to serve. How long the servers take to elect a leader is theirs, so it is measured and
+ * reported, and only bounded by `electionBoundMs`.
+ * @param timings of all candidates: the slowest counts, because it may be the one that is struck
+ */
+export function leaderBoundMs(timings: readonly Timing[], tickMs: number): number {
+  const most = (pick: (timing: Timing) => number) => Math.max(...timings.map(pick));
+  return (
+    most(({ leaseMs }) => leaseMs) +
+    2 * tickMs +
+    most(({ beliefMs, clockDrift: rho }) => (beliefMs * (1 + rho)) / (1 - rho)) +
+    3 * most(({ operationTimeoutMs }) => operationTimeoutMs) +
+    startSlackMs
+  );
+}
+
+/**
+ * How long the servers may take to serve again when a majority of them runs and can talk. A frozen
+ * leader is missed after `syncLimit` ticks; votes that were lost are cast again after pauses that
+ * grow; servers that start do so on a machine that does other things as well.
+ */
+export function electionBoundMs(tickMs: number, syncLimit: number): number {
+  return syncLimit * tickMs + 25_000;
+}

@@ -1,0 +1,72 @@
+/** Candidates that are broken on purpose: chaos that does not find them proves nothing. */
+import type { Change } from '../broken.ts';
+import { breakCandidates, brokenCandidates as brokenElsewhere, changedCommand } from '../broken.ts';
+
+export type Broken =
+  | 'no-guard'
+  | 'deaf-guard'
+  | 'no-wait'
+  | 'reads-confirm'
+  | 'leaves-place'
+  | 'trusts-next';
+
+interface BrokenForm {
+  readonly about: string;
+  /** Further parameters of the store's URL. */
+  readonly parameters?: string;
+  readonly changes?: readonly Change[];
+}
+
+export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
+  'no-guard': brokenElsewhere['no-guard'],
+  'deaf-guard': { about: brokenElsewhere['deaf-guard'].about },
+  'no-wait': {
+    about: 'a successor does not wait the belief of an unclean leader out',
+    parameters: '&predecessor-wait=off',
+  },
+  'reads-confirm': {
+    about: 'a leader believes in what its own server shows it, without the quorum',
+    changes: [
+      {
+        file: 'incumbent/dist/backends/zookeeper/session.js',
+        from: 'const transaction = this.#client.transaction();',
+        to:
+          'const seen = await Promise.all(places.map(({ name }) => this.#client.stat(name, { signal })));\n' +
+          'return places.find((_place, index) => seen[index].stat === null);\n' +
+          'const transaction = this.#client.transaction();',
+      },
+    ],
+  },
+  'leaves-place': {
+    about: 'whoever lost its term leaves its place in the queue',
+    changes: [
+      {
+        file: 'incumbent/dist/queue/leftovers.js',
+        from: 'async #attempt(entry, place) {',
+        to: 'async #attempt(entry, place) {\nreturn true;',
+      },
+    ],
+  },
+  'trusts-next': {
+    about: 'whoever hears that the one before is gone takes the seat to be its own',
+    changes: [
+      {
+        file: 'incumbent/dist/queue/queue.js',
+        from: 'if (index > 0) {',
+        to: 'if (index > 0 && !standing.isNext) {',
+      },
+      {
+        file: 'incumbent/dist/queue/queue.js',
+        from: "if (await wakeup.wait(clock, recheckMs * (1 - 0.1 * random()), signal))\n                    return 'again';",
+        to: "if (await wakeup.wait(clock, recheckMs * (1 - 0.1 * random()), signal)) { standing.isNext = true; return 'again'; }",
+      },
+    ],
+  },
+};
+
+/** @returns the file to start in place of `incumbent`; undefined: that itself */
+export function commandOf(broken: Broken, directory: string): string | undefined {
+  if (broken === 'no-guard' || broken === 'deaf-guard') return breakCandidates(broken, directory);
+  const { changes } = brokenCandidates[broken];
+  return changes === undefined ? undefined : changedCommand(broken, changes, directory);
+}

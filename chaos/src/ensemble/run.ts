@@ -1,0 +1,220 @@
+import { execFile } from 'node:child_process';
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
+import { cliFile, FencedLog } from '@incumbent/cli/trial';
+import { createClient } from '@incumbent/zookeeper';
+import { startEnsemble } from '@incumbent/zookeeper/testing';
+import { resolveTiming } from 'incumbent';
+import { Fleet } from '../fleet.ts';
+import type { Played } from '../report.ts';
+import { table } from '../report.ts';
+import { Verdict } from '../verdict.ts';
+import { Auditor, StuckError } from '../zookeeper/auditor.ts';
+import { monotonicMs, pause, Stalls } from '../zookeeper/time.ts';
+import { judgeEmptyQueue, judgeSurvivors } from './aftermath.ts';
+import { electionBoundMs, leaderBoundMs } from './bound.ts';
+import { brokenCandidates, commandOf } from './broken.ts';
+import { Crew, takeSeats } from './crew.ts';
+import { Liveness } from './liveness.ts';
+import { isInside, Network } from './network.ts';
+import { Places } from './places.ts';
+import type { Round } from './plan.ts';
+import { faultNames, planRounds } from './plan.ts';
+import type { Outcome } from './play.ts';
+import { firstLeader, playRound } from './play.ts';
+import { Servers } from './servers.ts';
+import type { Settings } from './settings.ts';
+import type { Arena } from './strike.ts';
+
+const election = 'chaos';
+const tickMs = 500;
+/**
+ * A server that is cut off answers pings and reads for so many ticks: for longer than the shorter of
+ * the sessions live.
+ */
+const syncLimit = 8;
+/** One after the other, so that each follows leaders whose belief is longer, and shorter. */
+const leasesMs = [2_000, 4_000, 3_000];
+const stopTimeoutMs = 1_000;
+const staggerMs = 150;
+/** What the end of a run takes. */
+const endMs = 30_000;
+/** A candidate that starts gives up when it cannot reach the store for so long. */
+const connectPatienceMs = 20_000;
+const lookEveryMs = 20;
+
+/** @returns how many rounds passed and failed; what is found after the last one counts as another */
+export async function runChaos(
+  settings: Settings,
+  directory: string,
+): Promise<{ readonly passed: number; readonly failed: number }> {
+  const { minutes, candidates, seed, broken } = settings;
+  const deadlineMs = monotonicMs() + minutes * 60_000 - endMs;
+  const timings = leasesMs.map((leaseMs) => resolveTiming({}, { sessionTimeoutMs: leaseMs }));
+  const boundMs = leaderBoundMs(timings, tickMs);
+  const startMs = monotonicMs();
+  const noteFile = join(directory, 'notes.txt');
+  const note = (line: string) => {
+    const atMs = monotonicMs();
+    const seconds = ((atMs - startMs) / 1000).toFixed(3).padStart(9);
+    appendFileSync(noteFile, `${seconds}  ${atMs.toFixed(0)}  ${line}\n`);
+  };
+  const say = (line: string) => {
+    console.log(line);
+    note(line);
+  };
+  const network = isInside() ? new Network(3) : undefined;
+  say(
+    `${minutes} min, ${candidates} candidates with sessions of ${leasesMs.join(', ')} ms, 3 servers ` +
+      `with ticks of ${tickMs} ms${network === undefined ? '' : ', each in a network of its own'}\n` +
+      `seed ${seed}; with a quorum up and nobody struck somebody must work within ` +
+      `${seconds(boundMs)}\n`,
+  );
+  const log = new FencedLog(join(directory, 'fenced.log'));
+  const verdict = new Verdict(log.judge, say);
+  const stalls = new Stalls();
+  const ensemble = await startEnsemble(3, {
+    tickTimeMs: tickMs,
+    minSessionTimeoutMs: 2 * tickMs,
+    config: { syncLimit },
+    ...(network === undefined ? {} : { seats: network.seats }),
+  });
+  const liveness = new Liveness(
+    { leaderMs: boundMs, electionMs: electionBoundMs(tickMs, syncLimit) },
+    monotonicMs(),
+  );
+  const servers = new Servers(ensemble, network, liveness);
+  const seats = await takeSeats(ensemble, candidates, leasesMs);
+  const command = broken && commandOf(broken, directory);
+  let unreachableMs = Number.NEGATIVE_INFINITY;
+  const fleet = new Fleet({
+    ...{ election, store: ensemble.connectionString, lease: `${leasesMs[0]}ms`, stopTimeoutMs },
+    ...{ log: log.path, history: join(directory, 'history.jsonl') },
+    ...(command === undefined ? {} : { command }),
+    // "Store unreachable" is what `run` says when it starts and there is no quorum.
+    mayEnd: (how) => how === 'exit code 69' && monotonicMs() - unreachableMs < connectPatienceMs,
+    onProblem: (problem) => verdict.blame(problem),
+  });
+  const crew = new Crew(seats, fleet, (broken && brokenCandidates[broken].parameters) ?? '');
+  process.once('exit', () => fleet.killNow());
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(name, () => {
+      console.log(`stopped by ${name}; the log is kept in ${directory}`);
+      process.exit(1);
+    });
+  }
+  const auditor = new Auditor(
+    createClient(ensemble.connectionString, { sessionTimeout: 2 * Math.max(...leasesMs) }),
+  );
+  const arena: Arena = {
+    ...{ crew, servers, log, liveness, note },
+    places: new Places(auditor, `/incumbent/${election}`),
+    longestLeaseMs: Math.max(...leasesMs),
+    vacate: () => vacate(ensemble.connectionString),
+  };
+  const stopListening = log.onEffect(({ atNs }) => liveness.works(Number(atNs) / 1e6));
+  const watch = setInterval(() => {
+    servers.look();
+    if (!servers.isUp) unreachableMs = monotonicMs();
+    const late = liveness.look(monotonicMs(), (fromMs, toMs) => stalls.ms(fromMs, toMs));
+    if (late !== undefined) verdict.blame(late);
+  }, lookEveryMs);
+
+  let passed = 0;
+  let failed = 0;
+  const count = (isBad: boolean) => {
+    if (isBad) failed += 1;
+    else passed += 1;
+  };
+  const played: Played<string>[] = [];
+  const buried = new Set<bigint>();
+  try {
+    servers.watch();
+    for (const seat of seats) {
+      fleet.start(crew.recruit(seat));
+      await pause(staggerMs);
+    }
+    liveness.struck(monotonicMs());
+    await firstLeader(arena);
+    for (const round of planRounds(seed, network !== undefined)) {
+      note(`round ${round.number}`);
+      const outcome = await playRound(arena, round, buried);
+      const isNew = outcome.leader.token > outcome.before.token;
+      for (const fault of faultsOf(round)) {
+        played.push({ fault, takeoverMs: isNew ? outcome.idleMs : undefined });
+      }
+      verdict.blame(...outcome.problems);
+      say(progress(round, outcome));
+      count(verdict.tell());
+      if (monotonicMs() > deadlineMs) break;
+    }
+    verdict.blame(...(await judgeSurvivors(arena, boundMs)));
+  } catch (error) {
+    if (!(error instanceof StuckError)) throw error;
+    verdict.blame(error.message);
+  } finally {
+    clearInterval(watch);
+    stopListening();
+    stalls.stop();
+  }
+  const left = await fleet.end();
+  verdict.blame(...left.map((what) => `nobody left behind: ${what}`));
+  try {
+    verdict.blame(...(await judgeEmptyQueue(arena.places, boundMs)));
+  } catch (error) {
+    verdict.blame((error as Error).message);
+  }
+  log.close();
+  count(verdict.tell());
+  say(`\n${table(faultNames, played)}\n`);
+  say(
+    `${liveness.electionsMs.length} elections of the servers, ${quantiles(liveness.electionsMs)}`,
+  );
+  say(verdict.summary());
+  await auditor.client.close();
+  await servers.stop();
+  await Promise.all(seats.flatMap(({ proxies }) => proxies.map((proxy) => proxy.close())));
+  await ensemble.close();
+  return { passed, failed };
+}
+
+function faultsOf({ leader, waiting, server }: Round): string[] {
+  return [
+    ...(leader === undefined ? [] : [leader.fault]),
+    ...(waiting === undefined ? [] : [`waiting: ${waiting.fault}`]),
+    ...(server === undefined ? [] : [`servers: ${server.fault}`]),
+  ];
+}
+
+function progress(round: Round, { before, leader, idleMs }: Outcome): string {
+  const from = `${before.candidate} (term ${before.token})`;
+  const to =
+    leader.token === before.token
+      ? 'goes on'
+      : `-> ${leader.candidate} (term ${leader.token}), nobody for ${seconds(idleMs)}`;
+  return `${String(round.number).padStart(4)}  ${faultsOf(round).join(', ').padEnd(52)} ${from} ${to}`;
+}
+
+/** As an operator does it. Rejects with what the command says. */
+async function vacate(store: string): Promise<void> {
+  await promisify(execFile)(process.execPath, [
+    cliFile,
+    'vacate',
+    '-e',
+    election,
+    '--store',
+    store,
+  ]);
+}
+
+function quantiles(timesMs: readonly number[]): string {
+  const sorted = [...timesMs].sort((a, b) => a - b);
+  const at = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
+  return `p50 ${seconds(at(0.5))}, max ${seconds(at(1))}`;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(2)} s`;
+}
