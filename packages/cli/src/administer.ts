@@ -1,7 +1,7 @@
 import type { AdminResult, View } from 'incumbent';
 import type { Question } from './ask.ts';
 import { ask } from './ask.ts';
-import type { Context } from './context.ts';
+import type { Context, StoreNeeds } from './context.ts';
 import { exitCodes } from './failure.ts';
 import type { ElectionQuestion } from './options.ts';
 import { sinceOf, tokenOf } from './output/describe.ts';
@@ -17,8 +17,9 @@ export async function administer(
   request: (question: Question) => Promise<AdminResult>,
   words: (result: AdminResult) => string,
   details: Readonly<Record<string, unknown>> = {},
+  needs: Pick<StoreNeeds, 'setUp'> = {},
 ): Promise<number> {
-  const result = await ask(options, context, request);
+  const result = await ask(options, context, request, needs);
   const line = options.json
     ? toJson({ election: options.election, ...details, ...asJson(result) })
     : visible(words(result));

@@ -1,12 +1,13 @@
 /** What all commands share that ask a store about an election. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Election, TimingOptions } from 'incumbent';
+import type { Election, TimingLimits, TimingOptions } from 'incumbent';
 import { createElection, formatDuration, parseDuration } from 'incumbent';
-import type { Context, OpenStore } from './context.ts';
+import type { Context, OpenStore, StoreNeeds } from './context.ts';
 import { CommandError, exitCodes } from './failure.ts';
 import type { ElectionQuestion } from './options.ts';
 import { toJson, visible } from './output/text.ts';
+import { electionNode } from './zookeeper/location.ts';
 
 export interface Question {
   readonly election: Election;
@@ -20,8 +21,9 @@ export async function ask<T>(
   options: ElectionQuestion,
   context: Context,
   question: (question: Question) => Promise<T>,
+  needs: Pick<StoreNeeds, 'setUp'> = {},
 ): Promise<T> {
-  return askElection(await openElection(options, context), options, context, question);
+  return askElection(await openElection(options, context, needs), question);
 }
 
 /** As `ask`, for questions that only look: a store that is not there is not made by them. */
@@ -31,33 +33,46 @@ export async function look<T>(
   question: (question: Question) => Promise<T>,
 ): Promise<T> {
   const opened = await openElection(options, context);
-  const missing = await missingDirectory(opened.store, options.election);
-  if (missing === undefined) return askElection(opened, options, context, question);
+  const missing = await opened.within((signal) =>
+    missingPlace(opened.store, options.election, signal),
+  );
+  if (missing === undefined) return askElection(opened, question);
   noteMissing(missing, options, context);
   leave(opened.election);
   const { memory } = await import('incumbent/memory');
   const empty = createElection({ name: options.election, backend: memory() });
-  return askElection({ ...opened, election: empty }, options, context, question);
+  return askElection({ ...opened, election: empty }, question);
 }
 
-/** The directory of an election on a file store that nobody has used yet. */
-export async function missingDirectory(
-  { directory }: OpenStore,
+/**
+ * The directory or node of an election that nobody has used yet. Undefined when it is there, and
+ * where that cannot be told.
+ */
+export async function missingPlace(
+  { directory, zookeeper }: OpenStore,
   election: string,
+  signal: AbortSignal,
 ): Promise<string | undefined> {
+  if (zookeeper !== undefined) {
+    const node = electionNode(zookeeper.location.parameters.options, election);
+    const { stat } = await zookeeper.client.stat(node, { signal });
+    return stat === null ? `node ${node}` : undefined;
+  }
   if (directory === undefined) return undefined;
   const path = join(directory, election);
   try {
     await stat(path);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return path;
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
+      return `directory ${path}`;
+    }
   }
   return undefined;
 }
 
 /** Nobody may have led yet, or the store is another one than was meant. */
-export function noteMissing(path: string, { json }: ElectionQuestion, { stderr }: Context): void {
-  const message = `the directory ${path} does not exist (yet)`;
+export function noteMissing(place: string, { json }: ElectionQuestion, { stderr }: Context): void {
+  const message = `the ${place} does not exist (yet)`;
   stderr.write(
     json
       ? `${toJson({ note: { code: 'NOT_THERE', message } })}\n`
@@ -66,16 +81,11 @@ export function noteMissing(path: string, { json }: ElectionQuestion, { stderr }
 }
 
 async function askElection<T>(
-  { election, store }: Omit<Question, 'signal'>,
-  options: ElectionQuestion,
-  context: Context,
+  { election, store, within }: OpenElection,
   question: (question: Question) => Promise<T>,
 ): Promise<T> {
-  const timeoutMs = parseDuration('--timeout', options.timeout);
   try {
-    return await within(timeoutMs, store.url, context.signal, (signal) =>
-      question({ election, store, signal }),
-    );
+    return await within((signal) => question({ election, store, signal }));
   } finally {
     leave(election);
   }
@@ -84,11 +94,29 @@ async function askElection<T>(
 export async function openElection(
   options: ElectionQuestion,
   context: Context,
-): Promise<{ readonly election: Election; readonly store: OpenStore }> {
-  const store = await context.openStore(options.store);
-  const timing = patientTiming(parseDuration('--timeout', options.timeout));
+  needs: Pick<StoreNeeds, 'setUp'> = {},
+): Promise<OpenElection> {
+  const timeoutMs = parseDuration('--timeout', options.timeout);
+  const untilMs = performance.now() + timeoutMs;
+  const { signal } = context;
+  const store = await context.openStore(options.store, {
+    ...needs,
+    timeoutMs,
+    timeoutName: '--timeout',
+    signal,
+  });
+  const timing = patientTiming(timeoutMs, store.backend.limits);
   const election = createElection({ name: options.election, backend: store.backend, ...timing });
-  return { election, store };
+  const within = <T>(job: (signal: AbortSignal) => Promise<T>) =>
+    bounded(timeoutMs, store.url, signal, job, Math.max(1, untilMs - performance.now()));
+  return { election, store, within };
+}
+
+interface OpenElection {
+  readonly election: Election;
+  readonly store: OpenStore;
+  /** Runs a job in what is left of `--timeout`. */
+  within<T>(job: (signal: AbortSignal) => Promise<T>): Promise<T>;
 }
 
 /**
@@ -101,13 +129,15 @@ export function leave(election: Election): void {
 
 /**
  * Runs `job`, and leaves it behind if it has not ended within `timeoutMs`.
+ * @param leftMs what is left of that
  * @throws CommandError when it took longer; `interruption.reason`
  */
-export async function within<T>(
+export async function bounded<T>(
   timeoutMs: number,
   url: string,
   interruption: AbortSignal,
   job: (signal: AbortSignal) => Promise<T>,
+  leftMs: number = timeoutMs,
 ): Promise<T> {
   const stop = new AbortController();
   return new Promise<T>((resolve, reject) => {
@@ -116,7 +146,7 @@ export async function within<T>(
       reject(reason);
     };
     const interrupt = () => leave(interruption.reason);
-    const timer = setTimeout(() => leave(tooLate(timeoutMs, url)), timeoutMs);
+    const timer = setTimeout(() => leave(tooLate(timeoutMs, url)), leftMs);
     interruption.addEventListener('abort', interrupt, { once: true });
     if (interruption.aborted) interrupt();
     job(stop.signal)
@@ -139,9 +169,22 @@ function tooLate(timeoutMs: number, url: string): CommandError {
 
 /**
  * A timing for one who only asks. It holds no lease, so only the bounds on operations matter, and
- * those are to be looser than `--timeout`, which then is the one that counts.
+ * those are to be looser than `--timeout`, which then is the one that counts. On a session they can
+ * only be as loose as its timeout allows.
  */
-export function patientTiming(timeoutMs: number): TimingOptions {
+export function patientTiming(timeoutMs: number, limits: TimingLimits = {}): TimingOptions {
+  const { sessionTimeoutMs, maxBelief } = limits;
+  if (sessionTimeoutMs !== undefined) {
+    const belief = Math.min(0.8 * sessionTimeoutMs, maxBelief?.ms ?? Number.POSITIVE_INFINITY);
+    return {
+      belief,
+      stopMargin: belief / 16,
+      renewEvery: belief / 32,
+      retryBackoff: belief / 32,
+      operationTimeout: 0.4 * belief,
+      pollEvery: 2_000,
+    };
+  }
   const operationTimeout = Math.min(Math.max(2 * timeoutMs, 1_000), 500_000);
   return { lease: Math.max(15_000, 6 * operationTimeout), operationTimeout, pollEvery: 2_000 };
 }

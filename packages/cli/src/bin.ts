@@ -27,9 +27,10 @@ const host: Host = {
     return () => process.off(name, listener);
   },
   exit: (code) => process.exit(code),
-  async openStore(url) {
+  async openStore(url, needs) {
     const { openStore } = await import('./open-store.ts');
-    return openStore(url, { env: process.env, cwd: process.cwd(), platform: process.platform });
+    const { env, platform } = process;
+    return openStore(url, needs, { env, cwd: process.cwd(), platform });
   },
 };
 

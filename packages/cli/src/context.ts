@@ -1,4 +1,5 @@
 import type { Backend } from 'incumbent';
+import type { OpenZooKeeper } from './zookeeper/open.ts';
 
 export interface Output {
   write(text: string): unknown;
@@ -17,6 +18,24 @@ export interface OpenStore {
   readonly backend: Backend;
   /** Of a file store: its directory. */
   readonly directory?: string;
+  /** Of ZooKeeper: our client, and what it was told. */
+  readonly zookeeper?: OpenZooKeeper;
+  /** Ends the connection, where there is one. Called after every command, whatever became of it. */
+  close?(): Promise<void>;
+}
+
+/** How a command wants its store to be opened. */
+export interface StoreNeeds {
+  /** How long it may take to reach it. */
+  readonly timeoutMs: number;
+  /** What that bound is called, such as `--timeout`; absent: it has no name. */
+  readonly timeoutName?: string;
+  /** Gives up. */
+  readonly signal: AbortSignal;
+  /** `--lease`: where D is the timeout of a session, the one to ask for. */
+  readonly lease?: string | undefined;
+  /** Make what all elections of the store need, such as a chroot. */
+  readonly setUp?: true;
 }
 
 interface World {
@@ -29,9 +48,9 @@ interface World {
   readonly stderr: Output;
   /**
    * @param url what `--store` says; undefined: INCUMBENT_STORE or the default
-   * @throws CommandError that says which store to use instead
+   * @throws CommandError that says which store to use instead, or why it cannot be reached
    */
-  openStore(url: string | undefined): Promise<OpenStore>;
+  openStore(url: string | undefined, needs: StoreNeeds): Promise<OpenStore>;
 }
 
 /** What a command has of the world. Tests replace all of it. */

@@ -1,6 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import type { CommandEntry } from './command-table.ts';
-import type { Context, Host, SignalName } from './context.ts';
+import type { Context, Host, OpenStore, SignalName } from './context.ts';
 import { exitCodes, InterruptedError, reportFailure, UsageError } from './failure.ts';
 
 const helpHint = 'Try `incumbent --help`.';
@@ -70,7 +70,7 @@ export async function main(
         const execute = await entry.load();
         exitCode = await execute({ ...command.opts(), operands: command.args }, context);
       } finally {
-        close();
+        await close();
       }
     });
   }
@@ -98,7 +98,8 @@ export async function main(
 function openContext(
   host: Host,
   handlesSignals: boolean,
-): { readonly context: Context; readonly close: () => void } {
+): { readonly context: Context; readonly close: () => Promise<void> } {
+  const stores: OpenStore[] = [];
   const interruption = new AbortController();
   const names: readonly SignalName[] = handlesSignals ? [] : ['SIGINT', 'SIGTERM', 'SIGHUP'];
   const removers = names.map((name) =>
@@ -117,11 +118,19 @@ function openContext(
       platform,
       stdout,
       stderr,
-      openStore: (url) => host.openStore(url),
+      async openStore(url, needs) {
+        const store = await host.openStore(url, needs);
+        stores.push(store);
+        return store;
+      },
       signal: interruption.signal,
     },
-    close() {
-      for (const remove of removers) remove();
+    async close() {
+      try {
+        for (const store of stores) await store.close?.();
+      } finally {
+        for (const remove of removers) remove();
+      }
     },
   };
 }

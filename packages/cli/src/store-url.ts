@@ -6,7 +6,17 @@ import { detectIsolation } from './environment.ts';
 import { CommandError, exitCodes } from './failure.ts';
 
 /** A store that this version can open. */
-export interface StoreLocation {
+export type StoreLocation = FileLocation | ZooKeeperUrl;
+
+/** Its parts are read by whoever opens it: a file store need not load a client for that. */
+export interface ZooKeeperUrl {
+  readonly scheme: 'zookeeper';
+  /** As it was given. May hold a password: not to be shown. */
+  readonly text: string;
+  readonly origin: '--store' | 'INCUMBENT_STORE';
+}
+
+export interface FileLocation {
   readonly scheme: 'file';
   /** Absolute. */
   readonly directory: string;
@@ -17,8 +27,6 @@ export interface StoreLocation {
 
 /** Schemes of stores that come with later versions. */
 const plannedSchemes: Readonly<Record<string, string>> = {
-  zk: 'ZooKeeper',
-  zks: 'ZooKeeper',
   postgres: 'PostgreSQL',
   postgresql: 'PostgreSQL',
   redis: 'Redis',
@@ -31,7 +39,10 @@ const plannedSchemes: Readonly<Record<string, string>> = {
 
 const wayOut =
   'give a store that all candidates share: --store file:/shared/path (or INCUMBENT_STORE), which ' +
-  'does for candidates of one machine';
+  'does for candidates of one machine, or a server such as --store zk://host:2181';
+
+/** The URLs that this version takes. */
+const known = 'file:/some/directory and zk://host:2181';
 
 /** @throws CommandError */
 export function locateStore(
@@ -104,6 +115,7 @@ function parseStoreUrl(
     }
     return location(directory, origin, probe);
   }
+  if (scheme === 'zk' || scheme === 'zks') return { scheme: 'zookeeper', text, origin };
   if (scheme === 'memory') {
     throw badUrl(
       `${origin} memory: would hold the election inside this one process, where nobody else can ` +
@@ -114,19 +126,19 @@ function parseStoreUrl(
   if (scheme !== undefined && Object.hasOwn(plannedSchemes, scheme)) {
     throw badUrl(
       `${origin} ${scheme}: this version has no ${plannedSchemes[scheme]} store yet, it knows ` +
-        'file:/some/directory; see whether a newer one has it: npm install @incumbent/cli@latest',
+        `${known}; see whether a newer one has it: npm install @incumbent/cli@latest`,
     );
   }
   if (scheme !== undefined) {
     throw badUrl(
-      `${origin} has the unknown scheme "${scheme}:"; this version knows file:/some/directory, ` +
+      `${origin} has the unknown scheme "${scheme}:"; this version knows ${known}, ` +
         'and later ones of @incumbent/cli are to know ' +
         `${Object.keys(plannedSchemes)
           .map((name) => `${name}:`)
           .join(', ')}`,
     );
   }
-  if (text === '') throw badUrl(`${origin} is empty; write file:/some/directory`);
+  if (text === '') throw badUrl(`${origin} is empty; write ${known.replace('and', 'or')}`);
   // Both have a path for a shape: a directory given without its scheme.
   if (/^[./~]|^[a-z]:|[\\/]/i.test(text)) {
     const isRelative = !/^(?:\/|\.{1,2}[\\/]|[a-z]:)/i.test(text);
@@ -187,7 +199,7 @@ function location(
   directory: string,
   origin: OpenStore['origin'],
   { platform }: MachineProbe,
-): StoreLocation {
+): FileLocation {
   const asPath = platform === 'win32' ? directory.replaceAll('\\', '/') : directory;
   // Back to what parses as this directory again.
   const escaped = asPath.replace(/[%?#]/g, (character) => encodeURIComponent(character));

@@ -1,9 +1,13 @@
-import type { Timing, TimingOptions } from 'incumbent';
+import type { Timing, TimingLimits, TimingOptions } from 'incumbent';
 import type { TimingFlags } from './options.ts';
 
-/** The durations of a command line as the library takes them: without those that were not given. */
-export function timingOf(flags: TimingFlags): TimingOptions {
-  const { lease, belief, stopMargin, renewEvery, operationTimeout, stopTimeout } = flags;
+/**
+ * The durations of a command line as the library takes them: without those that were not given, and
+ * without a lease where that is the timeout of a session, which was asked for when connecting.
+ */
+export function timingOf(flags: TimingFlags, limits: TimingLimits = {}): TimingOptions {
+  const lease = limits.sessionTimeoutMs === undefined ? flags.lease : undefined;
+  const { belief, stopMargin, renewEvery, operationTimeout, stopTimeout } = flags;
   const durations = { lease, belief, stopMargin, renewEvery, operationTimeout, stopTimeout };
   return Object.fromEntries(
     Object.entries(durations).filter(([, duration]) => duration !== undefined),

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { MachineProbe } from '../src/environment.ts';
 import { detectIsolation } from '../src/environment.ts';
 import { CommandError } from '../src/failure.ts';
+import type { FileLocation, StoreLocation } from '../src/store-url.ts';
 import { locateStore } from '../src/store-url.ts';
 
 interface Machine {
@@ -20,9 +21,15 @@ function probe({ platform = 'linux', env = {}, files = {} }: Machine): MachinePr
 }
 
 /** The store without `--store` on that machine. */
-const defaultStore = (machine: Machine) => locateStore(undefined, '/cwd', probe(machine));
+const defaultStore = (machine: Machine) => onFiles(locateStore(undefined, '/cwd', probe(machine)));
 /** The store for `--store url`. */
-const store = (url: string, machine: Machine = {}) => locateStore(url, '/cwd', probe(machine));
+const store = (url: string, machine: Machine = {}) =>
+  onFiles(locateStore(url, '/cwd', probe(machine)));
+
+function onFiles(location: StoreLocation): FileLocation {
+  if (location.scheme !== 'file') throw new Error(`it is a store of ${location.scheme}`);
+  return location;
+}
 
 function refusal(locate: () => unknown): CommandError {
   try {
@@ -199,7 +206,7 @@ test.each([
   expect(error.message).toContain(words);
 });
 
-test.each(['zk', 'zks', 'postgres', 'redis', 'rediss', 'etcd', 'k8s', 'gs', 's3'])(
+test.each(['postgres', 'redis', 'rediss', 'etcd', 'k8s', 'gs', 's3'])(
   'says that this version has no store for %s:, and which package will',
   (scheme) => {
     const { message } = refusal(() => store(`${scheme}://user:secret@host/db`));
@@ -209,11 +216,28 @@ test.each(['zk', 'zks', 'postgres', 'redis', 'rediss', 'etcd', 'k8s', 'gs', 's3'
   },
 );
 
+test.each(['zk://h:2181/x?layout=golea', 'ZKS://h'])(
+  'leaves the parts of %s to its client',
+  (text) => {
+    expect(locateStore(text, '/cwd', probe({}))).toEqual({
+      scheme: 'zookeeper',
+      text,
+      origin: '--store',
+    });
+    const env = { INCUMBENT_STORE: text, KUBERNETES_SERVICE_HOST: '10.0.0.1' };
+    expect(locateStore(undefined, '/cwd', probe({ env }))).toEqual({
+      scheme: 'zookeeper',
+      text,
+      origin: 'INCUMBENT_STORE',
+    });
+  },
+);
+
 test('an unknown scheme names the known ones and the package, and no password', () => {
   const { message } = refusal(() => store('mysql://user:secret@host/db'));
   expect(message).toContain('unknown scheme "mysql:"');
   expect(message).toContain('file:/some/directory');
-  expect(message).toContain('zk:, zks:, postgres:');
+  expect(message).toContain('postgres:, postgresql:, redis:');
   expect(message).toContain('@incumbent/cli');
   expect(message).not.toContain('secret');
 });

@@ -29,7 +29,10 @@ export async function demo(options: DemoOptions, context: Context): Promise<numb
   const paint = painter(stdout, env);
   const scene = new Scene(candidateIds);
   const log = new FencedLog(join(directory, 'fenced.log'));
-  const store = await context.openStore(`file:${encodeURI(join(directory, 'store'))}`);
+  const store = await context.openStore(`file:${encodeURI(join(directory, 'store'))}`, {
+    timeoutMs: longestMs,
+    signal: context.signal,
+  });
   const fleet = new Fleet({ election: 'demo', store: store.url, lease }, log, scene);
   log.onEffect((effect) => scene.works(effect));
 

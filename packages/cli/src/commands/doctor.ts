@@ -1,23 +1,20 @@
-import { randomBytes } from 'node:crypto';
+import type { Timing, TimingLimits } from 'incumbent';
 import { createElection, deriveTiming, formatDuration, parseDuration } from 'incumbent';
-import { leave, missingDirectory, patientTiming, within } from '../ask.ts';
+import { bounded, leave, missingPlace, patientTiming } from '../ask.ts';
 import type { Context, OpenStore } from '../context.ts';
-import {
-  fileStoreFindings,
-  firstMissing,
-  removeElection,
-  removeEmpty,
-} from '../doctor/file-store.ts';
 import type { Finding } from '../doctor/finding.ts';
 import { levelTones } from '../doctor/finding.ts';
 import type { Distribution } from '../doctor/measure.ts';
 import { describeDistribution, sample, watchEventLoop } from '../doctor/measure.ts';
 import { marginFindings, timingFindings } from '../doctor/rules.ts';
+import { scratchOn } from '../doctor/scratch.ts';
+import { serverFindings } from '../doctor/zookeeper-servers.ts';
 import { describeFailure, exitCodes } from '../failure.ts';
 import type { DoctorOptions } from '../options.ts';
 import { painter } from '../output/style.ts';
 import { padEnd, toJson, visible } from '../output/text.ts';
 import { timingOf } from '../timing-flags.ts';
+import { UnusableZooKeeperError } from '../zookeeper/unusable.ts';
 
 /** Longer than this one kind of measurement does not take. */
 const enoughSamplingMs = 10_000;
@@ -25,32 +22,38 @@ const enoughSamplingMs = 10_000;
 export async function doctor(options: DoctorOptions, context: Context): Promise<number> {
   const timeoutMs = parseDuration('--timeout', options.timeout);
   const loopMs = parseDuration('--watch-loop', options.watchLoop);
-  const store = await context.openStore(options.store);
-  const { limits } = store.backend;
-  const timing = deriveTiming(timingOf(options), limits);
-  checkName(options.election, store);
-
   const report = reporter(options, context);
+  const subject = await openSubject(options, timeoutMs, context);
+  const { limits } = subject;
+  const timing = deriveTiming(timingOf(options, limits), limits);
+  if (subject.store !== undefined) checkName(options.election, subject.store);
   report({
     check: 'store',
     level: 'note',
-    message: `${store.url} (${originWords[store.origin]})`,
-    data: { url: store.url, origin: store.origin },
+    message: `${subject.url} (${originWords[subject.origin]})`,
+    data: { url: subject.url, origin: subject.origin },
   });
-  const bound = <T>(job: (signal: AbortSignal) => Promise<T>) =>
-    within(timeoutMs, store.url, context.signal, job);
   let latencies: Latencies = {};
   let storeExitCode: number = exitCodes.ok;
   // The timing can be judged without the store.
   try {
-    latencies = await examineStore(options, timeoutMs, store, bound, report);
+    if (subject.store === undefined) throw subject.failure;
+    latencies = await examineStore(options, timeoutMs, subject.store, context, timing, report);
   } catch (error) {
     context.signal.throwIfAborted();
+    if (error instanceof UnusableZooKeeperError) {
+      const { servers, location } = error.known;
+      for (const finding of serverFindings(servers, location.parameters.compatibility)) {
+        report(finding);
+      }
+    }
     const { exitCode, message, code } = describeFailure(error);
     storeExitCode = exitCode;
     report({ check: 'store', level: 'broken', message, data: { code } });
   }
-  report(clockFinding(store));
+  if (subject.store?.zookeeper === undefined && subject.failure === undefined) {
+    report(noClockFinding(subject.store));
+  }
   const loopDelay = await watchEventLoop(loopMs, context.signal);
   report({
     check: 'event-loop',
@@ -66,10 +69,42 @@ export async function doctor(options: DoctorOptions, context: Context): Promise<
 interface Latencies {
   readonly reads?: Distribution;
   readonly writes?: Distribution;
+  /** Of ZooKeeper: what a leader does every R. */
+  readonly checks?: Distribution;
 }
 
-type Bound = <T>(job: (signal: AbortSignal) => Promise<T>) => Promise<T>;
 type Report = (finding: Finding) => void;
+type Bound = <T>(job: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+
+/** The store, or why there is none and what is known of it all the same. */
+type Subject = Pick<OpenStore, 'url' | 'origin'> & {
+  readonly limits: TimingLimits | undefined;
+} & (
+    | { readonly store: OpenStore; readonly failure?: undefined }
+    | { readonly store?: undefined; readonly failure: UnusableZooKeeperError }
+  );
+
+async function openSubject(
+  { store: url, lease }: DoctorOptions,
+  timeoutMs: number,
+  context: Context,
+): Promise<Subject> {
+  const { signal } = context;
+  try {
+    const needs = { timeoutMs, timeoutName: '--timeout', signal, lease };
+    const store = await context.openStore(url, needs);
+    return { url: store.url, origin: store.origin, limits: store.backend.limits, store };
+  } catch (error) {
+    if (!(error instanceof UnusableZooKeeperError)) throw error;
+    const { location, askedTimeoutMs: sessionTimeoutMs } = error.known;
+    return {
+      url: location.url,
+      origin: location.origin,
+      limits: { sessionTimeoutMs },
+      failure: error,
+    };
+  }
+}
 
 const originWords: Readonly<Record<OpenStore['origin'], string>> = {
   '--store': 'from --store',
@@ -82,47 +117,44 @@ async function examineStore(
   options: DoctorOptions,
   timeoutMs: number,
   store: OpenStore,
-  bound: Bound,
+  context: Context,
+  timing: Timing,
   report: Report,
 ): Promise<Latencies> {
-  const { directory, backend } = store;
-  // A name of its own can be removed again. Where it cannot, it is always the same.
-  const name =
-    directory === undefined
-      ? 'incumbent-doctor'
-      : `incumbent-doctor-${randomBytes(6).toString('hex')}`;
+  const bound = <T>(job: (signal: AbortSignal) => Promise<T>) =>
+    bounded(timeoutMs, store.url, context.signal, job);
+  const reportAll = (findings: readonly Finding[]) => {
+    for (const finding of findings) report(finding);
+  };
+  if (store.zookeeper !== undefined) {
+    const { examineZooKeeper } = await import('../doctor/zookeeper.ts');
+    const { zookeeper } = store;
+    reportAll(await bound((signal) => examineZooKeeper(zookeeper, timing, timeoutMs, signal)));
+  }
+  const scratch = await bound((signal) => scratchOn(store, signal));
+  const { name } = scratch;
   const election = createElection({
     name,
-    backend,
+    backend: scratch.backend,
     candidate: { id: 'incumbent-doctor' },
-    ...patientTiming(timeoutMs),
+    ...patientTiming(timeoutMs, scratch.backend.limits),
   });
   // Also after an interruption; and what fails here has failed before.
-  const cleanUp = (job: () => Promise<void>) =>
-    within(timeoutMs, store.url, new AbortController().signal, job).catch(() => {});
-  const made = directory === undefined ? undefined : await firstMissing(directory);
+  const cleanUp = (job: (signal: AbortSignal) => Promise<void>) =>
+    bounded(timeoutMs, store.url, new AbortController().signal, job).catch(() => {});
   try {
+    const { election: named } = options;
+    reportAll(await bound(async (signal) => (await scratch.lookFirst?.(named, signal)) ?? []));
     await bound((signal) => election.init({ signal }));
-    if (made !== undefined) {
-      report({
-        check: 'store',
-        level: 'warn',
-        message: `the directory ${directory} did not exist: nobody has used it, or another one is meant`,
-        data: { directory },
-      });
-    }
-    const found =
-      directory === undefined
-        ? []
-        : await bound(() => fileStoreFindings(directory, options.election));
-    for (const finding of found) report(finding);
+    const found = await bound((signal) => scratch.look(named, signal));
+    reportAll(found);
     // Not said twice.
     const isDamaged = found.some(({ level }) => level === 'broken');
     const isMissing =
-      options.election !== undefined &&
-      (await missingDirectory(store, options.election)) !== undefined;
-    if (options.election !== undefined && !isDamaged && !isMissing) {
-      report(await electionFinding(options.election, timeoutMs, store, bound));
+      named !== undefined &&
+      (await bound((signal) => missingPlace(store, named, signal))) !== undefined;
+    if (named !== undefined && !isDamaged && !isMissing) {
+      report(await electionFinding(named, timeoutMs, store, bound));
     }
     const term = await bound((signal) => election.campaign({ signal, wait: timeoutMs }));
     try {
@@ -134,22 +166,27 @@ async function examineStore(
       );
       report(latencyFinding('reads', reads));
       report(latencyFinding('writes', writes));
-      return { reads, writes };
+      const { zookeeper } = store;
+      if (zookeeper === undefined) return { reads, writes };
+      const checks = await sample(options.samples, enoughSamplingMs, () =>
+        bound((signal) => zookeeper.client.confirm(['/'], { signal })),
+      );
+      report(latencyFinding('checks', checks));
+      return { reads, writes, checks };
     } finally {
       await cleanUp(() => term[Symbol.asyncDispose]());
     }
   } finally {
     await cleanUp(() => election.close());
-    if (directory === undefined) {
+    const { remove } = scratch;
+    if (remove !== undefined) await cleanUp(remove);
+    else {
       report({
         check: 'scratch',
         level: 'note',
         message: `the record of the election "${name}", on which writes were measured, stays there`,
         data: { election: name },
       });
-    } else {
-      await cleanUp(() => removeElection(directory, name));
-      if (made !== undefined) await cleanUp(() => removeEmpty(directory, made));
     }
   }
 }
@@ -161,7 +198,7 @@ async function electionFinding(
   { backend }: OpenStore,
   bound: Bound,
 ): Promise<Finding> {
-  const election = createElection({ name, backend, ...patientTiming(timeoutMs) });
+  const election = createElection({ name, backend, ...patientTiming(timeoutMs, backend.limits) });
   try {
     const { view, leaseMs } = await bound((signal) => election.inspect({ signal }));
     const lease = leaseMs === undefined ? '' : `, held with a lease of ${formatDuration(leaseMs)}`;
@@ -180,12 +217,12 @@ async function electionFinding(
   }
 }
 
-function latencyFinding(check: 'reads' | 'writes', measured: Distribution): Finding {
+function latencyFinding(check: 'reads' | 'writes' | 'checks', measured: Distribution): Finding {
   const message = describeDistribution(measured);
   return { check, level: 'note', message, data: { ...measured } };
 }
 
-function clockFinding({ backend }: OpenStore): Finding {
+function noClockFinding({ backend }: OpenStore): Finding {
   const one = backend.kind === 'file' || backend.kind === 'memory';
   return {
     check: 'clock',

@@ -19,14 +19,20 @@ export async function init(options: InitOptions, context: Context): Promise<numb
           ? `election "${options.election}" is open again`
           : `election "${options.election}" was open already`,
       { request: 'reopen' },
+      { setUp: true },
     );
   }
-  const [state, url] = await ask(options, context, async ({ election, store, signal }) => {
-    await election.init({ signal });
-    // What was made is no use if it cannot be read.
-    const view = await election.leader({ signal });
-    return [view.state, store.url];
-  });
+  const [state, url] = await ask(
+    options,
+    context,
+    async ({ election, store, signal }) => {
+      await election.init({ signal });
+      // What was made is no use if it cannot be read.
+      const view = await election.leader({ signal });
+      return [view.state, store.url];
+    },
+    { setUp: true },
+  );
   if (options.json) {
     const line = { election: options.election, store: url, ready: true, state };
     context.stdout.write(`${toJson(line)}\n`);

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { CampaignOnceOptions } from 'incumbent';
-import { createElection } from 'incumbent';
+import { createElection, formatDuration } from 'incumbent';
 import type { Context } from '../context.ts';
 import { fileSystemType, fileSystemWarnings } from '../doctor/file-system.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
@@ -10,8 +10,9 @@ import { EventLog } from '../run/events.ts';
 import { GuardKeeper } from '../run/guard-keeper.ts';
 import { runHealthCommand } from '../run/health-command.ts';
 import { fenceHook } from '../run/leadership.ts';
-import { Runner } from '../run/runner.ts';
+import { patienceMs, Runner } from '../run/runner.ts';
 import { killMarginMs, shortestRunLeaseMs, timingOf } from '../timing-flags.ts';
+import type { OpenZooKeeper } from '../zookeeper/open.ts';
 
 export async function run(options: RunOptions, context: Context): Promise<number> {
   const { cwd } = context;
@@ -29,7 +30,11 @@ export async function run(options: RunOptions, context: Context): Promise<number
   if (problem !== undefined)
     throw new CommandError('CANNOT_RUN', problem.exitCode, problem.message);
 
-  const store = await context.openStore(options.store);
+  const store = await context.openStore(options.store, {
+    timeoutMs: patienceMs,
+    signal: context.signal,
+    lease: options.lease,
+  });
   const candidate = {
     id: options.id ?? `${hostname()}-${process.pid}`,
     addresses: options.address ?? [],
@@ -39,12 +44,13 @@ export async function run(options: RunOptions, context: Context): Promise<number
     name: options.election,
     backend: store.backend,
     candidate,
-    ...timingOf(options),
+    ...timingOf(options, store.backend.limits),
   });
   const { leaseMs, stopMarginMs } = election.timing;
   if (leaseMs < shortestRunLeaseMs) {
     throw new UsageError(
-      `--lease ${options.lease} is too short for a program: it would have to be stopped and ` +
+      `${store.zookeeper === undefined ? '--lease' : 'a session timeout of'} ` +
+        `${formatDuration(leaseMs)} is too short for a program: it would have to be stopped and ` +
         `killed within ${Math.round(stopMarginMs)} ms; give 2s or more`,
     );
   }
@@ -100,7 +106,17 @@ export async function run(options: RunOptions, context: Context): Promise<number
   for (const { message } of fileSystemWarnings(fileSystem)) {
     events.emit({ event: 'warning', sentence: message, fields: { message } });
   }
-  return runner.run(campaign);
+  const stopFollowing = store.zookeeper && (await followZooKeeper(store.zookeeper, events));
+  try {
+    return await runner.run(campaign);
+  } finally {
+    stopFollowing?.();
+  }
+}
+
+async function followZooKeeper(store: OpenZooKeeper, events: EventLog): Promise<() => void> {
+  const { followConnection } = await import('../run/connection-events.ts');
+  return followConnection(store, events);
 }
 
 /** Without the entries that are undefined. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { View } from 'incumbent';
-import { leave, missingDirectory, noteMissing, openElection } from '../ask.ts';
+import { leave, missingPlace, noteMissing, openElection } from '../ask.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import type { ElectionQuestion } from '../options.ts';
@@ -14,7 +14,7 @@ import { isoTime, localTime } from '../output/time.ts';
 const lookAgainMs = 250;
 
 export async function watch(options: ElectionQuestion, context: Context): Promise<number> {
-  const { election, store } = await openElection(options, context);
+  const { election, store, within } = await openElection(options, context);
   const paint = painter(context.stdout, context.env);
   // Observing alone does not keep a process alive.
   const stayAlive = setInterval(() => {}, 2 ** 30);
@@ -30,10 +30,12 @@ export async function watch(options: ElectionQuestion, context: Context): Promis
     // Opening a file store makes it, which is not for those who only look.
     let isSaid = false;
     for (;;) {
-      const missing = await missingDirectory(store, options.election);
-      if (missing === undefined) break;
+      const missing = isSaid
+        ? await missingPlace(store, options.election, context.signal)
+        : await within((signal) => missingPlace(store, options.election, signal));
+      if (missing !== undefined && !isSaid) noteMissing(missing, options, context);
+      if (missing === undefined || store.directory === undefined) break;
       if (!isSaid) {
-        noteMissing(missing, options, context);
         print({ state: 'vacant', sinceUnixMs: Date.now() });
         isSaid = true;
       }

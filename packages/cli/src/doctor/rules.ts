@@ -111,6 +111,7 @@ export function marginFindings(
   measured: {
     readonly reads?: Distribution;
     readonly writes?: Distribution;
+    readonly checks?: Distribution;
     readonly loopDelay?: Distribution;
   },
 ): Finding[] {
@@ -119,6 +120,7 @@ export function marginFindings(
   for (const [what, samples] of [
     ['reads', measured.reads],
     ['writes', measured.writes],
+    ['checks', measured.checks],
   ] as const) {
     if (samples === undefined) continue;
     findings.push(

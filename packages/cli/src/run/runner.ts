@@ -30,7 +30,7 @@ const lingeringMs = 5_000;
 /** After a program that ran for so long, the back-off starts anew. */
 const calmAfterMs = 60_000;
 /** How long the store may let us wait before we give up on it. */
-const patienceMs = 10_000;
+export const patienceMs = 10_000;
 
 /** Leadership was lost, with `--once`. Not an error of the term: that would campaign again. */
 class LostError extends Error {

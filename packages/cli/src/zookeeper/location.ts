@@ -1,0 +1,48 @@
+import type { ZooKeeperOptions } from 'incumbent/zookeeper';
+import type { OpenStore } from '../context.ts';
+
+/** Where a secret is, or the secret itself. */
+export type SecretSource =
+  | { readonly kind: 'literal'; readonly text: string }
+  | { readonly kind: 'env'; readonly name: string }
+  | { readonly kind: 'file'; readonly path: string };
+
+/** What the parameters of a `zk:` URL say. */
+export interface ZooKeeperParameters {
+  /** The session timeout to ask for; undefined: that of `--lease`. */
+  readonly timeoutMs: number | undefined;
+  readonly compatibility: '3.4' | '3.5' | undefined;
+  /** Each of them SCHEME:CREDENTIALS, one a line. */
+  readonly auth: readonly SecretSource[];
+  /** USER:PASSWORD, for SASL DIGEST-MD5. */
+  readonly sasl: SecretSource | undefined;
+  /** Names of PEM files, as they were written. */
+  readonly tls: {
+    readonly ca?: string;
+    readonly cert?: string;
+    readonly key?: string;
+    readonly servername?: string;
+  };
+  /** Handed on to the library. */
+  readonly options: ZooKeeperOptions;
+}
+
+/** What a `zk:` or `zks:` URL says. */
+export interface ZooKeeperLocation {
+  readonly scheme: 'zk' | 'zks';
+  readonly hosts: readonly { readonly host: string; readonly port: number }[];
+  /** `/` for none. */
+  readonly chroot: string;
+  /** What the client takes: without parameters. */
+  readonly connectionString: string;
+  readonly parameters: ZooKeeperParameters;
+  /** In its plain form, with *** for what is secret. */
+  readonly url: string;
+  readonly origin: OpenStore['origin'];
+}
+
+/** The node of an election, without the chroot. */
+export function electionNode({ layout, root }: ZooKeeperOptions, election: string): string {
+  const base = root ?? (layout === undefined || layout === 'incumbent' ? '/incumbent' : '/');
+  return `${base === '/' ? '' : base}/${election}`;
+}

@@ -1,0 +1,182 @@
+import type { ZooKeeper } from '@incumbent/zookeeper';
+import { connect, ZooKeeperError } from '@incumbent/zookeeper';
+import { formatDuration, parseDuration } from 'incumbent';
+import { zookeeper } from 'incumbent/zookeeper';
+import type { Environment, OpenStore, StoreNeeds } from '../context.ts';
+import { CommandError, exitCodes, UsageError } from '../failure.ts';
+import type { ZooKeeperLocation } from './location.ts';
+import { nodeAcl } from './node-acl.ts';
+import { readSecrets, readTls } from './secrets.ts';
+import type { ServerReport } from './servers.ts';
+import { askServers } from './servers.ts';
+import type { KnownOfZooKeeper } from './unusable.ts';
+import { UnusableZooKeeperError } from './unusable.ts';
+
+/** The session that the elections of one command share. */
+export interface OpenZooKeeper {
+  readonly client: ZooKeeper;
+  readonly location: ZooKeeperLocation;
+  /** Of the session: what we asked for, and where that was said. The servers may have cut it. */
+  readonly askedTimeoutMs: number;
+  readonly askedBy: string;
+  /** Asks every server for itself. */
+  askServers(timeoutMs: number, signal: AbortSignal): Promise<readonly ServerReport[]>;
+}
+
+/** What ZooKeeper's clients ask for by default. */
+const defaultSessionTimeoutMs = 10_000;
+/** What is kept of the time to connect, to ask the servers what is wrong. */
+const diagnosisMs = 1_000;
+
+/**
+ * Connects, and sees that elections can be held there.
+ * @throws CommandError that names the hosts and what is wrong; UnusableZooKeeperError
+ */
+export async function openZooKeeper(
+  location: ZooKeeperLocation,
+  needs: StoreNeeds,
+  machine: { readonly env: Environment; readonly cwd: string },
+): Promise<OpenStore> {
+  const { timeoutMs, signal } = needs;
+  const [askedTimeoutMs, askedBy] = sessionTimeout(location, needs.lease);
+  const [secrets, tls] = await Promise.all([
+    readSecrets(location, machine),
+    readTls(location, machine),
+  ]);
+  const ask = (forMs: number, until: AbortSignal) =>
+    askServers(location.hosts, { tls, timeoutMs: forMs, signal: until });
+  const reserveMs = Math.min(diagnosisMs, timeoutMs / 5);
+  let client: ZooKeeper;
+  try {
+    client = await connect(location.connectionString, {
+      ...secrets,
+      ...(tls === undefined ? {} : { tls }),
+      compatibility: location.parameters.compatibility,
+      sessionTimeout: askedTimeoutMs,
+      connectTimeoutMs: timeoutMs - reserveMs,
+      signal,
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof ZooKeeperError)) throw error;
+    if (error.code === 'INVALID_ARGUMENT') {
+      throw new CommandError(
+        'BAD_STORE_URL',
+        exitCodes.usage,
+        `${location.origin}: ${error.message}`,
+      );
+    }
+    const servers = await ask(reserveMs, signal);
+    throw unreachable(error, { location, servers, askedTimeoutMs }, needs);
+  }
+  try {
+    if ((await findChroot(client, location, needs)) === 'missing') {
+      const servers = await ask(reserveMs, signal);
+      throw noChroot({ location, servers, askedTimeoutMs });
+    }
+    return {
+      url: location.url,
+      origin: location.origin,
+      backend: zookeeper(client, location.parameters.options),
+      zookeeper: { client, location, askedTimeoutMs, askedBy, askServers: ask },
+      close: () => client.close(),
+    };
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}
+
+/** The session timeout to ask for, and who wants it. */
+function sessionTimeout(
+  { parameters: { timeoutMs }, origin }: ZooKeeperLocation,
+  lease: string | undefined,
+): [ms: number, by: string] {
+  const leaseMs = lease === undefined ? undefined : parseDuration('--lease', lease);
+  if (timeoutMs !== undefined && leaseMs !== undefined && leaseMs !== timeoutMs) {
+    throw new UsageError(
+      `--lease ${lease} and the timeout=${formatDuration(timeoutMs)} of ${origin} differ: on ` +
+        'ZooKeeper both are the timeout of the session; give one of them',
+    );
+  }
+  if (timeoutMs !== undefined) return [timeoutMs, `the timeout of ${origin}`];
+  if (leaseMs !== undefined) return [leaseMs, '--lease'];
+  return [defaultSessionTimeoutMs, 'the default'];
+}
+
+function unreachable(
+  error: ZooKeeperError,
+  known: KnownOfZooKeeper,
+  { timeoutMs, timeoutName }: StoreNeeds,
+): UnusableZooKeeperError {
+  const fail = (code: string, message: string) =>
+    new UnusableZooKeeperError(code, message, known, { cause: error });
+  const { location, servers } = known;
+  const hosts = servers.map(({ server }) => server).join(', ');
+  if (error.code === 'AUTH_FAILED' || error.code === 'SASL_REQUIRED') {
+    return fail(
+      'AUTH_FAILED',
+      `the ZooKeeper servers ${hosts} do not take our credentials (${error.message}): look at ` +
+        'INCUMBENT_ZK_AUTH and INCUMBENT_ZK_SASL, and at auth and sasl of the URL',
+    );
+  }
+  const bound = formatDuration(timeoutMs) + (timeoutName === undefined ? '' : ` (${timeoutName})`);
+  const within = `no session with ZooKeeper within ${bound}`;
+  const answering = servers.filter(
+    ({ version, mode }) => version !== undefined || mode !== undefined,
+  );
+  if (servers.some(({ mode }) => mode !== undefined && mode !== 'read-only')) {
+    const last = error.cause instanceof Error ? error.cause.message : error.message;
+    return fail(
+      'STORE_UNAVAILABLE',
+      `${within} although a server serves: ${servers.map(inWords).join('; ')}; the last attempt: ${last}`,
+    );
+  }
+  const noQuorum = servers.some(
+    ({ mode, problem }) => mode === 'read-only' || /not currently serving/.test(problem ?? ''),
+  );
+  if (noQuorum || answering.length > 0) {
+    return fail(
+      'NO_QUORUM',
+      `${within}: the servers have no quorum: ${servers.map(inWords).join('; ')}`,
+    );
+  }
+  const tls = location.scheme === 'zks' ? '' : '; a server that speaks TLS there wants zks://';
+  const silent = servers.some(({ problem }) => problem === 'it answers nothing');
+  return fail(
+    'STORE_UNAVAILABLE',
+    `${within}: ${servers.map(inWords).join('; ')}${silent ? tls : ''}`,
+  );
+}
+
+function noChroot(known: KnownOfZooKeeper): UnusableZooKeeperError {
+  const { location, servers } = known;
+  return new UnusableZooKeeperError(
+    'NO_CHROOT',
+    `the chroot ${location.chroot} of ${location.origin} does not exist on ` +
+      `${servers.map(({ server }) => server).join(', ')}: is it misspelt? \`incumbent init\` ` +
+      'makes it, and so does the parameter create=true',
+    known,
+  );
+}
+
+function inWords({ server, mode, problem }: ServerReport): string {
+  if (mode === 'read-only') return `${server} is read-only`;
+  // What the system says names the address already.
+  if (problem?.includes(server)) return problem;
+  return `${server}: ${mode ?? problem ?? ''}`;
+}
+
+/** A chroot that is not there is more often a misspelling than meant. */
+async function findChroot(
+  client: ZooKeeper,
+  { chroot, parameters: { options } }: ZooKeeperLocation,
+  { setUp, signal, timeoutMs }: StoreNeeds,
+): Promise<'there' | 'missing'> {
+  if (chroot === '/') return 'there';
+  const { stat } = await client.stat('/', { signal, timeoutMs });
+  if (stat !== null) return 'there';
+  if (setUp !== true && options.create !== true) return 'missing';
+  await client.ensurePath('/', { signal, timeoutMs, acl: nodeAcl(options) });
+  return 'there';
+}
