@@ -64,7 +64,8 @@ const layouts: Readonly<Record<Exclude<ZooKeeperLayout, 'hadoop'>, QueueLayout>>
     pattern: new RegExp(`^.*__lock__${number}$`),
   }),
   recipe: foreign({
-    prefix: (guid) => `${uuidOf(guid)}-n_`,
+    // One hyphen only: zkElection looks for the number between the first and the second, and panics.
+    prefix: (guid) => `${uuidOf(guid).replaceAll('-', '')}-n_`,
     // `n_` in the documentation, `p_` in zkElection, and whatever else ends in a number.
     pattern: new RegExp(`_${number}$|(?:^|[^0-9])(\\d{10})$`),
   }),
@@ -127,7 +128,8 @@ function carriesOurTag(child: string): boolean {
 }
 
 function foreignCandidate(child: string, data: string): CandidateInfo {
-  return { id: data === '' ? child : data, incarnation: child, addresses: [], metadata: {} };
+  // GoLea wrote a single space before it knew names.
+  return { id: data.trim() === '' ? child : data, incarnation: child, addresses: [], metadata: {} };
 }
 
 function decodeCandidate(data: string): CandidateInfo | undefined {
