@@ -24,7 +24,7 @@ export class CandidateProcess {
   constructor(who: 'ours' | 'kazoo', under: readonly string[], plan: CandidatePlan) {
     this.id = plan.id;
     const program = who === 'ours' ? [process.execPath, ourProgram] : [python, kazooProgram];
-    const [file, ...words] = [...under, ...program, JSON.stringify(plan)] as [string, ...string[]];
+    const [file = '', ...words] = [...under, ...program, JSON.stringify(plan)];
     this.#child = spawn(file, words, { stdio: ['pipe', 'pipe', 'pipe'] });
     this.#child.stdin?.on('error', () => {}); // it has ended
     this.#child.stderr?.on('data', (chunk: Buffer) => {
@@ -39,6 +39,10 @@ export class CandidateProcess {
     });
     const lines = createInterface({ input: this.#child.stdout as NodeJS.ReadableStream });
     lines.on('line', (line) => this.#tell(JSON.parse(line) as CandidateMessage));
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   find<Type extends CandidateMessage['type']>(type: Type): MessageOf<Type> | undefined {

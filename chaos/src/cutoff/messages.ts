@@ -7,7 +7,7 @@ export interface CandidatePlan {
   readonly hosts: string;
   readonly timeoutMs: number;
   readonly election: string;
-  readonly broken?: 'no-wait' | 'pings';
+  readonly broken?: 'no-wait' | 'pings' | 'arithmetic';
 }
 
 /** One time of leading, as it was sampled. */

@@ -55,20 +55,20 @@ export class Network {
 
   /** Takes a server's cable out of the switch. It notices nothing; what it sends is lost. */
   cut(server: number): void {
-    ip('-n', this.#switch, 'link', 'set', `s${server}`, 'nomaster');
+    ip('-n', this.#switch, 'link', 'set', `port-${server}`, 'nomaster');
   }
 
   heal(server: number): void {
-    ip('-n', this.#switch, 'link', 'set', `s${server}`, 'master', 'hub');
+    ip('-n', this.#switch, 'link', 'set', `port-${server}`, 'master', 'hub');
   }
 
   /** The client `a` reaches this server and nothing else. */
   letReach(server: number): void {
-    for (const id of serverIds) ip('-n', this.#nameOf('a'), 'link', 'set', `s${id}`, 'down');
+    for (const id of serverIds) ip('-n', this.#nameOf('a'), 'link', 'set', `to-${id}`, 'down');
     const client = this.#nameOf('a');
-    ip('-n', client, 'link', 'set', `s${server}`, 'up');
+    ip('-n', client, 'link', 'set', `to-${server}`, 'up');
     // Routes through a link go down with it.
-    ip('-n', client, 'route', 'replace', Network.addressOf(server), 'dev', `s${server}`);
+    ip('-n', client, 'route', 'replace', Network.addressOf(server), 'dev', `to-${server}`);
     const back = ['route', 'replace', clientAddress, 'dev', 'client'];
     ip('-n', this.#nameOf(server), ...back);
   }
@@ -91,13 +91,27 @@ export class Network {
 
   #wire(): void {
     const hub = this.#switch;
-    ip('-n', hub, 'link', 'add', 'hub', 'type', 'bridge');
+    ip('-n', hub, 'link', 'add', 'name', 'hub', 'type', 'bridge');
     ip('-n', hub, 'link', 'set', 'hub', 'up');
     for (const end of ['b', ...serverIds] as const) {
-      const port = end === 'b' ? 'b' : `s${end}`;
+      const port = `port-${end}`;
       const address = end === 'b' ? majorityAddress : Network.addressOf(end as number);
       const name = this.#nameOf(end as 'b' | number);
-      ip('-n', hub, 'link', 'add', port, 'type', 'veth', 'peer', 'name', 'net', 'netns', name);
+      ip(
+        '-n',
+        hub,
+        'link',
+        'add',
+        'name',
+        port,
+        'type',
+        'veth',
+        'peer',
+        'name',
+        'net',
+        'netns',
+        name,
+      );
       ip('-n', hub, 'link', 'set', port, 'master', 'hub', 'up');
       ip('-n', name, 'addr', 'add', `${address}/24`, 'dev', 'net');
       ip('-n', name, 'link', 'set', 'net', 'up');
@@ -109,7 +123,7 @@ export class Network {
     for (const id of serverIds) {
       const server = this.#nameOf(id);
       const link = ['type', 'veth', 'peer', 'name', 'client', 'netns', server];
-      ip('-n', client, 'link', 'add', `s${id}`, ...link);
+      ip('-n', client, 'link', 'add', 'name', `to-${id}`, ...link);
       ip('-n', server, 'link', 'set', 'client', 'up');
     }
   }

@@ -1,0 +1,123 @@
+/** The experiment itself, run inside the namespace of the client `b` by main.ts. */
+import { writeFileSync } from 'node:fs';
+import process from 'node:process';
+import { startEnsemble } from '@incumbent/zookeeper/testing';
+import type { Outcome } from './election.ts';
+import { Network, serverIds } from './network.ts';
+import type { ElectionPlan, RoundPlan } from './plan.ts';
+import { planRun } from './plan.ts';
+import { recordRound } from './recording.ts';
+import type { Row } from './report.ts';
+import { describeElection, faultsOf, legend, table } from './report.ts';
+import { playRound } from './round.ts';
+import type { Settings } from './settings.ts';
+
+/** ZooKeeper's own defaults: a server that is cut off serves on for syncLimit ticks, 10 s. */
+const tickMs = 2_000;
+const limits = { syncLimit: 5, initLimit: 10 };
+
+/** What main.ts hands over. */
+export interface Inside {
+  readonly settings: Settings;
+  readonly prefix: string;
+  readonly kazoo: boolean;
+}
+
+type MutableRow = Row & { readonly outcomes: Outcome[]; readonly errors: string[] };
+
+async function experiment({ settings, prefix, kazoo }: Inside): Promise<number> {
+  const { runs, length, peer, broken } = settings;
+  const startMs = performance.now();
+  const say = (text: string): void => {
+    if (settings.json) return;
+    console.log(`${((performance.now() - startMs) / 1000).toFixed(1).padStart(7)} s  ${text}`);
+  };
+  const network = new Network(prefix);
+  const seats = serverIds.map((id) => {
+    return { host: Network.addressOf(id), command: network.command(id) };
+  });
+  const ensemble = await startEnsemble(3, {
+    seats,
+    tickTimeMs: tickMs,
+    minSessionTimeoutMs: 2 * tickMs,
+    config: limits,
+    // Once the wait between two votes has grown to a minute, a healed server may be as late.
+    systemProperties: { 'zookeeper.fastleader.maxNotificationInterval': 1_000 },
+  });
+  const rows = new Map<string, MutableRow>();
+  try {
+    for (let run = 1; run <= runs; run += 1) {
+      for (const [index, plan] of roundsOf(settings, kazoo).entries()) {
+        const name = `run-${run}-${index + 1}`;
+        const progress = (text: string): void => say(`${name}: ${text}`);
+        try {
+          const arena = { ensemble, network, tickMs, broken, progress };
+          const played = await playRound(plan, name, arena);
+          for (const outcome of played.outcomes)
+            rowOf(rows, outcome.plan, plan).outcomes.push(outcome);
+          if (settings.record !== undefined && run === 1 && index === 0) {
+            writeFileSync(
+              settings.record,
+              `${JSON.stringify(recordRound(played, tickMs), null, 1)}\n`,
+            );
+          }
+        } catch (error) {
+          progress(`failed: ${(error as Error).message}`);
+          for (const each of plan.elections) rowOf(rows, each, plan).errors.push(String(error));
+        }
+      }
+    }
+  } finally {
+    await ensemble.close();
+  }
+  return conclude([...rows.values()], settings, peer === 'only' || length === 'short');
+}
+
+function roundsOf({ timeoutsMs, length, peer }: Settings, kazoo: boolean): readonly RoundPlan[] {
+  const rounds = planRun(timeoutsMs, kazoo, length);
+  if (peer !== 'only') return rounds;
+  return rounds
+    .map((round) => ({ ...round, elections: round.elections.filter(({ who }) => who === 'kazoo') }))
+    .filter(({ elections }) => elections.length > 0);
+}
+
+function rowOf(
+  rows: Map<string, MutableRow>,
+  plan: ElectionPlan,
+  { fault }: RoundPlan,
+): MutableRow {
+  const key = `${describeElection(plan, fault)} ${plan.timeoutMs}`;
+  const row = rows.get(key) ?? { plan, fault, outcomes: [], errors: [] };
+  rows.set(key, row);
+  return row;
+}
+
+/** @returns the exit code */
+function conclude(rows: readonly Row[], settings: Settings, isShort: boolean): number {
+  let passed = 0;
+  const failures: string[] = [];
+  for (const { plan, fault, outcomes, errors } of rows) {
+    const what = `${describeElection(plan, fault)}, session timeout ${plan.timeoutMs} ms`;
+    for (const error of errors) failures.push(`${what}: ${error}`);
+    for (const outcome of outcomes) {
+      // Wall time is only judged where the machine does nothing else.
+      const faults = faultsOf(outcome, !isShort);
+      if (faults.length === 0) passed += 1;
+      else failures.push(`${what}: ${faults.join('; ')}`);
+    }
+  }
+  if (settings.json) console.log(JSON.stringify({ rows }));
+  else {
+    const kazoo = rows.some(({ plan }) => plan.who === 'kazoo');
+    console.log(`\n${table(rows)}\n\n${legend}`);
+    if (kazoo) console.log("kazoo's overlap is measured, not judged.");
+    console.log('');
+  }
+  for (const failure of failures) console.log(`failed: ${failure}`);
+  console.log(`${passed} passed, ${failures.length} failed`);
+  return failures.length === 0 ? 0 : 1;
+}
+
+// Workers and servers end with this process; main.ts ends with its code.
+process.exitCode = await experiment(JSON.parse(process.argv[2] ?? '') as Inside);
+process.stdout.write('', () => process.exit());
