@@ -50,6 +50,13 @@ const stages = [
     script: ['chaos/dist/zookeeper/main.js', '--short'],
     limitMin: 5,
   },
+  {
+    id: 'ensemble',
+    name: 'ensemble chaos (short)',
+    about: 'candidates on an ensemble whose servers and networks fail at random',
+    script: ['chaos/dist/ensemble/main.js', '--short'],
+    limitMin: 8,
+  },
 ];
 
 const usage = `npm test                              every stage

@@ -114,14 +114,29 @@ export interface Round {
   readonly restartMs: number;
 }
 
+/** As the rows of the table name them. */
+export function faultsOf({ leader, waiting, server }: Round): string[] {
+  return [
+    ...(leader === undefined ? [] : [leader.fault]),
+    ...(waiting === undefined ? [] : [`waiting: ${waiting.fault}`]),
+    ...(server === undefined ? [] : [`servers: ${server.fault}`]),
+  ];
+}
+
+interface Opening {
+  readonly leader?: LeaderFault;
+  readonly waiting?: WaitingFault;
+  readonly server?: ServerFault;
+}
+
 /** Rounds that every run needs, however short. */
-const openings: readonly { readonly leader?: LeaderFault; readonly server?: ServerFault }[] = [
+const openings: readonly Opening[] = [
   { leader: 'strand' },
   { leader: 'freeze and delete' },
   { leader: 'kill supervisor', server: 'freeze leader' },
+  { waiting: 'kill both', server: 'kill follower' },
   { leader: 'freeze supervisor' },
   { leader: 'withdraw', server: 'part leader' },
-  { leader: 'freeze both' },
 ];
 
 /** Endless. @param parts whether servers can be parted from each other */
@@ -150,11 +165,11 @@ export function* planRounds(seed: number, parts: boolean): Generator<Round> {
     const restartMs = Math.round(random() * 500);
     const opening = openings[number - 1];
     if (opening !== undefined) {
-      const { leader, server } = opening;
+      const { leader, waiting, server } = opening;
       yield {
         number,
         leader: leader && canBe(leader) ? strike(leaderFaults, leader) : undefined,
-        waiting: undefined,
+        waiting: waiting && strike(waitingFaults, waiting),
         server: server && canBe(server) ? strike(serverFaults, server) : undefined,
         restartMs,
       };

@@ -21,7 +21,7 @@ import { Liveness } from './liveness.ts';
 import { isInside, Network } from './network.ts';
 import { Places } from './places.ts';
 import type { Round } from './plan.ts';
-import { faultNames, planRounds } from './plan.ts';
+import { faultNames, faultsOf, planRounds } from './plan.ts';
 import type { Outcome } from './play.ts';
 import { firstLeader, playRound } from './play.ts';
 import { Servers } from './servers.ts';
@@ -178,14 +178,6 @@ export async function runChaos(
   await Promise.all(seats.flatMap(({ proxies }) => proxies.map((proxy) => proxy.close())));
   await ensemble.close();
   return { passed, failed };
-}
-
-function faultsOf({ leader, waiting, server }: Round): string[] {
-  return [
-    ...(leader === undefined ? [] : [leader.fault]),
-    ...(waiting === undefined ? [] : [`waiting: ${waiting.fault}`]),
-    ...(server === undefined ? [] : [`servers: ${server.fault}`]),
-  ];
 }
 
 function progress(round: Round, { before, leader, idleMs }: Outcome): string {
