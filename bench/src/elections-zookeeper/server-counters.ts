@@ -1,0 +1,38 @@
+import type { TestServer } from '@incumbent/zookeeper/testing';
+import { monotonicMs } from '../clock.ts';
+
+/** What a server counts by itself. */
+export interface Counters {
+  readonly atMs: number;
+  /** Of all writes, also those that only check. */
+  readonly transactions: number;
+  /** What has come from clients, pings too. */
+  readonly packetsReceived: number;
+}
+
+export async function readCounters(server: TestServer): Promise<Counters> {
+  const answer = await server.fourLetterWord('srvr');
+  const field = (pattern: RegExp): string => {
+    const found = pattern.exec(answer)?.[1];
+    if (found === undefined) throw new Error(`the server does not say ${pattern}: ${answer}`);
+    return found;
+  };
+  return {
+    atMs: monotonicMs(),
+    // The upper half counts the leaders of an ensemble.
+    transactions: Number(BigInt(field(/^Zxid: (0x[\da-f]+)/m)) & 0xffff_ffffn),
+    packetsReceived: Number(field(/^Received: (\d+)/m)),
+  };
+}
+
+/** In a second, between two readings. */
+export function ratesOf(
+  before: Counters,
+  after: Counters,
+): { readonly transactions: number; readonly packetsReceived: number } {
+  const seconds = (after.atMs - before.atMs) / 1e3;
+  return {
+    transactions: (after.transactions - before.transactions) / seconds,
+    packetsReceived: (after.packetsReceived - before.packetsReceived) / seconds,
+  };
+}

@@ -1,0 +1,107 @@
+/**
+ * Many elections on one connection: ours, or a bare socket that only does what leading them takes.
+ * Needs `--expose-gc`.
+ */
+import { subscribe } from 'node:diagnostics_channel';
+import { sleep } from '../../clock.ts';
+import { cpuShareDuring } from '../../workers/cpu.ts';
+import { serve } from '../../zookeeper/workers/serve.ts';
+import type { ManyMethods } from '../messages.ts';
+
+interface Many {
+  lead(election: string): Promise<void>;
+  /** After the last `lead`. */
+  allLed?(): void;
+  join?(election: string): void;
+  leading(): number;
+}
+
+const load: Readonly<Record<string, (port: number, sessionTimeoutMs: number) => Promise<Many>>> = {
+  ours: openOurs,
+  'bare socket': openBare,
+};
+/** Whatever a term or a place keeps from one confirmation to the next is there. */
+const settleMs = 2_500;
+const collections = 4;
+const lanes = 100;
+
+let many: Many | undefined;
+let waiting = 0;
+subscribe('incumbent:waiting', () => {
+  waiting += 1;
+});
+
+serve<ManyMethods>({
+  async open({ port, sessionTimeoutMs }) {
+    many = await load[process.argv[2] ?? '']?.(port, sessionTimeoutMs);
+    return null;
+  },
+  async lead({ prefix, count }) {
+    let next = 0;
+    const lane = async () => {
+      while (next < count) {
+        next += 1;
+        await many?.lead(`${prefix}-${next}`);
+      }
+    };
+    await Promise.all(Array.from({ length: lanes }, lane));
+    many?.allLed?.();
+    await sleep(settleMs);
+    return null;
+  },
+  async join({ prefix, count }) {
+    const before = waiting;
+    for (let i = 1; i <= count; i += 1) {
+      many?.join?.(`${prefix}-${i}`);
+      while (i - (waiting - before) > lanes) await sleep(1);
+    }
+    while (waiting - before < count) await sleep(10);
+    await sleep(settleMs);
+    return null;
+  },
+  async memory() {
+    for (let i = 0; i < collections; i += 1) {
+      globalThis.gc?.();
+      await sleep(50);
+    }
+    const { heapUsed, rss } = process.memoryUsage();
+    return { heapBytes: heapUsed, rssBytes: rss };
+  },
+  cpuShare: async ({ windowMs }) => ({ share: await cpuShareDuring(windowMs) }),
+  leading: () => ({ count: many?.leading() ?? 0 }),
+});
+
+async function openOurs(port: number, sessionTimeoutMs: number): Promise<Many> {
+  const { connect } = await import('@incumbent/zookeeper');
+  const { createElection } = await import('incumbent');
+  const { zookeeper } = await import('incumbent/zookeeper');
+  const client = await connect(`zk://127.0.0.1:${port}`, { sessionTimeout: sessionTimeoutMs });
+  const backend = zookeeper(client);
+  const terms: { isLeading(): boolean }[] = [];
+  const campaign = async (name: string) => {
+    terms.push(await createElection({ name, backend }).campaign());
+  };
+  return {
+    lead: campaign,
+    join: (name) => void campaign(name),
+    leading: () => terms.filter((term) => term.isLeading()).length,
+  };
+}
+
+/** One multi with a check for each election, at the pace of ours. */
+async function openBare(port: number, sessionTimeoutMs: number): Promise<Many> {
+  const { connect } = await import('../candidates/bare.ts');
+  const client = await connect(port, sessionTimeoutMs);
+  const places: string[] = [];
+  return {
+    async lead(election) {
+      const path = `/bench-many-bare/${election}`;
+      await client.ensure(path);
+      places.push(await client.enter(`${path}/n_`));
+    },
+    allLed() {
+      setInterval(() => void client.checkAll(places), 0.1 * sessionTimeoutMs);
+    },
+    leading: () => places.length,
+  };
+}
