@@ -13,6 +13,11 @@ import type { ZooKeeperGuard, ZooKeeperLayout, ZooKeeperOptions } from './option
 import { ZooKeeperSession } from './session.ts';
 import { ZooKeeperStore } from './store.ts';
 
+export {
+  type ActiveStandbyMember,
+  type ActiveStandbyState,
+  activeStandby,
+} from './active-standby.ts';
 export type {
   NodeAcl,
   NodeContent,
@@ -21,6 +26,16 @@ export type {
   ZooKeeperClient,
   ZooKeeperTransaction,
 } from './client.ts';
+export {
+  ActiveNotFoundError,
+  activeDataOf,
+  type ClearParentOptions,
+  clearParentNode,
+  type EnsureParentOptions,
+  ensureParentNode,
+  getActiveData,
+  parentNodeExists,
+} from './hadoop.ts';
 export type { ZooKeeperGuard, ZooKeeperLayout, ZooKeeperOptions } from './options.ts';
 
 /**

@@ -1,0 +1,178 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { CandidateInfo } from '../../candidate.ts';
+import type { DiagnosticEvents } from '../../diagnostics.ts';
+import { publish } from '../../diagnostics.ts';
+import type { Election } from '../../election.ts';
+import type { TermEndedError } from '../../errors.ts';
+import type { LeadOptions } from '../../options.ts';
+import { isVoluntary } from '../../reasons.ts';
+import type { View } from '../../record.ts';
+import type { Term } from '../../term.ts';
+import { Deferred, onAbort } from '../../wait.ts';
+import type { ZooKeeperGuard } from './options.ts';
+
+/**
+ * `INIT`: nothing is known yet. `ACTIVE`: this member leads. `STANDBY`: another one does. `NEUTRAL`: it
+ * is not known who does, because the store cannot be reached or the seat was lost just now.
+ */
+export type ActiveStandbyState = 'INIT' | 'ACTIVE' | 'STANDBY' | 'NEUTRAL';
+
+/**
+ * Told of changes only, one after the other: the next call is made when the one before has settled.
+ * What the last two throw goes to the diagnostics channel `incumbent:trouble`.
+ */
+export interface ActiveStandbyMember {
+  /**
+   * This member leads from now on, or again after it was neutral. If it fails the seat is given up,
+   * and this member stays out for a second, so that another one comes first.
+   */
+  becomeActive(term: Term<ZooKeeperGuard>): Promise<void> | void;
+  /** Another member leads, or nobody after this one has stopped. A seat is given back after it. */
+  becomeStandby(leader: CandidateInfo | undefined): Promise<void> | void;
+  /** Do nothing that only the active one may do, until told what to be. */
+  enterNeutralMode(): Promise<void> | void;
+}
+
+/**
+ * An election as Hadoop's ActiveStandbyElector shows it: four states, and calls when they change. How to
+ * fence goes to `onUnclean`, what ZKFC's health monitor looks at to `health`.
+ * @param options `onState` is told every state, after its call has settled
+ * @returns never resolves: rejects with the reason of `options.signal` when the seat was given back,
+ *   and with what waiting cannot repair (ElectionEndedError, StoreUnsuitableError …)
+ */
+export async function activeStandby(
+  election: Election<ZooKeeperGuard>,
+  member: ActiveStandbyMember,
+  options: LeadOptions & { readonly onState?: (state: ActiveStandbyState) => void } = {},
+): Promise<never> {
+  const { onState, ...leadOptions } = options;
+  const states = new States(election.name, member, onState ?? (() => {}));
+  const observing = new AbortController();
+  const watching = watchOthers(election, states, observing.signal);
+  try {
+    return await election.lead((term) => leadAs(states, term), leadOptions);
+  } finally {
+    observing.abort();
+    await watching;
+  }
+}
+
+/** Who leads, while this member does not. */
+async function watchOthers(
+  election: Election<ZooKeeperGuard>,
+  states: States,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    for await (const view of election.observe({ signal })) states.onView(view);
+  } catch {
+    // The handle was closed: `lead` says so.
+  }
+}
+
+/** The work of one term. It ends by throwing the term's end, so that the campaign decides what is next. */
+async function leadAs(states: States, term: Term<ZooKeeperGuard>): Promise<never> {
+  const over = new Deferred<void>();
+  const listen = <Name extends 'incumbent:state' | 'incumbent:overrun'>(
+    name: Name,
+    listener: (event: DiagnosticEvents[Name]) => void,
+  ): (() => void) => {
+    const own = (message: unknown) => {
+      const event = message as DiagnosticEvents[Name] & { readonly election: string };
+      if (event.token === term.token && event.election === term.election) listener(event);
+    };
+    subscribe(name, own);
+    return () => unsubscribe(name, own);
+  };
+  const stopListening = [
+    listen('incumbent:state', ({ state }) => {
+      if (state === 'uncertain') void states.neutral();
+      else if (state === 'leading') void states.active(term);
+    }),
+    listen('incumbent:overrun', () => over.resolve()),
+  ];
+  const ended = new Deferred<void>();
+  const forget = onAbort(term.signal, () => ended.resolve());
+  try {
+    if (!(await states.active(term))) term.resign();
+    await ended.promise;
+    const { reason } = term.signal.reason as TermEndedError;
+    if (!isVoluntary(reason) || reason === 'disconnected') {
+      await states.neutral();
+    } else if (!(await states.standby(undefined))) {
+      // Whatever it does still, nobody has stopped it: the seat is not given back as clean, and the
+      // next leader waits and fences.
+      await over.promise;
+    }
+  } finally {
+    forget();
+    for (const stop of stopListening) stop();
+    states.isOver(term);
+  }
+  throw term.signal.reason;
+}
+
+/** The one state, and the calls in their order. */
+class States {
+  readonly #election: string;
+  readonly #member: ActiveStandbyMember;
+  readonly #onState: (state: ActiveStandbyState) => void;
+  /** The state that the last call was, or will be, about; what became of that call. */
+  #state: ActiveStandbyState = 'INIT';
+  #called: Promise<boolean> = Promise.resolve(true);
+  #term: bigint | undefined;
+  #lastTerm: bigint | undefined;
+
+  constructor(
+    election: string,
+    member: ActiveStandbyMember,
+    onState: (state: ActiveStandbyState) => void,
+  ) {
+    this.#election = election;
+    this.#member = member;
+    this.#onState = onState;
+  }
+
+  onView({ state, leader, token }: View): void {
+    if (this.#term !== undefined) return;
+    // What we were is seen a little later.
+    if (state === 'led' && token !== this.#lastTerm) void this.standby(leader);
+    else if (state === 'unknown') void this.neutral();
+  }
+
+  active(term: Term<ZooKeeperGuard>): Promise<boolean> {
+    this.#term = term.token;
+    return this.#enter('ACTIVE', () => this.#member.becomeActive(term));
+  }
+
+  standby(leader: CandidateInfo | undefined): Promise<boolean> {
+    return this.#enter('STANDBY', () => this.#member.becomeStandby(leader));
+  }
+
+  neutral(): Promise<boolean> {
+    return this.#enter('NEUTRAL', () => this.#member.enterNeutralMode());
+  }
+
+  isOver(term: Term<ZooKeeperGuard>): void {
+    this.#lastTerm = term.token;
+    this.#term = undefined;
+  }
+
+  /** @returns false when the call failed */
+  #enter(state: ActiveStandbyState, call: () => Promise<void> | void): Promise<boolean> {
+    if (this.#state === state) return this.#called;
+    this.#state = state;
+    this.#called = this.#called.then(async () => {
+      try {
+        await call();
+        this.#onState(state);
+        return true;
+      } catch (error) {
+        const what = `a member that was to be ${state}`;
+        publish('incumbent:trouble', { election: this.#election, candidate: '' }, { what, error });
+        return false;
+      }
+    });
+    return this.#called;
+  }
+}
