@@ -277,6 +277,7 @@ export class SimulatedQueueSession {
         ),
       list: (signal) => this.#send('list', signal, names),
       read: (signal) => this.#send('read', signal, reading),
+      look: (signal) => this.#send('read', signal, () => ({ reading: reading(), names: names() })),
       // Not a read: whoever is cut off cannot answer it, and it ends a lag.
       sync: (signal) => this.#send('sync', signal, () => {}),
       commit: (place, record, version, signal) =>
