@@ -1,6 +1,27 @@
 import { pathToFileURL } from 'node:url';
 import type * as Incumbent from 'incumbent';
 import type { Backend, LeaseRecord, LeaseStore, Scope } from 'incumbent/testing';
+import type * as ZooKeeper from 'incumbent/zookeeper';
+
+/** The record of a queue, as far as the checks look at it. */
+export interface QueueRecord {
+  readonly token: bigint;
+  readonly nonce: string;
+  readonly beliefMs: number;
+  readonly ended: boolean;
+  readonly leadership:
+    | {
+        readonly candidate: Incumbent.CandidateInfo;
+        readonly place: string;
+        readonly revoked: boolean;
+        readonly request: Incumbent.LeaderRequest | undefined;
+      }
+    | undefined;
+  readonly reservation: { readonly for: string | undefined } | undefined;
+  readonly unfenced: readonly Incumbent.UncleanLeader[];
+  readonly drains: readonly Incumbent.Drain[];
+  readonly history: readonly Incumbent.TermSummary[];
+}
 
 /** What the simulation drives: the compiled library, from wherever it lies. */
 export interface Library {
@@ -14,15 +35,19 @@ export interface Library {
   }) => Backend<Guard>;
   readonly encodeLeaseRecord: (record: LeaseRecord) => string;
   readonly decodeLeaseRecord: (text: string, location: string) => LeaseRecord;
+  readonly zookeeper: typeof ZooKeeper.zookeeper;
+  readonly decodeQueueRecord: (text: string, location: string) => QueueRecord;
 }
 
 /** @param directory a `dist` of the library; a patched copy of it is another library */
 export async function loadLibrary(directory: string): Promise<Library> {
   const load = (file: string) => import(pathToFileURL(`${directory}/${file}`).href);
-  const [face, backend, record] = await Promise.all([
+  const [face, backend, record, zookeeper, queueRecord] = await Promise.all([
     load('index.js'),
     load('lease/backend.js'),
     load('lease/record.js'),
+    load('backends/zookeeper/index.js'),
+    load('queue/record.js'),
   ]);
   return {
     createElection: face.createElection,
@@ -30,5 +55,7 @@ export async function loadLibrary(directory: string): Promise<Library> {
     leaseBackend: backend.leaseBackend,
     encodeLeaseRecord: record.encodeLeaseRecord,
     decodeLeaseRecord: record.decodeLeaseRecord,
+    zookeeper: zookeeper.zookeeper,
+    decodeQueueRecord: queueRecord.decodeQueueRecord,
   };
 }

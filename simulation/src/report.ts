@@ -1,12 +1,10 @@
 import type { Coverage } from './coverage.ts';
 import { guarantees } from './guarantees.ts';
+import { queueGuarantees } from './queue/guarantees.ts';
+import type { Mechanism } from './run-seed.ts';
 import type { SeedResult } from './simulation.ts';
 
-/**
- * What a thousand seeds must have contained. A schedule that did not occur was not tested: zero
- * means that the simulation has gone blind, and the run fails.
- */
-export const required: readonly string[] = [
+const lease: readonly string[] = [
   'terms',
   'releases',
   'takeovers',
@@ -62,8 +60,24 @@ export const required: readonly string[] = [
   'ended: election-ended',
 ];
 
-export function coverageTable(coverage: Coverage): string {
-  const names = [...new Set([...required, ...[...coverage.counts.keys()].sort()])];
+const queue: readonly string[] = [
+  'terms',
+];
+
+/**
+ * What a thousand seeds must have contained. A schedule that did not occur was not tested: zero
+ * means that the simulation has gone blind, and the run fails.
+ */
+export const required: Readonly<Record<Mechanism, readonly string[]>> = { lease, queue };
+
+/** Every promise in one sentence, by its name. */
+export const sentences: Readonly<Record<Mechanism, Readonly<Record<string, string>>>> = {
+  lease: guarantees,
+  queue: queueGuarantees,
+};
+
+export function coverageTable(mechanism: Mechanism, coverage: Coverage): string {
+  const names = [...new Set([...required[mechanism], ...[...coverage.counts.keys()].sort()])];
   const cells = names.map(
     (name) => `${String(Math.round(coverage.get(name))).padStart(9)}  ${name}`,
   );
@@ -71,23 +85,24 @@ export function coverageTable(coverage: Coverage): string {
   const rows = cells
     .slice(0, half)
     .map((left, index) => `${left.padEnd(56)}${cells[half + index] ?? ''}`.trimEnd());
-  return `what the seeds contained:\n${rows.join('\n')}`;
+  return `what the seeds of the ${mechanism} contained:\n${rows.join('\n')}`;
 }
 
-export function missing(coverage: Coverage): readonly string[] {
-  return required.filter((name) => coverage.get(name) === 0);
+export function missing(mechanism: Mechanism, coverage: Coverage): readonly string[] {
+  return required[mechanism].filter((name) => coverage.get(name) === 0);
 }
 
-export function describeFailure({ seed, violation, lines }: SeedResult, shown: number): string {
+export function describeFailure(
+  { mechanism, seed, violation, lines }: SeedResult,
+  shown: number,
+): string {
   const name = violation?.guarantee ?? '';
-  const sentence =
-    (guarantees as Record<string, string | undefined>)[name] ??
-    'the same seed takes the same course';
+  const sentence = sentences[mechanism][name] ?? 'the same seed takes the same course';
   return [
-    `seed ${seed}: "${name}" is broken after ${((violation?.atMs ?? 0) / 1000).toFixed(3)} s: ${violation?.message}`,
+    `${mechanism}, seed ${seed}: "${name}" is broken after ${((violation?.atMs ?? 0) / 1000).toFixed(3)} s: ${violation?.message}`,
     `  the guarantee: ${sentence}`,
     '  what came before:',
     ...lines.slice(-shown).map((line) => `  ${line}`),
-    `  again: npm run simulate -- --from ${seed} --seeds 1 --trace`,
+    `  again: npm run simulate -- --mechanism ${mechanism} --from ${seed} --seeds 1 --trace`,
   ].join('\n');
 }

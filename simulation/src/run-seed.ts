@@ -1,7 +1,12 @@
 import type { Library } from './library.ts';
+import { QueueSimulation } from './queue/simulation.ts';
 import type { SeedResult } from './simulation.ts';
 import { Simulation } from './simulation.ts';
 import type { World } from './world.ts';
+
+/** What is simulated: the race for a lease, or the place in a queue. The same seed is two worlds. */
+export const mechanisms = ['lease', 'queue'] as const;
+export type Mechanism = (typeof mechanisms)[number];
 
 /** The world of the seed that runs in this thread. */
 let present: World | undefined;
@@ -18,8 +23,12 @@ export async function runSeed(
   library: Library,
   seed: number,
   readable = false,
+  mechanism: Mechanism = 'lease',
 ): Promise<SeedResult> {
-  const simulation = new Simulation(library, seed, readable);
+  const simulation =
+    mechanism === 'lease'
+      ? new Simulation(library, seed, readable)
+      : new QueueSimulation(library, seed, readable);
   present = simulation.world;
   try {
     return await simulation.run();

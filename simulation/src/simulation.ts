@@ -17,6 +17,7 @@ import type { Library } from './library.ts';
 import { Link } from './network.ts';
 import { Random } from './random.ts';
 import { Resource } from './resource.ts';
+import type { Mechanism } from './run-seed.ts';
 import type { CandidatePlan, NetworkPlan, Scenario } from './scenario.ts';
 import { drawScenario } from './scenario.ts';
 import { Server } from './server.ts';
@@ -35,6 +36,7 @@ export interface Place {
 }
 
 export interface SeedResult {
+  readonly mechanism: Mechanism;
   readonly seed: number;
   readonly violation: Violation | undefined;
   readonly hash: string;
@@ -129,6 +131,7 @@ export class Simulation {
     this.observer?.stop();
     if (this.world.violation === undefined) await watching;
     return {
+      mechanism: 'lease',
       seed: this.scenario.seed,
       violation: this.world.violation,
       hash: this.trace.hash,

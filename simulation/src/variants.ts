@@ -55,7 +55,7 @@ async function hunt(variant: Variant, directory: string): Promise<Outcome> {
   if (problem !== undefined) return { variant, seeds: 0, found: undefined, problem };
   const runner = new SeedRunner(directory);
   try {
-    const { seeds, failed } = await runner.run({ from: 1, seeds: mostSeeds, stopAtFirst: true });
+    const { seeds, failed } = await runner.run({ mechanism: 'lease', from: 1, seeds: mostSeeds, stopAtFirst: true });
     const found = failed[0]?.violation?.guarantee;
     const isExpected = (variant.breaks as readonly (string | undefined)[]).includes(found);
     if (found === undefined) return { variant, seeds, found, problem: 'NOT FOUND' };

@@ -1,10 +1,12 @@
 /** Runs seeds in a thread of its own. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { loadLibrary } from './library.ts';
+import type { Mechanism } from './run-seed.ts';
 import { runSeed } from './run-seed.ts';
 import type { SeedResult } from './simulation.ts';
 
 export interface Job {
+  readonly mechanism: Mechanism;
   readonly from: number;
   readonly seeds: number;
   /** Go no further than the first violation. */
@@ -25,28 +27,28 @@ parentPort?.on('message', (job: Job) => {
   void perform(job).then((report) => parentPort?.postMessage(report));
 });
 
-async function perform({ from, seeds, stopAtFirst }: Job): Promise<Report> {
+async function perform({ mechanism, from, seeds, stopAtFirst }: Job): Promise<Report> {
   const failed: SeedResult[] = [];
   const counts = new Map<string, number>();
   let done = 0;
   let events = 0;
   let virtualMs = 0;
   for (let seed = from; seed < from + seeds; seed += 1) {
-    const result = await runSeed(library, seed);
+    const result = await runSeed(library, seed, false, mechanism);
     done += 1;
     events += result.events;
     virtualMs += result.virtualMs;
     for (const [what, times] of result.coverage) counts.set(what, (counts.get(what) ?? 0) + times);
     if (result.violation === undefined) continue;
-    failed.push(await replay(result));
+    failed.push(await replay(result, mechanism));
     if (stopAtFirst) break;
   }
   return { seeds: done, failed, events, virtualMs, coverage: [...counts] };
 }
 
 /** The same seed again, for somebody to read; it has to take the same course. */
-async function replay(result: SeedResult): Promise<SeedResult> {
-  const again = await runSeed(library, result.seed, true);
+async function replay(result: SeedResult, mechanism: Mechanism): Promise<SeedResult> {
+  const again = await runSeed(library, result.seed, true, mechanism);
   if (again.hash === result.hash) return again;
   return {
     ...again,

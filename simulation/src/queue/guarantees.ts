@@ -1,0 +1,558 @@
+/**
+ * What is checked of one election, by name. Everything is judged from outside, by the world's time
+ * and by what the quorum has committed; nothing is taken from the library's own account of itself.
+ */
+import type { Term, TermOutcome } from 'incumbent';
+import type { QueueRecord } from '../library.ts';
+import type { Candidacy } from './candidacy.ts';
+import type { Request } from './ensemble.ts';
+import type { QueueProcess } from './process.ts';
+import type { Contested, QueueSimulation } from './simulation.ts';
+import type { Operation, Transaction } from './tree.ts';
+import { nameOf, parentOf } from './tree.ts';
+
+export const queueGuarantees = {
+  belief: 'no two terms evaluate isLeading() to true at the same instant (S1)',
+  waiting: 'nobody is announced while an earlier leader still believes (S1)',
+  revival: 'a term that has stopped leading never leads again',
+  tokens: 'tokens rise from term to term in the order of the commits, and never fall',
+  margin:
+    'an effect sent after assertLeading(m) and delivered within m never arrives after one of a newer term',
+  overlap: 'work of two terms never runs at the same time in one process',
+  start: 'work never starts while isLeading() is false',
+  announced: 'nobody leads before the record says so',
+  place: 'whoever is announced has a place in the queue, and it is the first',
+  fencing: 'nobody with hooks leads before they have run for every unclean predecessor',
+  release: 'an end is recorded as clean only by the leader, and only when its work has settled',
+  predecessor: 'a term is told the truth about its predecessor',
+  operator: 'an operator never takes the record from its leader',
+  stranger: 'places that are not ours are left alone unless an operator forces it',
+  drain: 'a drained candidate is not announced',
+  ended: 'nobody is announced in an ended election',
+  promoted: 'nobody is promoted by the way in which an election is ended',
+  unsettled: 'a candidate with unsettled work is not in the queue',
+  stop: 'work is told to stop when belief minus the stop margin has come',
+  operations: 'requests to the store per unit of time are bounded',
+  herd: 'the end of a place wakes the one behind it and nobody else',
+  truth: 'a term ends as superseded, expired, gone or revoked only if it was',
+  zombie: 'whoever has left the queue has no place in it',
+  proclaimed: 'what proclaim has resolved for stands in the record',
+  observer: 'an observer sees no view twice in a row, and no token fall',
+  leader: 'somebody leads within the bound once faults have stopped (L)',
+  keeping: 'an undisturbed leader keeps its term',
+  settling: 'promises of the library settle within their bounds',
+  closed: 'a closed handle asks the store for nothing more',
+  rejections: 'no rejection goes unhandled',
+  timers: 'nothing is thrown from a timer, and no timer is longer than Node keeps',
+  errors: 'the library rejects with nothing but what it documents',
+} as const;
+
+/** A term as the application has it. */
+export interface TermEntry {
+  readonly candidacy: Candidacy;
+  readonly term: Term<unknown>;
+  readonly token: bigint;
+  readonly sinceMs: number;
+  led: boolean;
+  stoppedAtMs: number | undefined;
+  /** Its seat is kept for so long after its work is done. */
+  readonly holdMs: number;
+  settledAtMs: number | undefined;
+  outcome: TermOutcome | undefined;
+}
+
+interface Announcement {
+  readonly token: bigint;
+  readonly place: string;
+  readonly by: Candidacy | undefined;
+  /** The record before it. */
+  readonly before: QueueRecord | undefined;
+}
+
+const text = new TextDecoder();
+
+export class QueueGuarantees {
+  /** Terms that may lead, or whose end is awaited. */
+  readonly terms: Set<TermEntry> = new Set();
+  /** Those that were killed while a child of theirs acts on. */
+  readonly orphans: Set<Candidacy> = new Set();
+  readonly announcements: Map<bigint, Announcement> = new Map();
+  /** Why places have vanished, by name. */
+  readonly vanished: Map<string, 'expired' | 'by hand' | 'operator' | 'own'> = new Map();
+  readonly records: QueueRecord[] = [];
+  readonly #sim: QueueSimulation;
+  readonly #contest: Contested;
+  readonly #unfenced: Set<bigint> = new Set();
+  #record: QueueRecord | undefined;
+  #highestToken = 0n;
+  #commits: number[] = [];
+
+  constructor(sim: QueueSimulation, contest: Contested) {
+    this.#sim = sim;
+    this.#contest = contest;
+  }
+
+  get record(): QueueRecord | undefined {
+    return this.#record;
+  }
+
+  // --- before and after every event ---
+
+  check(): void {
+    const { world, scenario } = this.#sim;
+    let leader: { readonly token: bigint; readonly who: string } | undefined;
+    const lead = (token: bigint, who: string) => {
+      if (leader !== undefined && leader.token !== token) {
+        world.fail(
+          'belief',
+          `election ${this.#contest.name}: ${leader.who} and ${who} both lead`,
+        );
+      }
+      leader = { token, who };
+    };
+    for (const candidacy of this.orphans) {
+      if (candidacy.isOrphaned) lead(-1n, `a child of ${candidacy.name}`);
+      else this.orphans.delete(candidacy);
+    }
+    const looks = scenario.looksAlways || this.terms.size + this.orphans.size > 1;
+    for (const entry of this.terms) {
+      const { candidacy, term, token } = entry;
+      if (!candidacy.process.alive) {
+        this.terms.delete(entry);
+        continue;
+      }
+      if (!looks || !term.isLeading()) {
+        if (looks && entry.led) entry.stoppedAtMs ??= world.nowMs;
+        if (entry.outcome !== undefined) this.terms.delete(entry);
+        else this.#checkEnding(entry);
+        continue;
+      }
+      lead(token, `term ${token} of ${candidacy.name} (${left(entry)} ms left)`);
+      this.#checkLeading(entry);
+    }
+  }
+
+  #checkLeading(entry: TermEntry): void {
+    const { world } = this.#sim;
+    const { candidacy, term } = entry;
+    const { timing } = candidacy;
+    const { host } = candidacy.process;
+    entry.led = true;
+    if (entry.stoppedAtMs !== undefined) {
+      // Setting a wall clock forward and back again interrupts a belief without ending it.
+      if (host.lastClockChangeMs < entry.stoppedAtMs) {
+        world.fail('revival', `term ${entry.token} of ${candidacy.name} leads again`);
+      }
+      entry.stoppedAtMs = undefined;
+    }
+    if (term.signal.aborted || host.isPaused || host.isAhead) return;
+    const calmMs = world.nowMs - Math.max(host.lastDisturbedMs, entry.sinceMs);
+    if (calmMs < 2 * (timing.renewEveryMs + timing.operationTimeoutMs)) return;
+    const lateMs = timing.stopMarginMs - term.remaining();
+    if (lateMs > 5 + 3 * host.errors.timerLagMs) {
+      world.fail(
+        'stop',
+        `term ${entry.token} of ${candidacy.name} has ${left(entry)} ms of belief left, less than ` +
+          `its stop margin of ${timing.stopMarginMs.toFixed(1)} ms, and was not told to stop`,
+      );
+    }
+  }
+
+  /** Once the work has settled, the seat is given back within three operation timeouts. */
+  #checkEnding({ candidacy, token, settledAtMs, holdMs }: TermEntry): void {
+    if (settledAtMs === undefined) return;
+    const { world, scenario } = this.#sim;
+    const { host } = candidacy.process;
+    const sinceMs = world.nowMs - Math.max(settledAtMs, host.lastDisturbedMs);
+    const timeoutMs = candidacy.timing.operationTimeoutMs;
+    const boundMs = (holdMs + 5 * timeoutMs + 10 * host.errors.timerLagMs) / (1 - scenario.drift);
+    if (sinceMs > boundMs) {
+      world.fail(
+        'settling',
+        `term ${token} of ${candidacy.name} has not ended ${sinceMs.toFixed(1)} ms after its work`,
+      );
+    }
+  }
+
+  /** Called when the work of a term begins. */
+  checkBeginning({ candidacy, term, token }: TermEntry): void {
+    const { world } = this.#sim;
+    const { host } = candidacy.process;
+    // In this order: the question itself may be where the host stands still.
+    if (!term.isLeading() && !host.isAhead) {
+      world.fail('start', `${candidacy.name} starts work for term ${token} without leading`);
+    }
+    const announcement = this.announcements.get(token);
+    if (announcement === undefined) {
+      world.fail('announced', `${candidacy.name} leads with term ${token}, no record says so`);
+      return;
+    }
+    const { before } = announcement;
+    const held = before?.leadership;
+    const last = before?.history.at(-1);
+    const { predecessor } = term;
+    const expected = held === undefined ? last?.token : before?.token;
+    if (predecessor?.token !== expected) {
+      world.fail(
+        'predecessor',
+        `term ${token} of ${candidacy.name} names term ${predecessor?.token} before it, the record ` +
+          `named ${expected}`,
+      );
+    }
+    if (predecessor?.clean !== true) return;
+    const ended = this.announcements.get(predecessor.token)?.by;
+    const isOwn = ended?.process === candidacy.process;
+    if (held !== undefined && !isOwn) {
+      world.fail(
+        'predecessor',
+        `term ${token} of ${candidacy.name} calls the end of term ${predecessor.token} clean`,
+      );
+    }
+  }
+
+  /** A hook is about to run: nobody before may believe any more. */
+  checkHook(candidacy: Candidacy, predecessor: bigint): void {
+    const { world } = this.#sim;
+    world.looking = true;
+    for (const entry of this.terms) {
+      if (entry.token !== predecessor || !entry.candidacy.process.alive) continue;
+      if (entry.term.isLeading()) {
+        world.fail(
+          'fencing',
+          `${candidacy.name} fences term ${predecessor} of ${entry.candidacy.name}, which leads`,
+        );
+      }
+    }
+    world.looking = false;
+  }
+
+  /** Why a term ended is judged by what really happened. */
+  checkOutcome({ candidacy, token, outcome }: TermEntry): void {
+    const { world } = this.#sim;
+    const reason = outcome?.reason;
+    const place = this.announcements.get(token)?.place ?? '';
+    const later = this.records.filter((record) => record.token >= token);
+    const { process } = candidacy;
+    const holds: Record<string, () => boolean> = {
+      superseded: () => later.some((record) => record.token > token),
+      'record-gone': () => this.vanished.has(place),
+      'session-expired': () => process.sessions.size > 1 || process.client.sessionId === undefined,
+      'election-ended': () => later.some(({ ended }) => ended),
+      'handed-over': () => later.some((record) => requestOf(record) === 'transfer'),
+      vacated: () =>
+        later.some(
+          (record) =>
+            requestOf(record) === 'vacate' ||
+            record.drains.some(({ id }) => id === process.plan.id),
+        ),
+    };
+    if (reason !== undefined && holds[reason]?.() === false) {
+      world.fail('truth', `term ${token} of ${candidacy.name} ended as ${reason}; it was not`);
+    }
+  }
+
+  checkProclaimed(candidacy: Candidacy, token: bigint, build: string): void {
+    const shown = this.records.findLast((record) => record.token === token && record.leadership);
+    if (shown === undefined || shown.leadership?.candidate.metadata['build'] === build) return;
+    this.#sim.world.fail(
+      'proclaimed',
+      `${candidacy.name}: proclaim resolved, the record shows something else`,
+    );
+  }
+
+  /** Asked by code that runs within a turn of a process and just found that it leads. */
+  checkNow(candidacy: Candidacy): void {
+    if (!candidacy.process.host.isAhead) this.#sim.world.look();
+  }
+
+  // --- the store ---
+
+  onRequest(process: QueueProcess, request: Request): void {
+    const { world, scenario } = this.#sim;
+    const candidacy = process.candidacies.find(({ contest }) => contest === this.#contest);
+    if (candidacy === undefined) return;
+    const paths = pathsOf(request);
+    const { path } = this.#contest;
+    if (!paths.some((each) => each === path || parentOf(each) === path)) return;
+    const isGivingUp = request.kind === 'write' && request.operations[0]?.type === 'delete';
+    const isFinding = request.kind !== 'write';
+    if (candidacy.isClosed && !isGivingUp && !isFinding) {
+      world.fail('closed', `${candidacy.name} sends a request after close() has resolved`);
+    }
+    if (request.kind === 'write' && request.operations[0]?.type === 'create') {
+      const { running } = candidacy;
+      if (running !== undefined && paths[0] !== path) {
+        world.fail(
+          'unsettled',
+          `${candidacy.name} enters the queue while work of term ${running.token} runs`,
+        );
+      }
+    }
+    const windowMs = candidacy.timing.renewEveryMs / (1 + scenario.drift);
+    const times = process.requestTimes;
+    const since = world.nowMs - windowMs;
+    times.push(world.nowMs);
+    while ((times[0] ?? world.nowMs) < since) times.shift();
+    if (times.length <= requestsPerInterval) return;
+    const commits = this.#sim.contests.reduce(
+      (sum, { guarantees }) => sum + guarantees.commitsSince(since),
+      0,
+    );
+    const allowed = requestsPerInterval * scenario.elections.length + 10 * commits;
+    if (times.length > allowed) {
+      world.fail(
+        'operations',
+        `${process.name} sent ${times.length} requests within ${windowMs.toFixed(0)} ms, in which ` +
+          `the elections changed ${commits} times (allowed: ${allowed})`,
+      );
+    }
+  }
+
+  commitsSince(ms: number): number {
+    while ((this.#commits[0] ?? Number.POSITIVE_INFINITY) < ms - 60_000) this.#commits.shift();
+    return this.#commits.filter((atMs) => atMs >= ms).length;
+  }
+
+  /** @param why how places vanish with this transaction, unless their owner has deleted them */
+  onCommit(
+    transaction: Transaction,
+    session: bigint,
+    operations: readonly Operation[],
+    why: 'expired' | 'by hand' | 'own',
+  ): void {
+    const { world } = this.#sim;
+    const { path } = this.#contest;
+    const node = transaction.changes.get(path);
+    if (node !== undefined) this.#commits.push(world.nowMs);
+    if (operations.some((operation) => operation.type === 'set' && operation.path === path)) {
+      const data = node?.data;
+      const record =
+        data === null || data === undefined || data.length === 0
+          ? undefined
+          : this.#sim.library.decodeQueueRecord(text.decode(data), path);
+      this.#onRecord(record, session, transaction);
+    }
+    // After the record: what an operator removes has to stand beside what it writes.
+    for (const [changed, child] of transaction.changes) {
+      if (parentOf(changed) === path && child === undefined) this.#onVanished(changed, session, why);
+    }
+  }
+
+  #onVanished(place: string, session: bigint, why: 'expired' | 'by hand' | 'own'): void {
+    const { world, coverage } = this.#sim;
+    const owner = this.#sim.ownerOf(place);
+    if (why === 'expired') {
+      this.vanished.set(place, 'expired');
+      if (this.#record?.leadership?.place === place) coverage.count('sessions expired while leading');
+      else coverage.count('sessions expired while waiting');
+    } else if (why === 'by hand') this.vanished.set(place, 'by hand');
+    else {
+      const isOwn = owner !== undefined && this.#sim.processOf(session) === owner;
+      this.vanished.set(place, isOwn ? 'own' : 'operator');
+      if (!isOwn && this.#contest.isBeingEnded && this.#record?.ended !== true) {
+        world.fail('promoted', 'places are taken away before the election is marked as ended');
+      }
+      if (owner === undefined && !this.#sim.mayRemoveStrangers) {
+        world.fail('stranger', `a place that is not ours was removed from ${this.#contest.path}`);
+      }
+    }
+    this.#checkHerd(place, owner);
+  }
+
+  #checkHerd(place: string, owner: QueueProcess | undefined): void {
+    const { world, processes, scenario } = this.#sim;
+    let woken = 0;
+    for (const process of processes) {
+      if (process !== owner && process.client.watchers(place) > 0) woken += 1;
+    }
+    // The one behind it, and one that has just become so while another has not yet noticed.
+    if (woken > 2 && !scenario.observes) {
+      world.fail('herd', `the end of one place wakes ${woken} others`);
+    }
+  }
+
+  #onRecord(record: QueueRecord | undefined, session: bigint, transaction: Transaction): void {
+    const { world } = this.#sim;
+    const before = this.#record;
+    this.#record = record;
+    if (record === undefined) return;
+    this.records.push(record);
+    const process = this.#sim.processOf(session);
+    world.trace.add(world.nowMs, process?.name ?? 'op', 'writes the record', () =>
+      describeRecord(record),
+    );
+    if (before !== undefined && record.token < before.token) {
+      world.fail('tokens', `the record’s token fell from ${before.token} to ${record.token}`);
+    }
+    const candidacy = process?.candidacies.find(({ contest }) => contest === this.#contest);
+    const changesHands =
+      record.leadership !== undefined && record.leadership.place !== before?.leadership?.place;
+    if (candidacy === undefined) {
+      this.#checkOperator(before, record);
+      return;
+    }
+    if (changesHands) this.#checkAnnounced(candidacy, session, before, record);
+    if (record.leadership === undefined && before?.leadership !== undefined) {
+      this.#checkVacated(candidacy, before, transaction);
+    }
+  }
+
+  #checkAnnounced(
+    candidacy: Candidacy,
+    session: bigint,
+    before: QueueRecord | undefined,
+    record: QueueRecord,
+  ): void {
+    const { world, scenario, coverage, ensemble } = this.#sim;
+    const { leadership, token } = record;
+    if (leadership === undefined) return;
+    const { place } = leadership;
+    const { name, process } = candidacy;
+    this.announcements.set(token, { token, place, by: candidacy, before });
+    const node = ensemble.tree.get(place);
+    if (node === undefined || node.owner !== session || node.czxid !== token) {
+      world.fail('place', `${name} is announced without a place of its own (${nameOf(place)})`);
+    } else if (this.places()[0] !== place) {
+      world.fail('place', `${name} is announced, and others are before it`);
+    }
+    if (token <= this.#highestToken) {
+      world.fail('tokens', `${name} leads with token ${token}, after ${this.#highestToken}`);
+    }
+    this.#highestToken = token;
+    if (record.ended || before?.ended === true) {
+      world.fail('ended', `${name} is announced in an ended election`);
+    }
+    const { host } = process;
+    const drain = before?.drains.find(({ id }) => id === process.plan.id);
+    if (
+      drain !== undefined &&
+      drain.untilUnixMs > host.wallMs() + 2 * scenario.timeoutMs &&
+      host.lastDisturbedMs < world.nowMs - scenario.timeoutMs
+    ) {
+      world.fail('drain', `${name} is announced although it is drained`);
+    }
+    if (scenario.checksRules) {
+      world.looking = true;
+      for (const entry of this.terms) {
+        if (entry.token < token && entry.candidacy.process.alive && entry.term.isLeading()) {
+          world.fail(
+            'waiting',
+            `${name} is announced with term ${token} while term ${entry.token} of ` +
+              `${entry.candidacy.name} has ${left(entry)} ms of belief left`,
+          );
+        }
+      }
+      world.looking = false;
+    }
+    const last = before?.leadership;
+    if (last !== undefined && last.candidate.incarnation !== leadership.candidate.incarnation) {
+      coverage.count('terms after an unclean end');
+      this.#unfenced.add(before?.token ?? 0n);
+    } else if (before !== undefined && before.token > 0n) coverage.count('terms after a clean end');
+    this.#checkFenced(candidacy, token);
+  }
+
+  #checkFenced(candidacy: Candidacy, token: bigint): void {
+    const { hooks, takeoverDelayMs } = candidacy.process.plan;
+    if (this.#unfenced.size > 0 && (hooks > 0 || takeoverDelayMs > 0)) {
+      for (const unfenced of this.#unfenced) {
+        const done = candidacy.hooksDone(token, unfenced);
+        if (done < hooks) {
+          this.#sim.world.fail(
+            'fencing',
+            `${candidacy.name} announced term ${token} after ${done} of ${hooks} hooks for term ` +
+              `${unfenced}, which ended unclean`,
+          );
+        }
+      }
+      this.#sim.coverage.count('terms announced after fencing');
+    }
+    this.#unfenced.clear();
+  }
+
+  #checkVacated(candidacy: Candidacy, before: QueueRecord, transaction: Transaction): void {
+    const { world, coverage } = this.#sim;
+    const announcement = this.announcements.get(before.token);
+    const place = before.leadership?.place ?? '';
+    if (announcement?.by?.process !== candidacy.process) {
+      world.fail('release', `${candidacy.name} records a clean end of term ${before.token}`);
+      return;
+    }
+    coverage.count('releases');
+    if (candidacy.running?.token === before.token) {
+      world.fail('release', `term ${before.token} of ${candidacy.name} ends clean while its work runs`);
+    }
+    if (!transaction.changes.has(place)) {
+      world.fail('release', `term ${before.token} of ${candidacy.name} ends clean and keeps its place`);
+    }
+  }
+
+  #checkOperator(before: QueueRecord | undefined, after: QueueRecord): void {
+    const last = before?.leadership;
+    if (last === undefined) return;
+    const { leadership } = after;
+    const kept =
+      leadership !== undefined &&
+      leadership.place === last.place &&
+      leadership.candidate.incarnation === last.candidate.incarnation &&
+      after.token === before?.token &&
+      after.nonce === before.nonce &&
+      after.beliefMs === before.beliefMs;
+    if (!kept) {
+      this.#sim.world.fail('operator', 'an operator changed who leads, its token, nonce or belief');
+    }
+  }
+
+  /** The places in the queue, in order, by their numbers. */
+  places(): readonly string[] {
+    const { path } = this.#contest;
+    const node = this.#sim.ensemble.tree.get(path);
+    const numbered = (node?.children ?? []).flatMap((child) => {
+      const match = /(\d{10}|-\d{9,10})$/.exec(child);
+      return match === null ? [] : [{ child, number: Number(match[1]) }];
+    });
+    numbered.sort((a, b) => (a.number - b.number) | 0);
+    return numbered.map(({ child }) => `${path}/${child}`);
+  }
+}
+
+/** Requests of one process in a renewal interval while nothing changes. */
+const requestsPerInterval = 60;
+
+function requestOf(record: QueueRecord): string | undefined {
+  return record.leadership?.request?.kind;
+}
+
+function pathsOf(request: Request): readonly string[] {
+  switch (request.kind) {
+    case 'write':
+      return request.operations.map(({ path }) => path);
+    case 'get':
+    case 'exists':
+    case 'children':
+      return [request.path];
+    default:
+      return [];
+  }
+}
+
+function left(entry: TermEntry): string {
+  return entry.term.remaining().toFixed(3);
+}
+
+export function describeRecord(record: QueueRecord | undefined): string {
+  if (record === undefined) return 'no record';
+  const { leadership, reservation } = record;
+  const parts = [`term ${record.token}`];
+  if (leadership === undefined) parts.push('vacant');
+  else {
+    parts.push(`${leadership.candidate.id}/${leadership.candidate.incarnation.slice(0, 4)}`);
+    if (leadership.revoked) parts.push('revoked');
+    if (leadership.request !== undefined) parts.push(`asked to ${leadership.request.kind}`);
+  }
+  if (reservation !== undefined) parts.push(`reserved for ${reservation.for}`);
+  if (record.ended) parts.push('ended');
+  if (record.unfenced.length > 0) parts.push(`${record.unfenced.length} unfenced`);
+  if (record.drains.length > 0) parts.push(`drained: ${record.drains.map(({ id }) => id).join()}`);
+  return parts.join(', ');
+}

@@ -1,0 +1,130 @@
+import type { Backend, Clock } from 'incumbent';
+import type { Host, Owner } from '../host.ts';
+import type { Random } from '../random.ts';
+import { Candidacy } from './candidacy.ts';
+import { SimulatedClient } from './client.ts';
+import type { ClientLink } from './connection.ts';
+import type { ProcessPlan } from './scenario.ts';
+import type { QueueSimulation } from './simulation.ts';
+
+/**
+ * One process of an application, from its start to its exit or crash: one client, and a candidacy
+ * in each election, all on one session.
+ */
+export class QueueProcess implements Owner {
+  readonly name: string;
+  readonly number: number;
+  readonly host: Host;
+  readonly link: ClientLink;
+  readonly plan: ProcessPlan;
+  readonly client: SimulatedClient;
+  readonly requestTimes: number[] = [];
+  alive = true;
+  /** One for each election, once the client is connected. */
+  candidacies: readonly Candidacy[] = [];
+  closingSinceMs: number | undefined;
+  isClosed = false;
+  isHealthy = true;
+  /** All sessions it has had. */
+  readonly sessions: Set<bigint> = new Set();
+  readonly #sim: QueueSimulation;
+  readonly #random: Random;
+  #wantsToJoin = false;
+
+  constructor(
+    sim: QueueSimulation,
+    host: Host,
+    link: ClientLink,
+    plan: ProcessPlan,
+    random: Random,
+  ) {
+    this.#sim = sim;
+    this.host = host;
+    this.link = link;
+    this.plan = plan;
+    this.#random = random;
+    this.number = sim.newNumber();
+    this.name = `${host.name}.${this.number}`;
+    this.client = new SimulatedClient(
+      { world: sim.world, host, owner: this, link },
+      sim.ensemble,
+      plan.timeoutMs,
+    );
+    this.client.onRequest = (request) => {
+      for (const { guarantees } of sim.contests) guarantees.onRequest(this, request);
+    };
+    // One clock for all its elections: they share their confirmations.
+    const clock = host.clockOf(this);
+    void this.client.connected().then(() => this.#begin(clock));
+  }
+
+  #begin(clock: Clock): void {
+    const { library, scenario } = this.#sim;
+    const { plan } = this;
+    const backend = library.zookeeper(this.client as never, {
+      layout: scenario.layout,
+      root: '/incumbent',
+      tickTime: scenario.ensemble.tickMs,
+      recheck: scenario.recheckMs,
+      onDisconnect: plan.stepsDown ? 'step-down' : 'hold',
+      delayAfterWin: plan.delayAfterWinMs,
+    }) as Backend<unknown>;
+    this.candidacies = this.#sim.contests.map(
+      (contest) => new Candidacy(this.#sim, contest, this, backend, clock, this.#random),
+    );
+    if (this.#wantsToJoin) this.join();
+  }
+
+  get isCampaigning(): boolean {
+    return this.candidacies.some((candidacy) => candidacy.isCampaigning);
+  }
+
+  get isClosing(): boolean {
+    return this.closingSinceMs !== undefined && !this.isClosed;
+  }
+
+  join(): void {
+    this.#wantsToJoin = true;
+    for (const candidacy of this.candidacies) candidacy.join();
+  }
+
+  withdraw(): void {
+    this.#wantsToJoin = false;
+    for (const candidacy of this.candidacies) candidacy.withdraw();
+  }
+
+  resign(): void {
+    for (const candidacy of this.candidacies) candidacy.resign();
+  }
+
+  /** Leaves in good order: closes its elections, then its client, and exits. */
+  close(exited: () => void): void {
+    if (this.closingSinceMs !== undefined || !this.alive) return;
+    this.closingSinceMs = this.#sim.world.nowMs;
+    this.#wantsToJoin = false;
+    void Promise.all(this.candidacies.map((candidacy) => candidacy.close())).then(async () => {
+      this.isClosed = true;
+      await Promise.all(this.candidacies.map((candidacy) => candidacy.settled()));
+      if (!this.#random.chance(0.3)) await this.client.close();
+      this.#sim.exit(this);
+      exited();
+    });
+  }
+
+  /** From one moment to the next: nothing of it ever runs again. */
+  crash(): void {
+    if (!this.alive) return;
+    for (const candidacy of this.candidacies) candidacy.crash();
+    this.alive = false;
+    this.#sim.exit(this);
+  }
+
+  believes(): boolean {
+    return this.candidacies.some((candidacy) => candidacy.believes());
+  }
+
+  /** The shortest belief of the process, for faults that are to be about as long. */
+  get beliefMs(): number {
+    return this.candidacies[0]?.timing.beliefMs ?? 0.4 * this.plan.timeoutMs;
+  }
+}

@@ -1,0 +1,220 @@
+import type { TimingOptions } from 'incumbent';
+import type { ClockErrors } from '../host.ts';
+import { Random } from '../random.ts';
+import type { EnsemblePlan } from './ensemble.ts';
+
+/** How the application on a host uses the library. */
+export interface ProcessPlan {
+  readonly id: string;
+  /** T: the session timeout that its client asks for. */
+  readonly timeoutMs: number;
+  readonly timing: TimingOptions;
+  readonly style: 'lead' | 'campaign' | 'terms';
+  readonly hooks: number;
+  readonly takeoverDelayMs: number;
+  readonly hookTimeoutMs: number;
+  readonly health: boolean;
+  readonly stepsDown: boolean;
+  readonly delayAfterWinMs: number;
+}
+
+export interface HostPlan {
+  readonly clock: ClockErrors;
+  readonly process: ProcessPlan;
+}
+
+export interface LinkPlan {
+  readonly latencyMs: number;
+  readonly spikes: number;
+  readonly spikeMs: number;
+  /** How often a request or its reply breaks the connection. */
+  readonly breaks: number;
+}
+
+export type FaultMix =
+  | 'mixed'
+  | 'servers'
+  | 'network'
+  | 'stalls'
+  | 'crashes'
+  | 'operators'
+  | 'edges';
+
+export interface QueueScenario {
+  readonly seed: number;
+  /** ρ: no clock's rate is off by more. */
+  readonly drift: number;
+  /** The longest session timeout of all. */
+  readonly timeoutMs: number;
+  readonly elections: readonly string[];
+  readonly hosts: readonly HostPlan[];
+  readonly link: LinkPlan;
+  readonly ensemble: EnsemblePlan;
+  readonly layout: 'incumbent' | 'recipe' | 'kazoo';
+  /** Members that are not ours come and go. */
+  readonly strangers: boolean;
+  readonly recheckMs: number;
+  /** Where the numbers of places begin: some are about to run over. */
+  readonly firstNumber: number;
+  readonly faults: FaultMix;
+  readonly chaosMs: number;
+  readonly faultEveryMs: number;
+  readonly observes: boolean;
+  /** Besides the promises, check the rules that give them: see the lease's scenario. */
+  readonly checksRules: boolean;
+  readonly looksAlways: boolean;
+}
+
+/** What a seed is about. Everything is decided here or drawn from streams of the same seed. */
+export function drawQueueScenario(seed: number): QueueScenario {
+  const random = new Random(seed, 7);
+  const drift = random.pick([0.05, 0.05, 0.05, 0.01, 0.2]);
+  const baseMs = random.pick([1_000, 1_000, 2_000, 4_000, 10_000]);
+  const faults = random.weighted<FaultMix>([
+    [3, 'mixed'],
+    [4, 'servers'],
+    [3, 'network'],
+    [2, 'stalls'],
+    [2, 'crashes'],
+    [3, 'operators'],
+    [4, 'edges'],
+  ]);
+  const hostCount = random.weighted([
+    [4, 2],
+    [5, 3],
+    [2, 4],
+    [1, 5],
+  ]);
+  const isMixedTiming = random.chance(0.35);
+  const layout = random.weighted<QueueScenario['layout']>([
+    [8, 'incumbent'],
+    [1, 'recipe'],
+    [1, 'kazoo'],
+  ]);
+  const tickMs = baseMs * random.pick([0.05, 0.1, 0.2, 0.3]);
+  const sharedId = random.chance(0.1);
+  const skewMs = random.pick([0.05 * baseMs, 3e10]);
+  const hooked = random.chance(0.35);
+  const hosts = Array.from({ length: hostCount }, (_, index) => {
+    const timeoutMs = isMixedTiming ? Math.max(1_000, baseMs * random.pick([0.5, 1, 2])) : baseMs;
+    const maxBeliefMs =
+      layout === 'incumbent' ? Number.POSITIVE_INFINITY : timeoutMs - timeoutMs / 3 - tickMs;
+    return drawHost(random, {
+      drift,
+      timeoutMs,
+      maxBeliefMs,
+      skewMs,
+      hooked,
+      id: sharedId && index < 2 ? 'twin' : `n${index + 1}`,
+    });
+  });
+  const timeoutMs = Math.max(...hosts.map(({ process }) => process.timeoutMs));
+  const shortestMs = Math.min(...hosts.map(({ process }) => process.timeoutMs));
+  const size = random.weighted<1 | 3 | 5>([
+    [2, 1],
+    [9, 3],
+    [1, 5],
+  ]);
+  const isCalm = faults === 'edges' || random.chance(0.4);
+  return {
+    seed,
+    drift,
+    timeoutMs,
+    elections: random.chance(0.3) ? ['a', 'b'] : ['a'],
+    hosts,
+    link: {
+      latencyMs: shortestMs * random.pick([0.0002, 0.001, 0.003]),
+      spikes: random.chance(0.5) ? random.between(0.02, 0.15) : 0,
+      spikeMs: shortestMs * random.pick([0.02, 0.06]),
+      breaks: isCalm ? 0 : random.between(0, 0.02),
+    },
+    ensemble: {
+      size,
+      tickMs,
+      syncLimit: random.pick([2, 5, 8]),
+      latencyMs: shortestMs * random.pick([0.0002, 0.001, 0.003]),
+      pingsPass: random.chance(0.6),
+      rates: Array.from({ length: size }, () => random.pick([1 - drift, 1, 1 + drift])),
+    },
+    layout,
+    strangers: layout !== 'incumbent' && random.chance(0.7),
+    recheckMs: timeoutMs * random.pick([1, 3, 10]),
+    firstNumber: random.chance(0.05) ? 2 ** 31 - 1 - random.below(12) : random.below(1_000),
+    faults,
+    chaosMs: timeoutMs * random.between(5, 9),
+    faultEveryMs: timeoutMs * random.between(0.25, 0.8),
+    observes: random.chance(0.2),
+    checksRules: random.chance(0.5),
+    looksAlways: random.chance(0.5),
+  };
+}
+
+interface HostOptions {
+  readonly drift: number;
+  readonly timeoutMs: number;
+  readonly maxBeliefMs: number;
+  readonly skewMs: number;
+  readonly hooked: boolean;
+  readonly id: string;
+}
+
+function drawHost(random: Random, options: HostOptions): HostPlan {
+  const { drift, timeoutMs, skewMs, hooked, id } = options;
+  const rate = () =>
+    random.weighted([
+      [4, 1 - drift],
+      [4, 1 + drift],
+      [1, 1],
+      [1, random.between(1 - drift, 1 + drift)],
+    ]);
+  return {
+    clock: {
+      monotonicRate: rate(),
+      wallRate: random.chance(0.6) ? 1 - drift : rate(),
+      monotonicStartMs: random.between(0, 1e7),
+      wallStartMs: 1.7e12 + random.between(-skewMs, skewMs),
+      coarseTimers: random.chance(0.3),
+      timerLagMs: random.chance(0.3) ? timeoutMs * random.between(0, 0.005) : 0,
+    },
+    process: {
+      id,
+      timeoutMs,
+      timing: drawTiming(random, options),
+      style: random.weighted<ProcessPlan['style']>([
+        [4, 'lead'],
+        [1, 'campaign'],
+        [1, 'terms'],
+      ]),
+      hooks: hooked && random.chance(0.8) ? 1 + random.below(2) : 0,
+      takeoverDelayMs: random.chance(0.15) ? timeoutMs * random.between(0.05, 0.8) : 0,
+      hookTimeoutMs: timeoutMs * random.between(0.3, 1),
+      health: random.chance(0.2),
+      stepsDown: random.chance(0.15),
+      delayAfterWinMs: random.chance(0.08) ? timeoutMs * random.between(0.05, 0.5) : 0,
+    },
+  };
+}
+
+/** Often longer beliefs than the default, so that an error finds more to hide in. */
+function drawTiming(random: Random, options: HostOptions): TimingOptions {
+  const { drift, timeoutMs, maxBeliefMs } = options;
+  const common = {
+    clockDrift: drift,
+    stopTimeout: timeoutMs * random.pick([0.3, 1, 2]),
+    ...(random.chance(0.3) ? { pollEvery: timeoutMs * random.between(0.05, 0.4) } : {}),
+  };
+  if (random.chance(0.4)) return common;
+  const longestMs = Math.min((timeoutMs * (1 - drift)) / (1 + drift), maxBeliefMs);
+  const belief = Math.max(
+    0.2 * timeoutMs,
+    Math.min(longestMs, timeoutMs * random.pick([0.2, 0.4, 0.6, 0.9])),
+  );
+  return {
+    ...common,
+    belief: Math.min(belief, longestMs),
+    stopMargin: belief * random.pick([0.05, 0.1]),
+    renewEvery: belief * random.pick([0.15, 0.22]),
+    operationTimeout: belief * random.pick([0.15, 0.25]),
+    retryBackoff: Math.max(10, belief * 0.03),
+  };
+}

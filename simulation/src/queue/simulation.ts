@@ -1,0 +1,450 @@
+/**
+ * One seed of the queue: hosts, an ensemble of ZooKeeper servers, candidates that run the real
+ * library with its real backend, and a plan of faults. It ends with the first violation, or after
+ * faults have stopped, somebody has led undisturbed, and everybody has left in good order.
+ */
+import { Coverage } from '../coverage.ts';
+import type { ClockErrors } from '../host.ts';
+import { Host } from '../host.ts';
+import type { Library } from '../library.ts';
+import { Random } from '../random.ts';
+import { Resource } from '../resource.ts';
+import type { SeedResult } from '../simulation.ts';
+import { Trace } from '../trace.ts';
+import { World } from '../world.ts';
+import { QueueObserver, QueueOperator } from './bystanders.ts';
+import { longestIgnorance } from './candidacy.ts';
+import { QueueChaos } from './chaos.ts';
+import { ClientLink } from './connection.ts';
+import { Ensemble } from './ensemble.ts';
+import type { TermEntry } from './guarantees.ts';
+import { describeRecord, QueueGuarantees } from './guarantees.ts';
+import { QueueProcess } from './process.ts';
+import type { ProcessPlan, QueueScenario } from './scenario.ts';
+import { drawQueueScenario } from './scenario.ts';
+import type { Operation } from './tree.ts';
+import { emptyNode } from './tree.ts';
+
+/** A host, what runs on it now, and what will run on it again. */
+export interface Seat {
+  readonly host: Host;
+  readonly link: ClientLink;
+  readonly plan: ProcessPlan;
+  process: QueueProcess | undefined;
+}
+
+/** One election, and what is checked of it. */
+export interface Contested {
+  readonly name: string;
+  readonly path: string;
+  readonly guarantees: QueueGuarantees;
+  readonly resource: Resource;
+  isBeingEnded: boolean;
+}
+
+const perfectClock: ClockErrors = {
+  monotonicRate: 1,
+  wallRate: 1,
+  monotonicStartMs: 5e5,
+  wallStartMs: 1.7e12,
+  coarseTimers: false,
+  timerLagMs: 0,
+};
+
+export class QueueSimulation {
+  readonly library: Library;
+  readonly scenario: QueueScenario;
+  readonly trace: Trace;
+  readonly world: World;
+  readonly ensemble: Ensemble;
+  readonly coverage: Coverage = new Coverage();
+  readonly contests: readonly Contested[];
+  readonly seats: Seat[] = [];
+  /** Those that live. */
+  readonly processes: Set<QueueProcess> = new Set();
+  readonly operator: QueueOperator;
+  readonly observer: QueueObserver | undefined;
+  /** An operator may have forced somebody out who is not ours. */
+  mayRemoveStrangers = false;
+  /** Faults are over. */
+  isQuiet = false;
+  quietSinceMs = 0;
+  readonly #random: Random;
+  readonly #owners = new Map<string, QueueProcess>();
+  readonly #sessions = new Map<bigint, QueueProcess>();
+  readonly #links: ClientLink[] = [];
+  #operations: readonly Operation[] = [];
+  #expiring: bigint | undefined;
+  #isEnding = false;
+  #lastNumber = 0;
+
+  constructor(library: Library, seed: number, readable: boolean) {
+    this.library = library;
+    this.scenario = drawQueueScenario(seed);
+    const { scenario } = this;
+    this.#random = new Random(seed, 11);
+    this.trace = new Trace(readable);
+    this.world = new World(new Random(seed, 12), this.trace);
+    const { world } = this;
+    this.contests = scenario.elections.map((name) => this.#contest(name));
+    this.ensemble = new Ensemble(world, new Random(seed, 13), scenario.ensemble);
+    this.#prepareTree();
+    this.#listen();
+    world.check = () => {
+      for (const { guarantees } of this.contests) guarantees.check();
+    };
+    for (const [index, plan] of scenario.hosts.entries()) {
+      const stream = 100 * (index + 1) + 50;
+      const host = new Host(world, `n${index + 1}`, plan.clock, new Random(seed, stream));
+      this.seats.push({
+        host,
+        link: this.#link(stream + 1),
+        plan: plan.process,
+        process: undefined,
+      });
+    }
+    const host = (name: string, stream: number) =>
+      new Host(world, name, perfectClock, new Random(seed, stream));
+    this.operator = new QueueOperator(this, host('op', 31), this.#link(32), scenario.timeoutMs);
+    if (scenario.observes) {
+      this.observer = new QueueObserver(this, host('eye', 33), this.#link(34), scenario.timeoutMs);
+    }
+  }
+
+  #contest(name: string): Contested {
+    const contest = {
+      name,
+      path: `/incumbent/${name}`,
+      resource: new Resource(this.world, this.coverage),
+      isBeingEnded: false,
+    };
+    const guarantees: QueueGuarantees = new QueueGuarantees(this, contest as Contested);
+    return Object.assign(contest, { guarantees });
+  }
+
+  #link(stream: number): ClientLink {
+    const link = new ClientLink(this.scenario.link, new Random(this.scenario.seed, stream));
+    this.#links.push(link);
+    return link;
+  }
+
+  /** Often the nodes are there, with numbers that others have used up. */
+  #prepareTree(): void {
+    const { ensemble, scenario } = this;
+    if (this.#random.chance(0.2)) return;
+    const zxid = ensemble.nextZxid;
+    const node = (children: readonly string[], sequence = 0) => ({
+      ...emptyNode(zxid, 0n, null),
+      children,
+      sequence,
+    });
+    const changes = new Map([
+      ['/', node(['incumbent'])],
+      ['/incumbent', node(this.contests.map(({ name }) => name))],
+      ...this.contests.map(({ path }) => [path, node([], scenario.firstNumber)] as const),
+    ]);
+    ensemble.commit({ zxid, changes, events: [] }, 0n);
+  }
+
+  #listen(): void {
+    const { ensemble, coverage, world } = this;
+    ensemble.onOperations = (operations, session, results) => {
+      this.#operations = operations;
+      const process = this.processOf(session);
+      if (process === undefined) return;
+      for (const { type, path, node } of results) {
+        if (type === 'create' && node?.owner === session) this.#owners.set(path, process);
+      }
+    };
+    ensemble.onExpired = (session) => {
+      this.#expiring = session;
+      world.trace.add(
+        world.nowMs,
+        'zk',
+        'expires a session',
+        () => `${session} of ${ensemble.clients.get(session)}`,
+      );
+    };
+    ensemble.onCommit = (transaction, session) => {
+      const operations = this.#operations;
+      this.#operations = [];
+      const isExpiry = this.#expiring === transaction.ends && transaction.ends !== undefined;
+      this.#expiring = undefined;
+      if (transaction.begins !== undefined) this.#onSession(transaction.begins);
+      const why = isExpiry ? 'expired' : session === 0n ? 'by hand' : 'own';
+      for (const { guarantees } of this.contests) {
+        guarantees.onCommit(transaction, session, operations, why);
+      }
+    };
+    ensemble.onElected = () => {
+      coverage.count('elections inside the ensemble');
+      world.trace.add(world.nowMs, 'zk', `is led by ${ensemble.leadership.server.name}`);
+    };
+    ensemble.onRefusedMoved = () => coverage.count('requests of a moved session refused');
+  }
+
+  #onSession(session: bigint): void {
+    const name = this.ensemble.clients.get(session);
+    for (const process of this.processes) {
+      if (process.name !== name) continue;
+      this.#sessions.set(session, process);
+      process.sessions.add(session);
+    }
+  }
+
+  async run(): Promise<SeedResult> {
+    const watching = this.observer?.watch();
+    for (const seat of this.seats) {
+      this.world.at(this.#random.next() * 0.3 * this.scenario.timeoutMs, () => {
+        this.start(seat);
+        return true;
+      });
+    }
+    await this.#endure();
+    for (const contest of this.contests) await this.#expectLeader(contest);
+    await this.#expectOrderlyEnd();
+    this.observer?.stop();
+    if (this.world.violation === undefined) await watching;
+    return {
+      mechanism: 'queue',
+      seed: this.scenario.seed,
+      violation: this.world.violation,
+      hash: this.trace.hash,
+      events: this.trace.count,
+      virtualMs: this.world.nowMs,
+      coverage: [...this.coverage.counts],
+      lines: this.trace.last(Trace.limit),
+    };
+  }
+
+  // --- the phases ---
+
+  async #endure(): Promise<void> {
+    const chaos = new QueueChaos(this, new Random(this.scenario.seed, 14));
+    chaos.begin();
+    await this.world.run(this.scenario.chaosMs);
+    if (this.world.violation !== undefined) return;
+    chaos.end();
+    for (const link of this.#links) link.heal();
+    this.isQuiet = true;
+    this.quietSinceMs = Math.max(
+      this.world.nowMs,
+      ...this.seats.map(({ host }) => host.pausedUntilMs),
+    );
+    this.trace.add(this.world.nowMs, '-', 'faults stop');
+    await this.world.run(this.quietSinceMs);
+    // What an operator had done to everybody is undone; everybody takes part.
+    for (const seat of this.seats) {
+      if (seat.process === undefined) this.start(seat);
+      else {
+        seat.process.isHealthy = true;
+        seat.process.join();
+      }
+    }
+    this.#restoreOrder();
+  }
+
+  /**
+   * L. Every duration is stretched by the slowest clock, 1/(1 − ρ). The servers have to find each
+   * other; sessions without a process have to expire; each of those before the leader may have to
+   * wait a belief out and run its hooks in vain; candidates may be pausing, and their work deaf.
+   */
+  #leaderBoundMs(): number {
+    const { timeoutMs, drift, ensemble } = this.scenario;
+    const { tickMs, syncLimit } = ensemble;
+    const stretch = (1 + drift) / (1 - drift);
+    let bound = 0;
+    for (const { plan, process } of this.seats) {
+      const timing = process?.candidacies[0]?.timing;
+      const beliefMs = timing?.beliefMs ?? plan.timeoutMs;
+      const stoppingMs = (timing?.stopTimeoutMs ?? 2 * plan.timeoutMs) + beliefMs;
+      const operationsMs = 20 * (timing?.operationTimeoutMs ?? 0.25 * plan.timeoutMs);
+      const hooksMs = 20 * plan.hooks * 0.3 * plan.timeoutMs;
+      const winningMs = beliefMs * stretch + plan.takeoverDelayMs + plan.delayAfterWinMs + hooksMs;
+      const pausingMs = 2 * 1_000 + timeoutMs;
+      const health = plan.health ? 4 * (timing?.renewEveryMs ?? timeoutMs) : 0;
+      bound = Math.max(bound, stoppingMs + operationsMs + 2 * winningMs + pausingMs + health);
+    }
+    const serversMs = (syncLimit + 6) * tickMs;
+    const sessionsMs = 2 * timeoutMs + 2 * tickMs;
+    // Work and hooks that do not heed their signal keep their candidate from campaigning.
+    return (bound + serversMs + sessionsMs + longestIgnorance * timeoutMs) / (1 - drift);
+  }
+
+  async #expectLeader(contest: Contested): Promise<void> {
+    const { world, scenario } = this;
+    if (world.violation !== undefined) return;
+    const boundMs = this.#leaderBoundMs();
+    const untilMs = Math.max(this.quietSinceMs + boundMs, world.nowMs + scenario.timeoutMs);
+    const leader = () => {
+      world.looking = true;
+      const found = [...contest.guarantees.terms].find((entry) => isSafelyLeading(entry));
+      world.looking = false;
+      return found;
+    };
+    for (;;) {
+      await world.run(untilMs, () => leader() !== undefined);
+      if (world.violation !== undefined) return;
+      const entry = leader();
+      if (entry === undefined) {
+        const places = contest.guarantees
+          .places()
+          .map((place) => this.ownerOf(place)?.name ?? 'a stranger');
+        world.fail(
+          'leader',
+          `election ${contest.name}: nobody leads ${boundMs.toFixed(0)} ms after faults stopped; ` +
+            `in the queue: ${places.join(', ')}; the record: ` +
+            describeRecord(contest.guarantees.record),
+        );
+        return;
+      }
+      await world.run(world.nowMs + 1.2 * scenario.timeoutMs, () => entry.term.signal.aborted);
+      if (world.violation !== undefined || !entry.term.signal.aborted) return;
+      // Faults of before may still end a belief or a session, and some ends are chosen by somebody.
+      const disturbedMs =
+        (2 * scenario.timeoutMs + (scenario.ensemble.syncLimit + 6) * scenario.ensemble.tickMs) /
+        (1 - scenario.drift);
+      if (this.#isChosen(entry) || world.nowMs < this.quietSinceMs + disturbedMs) continue;
+      world.fail(
+        'keeping',
+        `term ${entry.token} of ${entry.candidacy.name} ended undisturbed: ` +
+          String(entry.term.signal.reason),
+      );
+      return;
+    }
+  }
+
+  /** An end that somebody chose is no failure to keep a term. */
+  #isChosen(entry: TermEntry): boolean {
+    const reason: unknown = entry.term.signal.reason;
+    const why = reason instanceof Error && 'reason' in reason ? String(reason.reason) : '';
+    return ![
+      'renewal-failed',
+      'stalled',
+      'superseded',
+      'record-gone',
+      'session-expired',
+      'disconnected',
+    ].includes(why);
+  }
+
+  async #expectOrderlyEnd(): Promise<void> {
+    const { world } = this;
+    if (world.violation !== undefined) return;
+    if (this.observer !== undefined) this.#checkObserver(this.observer);
+    const { timeoutMs, drift } = this.scenario;
+    this.#isEnding = true;
+    const leaving = this.seats.map(({ process }) => process).filter((each) => each !== undefined);
+    for (const process of leaving) {
+      if (this.#random.chance(0.5)) process.withdraw();
+      else process.close(() => {});
+    }
+    const timeouts = Math.max(
+      ...leaving.map(({ candidacies, plan }) =>
+        Math.max(plan.timeoutMs / 4, ...candidacies.map(({ timing }) => timing.operationTimeoutMs)),
+      ),
+    );
+    const boundMs = (longestIgnorance * timeoutMs + 8 * timeouts + 0.5 * timeoutMs) / (1 - drift);
+    const isOver = () =>
+      leaving.every((process) => !process.alive || (!process.isCampaigning && !process.isClosing));
+    await world.run(world.nowMs + boundMs, isOver);
+    if (world.violation !== undefined) return;
+    for (const process of leaving) {
+      if (process.alive && (process.isCampaigning || process.isClosing)) {
+        world.fail(
+          'settling',
+          `${process.name} was told to leave ${boundMs.toFixed(0)} ms ago, and has not`,
+        );
+      }
+    }
+    // What could not be given up at once is given up soon.
+    await world.run(world.nowMs + timeoutMs, () => this.#zombies().length === 0);
+    const [zombie] = this.#zombies();
+    if (world.violation !== undefined || zombie === undefined) return;
+    world.fail('zombie', zombie);
+  }
+
+  /** Places of processes that live on and have left. */
+  #zombies(): readonly string[] {
+    return this.contests.flatMap(({ guarantees, name }) =>
+      guarantees.places().flatMap((place) => {
+        const owner = this.ownerOf(place);
+        if (owner === undefined || !owner.alive) return [];
+        return [`${owner.name} has left election ${name}, and its place is still in the queue`];
+      }),
+    );
+  }
+
+  #checkObserver(observer: QueueObserver): void {
+    for (const contest of this.contests) {
+      const { record } = contest.guarantees;
+      const last = observer.last.get(contest);
+      const isThere =
+        record?.leadership !== undefined &&
+        this.ensemble.tree.get(record.leadership.place) !== undefined;
+      if (!isThere || last?.token === record?.token) continue;
+      this.world.fail(
+        'observer',
+        `term ${record?.token} has led for a while, the last view is ${last?.state} ${last?.token}`,
+      );
+    }
+  }
+
+  /** Requests of before may still be under way, so this looks again until nothing is left to do. */
+  #restoreOrder(): void {
+    for (const contest of this.contests) {
+      const { record } = contest.guarantees;
+      const ids = new Set((record?.drains ?? []).map(({ id }) => id));
+      if (record?.ended === true) {
+        this.operator.ask(contest, 'reopen', (election) => election.reopen());
+      }
+      for (const id of ids) {
+        this.operator.ask(contest, 'lift a drain', (election) => election.drain(id, new Date(0)));
+      }
+    }
+    this.world.at(this.world.nowMs + 0.3 * this.scenario.timeoutMs, () => {
+      this.#restoreOrder();
+      return true;
+    });
+  }
+
+  // --- what everybody asks it ---
+
+  start(seat: Seat): true {
+    const { host, link, plan } = seat;
+    const random = new Random(this.scenario.seed, 20_000 + this.#lastNumber);
+    const process = new QueueProcess(this, host, link, plan, random);
+    seat.process = process;
+    this.processes.add(process);
+    this.trace.add(this.world.nowMs, process.name, 'starts');
+    process.join();
+    return true;
+  }
+
+  newNumber(): number {
+    this.#lastNumber += 1;
+    return this.#lastNumber;
+  }
+
+  exit(process: QueueProcess): void {
+    process.alive = false;
+    this.processes.delete(process);
+    const seat = this.seats.find((each) => each.process === process);
+    if (seat === undefined) return;
+    seat.process = undefined;
+    if (this.isQuiet && !this.#isEnding) this.world.at(this.world.nowMs, () => this.start(seat));
+  }
+
+  /** Who has made a place; undefined: somebody who is not ours. */
+  ownerOf(place: string): QueueProcess | undefined {
+    return this.#owners.get(place);
+  }
+
+  processOf(session: bigint): QueueProcess | undefined {
+    return this.#sessions.get(session);
+  }
+}
+
+function isSafelyLeading({ candidacy, term }: TermEntry): boolean {
+  return candidacy.process.alive && term.isLeading() && !term.signal.aborted;
+}
