@@ -1,6 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import type { RunReport } from '@incumbent/cli/trial';
 import { CandidateProcess, childrenOf, processesOf, send, waitUntil } from '@incumbent/cli/trial';
+import { monotonicMs } from './zookeeper/time.ts';
 
 export interface FleetOptions {
   readonly election: string;
@@ -16,6 +17,11 @@ export interface FleetOptions {
   readonly mayEnd?: (how: string) => boolean;
   /** A candidate ended that nobody killed, or reported what must not be. */
   readonly onProblem: (problem: string) => void;
+  /**
+   * A candidate reports that somebody of its program was there when belief was over; `atMs` is when,
+   * by CLOCK_MONOTONIC. Default: that is a problem.
+   */
+  readonly onOverrun?: (token: bigint, atMs: number) => void;
 }
 
 /** One who takes part. */
@@ -195,11 +201,15 @@ export class Fleet {
     for (const pid of processesOf(this.#options.log)) send(pid, 'SIGKILL');
   }
 
-  #heard(candidate: CandidateProcess, { event, token }: RunReport): void {
+  #heard(candidate: CandidateProcess, { event, token, time }: RunReport): void {
     if (event === 'overrun') {
-      this.#options.onProblem(
-        `stopped in time: ${candidate.id} reports that its program outlived term ${token}`,
-      );
+      const { onOverrun, onProblem } = this.#options;
+      const agoMs = Date.now() - Date.parse(time ?? '');
+      if (onOverrun !== undefined) onOverrun(BigInt(token ?? 0), monotonicMs() - agoMs);
+      else
+        onProblem(
+          `stopped in time: ${candidate.id} reports that its program outlived term ${token}`,
+        );
     }
     if (event !== 'leading' || token === undefined) return;
     this.#leaders.set(BigInt(token), candidate);

@@ -31,7 +31,7 @@ export type LeaderFault =
   | 'freeze and delete'
   | 'cut'
   | 'drop replies'
-  /** It reaches one server alone, and that one is parted from the others. */
+  /** It reaches one follower alone, and that one is parted from the others. */
   | 'strand';
 
 /** Needs servers with a network of their own. */
@@ -56,7 +56,7 @@ const leaderFaults: Readonly<Record<LeaderFault, Card>> = {
   cut: { cards: 1, to: 0.4 },
   silence: { cards: 2, ...anyLength },
   'drop replies': { cards: 1, from: 0.2, to: 1.2 },
-  strand: { cards: 3, from: 0.8, to: 1.8 },
+  strand: { cards: 3, from: 1.2, to: 2.6 },
 };
 
 const waitingFaults: Readonly<Record<WaitingFault, Card>> = {
@@ -127,11 +127,14 @@ interface Opening {
   readonly leader?: LeaderFault;
   readonly waiting?: WaitingFault;
   readonly server?: ServerFault;
+  /** How long the leader's fault lasts. */
+  readonly length?: number;
 }
 
 /** Rounds that every run needs, however short. */
 const openings: readonly Opening[] = [
-  { leader: 'strand' },
+  // Whoever believes in its server still believes in it when the next one leads.
+  { leader: 'strand', length: 2.4 },
   { leader: 'freeze and delete' },
   { leader: 'kill supervisor', server: 'freeze leader' },
   { waiting: 'kill both', server: 'kill follower' },
@@ -165,10 +168,11 @@ export function* planRounds(seed: number, parts: boolean): Generator<Round> {
     const restartMs = Math.round(random() * 500);
     const opening = openings[number - 1];
     if (opening !== undefined) {
-      const { leader, waiting, server } = opening;
+      const { leader, waiting, server, length } = opening;
+      const long = length === undefined ? {} : { length };
       yield {
         number,
-        leader: leader && canBe(leader) ? strike(leaderFaults, leader) : undefined,
+        leader: leader && canBe(leader) ? { ...strike(leaderFaults, leader), ...long } : undefined,
         waiting: waiting && strike(waitingFaults, waiting),
         server: server && canBe(server) ? strike(serverFaults, server) : undefined,
         restartMs,

@@ -3,6 +3,7 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
+import type { Judge } from '@incumbent/cli/trial';
 import { cliFile, FencedLog } from '@incumbent/cli/trial';
 import { createClient } from '@incumbent/zookeeper';
 import { startEnsemble } from '@incumbent/zookeeper/testing';
@@ -34,7 +35,7 @@ const tickMs = 500;
  * A server that is cut off answers pings and reads for so many ticks: for longer than the shorter of
  * the sessions live.
  */
-const syncLimit = 8;
+const syncLimit = 10;
 /** One after the other, so that each follows leaders whose belief is longer, and shorter. */
 const leasesMs = [2_000, 4_000, 3_000];
 const stopTimeoutMs = 1_000;
@@ -89,6 +90,7 @@ export async function runChaos(
   const seats = await takeSeats(ensemble, candidates, leasesMs);
   const command = broken && commandOf(broken, directory);
   let unreachableMs = Number.NEGATIVE_INFINITY;
+  const overruns = new Map<bigint, number>();
   const fleet = new Fleet({
     ...{ election, store: ensemble.connectionString, lease: `${leasesMs[0]}ms`, stopTimeoutMs },
     ...{ log: log.path, history: join(directory, 'history.jsonl') },
@@ -96,6 +98,7 @@ export async function runChaos(
     // "Store unreachable" is what `run` says when it starts and there is no quorum.
     mayEnd: (how) => how === 'exit code 69' && monotonicMs() - unreachableMs < connectPatienceMs,
     onProblem: (problem) => verdict.blame(problem),
+    onOverrun: (token, atMs) => overruns.set(token, atMs),
   });
   const crew = new Crew(seats, fleet, (broken && brokenCandidates[broken].parameters) ?? '');
   process.once('exit', () => fleet.killNow());
@@ -145,7 +148,7 @@ export async function runChaos(
       for (const fault of faultsOf(round)) {
         played.push({ fault, takeoverMs: isNew ? outcome.idleMs : undefined });
       }
-      verdict.blame(...outcome.problems);
+      verdict.blame(...outcome.problems, ...outrun(overruns, log.judge));
       say(progress(round, outcome));
       count(verdict.tell());
       if (monotonicMs() > deadlineMs) break;
@@ -178,6 +181,24 @@ export async function runChaos(
   await Promise.all(seats.flatMap(({ proxies }) => proxies.map((proxy) => proxy.close())));
   await ensemble.close();
   return { passed, failed };
+}
+
+/**
+ * Whose program left effects after its supervisor had said that belief was over. With a session of
+ * 2 s it is killed 33 ms before that, and on a busy machine it takes the watchers longer to end.
+ */
+function outrun(overruns: Map<bigint, number>, judge: Judge): string[] {
+  const problems = [...overruns].flatMap(([token, atMs]) => {
+    const term = judge.terms.find((each) => each.token === token);
+    const lateMs = term === undefined ? 0 : Number(term.lastNs) / 1e6 - atMs;
+    if (term === undefined || lateMs <= 0) return [];
+    return [
+      `stopped in time: the program of term ${token} (${term.candidate}) worked for ` +
+        `${Math.round(lateMs)} ms after its belief was over`,
+    ];
+  });
+  overruns.clear();
+  return problems;
 }
 
 function progress(round: Round, { before, leader, idleMs }: Outcome): string {

@@ -1,6 +1,6 @@
 import type { CandidateProcess, FencedLog } from '@incumbent/cli/trial';
 import { waitUntil } from '@incumbent/cli/trial';
-import type { TestMember } from '@incumbent/zookeeper/testing';
+import type { TestMember, TestProxy } from '@incumbent/zookeeper/testing';
 import { StuckError } from '../zookeeper/auditor.ts';
 import { strikeProxies } from '../zookeeper/strike-network.ts';
 import { chooseServers, strikeServers } from '../zookeeper/strike-servers.ts';
@@ -27,6 +27,9 @@ export interface Arena {
 
 /** Beyond every bound: what never comes ends the run. */
 export const stuckMs = 60_000;
+
+/** A client that finds another server does so at once. */
+const longestMoveMs = 500;
 
 /** Does everything that a round plans. Resolves when all is healed. */
 export async function strikeAll(arena: Arena, round: Round): Promise<void> {
@@ -126,7 +129,7 @@ async function strikeCandidate(
       case 'drop replies':
         return strikeProxies(seat.proxies, fault, { forMs, choice });
       case 'strand':
-        return strand(arena, seat, forMs);
+        return strand(arena, seat, forMs, choice);
       default:
         return fault satisfies never;
     }
@@ -173,17 +176,28 @@ async function deletePlace(arena: Arena, token: bigint): Promise<void> {
   arena.liveness.struck(monotonicMs());
 }
 
-/** A candidate keeps the server it is connected to, and that one answers it without a quorum. */
-async function strand(arena: Arena, seat: Seat, forMs: number): Promise<void> {
+/** A candidate is left with one follower, and that one answers it without a quorum. */
+async function strand(arena: Arena, seat: Seat, forMs: number, choice: number): Promise<void> {
   const { servers, note } = arena;
-  const index = seat.proxies.findIndex(({ counters }) => counters.open > 0);
-  const member = servers.ensemble.members[index];
-  if (member === undefined) return note('it is connected to no server');
-  note(`it is left with server ${member.id}`);
-  const others = seat.proxies.filter((_proxy, i) => i !== index);
-  servers.part(member, 'both');
-  await strikeProxies(others, 'silence', { forMs, choice: 0 });
-  servers.heal(member);
+  const { members } = servers.ensemble;
+  const connected = () => members[seat.proxies.findIndex(({ counters }) => counters.open > 0)];
+  const { leader, follower } = await chooseServers(servers.ensemble, choice);
+  let server = connected();
+  if (server === undefined || server === leader) {
+    // Cut off, a server that leads serves nobody after a while; and it would be elected anew.
+    server = follower;
+    const others = proxiesBut(seat, members.indexOf(server));
+    for (const proxy of others) proxy.cut();
+    await waitUntil(() => connected() === server, longestMoveMs);
+  }
+  note(`it is left with server ${server.id}; ${leader.id} leads`);
+  servers.part(server, 'both');
+  await strikeProxies(proxiesBut(seat, members.indexOf(server)), 'silence', { forMs, choice });
+  servers.heal(server);
+}
+
+function proxiesBut({ proxies }: Seat, index: number): readonly TestProxy[] {
+  return proxies.filter((_proxy, i) => i !== index);
 }
 
 async function strikeBehind(arena: Arena, strike: Strike<ServerFault>): Promise<void> {

@@ -31,6 +31,8 @@ export interface CandidateProcessOptions {
 export interface RunReport {
   /** `stderr`: not an event but text, which nobody should see. */
   readonly event: string;
+  /** As ISO 8601 has it. */
+  readonly time?: string;
   readonly token?: string;
   readonly reason?: string;
   readonly text?: string;
