@@ -33,6 +33,8 @@ export default defineConfig({
           hookTimeout: 120_000,
           // Each file may start servers of its own: more than two at once starve each other.
           maxWorkers: 2,
+          // Of one file: elections mostly wait.
+          maxConcurrency: 16,
         },
       },
     ],

@@ -8,6 +8,7 @@ import { RefusedError, StoreUnavailableError } from '../errors.ts';
 import { currentDrains, drainLimit } from '../record.ts';
 import { bounded, sleep } from '../wait.ts';
 import { viewOf } from './observer.ts';
+import { patienceMs } from './patience.ts';
 import type { QueueRecord } from './record.ts';
 import { emptyQueueRecord } from './record.ts';
 import type { Member, QueueStore, RecordReading } from './store.ts';
@@ -39,7 +40,7 @@ export async function administerQueue(
 ): Promise<AdminResult> {
   const { clock, timing, random, onTrouble } = scope;
   const ask = <T>(what: string, operation: (signal: AbortSignal) => Promise<T>): Promise<T> =>
-    bounded(clock, what, timing.operationTimeoutMs, signal, operation);
+    bounded(clock, what, patienceMs(timing), signal, operation);
   let mayHaveWritten = false;
   /** The term that was asked: a later one is not meant. */
   let asked: string | undefined;

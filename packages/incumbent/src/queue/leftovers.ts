@@ -1,6 +1,7 @@
 import type { Scope } from '../contest.ts';
 import { isIncurable } from '../errors.ts';
 import { bounded, Wakeup } from '../wait.ts';
+import { patienceMs } from './patience.ts';
 import type { Entry, Place, QueueStore } from './store.ts';
 
 /** The longest pause between two attempts. */
@@ -63,7 +64,7 @@ export class Leftovers {
       await bounded(
         clock,
         'giving up a place',
-        timing.operationTimeoutMs,
+        patienceMs(timing),
         new AbortController().signal,
         (signal) => this.#store.leave(entry, place, signal),
       );

@@ -2,6 +2,7 @@ import type { Scope, Snapshot } from '../contest.ts';
 import { isIncurable, StoreUnavailableError } from '../errors.ts';
 import type { View } from '../record.ts';
 import { bounded, Wakeup } from '../wait.ts';
+import { patienceMs } from './patience.ts';
 import type { QueueRecord } from './record.ts';
 import type { Member, QueueStore, RecordReading, Watched } from './store.ts';
 
@@ -28,7 +29,7 @@ export async function* observeQueue(
       const watch = async <Value>(
         what: (signal: AbortSignal) => Promise<Watched<Value>>,
       ): Promise<Value> => {
-        const watched = await bounded(clock, 'observing', timing.operationTimeoutMs, signal, what);
+        const watched = await bounded(clock, 'observing', patienceMs(timing), signal, what);
         watches.push(watched);
         void watched.changed.then(() => {
           if (live) wakeup.raise();
@@ -87,7 +88,7 @@ export async function inspectQueue(
   signal: AbortSignal,
 ): Promise<Snapshot> {
   const ask = <T>(what: string, operation: (signal: AbortSignal) => Promise<T>): Promise<T> =>
-    bounded(scope.clock, what, scope.timing.operationTimeoutMs, signal, operation);
+    bounded(scope.clock, what, patienceMs(scope.timing), signal, operation);
   // A server may lag behind what others have done.
   await ask('catching up', (operation) => store.sync(operation));
   const { reading, names } = await ask('looking', (operation) => store.look(operation));

@@ -16,6 +16,7 @@ import { unfencedLimit } from '../record.ts';
 import { bounded, sleep, Wakeup } from '../wait.ts';
 import { Confirmations } from './confirmations.ts';
 import type { Leftovers } from './leftovers.ts';
+import { patienceMs } from './patience.ts';
 import type { QueueRecord } from './record.ts';
 import { announcedRecord, QueueSeat } from './seat.ts';
 import type { Entry, Place, QueueStore, RecordReading, Watched } from './store.ts';
@@ -383,7 +384,7 @@ export class Queue<Guard> implements Contest<Guard> {
     const hasGap =
       this.#store.isMixed &&
       leadership === undefined &&
-      !(previous !== '' && this.#store.directlyFollows?.(place, previous) === true);
+      this.#store.directlyFollows?.(place, previous) !== true;
     if (!hasGap) return delayMs;
     return Math.max(delayMs, beliefMs * stretch - (atMs - firstSinceMs));
   }
@@ -439,7 +440,8 @@ export class Queue<Guard> implements Contest<Guard> {
 
   /** @throws StoreUnsuitableError */
   #requireRisingTokens(place: Place, record: QueueRecord | undefined): void {
-    if (record === undefined || record.token < place.token) return;
+    // The same: an announcement of ours has landed whose answer was lost.
+    if (record === undefined || record.token < place.token || record.place === place.name) return;
     throw new StoreUnsuitableError(
       `election "${this.#scope.election}" has reached token ${record.token}, but this store numbers ` +
         `its writes from ${place.token}: the record comes from another store, or the store was set ` +
@@ -469,7 +471,7 @@ export class Queue<Guard> implements Contest<Guard> {
   ): Promise<T> {
     const { clock, timing, election } = this.#scope;
     const name = `${what} in election "${election}"`;
-    return bounded(clock, name, timing.operationTimeoutMs, signal, operation);
+    return bounded(clock, name, patienceMs(timing), signal, operation);
   }
 }
 

@@ -293,9 +293,10 @@ export class QueueSeat<Guard> implements Seat<Guard> {
       // Nobody else can have been announced while our place was there, unless by hand.
       if (record !== undefined && record.token > this.token) return 'superseded';
       if (this.#isNamed || record?.token === this.token) return 'record-gone';
-      if (before?.leadership !== undefined && record?.leadership === undefined) {
-        // Our predecessor's unclean end is what we wait for: without it we cannot know.
-        return 'record-gone';
+      if (before?.leadership?.place !== record?.leadership?.place) {
+        // Somebody led between our look at the record and the one at the queue, or the record was
+        // changed by hand: what we wait for is not what we would have to wait for.
+        return record?.leadership === undefined ? 'record-gone' : 'superseded';
       }
       this.#record = record;
       this.#version = reading.version;
@@ -344,13 +345,10 @@ export class QueueSeat<Guard> implements Seat<Guard> {
 
   #onRecord(reading: RecordReading): void {
     if (this.#events === undefined || reading.version === this.#version) return;
-    const nonce = reading.record?.nonce;
-    if (nonce !== undefined && nonce !== this.#record?.nonce && this.#attempts.find(nonce)) {
-      // Our own write, seen before its answer: the answer says the rest.
-      return;
-    }
-    const standing = this.#adopt(reading);
-    if (standing !== 'ours' && standing !== 'not-announced') this.#events?.onLost(standing);
+    // It may be older than a write of ours whose answer was faster: the next confirmation looks
+    // again, behind all writes.
+    this.#isUnsure = true;
+    this.#events.onHint();
   }
 
   /** Tells the term what operators have left in the record. */

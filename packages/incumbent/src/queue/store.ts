@@ -150,7 +150,10 @@ export interface QueueStore {
   watchRecord(signal: AbortSignal): Promise<Watched<RecordReading>>;
   /** The names of all places in order. Wakes everybody who watches: for observers of mixed queues. */
   watchList(signal: AbortSignal): Promise<Watched<readonly string[]>>;
-  /** Only where `isMixed`: nobody can have led between the place of that name and `place`. */
+  /**
+   * Only where `isMixed`: nobody can have led between the place of that name (empty: the beginning of
+   * the election) and `place`.
+   */
   directlyFollows?(place: Place, previous: string): boolean;
   /** What marks the end of the election in this layout, besides the record. */
   readonly endMark?: EndMark;

@@ -37,6 +37,8 @@ export interface ConformanceContext<Subject> {
   open(election?: string): Promise<Subject>;
   /** Lets time pass. */
   wait(ms: number): Promise<void>;
+  /** From now on the store hears nothing of this handle, as if its process had died. */
+  silence(subject: Subject): Promise<void>;
   /** Called when the scenario is over, the last one first. */
   onCleanUp(action: () => unknown): void;
 }
@@ -49,6 +51,11 @@ export interface ConformanceOptions<Subject> {
   readonly clock?: Clock;
   /** Lets time pass. Default: waits. With a simulated clock: `(ms) => clock.advance(ms)`. */
   readonly wait?: (ms: number) => Promise<void>;
+  /**
+   * Makes the store hear nothing of a handle any more, for stores that hear of a process by other
+   * ways than its operations, such as a session. The handle is not used after it. Default: nothing.
+   */
+  readonly silence?: (subject: Subject) => void | Promise<void>;
   /** Default 1000, the shortest there is. */
   readonly leaseMs?: number;
   /** How long one scenario may take, in real time. Default 60 000 ms. */
@@ -114,6 +121,7 @@ async function runScenario<Subject>(
     leaseMs: options.leaseMs ?? 1_000,
     open: async (other = election) => options.open(other),
     wait: options.wait ?? sleep,
+    silence: async (subject) => options.silence?.(subject),
     onCleanUp: (action) => void cleaners.unshift(action),
   };
   try {

@@ -117,6 +117,7 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
       const following = background(b.campaign({ onUnclean }));
       await context.wait(context.leaseMs / 2);
       clock.stop();
+      await context.silence(a.backend);
       const silentSinceMs = context.clock.monotonicMs();
       const second = await within(context, 5, following);
       const tookMs = context.clock.monotonicMs() - silentSinceMs;

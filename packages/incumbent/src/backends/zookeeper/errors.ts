@@ -13,7 +13,7 @@ export function storeError(error: unknown, path: string): unknown {
   if (code === undefined) return error;
   const cause = code === 'TRANSACTION_FAILED' ? (error as Error).cause : error;
   const { message } = cause as Error;
-  switch (codeOf(cause)) {
+  switch (codeOf(cause) ?? '') {
     case 'NO_AUTH':
     case 'AUTH_FAILED':
     case 'SASL_REQUIRED':

@@ -164,16 +164,18 @@ export class ZooKeeperStore implements QueueStore {
         };
       } catch (error) {
         if (codeOf(error) !== 'NO_NODE') throw error;
-        const { changed, cancel } = await this.#client.watch(this.#path, { signal });
-        return { value: [], changed, cancel };
+        const watched = await this.#client.watch(this.#path, { signal });
+        return { value: [], changed: watched.changed, cancel: () => watched.cancel() };
       }
     });
   }
 
   directlyFollows(place: Place, previous: string): boolean {
-    const [mine, theirs] = [place.name, previous].map((name) =>
-      this.#layout.sequenceOf(name.slice(name.lastIndexOf('/') + 1)),
-    );
+    const sequenceOf = (name: string) =>
+      this.#layout.sequenceOf(name.slice(name.lastIndexOf('/') + 1));
+    const mine = sequenceOf(place.name);
+    // A node's first child has the number 0.
+    const theirs = previous === '' ? -1 : sequenceOf(previous);
     return mine !== undefined && theirs !== undefined && sequenceDistance(theirs, mine) === 1;
   }
 
