@@ -12,6 +12,7 @@ import { cliFile, FencedLog } from '@incumbent/cli/trial';
 import { resolveTiming } from 'incumbent';
 import { takeoverBoundMs } from './bound.ts';
 import { breakCandidates } from './broken.ts';
+import { command } from './command.ts';
 import { Fleet } from './fleet.ts';
 import type { Fault } from './plan.ts';
 import { faults, planRounds } from './plan.ts';
@@ -27,18 +28,7 @@ const election = 'chaos';
 const stopTimeoutMs = 1_000;
 const staggerMs = 150;
 
-async function main(): Promise<number> {
-  let settings: Settings | 'help';
-  try {
-    settings = readSettings(process.argv.slice(2));
-  } catch (error) {
-    console.error(`${(error as Error).message}\n\n${usage}`);
-    return 64;
-  }
-  if (settings === 'help') {
-    console.log(usage);
-    return 0;
-  }
+async function main(settings: Settings): Promise<number> {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'incumbent-chaos-')));
   const failed = await chaos(settings, directory);
   if (failed === 0) rmSync(directory, { recursive: true, force: true });
@@ -129,6 +119,4 @@ async function vacate(store: string): Promise<void> {
   }
 }
 
-process.exitCode = await main();
-// Timers and pipes of what was killed must not keep us.
-process.stdout.write('', () => process.exit());
+await command(readSettings, usage, main);

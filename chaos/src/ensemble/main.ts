@@ -8,24 +8,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { serverAvailable } from '@incumbent/zookeeper/testing';
+import { command } from '../command.ts';
 import { skip } from '../skip.ts';
 import { endWithStarter, isInside, networkUnavailable, runInside } from './network.ts';
 import { runChaos } from './run.ts';
 import type { Settings } from './settings.ts';
 import { readSettings, usage } from './settings.ts';
 
-async function main(): Promise<number> {
-  let settings: Settings | 'help';
-  try {
-    settings = readSettings(process.argv.slice(2));
-  } catch (error) {
-    console.error(`${(error as Error).message}\n\n${usage}`);
-    return 64;
-  }
-  if (settings === 'help') {
-    console.log(usage);
-    return 0;
-  }
+async function main(settings: Settings): Promise<number> {
   const missing = serverAvailable();
   if (missing !== undefined) return skip('ensemble chaos', missing);
   const noNetwork = networkUnavailable();
@@ -48,5 +38,4 @@ async function main(): Promise<number> {
   return sums[1] === 0 ? 0 : 1;
 }
 
-process.exitCode = await main();
-process.stdout.write('', () => process.exit());
+await command(readSettings, usage, main);

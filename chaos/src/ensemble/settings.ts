@@ -1,5 +1,4 @@
-import { parseArgs } from 'node:util';
-import { brokenFrom, brokenUsage, seedFrom, wholeNumber } from '../read-options.ts';
+import { brokenFrom, brokenUsage, readTimedRun } from '../read-options.ts';
 import type { Broken } from './broken.ts';
 import { brokenCandidates } from './broken.ts';
 
@@ -21,23 +20,9 @@ ${brokenUsage(brokenCandidates, 14)}`;
 
 /** @throws an Error for people */
 export function readSettings(argv: readonly string[]): Settings | 'help' {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      minutes: { type: 'string' },
-      short: { type: 'boolean', default: false },
-      candidates: { type: 'string', default: '7' },
-      seed: { type: 'string' },
-      broken: { type: 'string' },
-      help: { type: 'boolean', default: false },
-    },
-  });
-  if (values.help) return 'help';
-  return {
-    minutes: wholeNumber('--minutes', values.minutes ?? (values.short ? '2' : '30'), 1, 10_000),
-    // Two of them are struck at a time, and whoever is restarted takes a while.
-    candidates: wholeNumber('--candidates', values.candidates, 4, 50),
-    seed: seedFrom(values.seed),
-    broken: brokenFrom(brokenCandidates, values.broken),
-  };
+  // Two are struck at a time, and whoever is restarted takes a while.
+  const run = readTimedRun(argv, { name: 'candidates', usual: 7, least: 4 }, 2);
+  if (run === 'help') return run;
+  const { count: candidates, broken, ...rest } = run;
+  return { ...rest, candidates, broken: brokenFrom(brokenCandidates, broken) };
 }

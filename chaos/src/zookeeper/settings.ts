@@ -1,5 +1,4 @@
-import { parseArgs } from 'node:util';
-import { brokenFrom, brokenUsage, seedFrom, wholeNumber } from '../read-options.ts';
+import { brokenFrom, brokenUsage, readTimedRun } from '../read-options.ts';
 import type { Broken } from './broken.ts';
 import { brokenClients } from './broken.ts';
 
@@ -21,22 +20,8 @@ ${brokenUsage(brokenClients, 16)}`;
 
 /** @throws an Error for people */
 export function readSettings(argv: readonly string[]): Settings | 'help' {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      minutes: { type: 'string' },
-      short: { type: 'boolean', default: false },
-      clients: { type: 'string', default: '4' },
-      seed: { type: 'string' },
-      broken: { type: 'string' },
-      help: { type: 'boolean', default: false },
-    },
-  });
-  if (values.help) return 'help';
-  return {
-    minutes: wholeNumber('--minutes', values.minutes ?? (values.short ? '1' : '30'), 1, 10_000),
-    clients: wholeNumber('--clients', values.clients, 2, 50),
-    seed: seedFrom(values.seed),
-    broken: brokenFrom(brokenClients, values.broken),
-  };
+  const run = readTimedRun(argv, { name: 'clients', usual: 4, least: 2 }, 1);
+  if (run === 'help') return run;
+  const { count: clients, broken, ...rest } = run;
+  return { ...rest, clients, broken: brokenFrom(brokenClients, broken) };
 }
