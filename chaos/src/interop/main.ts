@@ -15,7 +15,7 @@ import type { Arrival, Played } from './play.ts';
 import { arrivals, Play, StuckError } from './play.ts';
 import type { Layout } from './program.ts';
 import { compileCurator, ourCommand, peerCommand, peerMissing } from './program.ts';
-import { report } from './report.ts';
+import { overlapReport, takeoverTable } from './report.ts';
 import type { Settings } from './settings.ts';
 import { readSettings, usage } from './settings.ts';
 import { judge } from './verdict.ts';
@@ -105,7 +105,7 @@ async function playArrival(
   log.close();
   const verdict = judge(log.judge, played);
   if (play.complaints !== '') others.push(`a member complained: ${play.complaints}`);
-  console.log(report(played, verdict));
+  console.log(`${takeoverTable(played)}\n${overlapReport(played, verdict.overlaps)}`);
   return [...verdict.violations, ...others];
 }
 

@@ -6,6 +6,11 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import type { Command } from './program.ts';
 
+const running = new Set<{ kill(signal: 'SIGKILL'): unknown }>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 /** Turns a hang into a failure. */
 const boundMs = 60_000;
 
@@ -45,7 +50,7 @@ export class Member implements AsyncDisposable {
     this.#child.stderr.on('data', (chunk: Buffer) => this.#complain(chunk.toString()));
     createInterface({ input: this.#child.stdout }).on('line', (line) => this.#hear(line));
     this.#gone = once(this.#child, 'close');
-    process.once('exit', this.#killNow);
+    running.add(this.#child);
   }
 
   /** Resolves when it is connected. */
@@ -83,9 +88,9 @@ export class Member implements AsyncDisposable {
 
   /** SIGKILL. Resolves when the process is gone; its session runs out later. */
   async kill(): Promise<void> {
-    this.#killNow();
-    process.off('exit', this.#killNow);
+    this.#child.kill('SIGKILL');
     await this.#gone;
+    running.delete(this.#child);
   }
 
   freeze(): void {
@@ -99,10 +104,6 @@ export class Member implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
   }
-
-  readonly #killNow = (): void => {
-    this.#child.kill('SIGKILL');
-  };
 
   #complain(text: string): void {
     this.#complaints += text;

@@ -1,11 +1,11 @@
 import type { Played } from './play.ts';
 import { sideOf } from './play.ts';
-import type { Overlap, Verdict } from './verdict.ts';
+import type { Overlap } from './verdict.ts';
 
 const strikes = ['resign', 'kill', 'freeze'] as const;
 
-/** Takeover times by what was done and who followed whom, and the overlaps of the other library. */
-export function report(played: readonly Played[], { overlaps }: Verdict): string {
+/** Takeover times by what was done and who followed whom. */
+export function takeoverTable(played: readonly Played[]): string {
   const rows = strikes.flatMap((strike) =>
     ['ours > ours', 'ours > theirs', 'theirs > ours', 'theirs > theirs'].map((pair) => {
       const times = played
@@ -14,15 +14,15 @@ export function report(played: readonly Played[], { overlaps }: Verdict): string
       return [strike, pair, String(times.length), ...spread(times)];
     }),
   );
-  const table = [['strike', 'who > next', 'times', 'median', 'longest'], ...rows]
+  return [['strike', 'who > next', 'times', 'median', 'longest'], ...rows]
     .map(([strike = '', pair = '', ...cells]) =>
       [strike.padEnd(8), pair.padEnd(17), ...cells.map((cell) => cell.padStart(9))].join(''),
     )
     .join('\n');
-  return `${table}\n${overlapReport(played, overlaps)}`;
 }
 
-function overlapReport(played: readonly Played[], overlaps: readonly Overlap[]): string {
+/** How long leaders of the other library went on while the next one led. */
+export function overlapReport(played: readonly Played[], overlaps: readonly Overlap[]): string {
   return strikes
     .map((strike) => {
       const times = played.filter(

@@ -1,0 +1,49 @@
+import { join } from 'node:path';
+import { it } from 'vitest';
+import { planChanges } from '../../../../chaos/src/interop/plan.ts';
+import type { Arrival, Played } from '../../../../chaos/src/interop/play.ts';
+import { Play } from '../../../../chaos/src/interop/play.ts';
+import type { Layout } from '../../../../chaos/src/interop/program.ts';
+import { ourCommand, peerCommand } from '../../../../chaos/src/interop/program.ts';
+import { overlapReport } from '../../../../chaos/src/interop/report.ts';
+import { judge } from '../../../../chaos/src/interop/verdict.ts';
+import { FencedLog } from '../../../cli/src/trial/index.ts';
+import { requirePeer, useStage } from './support/stage.ts';
+
+const sessionMs = 2_000;
+const stage = useStage({ curator: true });
+
+const cases: readonly (readonly [Layout, Arrival])[] = [
+  ['kazoo', 'ours first'],
+  ['curator-latch', 'theirs first'],
+  ['curator-selector', 'ours first'],
+];
+
+it.concurrent.for(cases)(
+  'ten changes of the leader with %s, %s',
+  async ([layout, arrival], context) => {
+    requirePeer(context, layout);
+    const { address, directory } = stage();
+    const log = new FencedLog(join(directory, `${layout}.log`));
+    await using play = new Play({
+      ours: ourCommand(layout),
+      theirs: peerCommand(layout, directory),
+      address,
+      path: `/changes/${layout}`,
+      sessionMs,
+      log,
+    });
+    await play.gather(arrival);
+    const played: Played[] = [];
+    for (const change of planChanges(10, 4)) played.push(await play.change(change));
+    log.close();
+
+    const verdict = judge(log.judge, played);
+    const { expect } = context;
+    expect(verdict.violations).toEqual([]);
+    expect(play.complaints).toBe('');
+    expect(log.judge.terms.length).toBeGreaterThan(10);
+    // What another library's own rules allow is told, not judged.
+    console.log(`${layout}\n${overlapReport(played, verdict.overlaps)}`);
+  },
+);

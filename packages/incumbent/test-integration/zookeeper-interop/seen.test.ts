@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import type { TestContext } from 'vitest';
+import { describe, it, vi } from 'vitest';
+import { Member } from '../../../../chaos/src/interop/member.ts';
+import type { Layout } from '../../../../chaos/src/interop/program.ts';
+import { layouts, peerCommand } from '../../../../chaos/src/interop/program.ts';
+import { FencedLog } from '../../../cli/src/trial/index.ts';
+import type { View } from '../../src/index.ts';
+import { OurCandidate } from './support/our-candidate.ts';
+import { placesOf, watchersOf } from './support/places.ts';
+import { requirePeer, useStage } from './support/stage.ts';
+
+const stage = useStage({ curator: true });
+const patiently = { timeout: 30_000, interval: 10 };
+
+const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
+/** As the other libraries write them, and as we must. */
+const names: Readonly<Record<Layout, RegExp>> = {
+  kazoo: /^[0-9a-f]{32}__lock__\d{10}$/,
+  'curator-latch': new RegExp(`^_c_${uuid}-latch-\\d{10}$`),
+  'curator-selector': new RegExp(`^_c_${uuid}-lock-\\d{10}$`),
+};
+const everybody = [{ perms: 31, scheme: 'world', id: 'anyone' }];
+
+/** One election, whose members are known by how they are called: `ours-1`, `theirs-2`. */
+function hold(layout: Layout, context: TestContext) {
+  requirePeer(context, layout);
+  const { address, directory, server } = stage();
+  const path = `/seen/${layout}-${randomUUID()}`;
+  const log = new FencedLog(join(directory, `${path.slice(6)}.log`));
+  context.onTestFinished(() => log.close());
+  const dispose = <T extends AsyncDisposable>(member: T): T => {
+    context.onTestFinished(() => member[Symbol.asyncDispose]());
+    return member;
+  };
+  return {
+    path,
+    log,
+    server,
+    ours: async (id: string) => dispose(await OurCandidate.connect({ address, layout, path, id })),
+    theirs: async (id: string) =>
+      dispose(
+        await Member.start(peerCommand(layout, directory), {
+          ...{ address, path, id, log: log.path },
+          sessionMs: 4_000,
+        }),
+      ),
+    /** Waits until one of theirs has begun to work. @returns its token */
+    theirsLead: async (id: string): Promise<bigint> =>
+      vi.waitFor(() => {
+        context.expect(log.judge.newest?.candidate).toBe(id);
+        return log.judge.newest?.token as bigint;
+      }, patiently),
+  };
+}
+
+describe.for(layouts)('%s', (layout) => {
+  it.concurrent('its members see us, and we see them: we came first', async (context) => {
+    const { expect } = context;
+    const { ours, theirs, theirsLead, path } = hold(layout, context);
+    const [a, b] = await Promise.all([ours('ours-1'), theirs('theirs-2')]);
+    const term = await a.campaign();
+    await b.join();
+
+    expect(await b.contenders()).toEqual({ leader: 'ours-1', ids: ['ours-1', 'theirs-2'] });
+    expect(await a.ids()).toEqual(['ours-1', 'theirs-2']);
+    const views: View[] = [];
+    const observed = (async () => {
+      for await (const view of a.election.observe()) {
+        views.push(view);
+        if (view.leader?.id === 'theirs-2') return;
+      }
+    })();
+    await vi.waitFor(() => expect(views.at(-1)?.leader?.id).toBe('ours-1'), patiently);
+
+    await term[Symbol.asyncDispose]();
+    const token = await theirsLead('theirs-2');
+    await observed;
+    expect(views.at(-1)).toMatchObject({ state: 'led', token });
+    expect(token).toBeGreaterThan(term.token);
+    expect(await b.contenders()).toEqual({ leader: 'theirs-2', ids: ['theirs-2'] });
+    const [place] = await placesOf(a.client, path);
+    expect(place).toMatchObject({ data: 'theirs-2', czxid: token });
+  });
+
+  it.concurrent('its members see us, and we see them: they came first', async (context) => {
+    const { expect } = context;
+    const { ours, theirs, theirsLead } = hold(layout, context);
+    const [a, b] = await Promise.all([theirs('theirs-1'), ours('ours-2')]);
+    await a.join();
+    const token = await theirsLead('theirs-1');
+    const { term } = await b.join();
+
+    expect(await a.contenders()).toEqual({ leader: 'theirs-1', ids: ['theirs-1', 'ours-2'] });
+    expect(await b.ids()).toEqual(['theirs-1', 'ours-2']);
+    expect(await b.election.leader()).toMatchObject({
+      state: 'led',
+      token,
+      leader: { id: 'theirs-1' },
+    });
+
+    await a.resign();
+    const won = await term;
+    expect(won.token).toBeGreaterThan(token);
+    expect(await b.election.leader()).toMatchObject({ state: 'led', leader: { id: 'ours-2' } });
+    await a.join();
+    expect(await a.contenders()).toEqual({ leader: 'ours-2', ids: ['ours-2', 'theirs-1'] });
+  });
+
+  it.concurrent('names, data and access are those that its own members write', async (context) => {
+    const { expect } = context;
+    const { ours, theirs, path } = hold(layout, context);
+    const [a, b, c] = await Promise.all([theirs('theirs-1'), ours('ours-2'), theirs('theirs-3')]);
+    for (const member of [a, b, c]) await member.join();
+
+    const places = await placesOf(b.client, path);
+    expect(places.map(({ data }) => data)).toEqual(['theirs-1', 'ours-2', 'theirs-3']);
+    expect(places.map(({ sequence }) => sequence)).toEqual([0, 1, 2]);
+    for (const { name, acl } of places) {
+      expect(name).toMatch(names[layout]);
+      expect(acl).toEqual(everybody);
+    }
+    // What tells ours from theirs is where they have random digits.
+    expect(places.map(({ name }) => name.includes('e1ec70'))).toEqual([false, true, false]);
+  });
+
+  it.concurrent('each follows the one before it, and who leaves elects nobody', async (context) => {
+    const { expect } = context;
+    const { ours, theirs, theirsLead, path, log, server } = hold(layout, context);
+    const [a, b, c, d] = await Promise.all([
+      theirs('theirs-1'),
+      ours('ours-2'),
+      theirs('theirs-3'),
+      ours('ours-4'),
+    ]);
+    await a.join();
+    // Not places: they belong to whoever uses the election's node for something else.
+    await b.client.create(`${path}/zz-notes`, 'not a candidate');
+    await b.client.create(`${path}/zz-`, '', { sequential: true });
+    await b.join();
+    await c.join();
+    const { term } = await d.join();
+    const token = await theirsLead('theirs-1');
+    expect(await d.ids()).toEqual(['theirs-1', 'ours-2', 'theirs-3', 'ours-4']);
+
+    /** Those behind are each told of the end of the one before them, and nobody of any other. */
+    const eachFollows = async (ids: readonly string[]) => {
+      const places = (await placesOf(d.client, path)).filter(({ data }) => data !== '');
+      expect(places.map(({ data }) => data)).toEqual(ids);
+      const sessions = new Set(places.map(({ session }) => session));
+      for (const [index, { name, session }] of places.entries()) {
+        const watchers = await watchersOf(server, `${path}/${name}`);
+        // A watch cannot be taken back: whoever has left may be told once more, and takes no notice.
+        const others = watchers.filter((each) => each !== session && sessions.has(each));
+        const next = places[index + 1]?.session;
+        expect(others).toEqual(next === undefined ? [] : [next]);
+      }
+      expect(await watchersOf(server, path)).toEqual([]);
+    };
+    await vi.waitFor(() => eachFollows(['theirs-1', 'ours-2', 'theirs-3', 'ours-4']), patiently);
+    await b.withdraw();
+    await vi.waitFor(() => eachFollows(['theirs-1', 'theirs-3', 'ours-4']), patiently);
+    await c.resign();
+    await vi.waitFor(() => eachFollows(['theirs-1', 'ours-4']), patiently);
+    log.read();
+    expect(log.judge.terms.map((each) => each.token)).toEqual([token]);
+
+    await a.resign();
+    const won = await term;
+    expect(won.isLeading()).toBe(true);
+    expect(log.judge.terms).toHaveLength(1);
+  });
+});

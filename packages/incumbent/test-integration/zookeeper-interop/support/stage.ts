@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import type { TestContext } from 'vitest';
+import { afterAll, beforeAll } from 'vitest';
+import type { Layout } from '../../../../../chaos/src/interop/program.ts';
+import { compileCurator, peerMissing } from '../../../../../chaos/src/interop/program.ts';
+import type { TestServer } from '../../../../zookeeper/src/testing/index.ts';
+import { serverAvailable, startServer } from '../../../../zookeeper/src/testing/index.ts';
+
+/** What all tests of a file share. */
+export interface Stage {
+  readonly server: TestServer;
+  /** `host:port` */
+  readonly address: string;
+  /** Of files that the tests make; the compiled peer is there as well. */
+  readonly directory: string;
+}
+
+/** Starts a server for the file, and compiles the peer that uses Curator if that is there. */
+export function useStage({ curator }: { readonly curator: boolean }): () => Stage {
+  let stage: Stage | undefined;
+  let directory = '';
+  beforeAll(async () => {
+    if (serverAvailable() !== undefined) return;
+    directory = mkdtempSync(join(tmpdir(), 'incumbent-interop-'));
+    if (curator && peerMissing('curator-latch') === undefined) compileCurator(directory);
+    const server = await startServer({ tickTimeMs: 200 });
+    stage = { server, address: `${server.host}:${server.port}`, directory };
+  });
+  afterAll(async () => {
+    await stage?.server.close();
+    if (directory !== '') rmSync(directory, { recursive: true, force: true });
+  });
+  return () => {
+    if (stage === undefined) throw new Error('there is no server');
+    return stage;
+  };
+}
+
+/** Skips a test, with the reason, where it cannot run; in CI it fails instead. */
+export function requirePeer(context: Pick<TestContext, 'skip'>, layout?: Layout): void {
+  const reason = serverAvailable() ?? (layout === undefined ? undefined : peerMissing(layout));
+  if (reason === undefined) return;
+  if (process.env['CI'] === 'true') throw new Error(reason);
+  context.skip(reason);
+}
