@@ -4,7 +4,7 @@
  */
 import type { CandidateInfo } from './candidate.ts';
 import type { Instant } from './clock.ts';
-import type { Actor, Contest, Scope, Seat, SeatState } from './contest.ts';
+import type { Actor, Contest, Scope, Seat, SeatState, Standing } from './contest.ts';
 import type { DiagnosticSource } from './diagnostics.ts';
 import { publish } from './diagnostics.ts';
 import { TakeoverFailedError } from './errors.ts';
@@ -12,7 +12,10 @@ import type { HealthOptions } from './health.ts';
 import { HealthGate } from './health.ts';
 import { HeldTerm } from './held-term.ts';
 import type { EndReason } from './reasons.ts';
+import { isVoluntary } from './reasons.ts';
 import type { UncleanLeader } from './record.ts';
+import type { CandidateStatus } from './status.ts';
+import { StatusTeller } from './status.ts';
 import { anyOf, bounded, Deferred, onAbort, sleep } from './wait.ts';
 import type { Watchdog } from './watchdog.ts';
 
@@ -41,6 +44,7 @@ export interface CampaignSettings {
   readonly health: HealthOptions | undefined;
   readonly actors: 'self' | 'declared';
   readonly onBelief: ((deadline: Instant | undefined) => unknown) | undefined;
+  readonly onStatus: ((status: CandidateStatus) => void) | undefined;
   readonly watchdog: Watchdog | undefined;
 }
 
@@ -66,6 +70,7 @@ export class Campaign<Guard> {
   readonly #source: DiagnosticSource;
   readonly #health: HealthGate | undefined;
   #stopHealth: AbortController | undefined;
+  readonly #status: StatusTeller | undefined;
   readonly #aside: StandAside;
   /** The term that has not ended yet. */
   #term: HeldTerm<Guard> | undefined;
@@ -83,6 +88,11 @@ export class Campaign<Guard> {
     this.#scope = scope;
     this.#settings = settings;
     this.#source = { election: scope.election, candidate: settings.candidate.id };
+    if (settings.onStatus !== undefined) {
+      this.#status = new StatusTeller(settings.candidate.id, settings.onStatus, (error) =>
+        scope.onTrouble('onStatus', error),
+      );
+    }
     if (settings.health !== undefined) {
       this.#health = new HealthGate(settings.health, scope, this.#source);
       this.#stopHealth = new AbortController();
@@ -113,6 +123,17 @@ export class Campaign<Guard> {
    * ElectionEndedError, and what else waiting cannot cure
    */
   async next(once: boolean, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
+    try {
+      const term = await this.#next(once, signal);
+      if (term === undefined) this.#status?.isOut();
+      return term;
+    } catch (error) {
+      this.#status?.isOut(error);
+      throw error;
+    }
+  }
+
+  async #next(once: boolean, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
     for (;;) {
       signal.throwIfAborted();
       if (this.#health !== undefined) {
@@ -145,7 +166,10 @@ export class Campaign<Guard> {
     once: boolean,
     signal: AbortSignal,
   ): Promise<Seat<Guard> | 'unhealthy' | undefined> {
-    if (this.#health === undefined) return this.#contest.campaign(stateAtWin, once, signal);
+    const onStanding = (standing: Standing) => this.#status?.follows(standing);
+    if (this.#health === undefined) {
+      return this.#contest.campaign(stateAtWin, once, signal, onStanding);
+    }
     const sick = new AbortController();
     const [stop, forget] = anyOf(signal, sick.signal);
     const done = new AbortController();
@@ -154,7 +178,7 @@ export class Campaign<Guard> {
       () => {},
     );
     try {
-      return await this.#contest.campaign(stateAtWin, once, stop);
+      return await this.#contest.campaign(stateAtWin, once, stop, onStanding);
     } catch (error) {
       if (sick.signal.aborted && !signal.aborted) return 'unhealthy';
       throw error;
@@ -195,8 +219,9 @@ export class Campaign<Guard> {
     if (this.#isLeaving) void term.left.then(() => this.#left.resolve());
     const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
     const stopWatchingHealth = this.#watchHealth(term);
-    void term.ended.then(({ reason }) => {
+    void term.ended.then(({ reason, error }) => {
       this.#term = undefined;
+      this.#status?.isOut(isVoluntary(reason) ? error : (error ?? term.signal.reason));
       stopWatchingHealth();
       if (givesWay.has(reason)) {
         this.#aside.untilMs = this.#scope.clock.monotonicMs() + this.#contest.standAsideMs;
@@ -210,6 +235,7 @@ export class Campaign<Guard> {
       await this.#waitIn(term, seat.waitBeforeAnnounceMs);
       await this.#fence(term, seat.unfenced);
       await term.announce();
+      this.#status?.leads();
       return term;
     } catch (error) {
       if (!term.isEnding) {

@@ -128,6 +128,14 @@ export interface SeatEnd {
   readonly reserveMs?: number;
 }
 
+/** Where a candidate stands in a queue. */
+export interface Standing {
+  /** The name of its own place. */
+  readonly place: string;
+  /** The name of the place before it; undefined for the first. */
+  readonly following: string | undefined;
+}
+
 /** One candidate's part in an election. */
 export interface Contest<Guard> {
   /** As whom it campaigns from now on: the same incarnation, perhaps other addresses. */
@@ -138,6 +146,7 @@ export interface Contest<Guard> {
    * Waits for the seat. Not called again before the last seat was released or abandoned.
    * @param stateAtWin what the record is to show, given who would have to be fenced
    * @param once true: give up when the seat is not to be had now, instead of waiting
+   * @param onStanding told where the candidate stands, where there is a queue
    * @returns the seat, or undefined when `once` and somebody else has it
    * @throws ElectionEndedError, errors that waiting cannot cure (damaged or newer record,
    * unsuitable store, a guard that cannot be made); `signal.reason` when aborted
@@ -146,6 +155,7 @@ export interface Contest<Guard> {
     stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
     once: boolean,
     signal: AbortSignal,
+    onStanding?: (standing: Standing) => void,
   ): Promise<Seat<Guard> | undefined>;
   /** A live process as an actor; undefined where the store cannot prove a death. */
   describe(process: ActorProcess): Promise<Actor | undefined>;

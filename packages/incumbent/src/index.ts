@@ -43,6 +43,7 @@ export type {
 } from './options.ts';
 export { describeEnd, type EndReason, endReasons } from './reasons.ts';
 export type { Drain, LeaderRequest, TermSummary, UncleanLeader, View } from './record.ts';
+export type { CandidateStatus } from './status.ts';
 export type { Proclamation, Term, TermOutcome, TermState } from './term.ts';
 export {
   deriveTiming,

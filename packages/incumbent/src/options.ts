@@ -9,6 +9,7 @@ import { parseDuration } from './duration.ts';
 import { InvalidOptionError } from './errors.ts';
 import type { HealthOptions } from './health.ts';
 import type { EndReason } from './reasons.ts';
+import type { CandidateStatus } from './status.ts';
 import type { TimingOptions } from './timing.ts';
 
 export interface ElectionOptions<Guard> extends TimingOptions {
@@ -50,6 +51,11 @@ export interface CampaignOptions {
    * by the machine's clocks, so not together with `clock`.
    */
   readonly watchdog?: 'kill';
+  /**
+   * Told at every change of where this candidate stands: whom it follows in the queue, that it leads,
+   * that it is out and why.
+   */
+  readonly onStatus?: (status: CandidateStatus) => void;
   /** Told when belief ends, on both clocks, at every extension; undefined when it is over. */
   readonly onBelief?: (deadline: Instant | undefined) => void;
 }
@@ -107,6 +113,7 @@ const leadNames: Record<keyof LeadOptions, true> = {
   health: true,
   actors: true,
   watchdog: true,
+  onStatus: true,
   onBelief: true,
   wait: true,
   holdAtLeast: true,
@@ -160,6 +167,7 @@ export function resolveCampaign(
     throw new InvalidOptionError('watchdog goes by the clocks of the machine: leave out `clock`');
   }
   checkFunction('onBelief', onBelief);
+  checkFunction('onStatus', options.onStatus);
   checkFunction('again', options.again);
   checkSignal(signal);
   return {
@@ -170,6 +178,7 @@ export function resolveCampaign(
     health: options.health,
     actors,
     onBelief,
+    onStatus: options.onStatus,
     killOnOverrun: watchdog === 'kill',
     waitMs: wait === undefined ? undefined : parseDuration('wait', wait),
     holdAtLeastMs: parseDuration('holdAtLeast', options.holdAtLeast ?? 0),

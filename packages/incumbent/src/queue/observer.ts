@@ -102,7 +102,7 @@ export async function inspectQueue(
     history: record?.history ?? [],
     drains: (record?.drains ?? []).filter(({ untilUnixMs }) => untilUnixMs > wallMs),
     request: record?.leadership?.request,
-    leaseMs: isThere ? scope.timing.leaseMs : undefined,
+    leaseMs: isThere ? record?.leadership?.leaseMs : undefined,
     holderGone: leader !== undefined && !isThere,
     ...reservationIn(record, wallMs),
   };

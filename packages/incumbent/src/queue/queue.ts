@@ -9,7 +9,7 @@ import { Attempts } from '../attempts.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import type { Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
-import type { Contest, Scope, Seat, SeatState } from '../contest.ts';
+import type { Contest, Scope, Seat, SeatState, Standing } from '../contest.ts';
 import { ElectionEndedError, ElectionError, isIncurable, StoreUnsuitableError } from '../errors.ts';
 import type { UncleanLeader } from '../record.ts';
 import { unfencedLimit } from '../record.ts';
@@ -33,14 +33,17 @@ export interface QueueSettings<Guard> {
 }
 
 /** What a candidate has of the queue while it campaigns. */
-interface Standing {
+interface Line {
   readonly entry: Entry;
   place: Place | undefined;
   /** Tells that our own place is gone. */
   own: Watched<boolean> | undefined;
   readonly attempts: Attempts;
+  /** What stood in the record when an announcement was sent that had no answer (yet). */
+  found: RecordReading | undefined;
   /** Since when we have been first, monotonic. */
   firstSinceMs: number | undefined;
+  readonly onStanding: (line: Standing) => void;
 }
 
 /** One look at the record and at the queue, in this order. */
@@ -91,6 +94,7 @@ export class Queue<Guard> implements Contest<Guard> {
     stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
     once: boolean,
     signal: AbortSignal,
+    onStanding: (line: Standing) => void = () => {},
   ): Promise<Seat<Guard> | undefined> {
     const { clock, onTrouble } = this.#scope;
     const wakeup = new Wakeup();
@@ -99,7 +103,7 @@ export class Queue<Guard> implements Contest<Guard> {
       // Watches live on over a reconnection; only what failed is to be tried again at once.
       if (event === 'over' || (event === 'restored' && isPausing)) wakeup.raise();
     });
-    let standing: Standing | undefined;
+    let line: Line | undefined;
     let won = false;
     let failures = 0;
     let exits = 0;
@@ -107,13 +111,13 @@ export class Queue<Guard> implements Contest<Guard> {
       for (;;) {
         let pauseMs = 0;
         try {
-          standing ??= await this.#enter(once, signal);
-          if (standing === undefined) {
+          line ??= await this.#enter(once, onStanding, signal);
+          if (line === undefined) {
             if (once) return undefined;
             pauseMs = this.#drainedMs((await this.#read(signal)).record);
           } else {
             wakeup.clear();
-            const step = await this.#step(standing, stateAtWin, once, wakeup, signal);
+            const step = await this.#step(line, stateAtWin, once, wakeup, signal);
             failures = 0;
             if (step === 'again') continue;
             if (step instanceof QueueSeat) {
@@ -123,8 +127,8 @@ export class Queue<Guard> implements Contest<Guard> {
             if (step !== 'out') {
               pauseMs = step;
             } else {
-              await this.#leave(standing);
-              standing = undefined;
+              await this.#leave(line);
+              line = undefined;
               if (once) return undefined;
               // Once is an operator's wish or a session's end; again and again must not be hot.
               exits += 1;
@@ -146,7 +150,7 @@ export class Queue<Guard> implements Contest<Guard> {
       }
     } finally {
       stopListening();
-      if (!won && standing !== undefined) await this.#leave(standing);
+      if (!won && line !== undefined) await this.#leave(line);
     }
   }
 
@@ -160,7 +164,11 @@ export class Queue<Guard> implements Contest<Guard> {
    * Gets in line; undefined when this candidate is to stay out for now, or (`once`) when others are
    * there already.
    */
-  async #enter(once: boolean, signal: AbortSignal): Promise<Standing | undefined> {
+  async #enter(
+    once: boolean,
+    onStanding: (line: Standing) => void,
+    signal: AbortSignal,
+  ): Promise<Line | undefined> {
     const { reading, names } = await this.#look(signal);
     await this.#requireOpen(reading, signal);
     if ((once && names.length > 0) || this.#drainedMs(reading.record) > 0) return undefined;
@@ -169,13 +177,15 @@ export class Queue<Guard> implements Contest<Guard> {
       place: undefined,
       own: undefined,
       attempts: new Attempts(),
+      found: undefined,
       firstSinceMs: undefined,
+      onStanding,
     };
   }
 
-  async #leave(standing: Standing): Promise<void> {
-    standing.own?.cancel();
-    await this.#leftovers.leave(standing.entry, standing.place);
+  async #leave(line: Line): Promise<void> {
+    line.own?.cancel();
+    await this.#leftovers.leave(line.entry, line.place);
   }
 
   /**
@@ -183,16 +193,16 @@ export class Queue<Guard> implements Contest<Guard> {
    * number: wait so long for an event
    */
   async #step(
-    standing: Standing,
+    line: Line,
     stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
     once: boolean,
     wakeup: Wakeup,
     signal: AbortSignal,
   ): Promise<QueueSeat<Guard> | 'again' | 'out' | number> {
-    standing.place ??= await this.#ask('entering', signal, (operation) =>
-      this.#store.enter(standing.entry, operation),
+    line.place ??= await this.#ask('entering', signal, (operation) =>
+      this.#store.enter(line.entry, operation),
     );
-    const { place } = standing;
+    const { place } = line;
     const { session } = this.#store;
     if (session.isOver(place)) return 'out';
     const look = await this.#look(signal);
@@ -201,19 +211,20 @@ export class Queue<Guard> implements Contest<Guard> {
     // Deleted by an operator, or gone with its session: its name is never used again.
     if (index < 0 || session.isOver(place)) return 'out';
     if (this.#drainedMs(look.reading.record) > 0) return 'out';
+    line.onStanding({ place: place.name, following: look.names[index - 1] });
     if (index > 0) {
-      standing.firstSinceMs = undefined;
+      line.firstSinceMs = undefined;
       if (once) return 'out';
-      return this.#waitBehind(standing, place, look.names[index - 1] as string, wakeup, signal);
+      return this.#waitBehind(line, place, look.names[index - 1] as string, wakeup, signal);
     }
-    standing.firstSinceMs ??= look.atMs;
+    line.firstSinceMs ??= look.atMs;
     const reservedMs = await this.#reservedMs(look, signal);
     if (reservedMs === 'yield') return 'out';
     if (reservedMs > 0) {
-      await this.#watchOwn(standing, place, wakeup, signal);
+      await this.#watchOwn(line, place, wakeup, signal);
       return once ? 'out' : Math.min(reservedMs, this.#scope.timing.pollEveryMs);
     }
-    return (await this.#win(standing, place, look, stateAtWin, signal)) ?? 'again';
+    return (await this.#win(line, place, look, stateAtWin, signal)) ?? 'again';
   }
 
   async #look(signal: AbortSignal): Promise<Look> {
@@ -230,7 +241,7 @@ export class Queue<Guard> implements Contest<Guard> {
 
   /** Waits until something happened to the one before us or to our own place. */
   async #waitBehind(
-    standing: Standing,
+    line: Line,
     place: Place,
     before: string,
     wakeup: Wakeup,
@@ -240,7 +251,7 @@ export class Queue<Guard> implements Contest<Guard> {
     const { recheckMs } = this.#settings;
     for (;;) {
       const [isThere, watched] = await Promise.all([
-        this.#watchOwn(standing, place, wakeup, signal),
+        this.#watchOwn(line, place, wakeup, signal),
         this.#ask('watching', signal, (operation) => this.#store.watchPlace(before, operation)),
       ]);
       let live = true;
@@ -252,9 +263,9 @@ export class Queue<Guard> implements Contest<Guard> {
         });
         if (await wakeup.wait(clock, recheckMs * (1 - 0.1 * random()), signal)) return 'again';
         // Nothing was heard for long: look whether a notification was lost.
-        if (standing.own !== undefined) {
-          standing.own.cancel();
-          standing.own = undefined;
+        if (line.own !== undefined) {
+          line.own.cancel();
+          line.own = undefined;
         }
       } finally {
         live = false;
@@ -264,13 +275,8 @@ export class Queue<Guard> implements Contest<Guard> {
   }
 
   /** @returns whether our own place is there; from now on its end wakes us up */
-  async #watchOwn(
-    standing: Standing,
-    place: Place,
-    wakeup: Wakeup,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    if (standing.own !== undefined) return true;
+  async #watchOwn(line: Line, place: Place, wakeup: Wakeup, signal: AbortSignal): Promise<boolean> {
+    if (line.own !== undefined) return true;
     const watched = await this.#ask('watching', signal, (operation) =>
       this.#store.watchPlace(place.name, operation),
     );
@@ -278,10 +284,10 @@ export class Queue<Guard> implements Contest<Guard> {
       watched.cancel();
       return false;
     }
-    standing.own = watched;
+    line.own = watched;
     void watched.changed.then(() => {
-      if (standing.own !== watched) return;
-      standing.own = undefined;
+      if (line.own !== watched) return;
+      line.own = undefined;
       wakeup.raise();
     });
     return true;
@@ -293,7 +299,7 @@ export class Queue<Guard> implements Contest<Guard> {
    * @returns undefined: look again
    */
   async #win(
-    standing: Standing,
+    line: Line,
     place: Place,
     look: Look,
     stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
@@ -303,33 +309,36 @@ export class Queue<Guard> implements Contest<Guard> {
     const { record, version, isForeign = false } = look.reading;
     this.#requireRisingTokens(place, record);
     const guard = this.#makeGuard(place);
+    const isOurs = record?.leadership?.place === place.name;
+    // Then the record names us because an announcement has landed whose answer was lost.
+    const found = (isOurs ? line.found : undefined) ?? look.reading;
     const unfenced = unfencedAfter(record, this.#candidate.incarnation);
-    const waitMs = this.#waitMs(standing, place, look);
+    const waitMs = this.#waitMs(line, place, look);
     const asked = stateAtWin(unfenced);
     // What is written only when the wait is over: until then the predecessor stays the one in the
     // record, so that whoever follows us, if we die meanwhile, has to wait as well.
     const state = waitMs > 0 ? { ...asked, announced: false } : asked;
     const seat = (sentAt: Instant, shown: QueueRecord | undefined, shownVersion = version) =>
       new QueueSeat<Guard>(this.#store, this.#scope, this.#settings, this.#leftovers, {
-        entry: standing.entry,
+        entry: line.entry,
         place,
-        own: standing.own,
+        own: line.own,
         guard,
         sentAt,
         state,
-        found: look.reading,
+        found,
         shown,
         version: shownVersion,
-        attempts: standing.attempts,
+        attempts: line.attempts,
         unfenced: state.announced ? [] : unfenced,
         waitMs: Math.max(0, waitMs - (clock.monotonicMs() - look.atMs)),
       });
 
-    const isOurs = record?.leadership?.place === place.name;
     if (state.announced && !isForeign && !isOurs) {
-      const next = announcedRecord(this.#scope, record, standing.entry.candidate, place, state);
+      const next = announcedRecord(this.#scope, record, line.entry.candidate, place, state);
       const sentAt = readClocks(clock);
-      standing.attempts.add(next.nonce, { sentAt, state });
+      line.attempts.add(next.nonce, { sentAt, state });
+      line.found = look.reading;
       let result: Awaited<ReturnType<QueueStore['commit']>>;
       try {
         // Not cut short by whoever wants us to stop: the place is given back after its answer.
@@ -356,17 +365,16 @@ export class Queue<Guard> implements Contest<Guard> {
       signal,
     );
     if (sentAt === undefined) return undefined;
-    // An announcement of ours without an answer has landed: it names us already.
     return seat(sentAt, isOurs ? record : undefined);
   }
 
   /** How long this place has to wait before it may be announced, from the time of the look. */
-  #waitMs(standing: Standing, place: Place, { reading, atMs }: Look): number {
+  #waitMs(line: Line, place: Place, { reading, atMs }: Look): number {
     const { waitsForPredecessor, delayAfterWinMs } = this.#settings;
     const { clockDrift, beliefMs } = this.#scope.timing;
     const { record } = reading;
     const leadership = record?.leadership;
-    const firstSinceMs = standing.firstSinceMs ?? atMs;
+    const firstSinceMs = line.firstSinceMs ?? atMs;
     const delayMs = delayAfterWinMs - (atMs - firstSinceMs);
     if (!waitsForPredecessor) return delayMs;
     const stretch = (1 + clockDrift) / (1 - clockDrift);

@@ -21,6 +21,8 @@ export interface Leadership {
   /** The name of its place. */
   readonly place: string;
   readonly electedAtUnixMs: number;
+  /** D of its handle: for people. */
+  readonly leaseMs: number;
   /** An operator took the seat away: its place is deleted, but its belief must run out. */
   readonly revoked: boolean;
   readonly request: LeaderRequest | undefined;
@@ -103,6 +105,7 @@ function readLeadership(reader: FieldReader, value: unknown): Leadership {
     candidate: readCandidate(reader, leadership['candidate'], 'leadership.candidate'),
     place: reader.string(leadership['place'], 'leadership.place'),
     electedAtUnixMs: reader.number(leadership['electedAtUnixMs'], 'leadership.electedAtUnixMs'),
+    leaseMs: reader.duration(leadership['leaseMs'], 'leadership.leaseMs'),
     revoked: reader.boolean(leadership['revoked'], 'leadership.revoked'),
     request: reader.optional(leadership['request'], (entry) => readRequest(reader, entry)),
     held: reader.optional(leadership['held'], (entry) => {

@@ -448,6 +448,7 @@ export function announcedRecord(
       candidate: { ...candidate, addresses: state.addresses, metadata: state.metadata },
       place: place.name,
       electedAtUnixMs: isOurs ? last.electedAtUnixMs : wallMs,
+      leaseMs: scope.timing.leaseMs,
       revoked: isOurs ? last.revoked : false,
       request: isOurs ? last.request : undefined,
       held: state.held,

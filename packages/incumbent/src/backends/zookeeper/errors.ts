@@ -35,6 +35,11 @@ export function storeError(error: unknown, path: string): unknown {
         `what is to be stored at ${path} is more than the servers take (${message}): ` +
           'make metadata and addresses smaller',
       );
+    case 'EPHEMERAL_ON_LOCAL_SESSION':
+      return new StoreUnsuitableError(
+        `ZooKeeper keeps this session on one server, where no place in a queue can be (${message}): ` +
+          'set localSessionsUpgradingEnabled=true on the servers',
+      );
     case 'NO_CHILDREN_FOR_EPHEMERALS':
       return new StoreUnsuitableError(
         `${path} cannot hold an election: a node above it is ephemeral and takes no children`,

@@ -31,6 +31,11 @@ export interface LockStoreOptions {
   readonly activeData: string | Uint8Array | undefined;
 }
 
+interface LockPlace extends Place {
+  /** Of the claim under which it was made, if it is of our session. */
+  readonly guid: string | undefined;
+}
+
 /** The node of the election, with what stands in it. */
 interface Own {
   readonly record: QueueRecord | undefined;
@@ -47,15 +52,20 @@ interface Picture {
   readonly lock: NodeContent | undefined;
 }
 
-/** Both are read together, and both have to be as they were: this is what the mechanism sees. */
-interface BothVersions {
+/** What was read together has to be as it was when it is written: this is what the mechanism sees. */
+interface Versions {
   readonly own: number | undefined;
-  readonly breadcrumb: { readonly version: number; readonly mzxid: bigint } | undefined;
+  readonly breadcrumb:
+    | {
+        readonly version: number;
+        readonly mzxid: bigint;
+        /** It was written by the leader that the record names. */
+        readonly belongs: boolean;
+      }
+    | undefined;
 }
 
 const maxReads = 5;
-/** Never the version of a node that we have not made. */
-const noVersion = 2 ** 31 - 1;
 
 export class ZooKeeperLockStore implements LockStore {
   readonly session: LockSession;
@@ -67,8 +77,8 @@ export class ZooKeeperLockStore implements LockStore {
   readonly #options: LockStoreOptions;
   readonly #path: string;
   readonly #lockPath: string;
-  /** Of the breadcrumb that belongs to a place, once that was announced. */
-  readonly #breadcrumbVersions: WeakMap<Place, number> = new WeakMap();
+  /** Of the breadcrumb that belongs to our last place that was announced. */
+  #announced: { readonly place: string; readonly version: number } | undefined;
 
   constructor(client: ZooKeeperClient, scope: Scope, options: LockStoreOptions) {
     const { path } = options;
@@ -82,9 +92,9 @@ export class ZooKeeperLockStore implements LockStore {
     this.session = LockSession.of(client);
   }
 
-  /** What a resource in ZooKeeper is to check for this place; a version that never is, before it leads. */
-  breadcrumbVersion(place: Place): number {
-    return this.#breadcrumbVersions.get(place) ?? noVersion;
+  /** What a resource in ZooKeeper is to check for this place; undefined before it was announced. */
+  breadcrumbVersion(place: Place): number | undefined {
+    return this.#announced?.place === place.name ? this.#announced.version : undefined;
   }
 
   // --- having the lock ---
@@ -101,7 +111,7 @@ export class ZooKeeperLockStore implements LockStore {
     return this.session.onUnclaimed(this.#lockPath, listener);
   }
 
-  async take(entry: Entry, signal: AbortSignal): Promise<Place | undefined> {
+  async take(entry: Entry, signal: AbortSignal): Promise<LockPlace | undefined> {
     const { acl, create } = this.#options;
     const make = () =>
       this.#client.create(this.#lockPath, this.#data(entry), { ephemeral: true, acl, signal });
@@ -201,8 +211,7 @@ export class ZooKeeperLockStore implements LockStore {
   ): Promise<CommitResult> {
     const { own, breadcrumb } = parseVersion(version);
     if (own === undefined) throw noElection(this.#path);
-    // Written while the lock was ours: by us.
-    const isWritten = breadcrumb !== undefined && breadcrumb.mzxid > place.token;
+    const isWritten = breadcrumb !== undefined && isOf(breadcrumb, place);
     const data = this.#data({ candidate: { id: record.leadership?.candidate.id ?? '' } });
     const transaction = this.#client
       .transaction()
@@ -227,13 +236,13 @@ export class ZooKeeperLockStore implements LockStore {
       if (now.status === 'rejected') throw now.reason;
       if (now.value === undefined) return { outcome: 'conflict' };
       const { stat } = now.value;
-      this.#breadcrumbVersions.set(place, stat.version);
+      this.#announced = { place: place.name, version: stat.version };
       const written = committed.value.results[1]?.stat;
       return {
         outcome: 'ok',
         version: formatVersion({
           own: written?.version ?? own + 1,
-          breadcrumb: { version: stat.version, mzxid: stat.mzxid },
+          breadcrumb: { version: stat.version, mzxid: stat.mzxid, belongs: true },
         }),
       };
     });
@@ -241,7 +250,7 @@ export class ZooKeeperLockStore implements LockStore {
 
   /** A clean end: nobody needs to be fenced any more. */
   async release(
-    place: Place,
+    place: LockPlace,
     record: QueueRecord | undefined,
     version: Version,
     signal: AbortSignal,
@@ -252,14 +261,14 @@ export class ZooKeeperLockStore implements LockStore {
       // transaction the lock can become another's only if an operator deletes it right now. That
       // other would lose a lock, and race again; it cannot lead twice.
       if (lock === undefined || !isThat(lock, place)) {
-        this.session.unclaim(this.#lockPath);
+        this.#unclaim(place);
         return { outcome: 'gone' };
       }
       const { own, breadcrumb } = parseVersion(version);
       const transaction = this.#client.transaction();
       if (record !== undefined && own !== undefined) {
         transaction.set(this.#path, encode(record, undefined), own);
-        if (breadcrumb !== undefined && breadcrumb.mzxid > place.token) {
+        if (breadcrumb !== undefined && isOf(breadcrumb, place)) {
           transaction.delete(this.breadcrumbPath, breadcrumb.version);
         }
       }
@@ -270,7 +279,7 @@ export class ZooKeeperLockStore implements LockStore {
       } catch (error) {
         outcome = outcomeOf(error, record === undefined ? 0 : undefined);
       }
-      if (outcome.outcome !== 'conflict') this.session.unclaim(this.#lockPath);
+      if (outcome.outcome !== 'conflict') this.#unclaim(place);
       return outcome;
     });
   }
@@ -297,7 +306,11 @@ export class ZooKeeperLockStore implements LockStore {
       if (needed.some((one) => one !== name)) return { outcome: 'gone' };
       const transaction = this.#client
         .transaction()
-        .set(this.#path, encode(record, breadcrumb?.mzxid), own);
+        .set(
+          this.#path,
+          encode(record, breadcrumb?.belongs === true ? breadcrumb.mzxid : undefined),
+          own,
+        );
       if (lock !== undefined && remove.length > 0) {
         transaction.delete(this.#lockPath, lock.stat.version);
       } else if (present !== undefined) {
@@ -399,30 +412,34 @@ export class ZooKeeperLockStore implements LockStore {
   }
 
   #reading({ own, breadcrumb, lock }: Picture): LockReading {
-    const version = formatVersion({
-      own: own?.stat.version,
-      breadcrumb:
-        breadcrumb === undefined
-          ? undefined
-          : { version: breadcrumb.stat.version, mzxid: breadcrumb.stat.mzxid },
-    });
     const record = own?.record;
     const leadership = record?.leadership;
     const [name] = this.#names(lock);
     if (breadcrumb === undefined) {
+      const version = formatVersion({ own: own?.stat.version, breadcrumb: undefined });
       // By Hadoop's rules nobody needs to be fenced. That our leader's belief is over is not said.
       const wasFenced = leadership !== undefined && leadership.place !== name;
       return { record, version, wasFenced };
     }
     const { mzxid, mtime } = breadcrumb.stat;
     const place = placeName(this.breadcrumbPath, mzxid);
-    const belongsTogether =
+    const belongs =
       leadership !== undefined &&
       (own?.stat.mzxid === mzxid || own?.breadcrumb === mzxid || leadership.place === place);
-    const isOfHolder = lock !== undefined && mzxid > lock.stat.czxid;
-    if (belongsTogether || (isOfHolder && leadership?.place !== name)) {
-      return { record, version, wasFenced: false };
+    const version = formatVersion({
+      own: own?.stat.version,
+      breadcrumb: { version: breadcrumb.stat.version, mzxid, belongs },
+    });
+    if (belongs && name !== undefined && leadership.place === name) {
+      this.#announced = { place: name, version: breadcrumb.stat.version };
     }
+    // Whoever of ours becomes active writes both: one of theirs leads now, and needs no record.
+    const isOfHolder =
+      lock !== undefined &&
+      mzxid > lock.stat.czxid &&
+      lock.stat.ephemeralOwner !== this.session.id &&
+      leadership?.place !== name;
+    if (belongs || isOfHolder) return { record, version, wasFenced: false };
     // A member of another make became active after the record was written, and is gone; or somebody
     // wrote a breadcrumb without the lock, and our leader is not the last one any more.
     const base = record ?? emptyQueueRecord(this.#scope.election, '');
@@ -447,7 +464,9 @@ export class ZooKeeperLockStore implements LockStore {
         candidate: candidateOf(breadcrumb, mzxid),
         place,
         electedAtUnixMs: mtime,
-        revoked: false,
+        leaseMs: this.#scope.timing.leaseMs,
+        leaseMs: 0,
+      revoked: false,
         request: undefined,
       },
       history,
@@ -455,12 +474,22 @@ export class ZooKeeperLockStore implements LockStore {
     return { record: synthetic, version, wasFenced: false };
   }
 
+  #unclaim(place: LockPlace): void {
+    // A later claim is somebody else's.
+    if (this.session.claimant(this.#lockPath) === place.guid) this.session.unclaim(this.#lockPath);
+  }
+
   #names(lock: NodeContent | undefined): readonly string[] {
     return lock === undefined ? [] : [placeName(this.#lockPath, lock.stat.czxid)];
   }
 
-  #placeOf({ czxid, ephemeralOwner }: NodeStat): Place {
-    return { name: placeName(this.#lockPath, czxid), token: czxid, session: ephemeralOwner };
+  #placeOf({ czxid, ephemeralOwner }: NodeStat): LockPlace {
+    return {
+      name: placeName(this.#lockPath, czxid),
+      token: czxid,
+      session: ephemeralOwner,
+      guid: this.session.claimant(this.#lockPath),
+    };
   }
 
   #holderOf(lock: NodeContent | undefined): Holder | undefined {
@@ -525,6 +554,11 @@ function outcomeOf(error: unknown, lockIndex: number | undefined): CommitResult 
   throw error;
 }
 
+/** Written by the leader that has this place. */
+function isOf(breadcrumb: Versions['breadcrumb'] & {}, place: Place): boolean {
+  return breadcrumb.belongs && breadcrumb.mzxid > place.token;
+}
+
 function noElection(path: string): StoreUnsuitableError {
   return new StoreUnsuitableError(
     `there is no node ${path}: make it with ensureParentNode or \`incumbent init\`, or let candidates ` +
@@ -537,16 +571,18 @@ function encode(record: QueueRecord, breadcrumb: bigint | undefined): string {
   return breadcrumb === undefined ? text : `${text.slice(0, -1)},"breadcrumb":"${breadcrumb}"}`;
 }
 
-function formatVersion({ own, breadcrumb }: BothVersions): string {
-  const rest = breadcrumb === undefined ? '' : `${breadcrumb.version}@${breadcrumb.mzxid}`;
-  return `${own ?? ''}/${rest}`;
+function formatVersion({ own, breadcrumb }: Versions): string {
+  const { version, mzxid, belongs } = breadcrumb ?? {};
+  return [own, version, mzxid, belongs === true ? '+' : ''].join('/');
 }
 
-function parseVersion(version: Version): BothVersions {
-  const [own = '', rest = ''] = String(version).split('/');
-  const [number, mzxid] = rest.split('@');
+function parseVersion(version: Version): Versions {
+  const [own = '', number = '', mzxid = '', belongs] = String(version).split('/');
   return {
     own: own === '' ? undefined : Number(own),
-    breadcrumb: mzxid === undefined ? undefined : { version: Number(number), mzxid: BigInt(mzxid) },
+    breadcrumb:
+      mzxid === ''
+        ? undefined
+        : { version: Number(number), mzxid: BigInt(mzxid), belongs: belongs === '+' },
   };
 }
