@@ -51,6 +51,13 @@ const stages = [
     limitMin: 5,
   },
   {
+    id: 'cutoff',
+    name: 'cut-off experiment (short)',
+    about: 'leaders whose ZooKeeper server is cut off from the others, beside kazoo',
+    script: ['chaos/dist/cutoff/main.js', '--short'],
+    limitMin: 5,
+  },
+  {
     id: 'ensemble',
     name: 'ensemble chaos (short)',
     about: 'candidates on an ensemble whose servers and networks fail at random',

@@ -20,7 +20,7 @@ export class CandidateProcess {
   #errors = '';
   #hasEnded = false;
 
-  /** @param under what the process is started under, such as `ip netns exec NAME` */
+  /** @param under what the process is started under, such as `nsenter --net=…` */
   constructor(who: 'ours' | 'kazoo', under: readonly string[], plan: CandidatePlan) {
     this.id = plan.id;
     const program = who === 'ours' ? [process.execPath, ourProgram] : [python, kazooProgram];

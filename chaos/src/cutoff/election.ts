@@ -76,11 +76,11 @@ export class ElectionUnderFault {
   /** Resolves when all are in the queue: A leads, or is the next. */
   async assemble(): Promise<void> {
     const { struck, majority } = this.#around;
-    if (this.isQuiet) await this.#start('predecessor', 'b', majority).first('leading');
+    if (this.isQuiet) await this.#start('predecessor', 'hub', majority).first('leading');
     const a = this.#start('A', 'a', struck);
     if (this.isQuiet) await this.#queueOf(2);
     else await a.first('leading');
-    this.#start('B', 'b', majority);
+    this.#start('B', 'hub', majority);
     await this.#queueOf(this.isQuiet ? 3 : 2);
     if (!this.isQuiet) await this.#watchPlace();
   }
@@ -155,12 +155,13 @@ export class ElectionUnderFault {
     return found;
   }
 
-  #start(id: string, where: 'a' | 'b', hosts: string): CandidateProcess {
+  #start(id: string, where: 'a' | 'hub', hosts: string): CandidateProcess {
     const { who, timeoutMs } = this.plan;
     const { network, broken } = this.#around;
     const election = who === 'kazoo' ? this.#path : this.#name;
     const plan = { id, hosts, timeoutMs, election, ...(broken && { broken }) };
-    const candidate = new CandidateProcess(who, network.command(where), plan);
+    const under = where === 'a' ? network.behindOneServer : [];
+    const candidate = new CandidateProcess(who, under, plan);
     this.candidates.push(candidate);
     return candidate;
   }

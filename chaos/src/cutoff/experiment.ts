@@ -1,12 +1,9 @@
-/** The experiment itself, run inside the namespace of the client `b` by main.ts. */
-import { writeFileSync } from 'node:fs';
-import process from 'node:process';
 import { startEnsemble } from '@incumbent/zookeeper/testing';
 import type { Outcome } from './election.ts';
-import { Network, serverIds } from './network.ts';
+import { Network } from './network.ts';
 import type { ElectionPlan, RoundPlan } from './plan.ts';
 import { planRun } from './plan.ts';
-import { recordRound } from './recording.ts';
+import { recordRound, writeRecording } from './recording.ts';
 import type { Row } from './report.ts';
 import { describeElection, faultsOf, legend, table } from './report.ts';
 import { playRound } from './round.ts';
@@ -15,29 +12,24 @@ import type { Settings } from './settings.ts';
 /** ZooKeeper's own defaults: a server that is cut off serves on for syncLimit ticks, 10 s. */
 const tickMs = 2_000;
 const limits = { syncLimit: 5, initLimit: 10 };
-
-/** What main.ts hands over. */
-export interface Inside {
-  readonly settings: Settings;
-  readonly prefix: string;
-  readonly kazoo: boolean;
-}
+const servesMs = limits.syncLimit * tickMs;
 
 type MutableRow = Row & { readonly outcomes: Outcome[]; readonly errors: string[] };
 
-async function experiment({ settings, prefix, kazoo }: Inside): Promise<number> {
-  const { runs, length, peer, broken } = settings;
+/**
+ * Plays all runs, in a network of its own, and says what became of them.
+ * @returns the exit code
+ */
+export async function experiment(settings: Settings, kazoo: boolean): Promise<number> {
+  const { runs, broken } = settings;
   const startMs = performance.now();
   const say = (text: string): void => {
     if (settings.json) return;
     console.log(`${((performance.now() - startMs) / 1000).toFixed(1).padStart(7)} s  ${text}`);
   };
-  const network = new Network(prefix);
-  const seats = serverIds.map((id) => {
-    return { host: Network.addressOf(id), command: network.command(id) };
-  });
+  const network = new Network();
   const ensemble = await startEnsemble(3, {
-    seats,
+    seats: network.seats,
     tickTimeMs: tickMs,
     minSessionTimeoutMs: 2 * tickMs,
     config: limits,
@@ -56,10 +48,7 @@ async function experiment({ settings, prefix, kazoo }: Inside): Promise<number> 
           for (const outcome of played.outcomes)
             rowOf(rows, outcome.plan, plan).outcomes.push(outcome);
           if (settings.record !== undefined && run === 1 && index === 0) {
-            writeFileSync(
-              settings.record,
-              `${JSON.stringify(recordRound(played, tickMs), null, 1)}\n`,
-            );
+            writeRecording(settings.record, recordRound(played, tickMs));
           }
         } catch (error) {
           progress(`failed: ${(error as Error).message}`);
@@ -70,7 +59,7 @@ async function experiment({ settings, prefix, kazoo }: Inside): Promise<number> 
   } finally {
     await ensemble.close();
   }
-  return conclude([...rows.values()], settings, peer === 'only' || length === 'short');
+  return conclude([...rows.values()], settings);
 }
 
 function roundsOf({ timeoutsMs, length, peer }: Settings, kazoo: boolean): readonly RoundPlan[] {
@@ -93,15 +82,17 @@ function rowOf(
 }
 
 /** @returns the exit code */
-function conclude(rows: readonly Row[], settings: Settings, isShort: boolean): number {
+function conclude(rows: readonly Row[], settings: Settings): number {
+  // In the tests other work may slow the machine down.
+  const judgeBound = settings.length === 'long';
   let passed = 0;
   const failures: string[] = [];
   for (const { plan, fault, outcomes, errors } of rows) {
     const what = `${describeElection(plan, fault)}, session timeout ${plan.timeoutMs} ms`;
     for (const error of errors) failures.push(`${what}: ${error}`);
     for (const outcome of outcomes) {
-      // Wall time is only judged where the machine does nothing else.
-      const faults = faultsOf(outcome, !isShort);
+      const faults = faultsOf(outcome, { tickMs, servesMs, judgeBound });
+      if (faults === undefined) continue;
       if (faults.length === 0) passed += 1;
       else failures.push(`${what}: ${faults.join('; ')}`);
     }
@@ -110,14 +101,11 @@ function conclude(rows: readonly Row[], settings: Settings, isShort: boolean): n
   else {
     const kazoo = rows.some(({ plan }) => plan.who === 'kazoo');
     console.log(`\n${table(rows)}\n\n${legend}`);
-    if (kazoo) console.log("kazoo's overlap is measured, not judged.");
+    if (kazoo)
+      console.log('kazoo knows no bound; at the shortest timeout it shows that the cut was one.');
     console.log('');
   }
   for (const failure of failures) console.log(`failed: ${failure}`);
   console.log(`${passed} passed, ${failures.length} failed`);
   return failures.length === 0 ? 0 : 1;
 }
-
-// Workers and servers end with this process; main.ts ends with its code.
-process.exitCode = await experiment(JSON.parse(process.argv[2] ?? '') as Inside);
-process.stdout.write('', () => process.exit());

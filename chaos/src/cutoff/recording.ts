@@ -1,6 +1,8 @@
+import { writeFileSync } from 'node:fs';
 import type { CandidateProcess } from './candidate.ts';
 import type { ElectionUnderFault } from './election.ts';
 import type { Check } from './messages.ts';
+import { draw } from './picture.ts';
 import type { PlayedRound } from './round.ts';
 
 /** What happened in one election, in ms from the fault on. */
@@ -42,6 +44,16 @@ export function recordRound({ elections, faultMs }: PlayedRound, tickMs: number)
     ours: recordElection(find('ours'), faultMs),
     kazoo: recordElection(find('kazoo'), faultMs),
   };
+}
+
+/** The recording, and its timeline beside it. */
+export function writeRecording(path: string, recording: Recording): void {
+  writeFileSync(path, `${JSON.stringify(recording, null, 2)}\n`);
+  writeFileSync(pictureOf(path), draw(recording));
+}
+
+export function pictureOf(path: string): string {
+  return path.replace(/\.json$/, '.svg');
 }
 
 function recordElection(election: ElectionUnderFault, faultMs: number): RecordedElection {

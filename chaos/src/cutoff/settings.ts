@@ -1,14 +1,15 @@
 import { parseArgs } from 'node:util';
 import { parseDuration } from 'incumbent';
+import { brokenFrom, brokenUsage, wholeNumber } from '../read-options.ts';
 import type { CandidatePlan } from './messages.ts';
 import { shortestTimeoutMs, usualTimeoutMs } from './plan.ts';
 
 export type Broken = NonNullable<CandidatePlan['broken']>;
 
-export const broken: Readonly<Record<Broken, string>> = {
-  'no-wait': 'the successor does not wait (predecessorWait: "off")',
-  arithmetic: 'the session is reckoned to last T - (R + tick) after a check, and nobody waits',
-  pings: 'confirmations are answered by the server alone, as pings are',
+export const brokenCandidates: Readonly<Record<Broken, { readonly about: string }>> = {
+  'no-wait': { about: 'the successor does not wait (predecessorWait: "off")' },
+  arithmetic: { about: 'belief is T - (R + tick) from a check on, and nobody waits' },
+  pings: { about: 'confirmations are answered by the server alone, as pings are' },
 };
 
 export interface Settings {
@@ -18,8 +19,10 @@ export interface Settings {
   readonly peer: 'kazoo' | 'none' | 'only';
   readonly json: boolean;
   readonly broken: Broken | undefined;
-  /** Where to write what happened in the first round. */
+  /** Where to write what happened in the first round: JSON, and a picture beside it. */
   readonly record: string | undefined;
+  /** Do nothing but draw what such a file says. */
+  readonly draw: string | undefined;
 }
 
 export const usage: string = `npm run chaos:cutoff -- [options]
@@ -31,11 +34,10 @@ Leaders whose ZooKeeper server is cut off from the others, while they still reac
   --timeout LIST   session timeouts, from 4s (two ticks); default 4s,10s
   --peer NAME      kazoo (default): kazoo's Election beside ours, where it is installed; none; only
   --json           the results as JSON on the last line but one
-  --record FILE    what happened in the first round, for docs/zookeeper-safety.md
+  --record FILE    write what happened in the first round, NAME.json, and its timeline, NAME.svg
+  --draw FILE      only draw NAME.svg again from NAME.json
   --broken NAME    candidates that are broken on purpose: the run must fail
-${Object.entries(broken)
-  .map(([name, about]) => `                     ${name.padEnd(10)} ${about}`)
-  .join('\n')}`;
+${brokenUsage(brokenCandidates, 10)}`;
 
 /** @throws an Error for people */
 export function readSettings(argv: readonly string[]): Settings | 'help' {
@@ -48,31 +50,29 @@ export function readSettings(argv: readonly string[]): Settings | 'help' {
       peer: { type: 'string', default: 'kazoo' },
       json: { type: 'boolean', default: false },
       record: { type: 'string' },
+      draw: { type: 'string' },
       broken: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
   });
   if (values.help) return 'help';
   return {
-    runs: readRuns(values.runs ?? (values.short ? '1' : '20')),
+    runs: wholeNumber('--runs', values.runs ?? (values.short ? '1' : '20'), 1, 10_000),
     timeoutsMs: (values.timeout ?? `${shortestTimeoutMs},${usualTimeoutMs}`)
       .split(',')
       .map(readTimeout),
     length: values.short ? 'short' : 'long',
     peer: oneOf('--peer', values.peer, ['kazoo', 'none', 'only']),
     json: values.json,
-    broken:
-      values.broken === undefined
-        ? undefined
-        : oneOf('--broken', values.broken, Object.keys(broken) as Broken[]),
-    record: values.record,
+    broken: brokenFrom<Broken>(brokenCandidates, values.broken),
+    record: values.record === undefined ? undefined : jsonFile('--record', values.record),
+    draw: values.draw === undefined ? undefined : jsonFile('--draw', values.draw),
   };
 }
 
-function readRuns(text: string): number {
-  const runs = Number(text);
-  if (/^\d+$/.test(text) && runs >= 1 && runs <= 10_000) return runs;
-  throw new Error(`--runs must be a whole number from 1 to 10000, not "${text}"`);
+function jsonFile(option: string, path: string): string {
+  if (path.endsWith('.json')) return path;
+  throw new Error(`${option} takes a file that ends in .json, not "${path}"`);
 }
 
 function readTimeout(text: string): number {
