@@ -19,8 +19,8 @@ export interface Change {
 
 const watcherOfSupervisor: Change = {
   file: 'cli/dist/guard/gate.js',
-  from: "'{ read -r x; kill -KILL 0; } <&4 4<&- 5<&- &',",
-  to: "'',",
+  from: '`{ read -r x; ',
+  to: '`{ exit; read -r x; ',
 };
 
 export const brokenCandidates: Readonly<
@@ -42,7 +42,7 @@ export const brokenCandidates: Readonly<
       },
       {
         file: 'cli/guard/guard.cjs',
-        from: 'const seconds = (left(belief) - killMarginMs / 2) / 1000;',
+        from: 'const seconds = (left(belief) - killMarginMs / 2 - lookMs) / 1000;',
         to: 'const seconds = 3600;',
       },
     ],

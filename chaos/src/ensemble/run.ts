@@ -13,7 +13,7 @@ import type { Played } from '../report.ts';
 import { table } from '../report.ts';
 import { Verdict } from '../verdict.ts';
 import { Auditor, StuckError } from '../zookeeper/auditor.ts';
-import { monotonicMs, pause, Stalls } from '../zookeeper/time.ts';
+import { monotonicMs, pause, Stalls, until } from '../zookeeper/time.ts';
 import { judgeEmptyQueue, judgeSurvivors } from './aftermath.ts';
 import { electionBoundMs, leaderBoundMs } from './bound.ts';
 import { brokenCandidates, commandOf } from './broken.ts';
@@ -28,6 +28,7 @@ import { firstLeader, playRound } from './play.ts';
 import { Servers } from './servers.ts';
 import type { Settings } from './settings.ts';
 import type { Arena } from './strike.ts';
+import { stuckMs } from './strike.ts';
 
 const election = 'chaos';
 const tickMs = 500;
@@ -89,14 +90,14 @@ export async function runChaos(
   const servers = new Servers(ensemble, network, liveness);
   const seats = await takeSeats(ensemble, candidates, leasesMs);
   const command = broken && commandOf(broken, directory);
-  let unreachableMs = Number.NEGATIVE_INFINITY;
   const overruns = new Map<bigint, number>();
   const fleet = new Fleet({
     ...{ election, store: ensemble.connectionString, lease: `${leasesMs[0]}ms`, stopTimeoutMs },
     ...{ log: log.path, history: join(directory, 'history.jsonl') },
     ...(command === undefined ? {} : { command }),
-    // "Store unreachable" is what `run` says when it starts and there is no quorum.
-    mayEnd: (how) => how === 'exit code 69' && monotonicMs() - unreachableMs < connectPatienceMs,
+    // "Store unreachable" is what `run` says when it starts while servers are missing.
+    mayEnd: (how) =>
+      how === 'exit code 69' && monotonicMs() - servers.lastTroubleMs < connectPatienceMs,
     onProblem: (problem) => verdict.blame(problem),
     onOverrun: (token, atMs) => overruns.set(token, atMs),
   });
@@ -120,7 +121,6 @@ export async function runChaos(
   const stopListening = log.onEffect(({ atNs }) => liveness.works(Number(atNs) / 1e6));
   const watch = setInterval(() => {
     servers.look();
-    if (!servers.isUp) unreachableMs = monotonicMs();
     const late = liveness.look(monotonicMs(), (fromMs, toMs) => stalls.ms(fromMs, toMs));
     if (late !== undefined) verdict.blame(late);
   }, lookEveryMs);
@@ -141,6 +141,8 @@ export async function runChaos(
     }
     liveness.struck(monotonicMs());
     await firstLeader(arena);
+    const isComplete = async () => (await arena.places.list()).length === candidates;
+    if (!(await until(stuckMs, isComplete))) throw new StuckError('not everybody can wait');
     for (const round of planRounds(seed, network !== undefined)) {
       note(`round ${round.number}`);
       const outcome = await playRound(arena, round, buried);

@@ -17,7 +17,8 @@ export class Servers {
   #pids: readonly number[] = [];
   #watching: Promise<void> | undefined;
   #ending = false;
-  #state: QuorumState = 'up';
+  /** When a server was last missing, or no majority served. */
+  lastTroubleMs: number = Number.NEGATIVE_INFINITY;
 
   constructor(
     ensemble: TestEnsemble,
@@ -27,11 +28,6 @@ export class Servers {
     this.ensemble = ensemble;
     this.network = network;
     this.#tell = tell;
-  }
-
-  /** Whether a majority serves, as far as is known. */
-  get isUp(): boolean {
-    return this.#state === 'up';
   }
 
   watch(): void {
@@ -68,11 +64,12 @@ export class Servers {
     if (lost || restarted) this.#tell.struck(nowMs);
     this.#able = able;
     this.#pids = pids;
+    if (able.size < members.length) this.lastTroubleMs = nowMs;
     if (2 * able.size <= members.length) this.#enter('down', nowMs);
   }
 
   #enter(state: QuorumState, atMs: number): void {
-    this.#state = state;
+    if (state !== 'up') this.lastTroubleMs = atMs;
     this.#tell.quorum(state, atMs);
   }
 

@@ -67,15 +67,15 @@ async function strikeWaiting(
   const { crew, log, places } = arena;
   const leader = log.judge.newest?.candidate;
   const free = crew.free.filter(({ id, hasEnded }) => id !== leader && !hasEnded);
+  const waiting = (await places.list()).flatMap((place) => {
+    const candidate = free.find(({ id }) => id === place.candidate);
+    return candidate === undefined ? [] : [{ candidate, token: place.czxid }];
+  });
   // Whoever is next matters most.
-  const queue = strike.choice < 0.6 ? await places.list() : [];
-  const next = queue.map(({ candidate }) => free.find(({ id }) => id === candidate));
-  const victim =
-    next.find((candidate) => candidate !== undefined) ??
-    free[Math.floor(strike.choice * free.length)];
-  if (victim === undefined) return;
-  const place = queue.find(({ candidate }) => candidate === victim.id);
-  await strikeCandidate(arena, victim, strike, restartMs, { token: place?.czxid ?? 0n });
+  const index = strike.choice < 0.6 ? 0 : Math.floor(strike.choice * waiting.length);
+  const victim = waiting[index];
+  if (victim === undefined) return arena.note(`nobody to ${strike.fault} while it waits`);
+  await strikeCandidate(arena, victim.candidate, strike, restartMs, victim);
 }
 
 async function strikeCandidate(

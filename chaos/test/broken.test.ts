@@ -1,0 +1,30 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { breakCandidates, brokenCandidates } from '../src/broken.ts';
+import * as ensemble from '../src/ensemble/broken.ts';
+
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'incumbent-broken-'));
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+// Each changes lines of what was built: one that is gone would leave a candidate that is not broken.
+it.each(Object.keys(brokenCandidates) as (keyof typeof brokenCandidates)[])(
+  'can still break candidates: %s',
+  (name) => {
+    expect(breakCandidates(name, directory)).toMatch(/\.js$/);
+  },
+);
+
+it.each(Object.keys(ensemble.brokenCandidates) as ensemble.Broken[])(
+  'can still break candidates on an ensemble: %s',
+  (name) => {
+    const file = ensemble.commandOf(name, directory);
+    if (file === undefined) expect(ensemble.brokenCandidates[name].parameters).toBeDefined();
+    else if (file.startsWith(directory)) expect(existsSync(file)).toBe(true);
+  },
+);
