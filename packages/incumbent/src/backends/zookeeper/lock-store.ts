@@ -466,7 +466,7 @@ export class ZooKeeperLockStore implements LockStore {
         electedAtUnixMs: mtime,
         leaseMs: this.#scope.timing.leaseMs,
         leaseMs: 0,
-      revoked: false,
+        revoked: false,
         request: undefined,
       },
       history,
