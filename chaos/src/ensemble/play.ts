@@ -34,16 +34,26 @@ export async function playRound(arena: Arena, round: Round, buried: Set<bigint>)
   liveness.takeIdle();
   await strikeAll(arena, round);
   await allServe(servers.ensemble);
-  const leader = await somebodyWorks(arena, `round ${round.number}`);
+  const leader = await somebodyWorks(arena, `round ${round.number}`, before.token);
   return { before, leader, idleMs: liveness.takeIdle(), problems: leftBehind(log, leader, buried) };
 }
 
-/** From now on. @throws StuckError */
-export async function somebodyWorks({ log }: Arena, since: string): Promise<TermActivity> {
-  const fromNs = BigInt(Math.round(monotonicMs() * 1e6));
+/**
+ * From now on: somebody of a newer term than `token`, or whoever still does when the belief is over
+ * that it had until now.
+ * @throws StuckError
+ */
+export async function somebodyWorks(
+  { log, longestBeliefMs }: Arena,
+  since: string,
+  token?: bigint,
+): Promise<TermActivity> {
+  const fromMs = monotonicMs();
   const leader = await waitUntil(() => {
     const { newest } = log.judge;
-    return newest !== undefined && newest.lastNs > fromNs ? newest : undefined;
+    if (newest === undefined) return undefined;
+    const isSame = newest.token === token;
+    return Number(newest.lastNs) / 1e6 > fromMs + (isSame ? longestBeliefMs : 0) && newest;
   }, stuckMs);
   if (leader === undefined) {
     throw new StuckError(`liveness: nobody works since ${since}, given up on`);

@@ -116,6 +116,7 @@ export async function runChaos(
     ...{ crew, servers, log, liveness, note },
     places: new Places(auditor, `/incumbent/${election}`),
     longestLeaseMs: Math.max(...leasesMs),
+    longestBeliefMs: Math.max(...timings.map(({ beliefMs }) => beliefMs)),
     vacate: () => vacate(ensemble.connectionString),
   };
   const stopListening = log.onEffect(({ atNs }) => liveness.works(Number(atNs) / 1e6));

@@ -20,6 +20,7 @@ export interface Arena {
   readonly liveness: Liveness;
   /** For faults of the servers: the longest of all sessions. */
   readonly longestLeaseMs: number;
+  readonly longestBeliefMs: number;
   /** An operator asks the leader to go. Rejects when the command fails. */
   readonly vacate: () => Promise<void>;
   readonly note: (line: string) => void;
