@@ -58,6 +58,9 @@ export async function administerQueue(
     if (request.kind === 'end' && store.endMark !== undefined) {
       await ask('marking the end', (operation) => store.endMark?.set(operation) ?? nothing());
     }
+    if (request.kind === 'end' && store.endMark !== undefined && reading.version === undefined) {
+      return { changed: false, view }; // what is not there is over
+    }
     if (request.kind === 'reopen' && store.endMark !== undefined) {
       await ask('taking back the end', (operation) => store.endMark?.clear(operation) ?? nothing());
     }

@@ -111,7 +111,7 @@ export class Queue<Guard> implements Contest<Guard> {
       for (;;) {
         let pauseMs = 0;
         try {
-          line ??= await this.#enter(once, onStanding, signal);
+          line ??= await this.#enter(once, exits > 0, onStanding, signal);
           if (line === undefined) {
             if (once) return undefined;
             pauseMs = this.#drainedMs((await this.#read(signal)).record);
@@ -166,11 +166,16 @@ export class Queue<Guard> implements Contest<Guard> {
    */
   async #enter(
     once: boolean,
+    wasIn: boolean,
     onStanding: (line: Standing) => void,
     signal: AbortSignal,
   ): Promise<Line | undefined> {
     const { reading, names } = await this.#look(signal);
     await this.#requireOpen(reading, signal);
+    // GoLea deletes the mark of the end together with the election.
+    if (wasIn && this.#store.endMark !== undefined && reading.version === undefined) {
+      throw new ElectionEndedError(this.#scope.election);
+    }
     if ((once && names.length > 0) || this.#drainedMs(reading.record) > 0) return undefined;
     return {
       entry: { guid: this.#scope.uniqueId(), candidate: this.#candidate },
