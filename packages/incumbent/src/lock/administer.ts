@@ -2,6 +2,7 @@ import type { AdminRequest, AdminResult, Scope } from '../contest.ts';
 import { RefusedError, StoreUnavailableError } from '../errors.ts';
 import { administerQueue } from '../queue/administer.ts';
 import { viewOf } from '../queue/observer.ts';
+import { patienceMs } from '../queue/patience.ts';
 import { bounded, sleep } from '../wait.ts';
 import type { LockStore } from './store.ts';
 
@@ -31,7 +32,7 @@ async function transfer(
 ): Promise<AdminResult> {
   const { clock, timing, random, onTrouble, election } = scope;
   const ask = <T>(what: string, operation: (signal: AbortSignal) => Promise<T>): Promise<T> =>
-    bounded(clock, what, timing.operationTimeoutMs, signal, operation);
+    bounded(clock, what, patienceMs(timing), signal, operation);
   let mayHaveWritten = false;
   /** The term that was asked: a later one is not meant. */
   let asked: string | undefined;
@@ -89,7 +90,7 @@ async function transfer(
 /** Members of another make cannot be told, and would only take the lock again. */
 async function end(store: LockStore, scope: Scope, signal: AbortSignal): Promise<AdminResult> {
   const { clock, timing, election } = scope;
-  const [holder] = await bounded(clock, 'listing', timing.operationTimeoutMs, signal, (operation) =>
+  const [holder] = await bounded(clock, 'listing', patienceMs(timing), signal, (operation) =>
     store.members(operation),
   );
   if (holder !== undefined && !holder.isOurs) {

@@ -11,10 +11,11 @@ import { Attempts } from '../attempts.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import type { Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
-import type { Contest, Scope, Seat, SeatState } from '../contest.ts';
+import type { Contest, Standing as InLine, Scope, Seat, SeatState } from '../contest.ts';
 import { ElectionEndedError, ElectionError, isIncurable, StoreUnsuitableError } from '../errors.ts';
 import { Confirmations } from '../queue/confirmations.ts';
 import type { Leftovers } from '../queue/leftovers.ts';
+import { patienceMs } from '../queue/patience.ts';
 import type { QueueSettings } from '../queue/queue.ts';
 import type { QueueRecord } from '../queue/record.ts';
 import { QueueSeat } from '../queue/seat.ts';
@@ -38,6 +39,7 @@ interface Standing {
   watched: Watched<Holder | undefined> | undefined;
   /** Since when a reservation or a held seat has been seen, monotonic. */
   reserved: { readonly nonce: string; readonly sinceMs: number } | undefined;
+  readonly onStanding: (standing: InLine) => void;
 }
 
 export class LockRace<Guard> implements Contest<Guard> {
@@ -82,6 +84,7 @@ export class LockRace<Guard> implements Contest<Guard> {
     stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
     once: boolean,
     signal: AbortSignal,
+    onStanding: (standing: InLine) => void = () => {},
   ): Promise<Seat<Guard> | undefined> {
     const { clock, onTrouble } = this.#scope;
     const wakeup = new Wakeup();
@@ -89,7 +92,12 @@ export class LockRace<Guard> implements Contest<Guard> {
       if (event !== 'suspended') wakeup.raise();
     });
     const stopWaiting = this.#store.onUnclaimed(() => wakeup.raise());
-    const standing: Standing = { entry: undefined, watched: undefined, reserved: undefined };
+    const standing: Standing = {
+      entry: undefined,
+      watched: undefined,
+      reserved: undefined,
+      onStanding,
+    };
     let won = false;
     let failures = 0;
     try {
@@ -150,7 +158,7 @@ export class LockRace<Guard> implements Contest<Guard> {
     const holder = await this.#look(standing, wakeup, signal);
     if (holder !== undefined) {
       const { entry } = standing;
-      if (entry === undefined) return this.#patienceMs();
+      if (entry === undefined) return this.#waitFor(holder, standing);
       // It is there, and the attempt that may have made it was ours.
       if (holder.isOfOurSession) {
         const sentAt = await this.#confirm(holder.place, signal);
@@ -161,7 +169,7 @@ export class LockRace<Guard> implements Contest<Guard> {
       // Somebody else's, and what we have asked for before is decided: none of it is there.
       await this.#store.leave(entry, undefined, signal);
       standing.entry = undefined;
-      return this.#patienceMs();
+      return this.#waitFor(holder, standing);
     }
     const reading = await this.#read(signal);
     const record = this.#requireOpen(reading);
@@ -198,6 +206,11 @@ export class LockRace<Guard> implements Contest<Guard> {
       if (standing.watched === watched) wakeup.raise();
     });
     return watched.value;
+  }
+
+  #waitFor(holder: Holder, { onStanding }: Standing): number {
+    onStanding({ place: this.#candidate.id, following: holder.name });
+    return this.#patienceMs();
   }
 
   #patienceMs(): number {
@@ -321,7 +334,7 @@ export class LockRace<Guard> implements Contest<Guard> {
   ): Promise<T> {
     const { clock, timing, election } = this.#scope;
     const name = `${what} in election "${election}"`;
-    return bounded(clock, name, timing.operationTimeoutMs, signal, operation);
+    return bounded(clock, name, patienceMs(timing), signal, operation);
   }
 }
 

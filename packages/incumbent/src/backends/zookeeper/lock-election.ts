@@ -1,5 +1,6 @@
 import type { ElectionBackend, Scope } from '../../contest.ts';
 import { LockElection } from '../../lock/backend.ts';
+import type { Place } from '../../queue/store.ts';
 import type { CheckedOptions } from './check-options.ts';
 import type { ZooKeeperClient } from './client.ts';
 import { ZooKeeperLockStore } from './lock-store.ts';
@@ -22,19 +23,38 @@ export function openLockElection(
     activeData: options.activeData,
   });
   return new LockElection<ZooKeeperGuard>(scope, store, {
-    // The lock's name recurs with every holder. The breadcrumb has another version as soon as
-    // somebody else has become active after an unclean end, and is not there after a clean one.
-    guard: (place) => ({
-      token: place.token,
-      path: store.breadcrumbPath,
-      get version() {
-        return store.breadcrumbVersion(place);
-      },
-    }),
+    guard: (place) => new BreadcrumbGuard(store, place),
     waitsForPredecessor: options.waitsForPredecessor,
     stepsDownWhenDisconnected: options.stepsDownWhenDisconnected,
     recheckMs: options.recheckMs,
     delayAfterWinMs: options.delayAfterWinMs,
     pollMs: options.pollMs,
   });
+}
+
+/** Matches no node: nothing is to be written for a term that was not announced. */
+const noVersion = 2 ** 31 - 1;
+
+/**
+ * The lock's name recurs with every holder, and says nothing. The breadcrumb has another version as
+ * soon as somebody else has become active after an unclean end, and is not there after a clean one.
+ */
+class BreadcrumbGuard implements ZooKeeperGuard {
+  readonly token: bigint;
+  readonly path: string;
+  readonly #store: ZooKeeperLockStore;
+  readonly #place: Place;
+  #version: number | undefined;
+
+  constructor(store: ZooKeeperLockStore, place: Place) {
+    this.token = place.token;
+    this.path = store.breadcrumbPath;
+    this.#store = store;
+    this.#place = place;
+  }
+
+  get version(): number {
+    this.#version ??= this.#store.breadcrumbVersion(this.#place);
+    return this.#version ?? noVersion;
+  }
 }

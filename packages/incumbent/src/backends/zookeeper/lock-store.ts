@@ -464,8 +464,6 @@ export class ZooKeeperLockStore implements LockStore {
         candidate: candidateOf(breadcrumb, mzxid),
         place,
         electedAtUnixMs: mtime,
-        leaseMs: this.#scope.timing.leaseMs,
-        leaseMs: 0,
         revoked: false,
         request: undefined,
       },
