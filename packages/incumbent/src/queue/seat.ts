@@ -182,6 +182,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   async release(end: SeatEnd, signal: AbortSignal): Promise<boolean> {
     this.#detach();
     const { clock, timing, onTrouble } = this.#scope;
+    const startMs = clock.monotonicMs();
     const nonces = new Set<string>();
     let pauseMs = Math.min(firstReleasePauseMs, timing.retryBackoffMs);
     for (;;) {
@@ -203,8 +204,10 @@ export class QueueSeat<Guard> implements Seat<Guard> {
         if (this.#adopt(reading) !== 'ours') this.#isNamed = false;
       } catch (error) {
         onTrouble('releasing', error);
-        if (!signal.aborted) await sleep(clock, pauseMs, signal).catch(() => {});
-        if (signal.aborted) {
+        // Whoever waits for us waits for three operation timeouts: say by then what is left behind.
+        const isLate = clock.monotonicMs() - startMs > 1.5 * timing.operationTimeoutMs;
+        if (!isLate) await sleep(clock, pauseMs, signal).catch(() => {});
+        if (isLate || signal.aborted) {
           this.#leftovers.add(this.#entry, this.#place);
           throw new LeftBehindError(this.#place.name, { cause: error });
         }
@@ -287,6 +290,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   /** What the record says of our term, and of what operators want. */
   #adopt(reading: RecordReading): Standing {
     const { record } = reading;
+    if (this.#wasDeleted(reading)) return 'election-ended';
     const before = this.#record;
     const isNamed = record?.leadership?.place === this.#place.name;
     if (!isNamed) {
@@ -315,12 +319,19 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     return 'ours';
   }
 
+  /** GoLea deletes an election together with the mark of its end. */
+  #wasDeleted({ version }: RecordReading): boolean {
+    return this.#store.endMark !== undefined && version === undefined;
+  }
+
   async #whyGone(signal: AbortSignal): Promise<EndReason> {
     const { session } = this.#store;
     if (session.isOver(this.#place)) return 'session-expired';
     try {
-      const { record } = await this.#read(signal);
-      if (record?.ended === true) return 'election-ended';
+      const reading = await this.#read(signal);
+      const { record } = reading;
+      if (record?.ended === true || this.#wasDeleted(reading)) return 'election-ended';
+      if ((await this.#store.endMark?.isSet(signal)) === true) return 'election-ended';
       const { leadership } = record ?? {};
       if (leadership?.place === this.#place.name && leadership.revoked) return 'vacated';
       if (record !== undefined && record.token > this.token) return 'superseded';
