@@ -1,13 +1,17 @@
 /** What all commands share that ask a store about an election. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Election, TimingLimits, TimingOptions } from 'incumbent';
-import { createElection, formatDuration, parseDuration } from 'incumbent';
+import { createElection, ElectionError, formatDuration, parseDuration } from 'incumbent';
 import type { Context, OpenStore, StoreNeeds } from './context.ts';
 import { CommandError, exitCodes } from './failure.ts';
 import type { ElectionQuestion } from './options.ts';
 import { toJson, visible } from './output/text.ts';
 import { electionNode } from './zookeeper/location.ts';
+
+/** The pause before a server that failed is asked again. */
+const askAgainMs = 100;
 
 export interface Question {
   readonly election: Election;
@@ -36,12 +40,33 @@ export async function look<T>(
   const missing = await opened.within((signal) =>
     missingPlace(opened.store, options.election, signal),
   );
-  if (missing === undefined) return askElection(opened, question);
+  if (missing === undefined) {
+    return askElection(opened, (asked) =>
+      patiently(opened.store, asked.signal, () => question(asked)),
+    );
+  }
   noteMissing(missing, options, context);
   leave(opened.election);
   const { memory } = await import('incumbent/memory');
   const empty = createElection({ name: options.election, backend: memory() });
   return askElection({ ...opened, election: empty }, question);
+}
+
+/** Asks again where one of several servers failed: it does no harm, for nothing is changed. */
+async function patiently<T>(
+  { zookeeper }: OpenStore,
+  signal: AbortSignal,
+  question: () => Promise<T>,
+): Promise<T> {
+  for (;;) {
+    try {
+      return await question();
+    } catch (error) {
+      const mayPass = zookeeper !== undefined && error instanceof ElectionError && error.retryable;
+      if (!mayPass || signal.aborted) throw error;
+      await sleep(askAgainMs, undefined, { signal }).catch(() => {});
+    }
+  }
 }
 
 /**

@@ -82,6 +82,10 @@ export function describeFailure(error: unknown): Failure {
   if (error instanceof Error && 'syscall' in error) {
     return { exitCode: exitCodes.storeUnavailable, code, message };
   }
+  // That of a store's client, where we have asked it ourselves.
+  if (error instanceof Error && 'retryable' in error && code !== '') {
+    return { exitCode: exitCodes.storeUnavailable, code, message };
+  }
   return {
     exitCode: exitCodes.internal,
     code: 'INTERNAL',

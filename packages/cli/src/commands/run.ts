@@ -35,6 +35,7 @@ export async function run(options: RunOptions, context: Context): Promise<number
     signal: context.signal,
     lease: options.lease,
   });
+  if (store.zookeeper !== undefined) checkSession(store.zookeeper);
   const candidate = {
     id: options.id ?? `${hostname()}-${process.pid}`,
     addresses: options.address ?? [],
@@ -49,8 +50,7 @@ export async function run(options: RunOptions, context: Context): Promise<number
   const { leaseMs, stopMarginMs } = election.timing;
   if (leaseMs < shortestRunLeaseMs) {
     throw new UsageError(
-      `${store.zookeeper === undefined ? '--lease' : 'a session timeout of'} ` +
-        `${formatDuration(leaseMs)} is too short for a program: it would have to be stopped and ` +
+      `--lease ${options.lease} is too short for a program: it would have to be stopped and ` +
         `killed within ${Math.round(stopMarginMs)} ms; give 2s or more`,
     );
   }
@@ -75,6 +75,7 @@ export async function run(options: RunOptions, context: Context): Promise<number
     spec: { program, args, env: programEnv, cwd },
     restart: options.restart,
     once: options.once === true,
+    hasServers: store.zookeeper !== undefined,
     ...(options.listen === undefined ? {} : { listen: options.listen }),
   });
   const { health } = options;
@@ -112,6 +113,17 @@ export async function run(options: RunOptions, context: Context): Promise<number
   } finally {
     stopFollowing?.();
   }
+}
+
+function checkSession({ client, askedTimeoutMs }: OpenZooKeeper): void {
+  const givenMs = client.session?.timeoutMs ?? askedTimeoutMs;
+  if (givenMs >= shortestRunLeaseMs) return;
+  const asked = givenMs === askedTimeoutMs ? '' : ` (asked for: ${formatDuration(askedTimeoutMs)})`;
+  throw new UsageError(
+    `a session timeout of ${formatDuration(givenMs)}${asked} is too short for a program, which has ` +
+      'to be stopped and killed before the belief ends; give 2s or more, as timeout of the URL or ' +
+      'as --lease',
+  );
 }
 
 async function followZooKeeper(store: OpenZooKeeper, events: EventLog): Promise<() => void> {

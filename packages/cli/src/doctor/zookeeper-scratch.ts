@@ -50,7 +50,7 @@ export async function scratchOnZooKeeper(
     },
     async look(_election, until) {
       const probe = `${node}/clock`;
-      await client.create(probe, null, { signal: until, ephemeral: true, acl: nodeAcl(given) });
+      await client.create(probe, null, { signal: until, acl: nodeAcl(given) });
       const finding = await clockFinding(client, probe, until);
       await client.delete(probe, { signal: until });
       return [finding];

@@ -19,6 +19,8 @@ export interface RunnerOptions {
   readonly restart: 'no' | 'on-failure' | 'always';
   readonly once: boolean;
   readonly listen?: ListenAddress;
+  /** The store has servers, of which another may serve when one fails. */
+  readonly hasServers: boolean;
 }
 
 /** What `run` ends with when leadership was lost and it was to lead once. */
@@ -31,6 +33,8 @@ const lingeringMs = 5_000;
 const calmAfterMs = 60_000;
 /** How long the store may let us wait before we give up on it. */
 export const patienceMs = 10_000;
+/** The pause before a store that failed is asked again. */
+const askAgainMs = 100;
 
 /** Leadership was lost, with `--once`. Not an error of the term: that would campaign again. */
 class LostError extends Error {
@@ -122,7 +126,8 @@ export class Runner implements Supervision {
 
   /**
    * Whether the store can be reached at all is known before anything waits for it. One that only
-   * takes its time is asked again: many start while their machine does, and that is slow.
+   * takes its time is asked again: many start while their machine does, and that is slow. So is one
+   * of several servers: it has been reached already, and the next is found if this one fails.
    */
   async #reachStore(): Promise<void> {
     const { signal } = this.#stop;
@@ -131,8 +136,11 @@ export class Runner implements Supervision {
         await this.#election.leader({ signal });
         return;
       } catch (error) {
-        const isSlow = error instanceof ElectionError && error.code === 'OPERATION_TIMEOUT';
-        if (!isSlow || monotonicMs() > untilMs) throw error;
+        const mayPass =
+          error instanceof ElectionError &&
+          (error.code === 'OPERATION_TIMEOUT' || (this.#options.hasServers && error.retryable));
+        if (!mayPass || monotonicMs() > untilMs) throw error;
+        await this.#sleep(askAgainMs);
       }
     }
   }

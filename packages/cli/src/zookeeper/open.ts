@@ -25,6 +25,8 @@ export interface OpenZooKeeper {
 
 /** What ZooKeeper's clients ask for by default. */
 const defaultSessionTimeoutMs = 10_000;
+/** A session that is not closed stays for its timeout; the command ends after so long anyway. */
+const closeTimeoutMs = 2_000;
 /** What is kept of the time to connect, to ask the servers what is wrong. */
 const diagnosisMs = 1_000;
 
@@ -54,6 +56,7 @@ export async function openZooKeeper(
       compatibility: location.parameters.compatibility,
       sessionTimeout: askedTimeoutMs,
       connectTimeoutMs: timeoutMs - reserveMs,
+      closeTimeoutMs,
       signal,
     });
   } catch (error) {
@@ -142,7 +145,9 @@ function unreachable(
     );
   }
   const tls = location.scheme === 'zks' ? '' : '; a server that speaks TLS there wants zks://';
-  const silent = servers.some(({ problem }) => problem === 'it answers nothing');
+  const silent = servers.some(({ problem }) =>
+    /^(?:it answers nothing|no answer)/.test(problem ?? ''),
+  );
   return fail(
     'STORE_UNAVAILABLE',
     `${within}: ${servers.map(inWords).join('; ')}${silent ? tls : ''}`,

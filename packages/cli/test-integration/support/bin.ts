@@ -44,6 +44,7 @@ export class Program {
     });
     this.child.stderr?.setEncoding('utf8').on('data', (text) => {
       this.stderr += text;
+      this.#tell();
     });
     this.result = new Promise((resolve, reject) => {
       this.child.once('error', reject);
@@ -64,9 +65,18 @@ export class Program {
 
   /** Resolves when stdout matches; rejects when the program has ended without that. */
   async printed(pattern: RegExp): Promise<void> {
-    while (!pattern.test(this.stdout)) {
+    await this.#until(pattern, () => this.stdout);
+  }
+
+  /** The same of stderr. */
+  async said(pattern: RegExp): Promise<void> {
+    await this.#until(pattern, () => this.stderr);
+  }
+
+  async #until(pattern: RegExp, output: () => string): Promise<void> {
+    while (!pattern.test(output())) {
       if (this.child.exitCode !== null || this.child.signalCode !== null) {
-        throw new Error(`it ended without printing ${pattern}: ${this.stdout}${this.stderr}`);
+        throw new Error(`it ended without ${pattern}: ${this.stdout}${this.stderr}`);
       }
       await new Promise<void>((resolve) => {
         this.#waiting.push(resolve);
