@@ -180,7 +180,9 @@ export class Campaign<Guard> {
     try {
       return await this.#contest.campaign(stateAtWin, once, stop, onStanding);
     } catch (error) {
-      if (sick.signal.aborted && !signal.aborted) return 'unhealthy';
+      // Withdrawn while the contest still left the queue: that is what the caller is told.
+      signal.throwIfAborted();
+      if (sick.signal.aborted) return 'unhealthy';
       throw error;
     } finally {
       forget();
