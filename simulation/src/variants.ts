@@ -8,16 +8,24 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { guarantees } from './guarantees.ts';
 import { SeedRunner } from './pool.ts';
+import type { QueueVariant } from './queue/variant-list.ts';
+import { queueVariants } from './queue/variant-list.ts';
+import { sentences } from './report.ts';
+import type { Mechanism } from './run-seed.ts';
 import type { Variant } from './variant-list.ts';
 import { variants } from './variant-list.ts';
+
+/** What is broken, and where it is looked for. */
+interface Hunted {
+  readonly mechanism: Mechanism;
+  readonly variant: Variant | QueueVariant;
+}
 
 /** A variant that this many seeds do not find counts as not found. */
 const mostSeeds = 2_000;
 
-interface Outcome {
-  readonly variant: Variant;
+interface Outcome extends Hunted {
   readonly seeds: number;
   readonly found: string | undefined;
   readonly problem: string | undefined;
@@ -31,7 +39,13 @@ const library =
   values.library ?? fileURLToPath(new URL('../../packages/incumbent/dist', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'incumbent-variants-'));
 const startMs = performance.now();
-const chosen = variants.filter(({ name }) => positionals.every((word) => name.includes(word)));
+const all: readonly Hunted[] = [
+  ...variants.map((variant) => ({ mechanism: 'lease' as const, variant })),
+  ...queueVariants.map((variant) => ({ mechanism: 'queue' as const, variant })),
+];
+const chosen = all.filter(({ variant }) =>
+  positionals.every((word) => variant.name.includes(word)),
+);
 const outcomes: Outcome[] = [];
 try {
   const waiting = [...chosen.entries()];
@@ -39,8 +53,8 @@ try {
     for (;;) {
       const next = waiting.shift();
       if (next === undefined) return;
-      const [index, variant] = next;
-      outcomes[index] = await hunt(variant, join(scratch, String(index)));
+      const [index, hunted] = next;
+      outcomes[index] = await hunt(hunted, join(scratch, String(index)));
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, work));
@@ -50,19 +64,25 @@ try {
 report();
 
 /** Runs seeds on a broken library until one of its promises is broken. */
-async function hunt(variant: Variant, directory: string): Promise<Outcome> {
+async function hunt(hunted: Hunted, directory: string): Promise<Outcome> {
+  const { mechanism, variant } = hunted;
   const problem = patch(variant, directory);
-  if (problem !== undefined) return { variant, seeds: 0, found: undefined, problem };
+  if (problem !== undefined) return { ...hunted, seeds: 0, found: undefined, problem };
   const runner = new SeedRunner(directory);
   try {
-    const { seeds, failed } = await runner.run({ mechanism: 'lease', from: 1, seeds: mostSeeds, stopAtFirst: true });
+    const { seeds, failed } = await runner.run({
+      mechanism,
+      from: 1,
+      seeds: mostSeeds,
+      stopAtFirst: true,
+    });
     const found = failed[0]?.violation?.guarantee;
     const isExpected = (variant.breaks as readonly (string | undefined)[]).includes(found);
-    if (found === undefined) return { variant, seeds, found, problem: 'NOT FOUND' };
-    if (isExpected) return { variant, seeds, found, problem: undefined };
+    if (found === undefined) return { ...hunted, seeds, found, problem: 'NOT FOUND' };
+    if (isExpected) return { ...hunted, seeds, found, problem: undefined };
     const message = failed[0]?.violation?.message;
     return {
-      variant,
+      ...hunted,
       seeds,
       found,
       problem: `expected ${variant.breaks.join(' or ')}: ${message}`,
@@ -73,7 +93,7 @@ async function hunt(variant: Variant, directory: string): Promise<Outcome> {
 }
 
 /** @returns why the patch does not fit */
-function patch({ edits }: Variant, directory: string): string | undefined {
+function patch({ edits }: Hunted['variant'], directory: string): string | undefined {
   mkdirSync(directory, { recursive: true });
   cpSync(library, directory, {
     recursive: true,
@@ -97,12 +117,12 @@ function patch({ edits }: Variant, directory: string): string | undefined {
 }
 
 function report(): void {
-  const width = Math.max(...chosen.map(({ name }) => name.length));
+  const width = Math.max(...chosen.map(({ variant }) => variant.name.length));
   console.log(`${'broken variant'.padEnd(width)}  seeds  found by`);
   let failed = 0;
-  for (const { variant, seeds, found, problem } of outcomes) {
+  for (const { mechanism, variant, seeds, found, problem } of outcomes) {
     if (problem !== undefined) failed += 1;
-    const promise = found === undefined ? '' : (guarantees as Record<string, string>)[found];
+    const promise = found === undefined ? '' : sentences[mechanism][found];
     const by = found === undefined ? '' : `${found}: ${promise ?? 'no promise'}`;
     const text = [by, problem].filter((part) => part !== undefined && part !== '').join('; ');
     console.log(`${variant.name.padEnd(width)}  ${String(seeds).padStart(5)}  ${text}`);

@@ -28,7 +28,7 @@ class Bystander implements Owner {
 
   /** Undefined before its client was connected for the first time. */
   election(contest: Contested): Election<unknown> | undefined {
-    if (this.client.sessionId === undefined && this.#elections === undefined) return undefined;
+    if (this.client.session === undefined && this.#elections === undefined) return undefined;
     this.#elections ??= this.#open();
     return this.#elections.get(contest);
   }
@@ -66,8 +66,7 @@ export class QueueOperator extends Bystander {
     const election = this.election(contest);
     if (election === undefined) return;
     world.trace.add(world.nowMs, this.name, `asks for ${what}`);
-    const ends = what === 'end';
-    if (ends) contest.isBeingEnded = true;
+    contest.requests.push(what);
     request(election)
       .then(
         ({ changed }) => {
@@ -88,7 +87,7 @@ export class QueueOperator extends Bystander {
         },
       )
       .finally(() => {
-        if (ends) contest.isBeingEnded = false;
+        contest.requests.splice(contest.requests.indexOf(what), 1);
       });
   }
 }

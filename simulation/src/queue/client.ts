@@ -34,6 +34,8 @@ interface Call {
   readonly fail: (error: unknown) => void;
   isOver: boolean;
   sentMs: number;
+  /** On its connection. */
+  id: number;
 }
 
 type Tell = (event: { readonly type: string; readonly path: string }) => void;
@@ -330,6 +332,7 @@ export class SimulatedClient {
         label,
         isOver: false,
         sentMs: 0,
+        id: 0,
         settle: (answer) => {
           if (call.isOver) return;
           over();
@@ -367,7 +370,7 @@ export class SimulatedClient {
         describeRequest(call.request),
       );
     }
-    connection.send(call.request);
+    call.id = connection.send(call.request);
   }
 
   // --- connections ---
@@ -409,6 +412,7 @@ export class SimulatedClient {
         fail: () => {},
         isOver: true,
         sentMs: 0,
+        id: 0,
       });
     }
   }
@@ -471,7 +475,9 @@ export class SimulatedClient {
         return;
       }
       case 'answer': {
-        const call = this.#inFlight.shift();
+        // In order, but for pings.
+        const index = this.#inFlight.findIndex(({ id }) => id === message.id);
+        const [call] = index < 0 ? [] : this.#inFlight.splice(index, 1);
         if (call === undefined) return;
         if (call.sentMs > this.#confirmedMs) this.#confirmedMs = call.sentMs;
         this.#see(message.zxid);
@@ -506,6 +512,7 @@ export class SimulatedClient {
         fail: () => {},
         isOver: true,
         sentMs: 0,
+        id: 0,
       });
     }
     for (const call of this.#queue.splice(0)) if (!call.isOver) this.#send(call);

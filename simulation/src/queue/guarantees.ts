@@ -13,6 +13,7 @@ import { nameOf, parentOf } from './tree.ts';
 
 export const queueGuarantees = {
   belief: 'no two terms evaluate isLeading() to true at the same instant (S1)',
+  expired: 'a term ends when its session is known to be over',
   waiting: 'nobody is announced while an earlier leader still believes (S1)',
   revival: 'a term that has stopped leading never leads again',
   tokens: 'tokens rise from term to term in the order of the commits, and never fall',
@@ -64,6 +65,8 @@ export interface TermEntry {
 interface Announcement {
   readonly token: bigint;
   readonly place: string;
+  /** The session that its place lives with. */
+  readonly session: bigint;
   readonly by: Candidacy | undefined;
   /** The record before it. */
   readonly before: QueueRecord | undefined;
@@ -138,6 +141,12 @@ export class QueueGuarantees {
     const { timing } = candidacy;
     const { host } = candidacy.process;
     entry.led = true;
+    const place = this.announcements.get(entry.token)?.session;
+    const isOver = place !== undefined && candidacy.process.client.sessionId !== place;
+    // Told to stop already, it may go on believing until its belief ends.
+    if (isOver && !term.signal.aborted && !host.isAhead) {
+      world.fail('expired', `term ${entry.token} of ${candidacy.name} leads on without its session`);
+    }
     if (entry.stoppedAtMs !== undefined) {
       // Setting a wall clock forward and back again interrupts a belief without ending it.
       if (host.lastClockChangeMs < entry.stoppedAtMs) {
@@ -349,7 +358,8 @@ export class QueueGuarantees {
     else {
       const isOwn = owner !== undefined && this.#sim.processOf(session) === owner;
       this.vanished.set(place, isOwn ? 'own' : 'operator');
-      if (!isOwn && this.#contest.isBeingEnded && this.#record?.ended !== true) {
+      const isBeingEnded = this.#contest.requests.every((what) => what === 'end');
+      if (!isOwn && isBeingEnded && this.#record?.ended !== true) {
         world.fail('promoted', 'places are taken away before the election is marked as ended');
       }
       if (owner === undefined && !this.#sim.mayRemoveStrangers) {
@@ -408,7 +418,7 @@ export class QueueGuarantees {
     if (leadership === undefined) return;
     const { place } = leadership;
     const { name, process } = candidacy;
-    this.announcements.set(token, { token, place, by: candidacy, before });
+    this.announcements.set(token, { token, place, session, by: candidacy, before });
     const node = ensemble.tree.get(place);
     if (node === undefined || node.owner !== session || node.czxid !== token) {
       world.fail('place', `${name} is announced without a place of its own (${nameOf(place)})`);

@@ -61,6 +61,11 @@ export class QueueProcess implements Owner {
   #begin(clock: Clock): void {
     const { library, scenario } = this.#sim;
     const { plan } = this;
+    // Lost again before this code could run.
+    if (this.client.session === undefined) {
+      void this.client.connected().then(() => this.#begin(clock));
+      return;
+    }
     const backend = library.zookeeper(this.client as never, {
       layout: scenario.layout,
       root: '/incumbent',

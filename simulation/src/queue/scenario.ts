@@ -85,13 +85,15 @@ export function drawQueueScenario(seed: number): QueueScenario {
     [2, 4],
     [1, 5],
   ]);
-  const isMixedTiming = random.chance(0.35);
+  const mayMix = random.chance(0.35);
   const layout = random.weighted<QueueScenario['layout']>([
     [8, 'incumbent'],
     [1, 'recipe'],
     [1, 'kazoo'],
   ]);
-  const tickMs = baseMs * random.pick([0.05, 0.1, 0.2, 0.3]);
+  // Where others do not wait for us, belief is short by then.
+  const isMixedTiming = mayMix && layout === 'incumbent';
+  const tickMs = baseMs * random.pick(layout === 'incumbent' ? [0.05, 0.1, 0.2, 0.3] : [0.05, 0.1]);
   const sharedId = random.chance(0.1);
   const skewMs = random.pick([0.05 * baseMs, 3e10]);
   const hooked = random.chance(0.35);

@@ -39,7 +39,8 @@ export interface Contested {
   readonly path: string;
   readonly guarantees: QueueGuarantees;
   readonly resource: Resource;
-  isBeingEnded: boolean;
+  /** What operators ask for at the moment. */
+  readonly requests: string[];
 }
 
 const perfectClock: ClockErrors = {
@@ -116,9 +117,9 @@ export class QueueSimulation {
       name,
       path: `/incumbent/${name}`,
       resource: new Resource(this.world, this.coverage),
-      isBeingEnded: false,
+      requests: [],
     };
-    const guarantees: QueueGuarantees = new QueueGuarantees(this, contest as Contested);
+    const guarantees: QueueGuarantees = new QueueGuarantees(this, contest as unknown as Contested);
     return Object.assign(contest, { guarantees });
   }
 

@@ -1,0 +1,422 @@
+/**
+ * The queue, broken on purpose: each variant takes one thing away that a promise rests on, in the
+ * core or in the ZooKeeper backend below it. See `../variant-list.ts`.
+ */
+import type { Variant } from '../variant-list.ts';
+import type { queueGuarantees } from './guarantees.ts';
+
+export interface QueueVariant extends Omit<Variant, 'breaks'> {
+  readonly breaks: readonly (keyof typeof queueGuarantees)[];
+}
+
+/** Two leaders, or what leads to two leaders. */
+const s1 = ['belief', 'waiting', 'margin', 'fencing'] as const;
+
+export const queueVariants: readonly QueueVariant[] = [
+  {
+    name: 'queue: belief extended by reads',
+    edits: [
+      {
+        file: 'backends/zookeeper/session.js',
+        find: 'transaction.commit({ signal }),',
+        replace: 'this.#client.get(places[0].name, { signal }),',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: belief extended while pings are answered',
+    edits: [
+      {
+        file: 'backends/zookeeper/session.js',
+        find: 'transaction.commit({ signal }),',
+        replace: "this.#client.state === 'connected' ? undefined : transaction.commit({ signal }),",
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: belief by session arithmetic',
+    edits: [
+      {
+        file: 'backends/zookeeper/index.js',
+        find: 'return { sessionTimeoutMs };',
+        replace: 'return { sessionTimeoutMs, tickTimeMs };',
+      },
+      {
+        file: 'timing.js',
+        find: 'const timing = {',
+        replace:
+          'const { tickTimeMs } = limits;\n' +
+          '    const arithmetic = leaseMs - (renewEveryMs + tickTimeMs);\n' +
+          '    const timing = {',
+      },
+      {
+        file: 'timing.js',
+        find: '        beliefMs,\n        stopMarginMs',
+        replace:
+          '        beliefMs: tickTimeMs === undefined ? beliefMs : Math.min(arithmetic, 0.66 * leaseMs),\n' +
+          '        stopMarginMs',
+      },
+      {
+        file: 'queue/queue.js',
+        find: 'if (!waitsForPredecessor)',
+        replace: 'if (true)',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: no wait after an unclean predecessor',
+    edits: [
+      { file: 'queue/queue.js', find: 'if (!waitsForPredecessor)', replace: 'if (true)' },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: own belief waited out instead of the record’s',
+    edits: [
+      {
+        file: 'queue/queue.js',
+        find: 'record.beliefMs * stretch',
+        replace: 'beliefMs * stretch',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: the wait without room for clocks that drift',
+    edits: [
+      {
+        file: 'queue/queue.js',
+        find: 'const stretch = (1 + clockDrift) / (1 - clockDrift);',
+        replace: 'const stretch = 1 + 0 * clockDrift;',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: the wait counted from before the response',
+    edits: [
+      {
+        file: 'queue/queue.js',
+        find: "        const { reading, names } = await this.#ask('looking'",
+        replace:
+          '        const atMs = this.#scope.clock.monotonicMs();\n' +
+          "        const { reading, names } = await this.#ask('looking'",
+      },
+      {
+        file: 'queue/queue.js',
+        find: '        const atMs = this.#scope.clock.monotonicMs();\n        const leader = reading',
+        replace: '        const leader = reading',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: hooks before the predecessor’s belief is over',
+    edits: [
+      {
+        file: 'campaign.js',
+        find: 'await this.#waitIn(term, seat.waitBeforeAnnounceMs);',
+        replace: '',
+      },
+      {
+        file: 'campaign.js',
+        find: 'await term.announce();',
+        replace: 'await this.#waitIn(term, seat.waitBeforeAnnounceMs);\n            await term.announce();',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: the record written at the win, before the wait',
+    edits: [
+      {
+        file: 'queue/queue.js',
+        find: 'const state = waitMs > 0 ? { ...asked, announced: false } : asked;',
+        replace: 'const state = asked;',
+      },
+    ],
+    breaks: [...s1, 'settling'],
+  },
+  {
+    name: 'queue: the record written without the check of the own place',
+    edits: [
+      {
+        file: 'backends/zookeeper/store.js',
+        find: '(transaction) => transaction.check(place.name)',
+        replace: '() => { }',
+      },
+    ],
+    breaks: [...s1, 'place', 'tokens', 'announced'],
+  },
+  {
+    name: 'queue: the record written without a look at its version',
+    edits: [
+      {
+        file: 'backends/zookeeper/store.js',
+        find: 'transaction.set(this.#path, encodeQueueRecord(record), version);',
+        replace: 'transaction.set(this.#path, encodeQueueRecord(record), -1);',
+      },
+    ],
+    breaks: [...s1, 'operator', 'ended', 'release', 'tokens', 'proclaimed', 'drain'],
+  },
+  {
+    name: 'queue: a refused confirmation taken for a good one',
+    edits: [
+      {
+        file: 'backends/zookeeper/session.js',
+        find: 'return places[refusal.index];',
+        replace: 'return undefined;',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: a refused announcement taken for a good one',
+    edits: [
+      {
+        file: 'backends/zookeeper/store.js',
+        find: "return { outcome: 'gone' };",
+        replace: "return { outcome: 'ok', version };",
+      },
+    ],
+    breaks: [...s1, 'announced'],
+  },
+  {
+    name: 'queue: trusting to be next when the one before has gone',
+    edits: [
+      {
+        file: 'queue/queue.js',
+        find: 'const index = look.names.indexOf(place.name);',
+        replace: 'const index = line.isNext ? 0 : look.names.indexOf(place.name);',
+      },
+      {
+        file: 'queue/queue.js',
+        find: '                void watched.changed.then(() => {\n                    if (live)',
+        replace:
+          '                void watched.changed.then(() => {\n                    line.isNext = true;\n                    if (live)',
+      },
+    ],
+    breaks: [...s1, 'place'],
+  },
+  {
+    name: 'queue: the place of an old session adopted',
+    edits: [
+      {
+        file: 'backends/zookeeper/store.js',
+        find: 'content.stat.ephemeralOwner !== this.session.id',
+        replace: 'false',
+      },
+      {
+        file: 'backends/zookeeper/store.js',
+        find: 'session: ephemeralOwner, recurs',
+        replace: 'session: this.session.id, owner: ephemeralOwner, recurs',
+      },
+    ],
+    breaks: ['place'],
+  },
+  {
+    name: 'queue: no guid, so a lost reply leaves a place behind',
+    edits: [
+      {
+        file: 'backends/zookeeper/store.js',
+        find: 'if (this.#unsure.has(guid)) {',
+        replace: 'if (false) {',
+      },
+    ],
+    breaks: ['leader', 'zombie'],
+  },
+  {
+    name: 'queue: a hand-over past a member that is not ours',
+    edits: [
+      { file: 'queue/administer.js', find: 'if (foreign !== undefined) {', replace: 'if (false) {' },
+    ],
+    breaks: ['stranger'],
+  },
+  {
+    name: 'queue: the leader watched instead of the predecessor',
+    edits: [
+      {
+        file: 'queue/queue.js',
+        find: 'return this.#waitBehind(line, place, look.names[index - 1], wakeup, signal);',
+        replace: 'return this.#waitBehind(line, place, look.names[0], wakeup, signal);',
+      },
+    ],
+    breaks: ['herd'],
+  },
+  {
+    name: 'queue: release before the work has settled',
+    edits: [
+      {
+        file: 'held-term.js',
+        find: 'while (!this.#isSettled && this.#belief.remainingMs() > 0) {',
+        replace: 'while (false) {',
+      },
+      {
+        file: 'held-term.js',
+        find: 'const settled = this.#isSettled;',
+        replace: 'const settled = true;',
+      },
+    ],
+    breaks: [...s1, 'release'],
+  },
+  {
+    name: 'queue: a clean end recorded though the work goes on',
+    edits: [
+      {
+        file: 'held-term.js',
+        find: 'const settled = this.#isSettled;',
+        replace: 'const settled = true;',
+      },
+    ],
+    breaks: ['release'],
+  },
+  {
+    name: 'queue: a clean end recorded without giving the place back',
+    edits: [
+      {
+        file: 'backends/zookeeper/store.js',
+        find: 'transaction.delete(place.name)',
+        replace: 'transaction.check(place.name)',
+      },
+    ],
+    breaks: ['release'],
+  },
+  {
+    name: 'queue: belief counted from the reply',
+    edits: [
+      {
+        file: 'queue/seat.js',
+        find: "        this.#confirmedMs = sentAt.monotonicMs;\n        return { outcome: 'confirmed', sentAt, state };",
+        replace:
+          '        this.#confirmedMs = sentAt.monotonicMs;\n' +
+          "        return { outcome: 'confirmed', sentAt: readClocks(this.#scope.clock), state };",
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: belief of a new term counted from the reply',
+    edits: [
+      {
+        file: 'queue/queue.js',
+        find: 'return seat(sentAt, next, result.version);',
+        replace: 'return seat(readClocks(clock), next, result.version);',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: a confirmation of an old session counted',
+    edits: [
+      {
+        file: 'backends/zookeeper/session.js',
+        find: 'return this.id !== place.session;',
+        replace: 'return false && this.id !== place.session;',
+      },
+    ],
+    breaks: ['expired', 'place'],
+  },
+  {
+    name: 'queue: the place kept after an unclean end',
+    edits: [
+      {
+        file: 'queue/seat.js',
+        find: 'if (await this.#leftovers.leave(this.#entry, this.#place))',
+        replace: 'if (true)',
+      },
+    ],
+    breaks: ['leader', 'zombie'],
+  },
+  {
+    name: 'queue: places taken away one by one before the end is marked',
+    edits: [
+      {
+        file: 'queue/administer.js',
+        find: "if (request.kind === 'end' && store.endMark !== undefined) {",
+        replace:
+          "if (request.kind === 'end') {\n" +
+          '            await removeAll(store, [...waitingMembers(situation)].reverse(), ask);\n' +
+          '        }\n' +
+          "        if (request.kind === 'end' && store.endMark !== undefined) {",
+      },
+    ],
+    breaks: ['promoted'],
+  },
+  {
+    name: 'queue: a forced vacate calls the end clean',
+    edits: [
+      {
+        file: 'queue/administer.js',
+        find: 'record: { ...record, leadership: next },',
+        replace: 'record: { ...record, leadership: request.force ? undefined : next },',
+      },
+    ],
+    breaks: [...s1, 'operator'],
+  },
+  {
+    name: 'queue: an end that was never recorded taken for a clean one',
+    edits: [
+      {
+        file: 'queue/queue.js',
+        find: 'leadership.candidate.incarnation !== this.#candidate.incarnation',
+        replace: 'leadership.candidate.id !== this.#candidate.id',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: a candidate with unsettled work enters again',
+    edits: [
+      {
+        file: 'election.js',
+        find: 'value = await work(term);',
+        replace:
+          'value = await Promise.race([work(term), term.left.then(() => Promise.reject(term.signal.reason))]);',
+      },
+    ],
+    breaks: ['unsettled', 'overlap'],
+  },
+  {
+    name: 'queue: who withdraws stays in the queue',
+    edits: [
+      {
+        file: 'queue/queue.js',
+        find: 'if (!won && line !== undefined)',
+        replace: 'if (false)',
+      },
+    ],
+    breaks: ['leader', 'zombie'],
+  },
+  {
+    name: 'queue: drains ignored',
+    edits: [
+      {
+        file: 'queue/queue.js',
+        find: 'if (drain === undefined)',
+        replace: 'if (true)',
+      },
+    ],
+    breaks: ['drain'],
+  },
+  {
+    name: 'queue: the end of an election ignored',
+    edits: [
+      { file: 'queue/queue.js', find: 'if (ended)', replace: 'if (false)' },
+    ],
+    breaks: ['ended'],
+  },
+  {
+    name: 'queue: no pause after a failure',
+    edits: [
+      {
+        file: 'queue/queue.js',
+        find: 'return Math.min(ms, timing.pollEveryMs) * (0.5 + random() / 2);',
+        replace: 'return 0 * ms * random();',
+      },
+    ],
+    breaks: ['operations'],
+  },
+];
