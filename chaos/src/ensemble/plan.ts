@@ -8,8 +8,8 @@ interface Card {
   readonly to?: number;
 }
 
-/** Shorter than the belief, longer than that, and longer than the session. */
-const anyLength: Omit<Card, 'cards'> = { from: 0.2, to: 2 };
+/** Shorter than the belief, longer than that, and until after a successor leads. */
+const anyLength: Omit<Card, 'cards'> = { from: 0.2, to: 2.4 };
 
 /** What happens to one who waits. */
 export type WaitingFault = 'kill both' | 'freeze both' | 'withdraw' | 'delete place' | 'silence';
@@ -138,7 +138,7 @@ const openings: readonly Opening[] = [
   { leader: 'freeze and delete' },
   { leader: 'kill supervisor', server: 'freeze leader' },
   { waiting: 'kill both', server: 'kill follower' },
-  { leader: 'freeze supervisor' },
+  { leader: 'freeze supervisor', length: 2.4 },
   { leader: 'withdraw', server: 'part leader' },
 ];
 
