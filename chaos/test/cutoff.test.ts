@@ -123,6 +123,8 @@ describe('the plan of a run', () => {
         ]),
       );
     }
+    expect(played).toContain('ours before kazoo cut cut 4000');
+    expect(played).toContain('kazoo before ours cut cut 4000');
     expect(new Set(played).size).toBe(played.length);
   });
 });

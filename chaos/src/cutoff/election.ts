@@ -140,7 +140,7 @@ export class ElectionUnderFault {
       takeoverMs: first.fromMs - faultMs,
       boundMs: plan.timeoutMs * (1 + beliefPart) + 2 * this.#around.tickMs,
       apartMs: untilMs === undefined ? undefined : first.fromMs - untilMs,
-      tokensRise: plan.who === 'kazoo' || tokensRise(said),
+      tokensRise: plan.who !== 'ours' || tokensRise(said),
       longestGapMs,
     };
   }
@@ -158,16 +158,25 @@ export class ElectionUnderFault {
   #start(id: string, where: 'a' | 'hub', hosts: string): CandidateProcess {
     const { who, timeoutMs } = this.plan;
     const { network, broken } = this.#around;
-    const election = who === 'kazoo' ? this.#path : this.#name;
-    const plan = { id, hosts, timeoutMs, election, ...(broken && { broken }) };
+    const isKazoo =
+      who === 'kazoo' || who === (id === 'B' ? 'ours before kazoo' : 'kazoo before ours');
+    const plan: CandidatePlan = {
+      id,
+      hosts,
+      timeoutMs,
+      // With kazoo's layout elections are below the root.
+      election: isKazoo ? this.#path : who === 'ours' ? this.#name : this.#path.slice(1),
+      ...(who !== 'ours' && { layout: 'kazoo' }),
+      ...(broken && { broken }),
+    };
     const under = where === 'a' ? network.behindOneServer : [];
-    const candidate = new CandidateProcess(who, under, plan);
+    const candidate = new CandidateProcess(isKazoo ? 'kazoo' : 'ours', under, plan);
     this.candidates.push(candidate);
     return candidate;
   }
 
   get #path(): string {
-    return this.plan.who === 'kazoo' ? `/kazoo-${this.#name}` : `/incumbent/${this.#name}`;
+    return this.plan.who === 'ours' ? `/incumbent/${this.#name}` : `/kazoo-${this.#name}`;
   }
 
   async #queue(): Promise<readonly string[]> {

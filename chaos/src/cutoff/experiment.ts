@@ -99,7 +99,7 @@ function conclude(rows: readonly Row[], settings: Settings): number {
   }
   if (settings.json) console.log(JSON.stringify({ rows }));
   else {
-    const kazoo = rows.some(({ plan }) => plan.who === 'kazoo');
+    const kazoo = rows.some(({ plan }) => plan.who !== 'ours');
     console.log(`\n${table(rows)}\n\n${legend}`);
     if (kazoo)
       console.log('kazoo knows no bound; at the shortest timeout it shows that the cut was one.');

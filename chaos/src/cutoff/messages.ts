@@ -7,6 +7,8 @@ export interface CandidatePlan {
   readonly hosts: string;
   readonly timeoutMs: number;
   readonly election: string;
+  /** Of ours; default `incumbent`. */
+  readonly layout?: 'kazoo';
   readonly broken?: 'no-wait' | 'pings' | 'arithmetic';
 }
 

@@ -73,7 +73,10 @@ async function main(): Promise<void> {
   const waits = plan.broken !== 'no-wait' && plan.broken !== 'arithmetic';
   const election = createElection({
     name: plan.election,
-    backend: zookeeper(client, waits ? {} : { predecessorWait: 'off' }),
+    backend: zookeeper(client, {
+      predecessorWait: waits ? 'belief' : 'off',
+      ...(plan.layout && { layout: plan.layout }),
+    }),
     candidate: { id: plan.id },
     ...(plan.broken === 'arithmetic' && reckoned(plan.timeoutMs)),
   });

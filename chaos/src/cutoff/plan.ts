@@ -1,6 +1,7 @@
 /** Which cuts are made in a run, and which elections are held while they are. */
 
-export type Who = 'ours' | 'kazoo';
+/** Who A and B are. In the last two they share an election in kazoo's layout. */
+export type Who = 'ours' | 'kazoo' | 'ours before kazoo' | 'kazoo before ours';
 
 /**
  * `cut`: A leads, then its server is cut off.
@@ -43,6 +44,9 @@ export function planRun(
     ? timeoutsMs.map((timeoutMs): ElectionPlan => ({ who: 'kazoo', scenario: 'cut', timeoutMs }))
     : [];
   const shortest = Math.min(...timeoutsMs);
+  const mixed = (kazoo ? (['ours before kazoo', 'kazoo before ours'] as const) : []).map(
+    (who): ElectionPlan => ({ who, scenario: 'cut', timeoutMs: shortest }),
+  );
   const all: RoundPlan[] = [
     {
       fault: 'cut',
@@ -58,7 +62,7 @@ export function planRun(
       { fault: 'cut', elections: [ours('quiet', timeoutMs)] },
       { fault: 'freeze', elections: [ours('quiet', timeoutMs)] },
     ]),
-    { fault: 'cut', elections: each('deleted before') },
+    { fault: 'cut', elections: [...each('deleted before'), ...mixed] },
     { fault: 'cut', elections: [ours('quiet, killed', shortest)] },
   ];
 }

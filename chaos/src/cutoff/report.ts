@@ -19,7 +19,7 @@ export function describeElection(plan: ElectionPlan, fault: RoundPlan['fault']):
     quiet: `${struck} at its first check`,
     'quiet, killed': `${struck} while it waits`,
   }[plan.scenario];
-  return plan.who === 'kazoo' ? `kazoo: ${what}` : what;
+  return plan.who === 'ours' ? what : `${plan.who}: ${what}`;
 }
 
 /**
@@ -32,7 +32,8 @@ export function faultsOf(
   limits: { readonly tickMs: number; readonly servesMs: number; readonly judgeBound: boolean },
 ): readonly string[] | undefined {
   const { plan, overlapMs, takeoverMs, boundMs, apartMs } = outcome;
-  if (plan.who === 'kazoo') {
+  if (plan.who !== 'ours') {
+    if (plan.who !== 'kazoo') return undefined;
     if (plan.timeoutMs + 2 * limits.tickMs >= limits.servesMs) return undefined;
     return overlapMs > 0 ? [] : ['kazoo has no two leaders either: nothing was put to the test'];
   }
@@ -60,7 +61,7 @@ export function table(rows: readonly Row[]): string {
       `${outcomes.length}${errors.length > 0 ? ` (+${errors.length} failed)` : ''}`,
       range(overlaps),
       range(takeovers),
-      plan.who === 'kazoo' ? '-' : seconds(outcomes[0]?.boundMs ?? 0),
+      plan.who !== 'ours' ? '-' : seconds(outcomes[0]?.boundMs ?? 0),
       apart.length === 0 || Math.max(...overlaps) > 0 ? '-' : seconds(Math.min(...apart)),
       seconds(Math.max(0, ...outcomes.map(({ longestGapMs }) => longestGapMs)), 3),
     ];
