@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { CandidateInfo } from '../../candidate.ts';
-import type { DiagnosticEvents } from '../../diagnostics.ts';
+import type { DiagnosticEvents, DiagnosticSource } from '../../diagnostics.ts';
 import { publish } from '../../diagnostics.ts';
 import type { Election } from '../../election.ts';
 import type { TermEndedError } from '../../errors.ts';
@@ -73,24 +73,17 @@ async function watchOthers(
 /** The work of one term. It ends by throwing the term's end, so that the campaign decides what is next. */
 async function leadAs(states: States, term: Term<ZooKeeperGuard>): Promise<never> {
   const over = new Deferred<void>();
-  const listen = <Name extends 'incumbent:state' | 'incumbent:overrun'>(
-    name: Name,
-    listener: (event: DiagnosticEvents[Name]) => void,
-  ): (() => void) => {
-    const own = (message: unknown) => {
-      const event = message as DiagnosticEvents[Name] & { readonly election: string };
-      if (event.token === term.token && event.election === term.election) listener(event);
-    };
-    subscribe(name, own);
-    return () => unsubscribe(name, own);
+  // Whose event it is does not matter: what counts is the state of this term.
+  const onState = () => {
+    if (term.state === 'uncertain') void states.neutral();
+    else if (term.state === 'leading') void states.active(term);
   };
-  const stopListening = [
-    listen('incumbent:state', ({ state }) => {
-      if (state === 'uncertain') void states.neutral();
-      else if (state === 'leading') void states.active(term);
-    }),
-    listen('incumbent:overrun', () => over.resolve()),
-  ];
+  const onOverrun = (message: unknown) => {
+    const { token, election } = message as DiagnosticEvents['incumbent:overrun'] & DiagnosticSource;
+    if (token === term.token && election === term.election) over.resolve();
+  };
+  subscribe('incumbent:state', onState);
+  subscribe('incumbent:overrun', onOverrun);
   const ended = new Deferred<void>();
   const forget = onAbort(term.signal, () => ended.resolve());
   try {
@@ -106,7 +99,8 @@ async function leadAs(states: States, term: Term<ZooKeeperGuard>): Promise<never
     }
   } finally {
     forget();
-    for (const stop of stopListening) stop();
+    unsubscribe('incumbent:state', onState);
+    unsubscribe('incumbent:overrun', onOverrun);
     states.isOver(term);
   }
   throw term.signal.reason;

@@ -464,6 +464,7 @@ export class ZooKeeperLockStore implements LockStore {
         candidate: candidateOf(breadcrumb, mzxid),
         place,
         electedAtUnixMs: mtime,
+        leaseMs: this.#scope.timing.leaseMs,
         revoked: false,
         request: undefined,
       },
