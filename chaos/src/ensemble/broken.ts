@@ -2,13 +2,7 @@
 import type { Change } from '../broken.ts';
 import { breakCandidates, brokenCandidates as brokenElsewhere, changedCommand } from '../broken.ts';
 
-export type Broken =
-  | 'no-guard'
-  | 'deaf-guard'
-  | 'no-wait'
-  | 'reads-confirm'
-  | 'leaves-place'
-  | 'trusts-next';
+export type Broken = 'no-guard' | 'deaf-guard' | 'no-wait' | 'reads-confirm' | 'leaves-place';
 
 interface BrokenForm {
   readonly about: string;
@@ -44,21 +38,6 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
         file: 'incumbent/dist/queue/leftovers.js',
         from: 'async #attempt(entry, place) {',
         to: 'async #attempt(entry, place) {\nreturn true;',
-      },
-    ],
-  },
-  'trusts-next': {
-    about: 'whoever hears that the one before is gone takes the seat to be its own',
-    changes: [
-      {
-        file: 'incumbent/dist/queue/queue.js',
-        from: 'if (index > 0) {',
-        to: 'if (index > 0 && !standing.isNext) {',
-      },
-      {
-        file: 'incumbent/dist/queue/queue.js',
-        from: "if (await wakeup.wait(clock, recheckMs * (1 - 0.1 * random()), signal))\n                    return 'again';",
-        to: "if (await wakeup.wait(clock, recheckMs * (1 - 0.1 * random()), signal)) { standing.isNext = true; return 'again'; }",
       },
     ],
   },
