@@ -10,9 +10,10 @@ import process from 'node:process';
 import { FencedLog } from '@incumbent/cli/trial';
 import type { TestServer } from '@incumbent/zookeeper/testing';
 import { serverAvailable, startServer } from '@incumbent/zookeeper/testing';
+import { command } from '../command.ts';
 import { planChanges } from './plan.ts';
 import type { Arrival, Played } from './play.ts';
-import { arrivals, Play, StuckError } from './play.ts';
+import { arrivals, Play } from './play.ts';
 import type { Layout } from './program.ts';
 import { compileCurator, ourCommand, peerCommand, peerMissing } from './program.ts';
 import { overlapReport, takeoverTable } from './report.ts';
@@ -20,18 +21,7 @@ import type { Settings } from './settings.ts';
 import { readSettings, usage } from './settings.ts';
 import { judge } from './verdict.ts';
 
-async function main(): Promise<number> {
-  let settings: Settings | 'help';
-  try {
-    settings = readSettings(process.argv.slice(2));
-  } catch (error) {
-    console.error(`${(error as Error).message}\n\n${usage}`);
-    return 64;
-  }
-  if (settings === 'help') {
-    console.log(usage);
-    return 0;
-  }
+async function main(settings: Settings): Promise<number> {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'incumbent-interop-')));
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     // Members and servers end with this process.
@@ -95,12 +85,18 @@ async function playArrival(
   });
   try {
     await play.gather(arrival);
-    for (const change of planChanges(Math.ceil(changes / 2), seed)) {
-      played.push(await play.change(change));
+    const plan = planChanges(Math.ceil(changes / 2), seed);
+    for (const change of plan) {
+      const { strike, struck, next, takeoverMs } = await play.change(change);
+      played.push({ strike, struck, next, takeoverMs });
+      const number = String(played.length).padStart(String(plan.length).length);
+      console.log(
+        `${number}/${plan.length}  ${strike.padEnd(6)} ${struck.candidate} -> ${next.candidate} ` +
+          `(term ${next.token}) after ${(takeoverMs / 1000).toFixed(2)} s`,
+      );
     }
   } catch (error) {
-    if (!(error instanceof StuckError)) throw error;
-    others.push(error.message);
+    others.push((error as Error).message);
   }
   log.close();
   const verdict = judge(log.judge, played);
@@ -109,5 +105,4 @@ async function playArrival(
   return [...verdict.violations, ...others];
 }
 
-process.exitCode = await main();
-process.stdout.write('', () => process.exit());
+await command(readSettings, usage, main);

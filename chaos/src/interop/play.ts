@@ -32,11 +32,7 @@ export interface Played {
   readonly takeoverMs: number;
 }
 
-/** Nobody leads for so long: there is no point in going on. */
-export class StuckError extends Error {
-  override readonly name: string = 'StuckError';
-}
-
+/** When nobody leads for so long, there is no point in going on. */
 const stuckMs = 60_000;
 
 export function sideOf(candidate: string): Side {
@@ -71,7 +67,10 @@ export class Play implements AsyncDisposable {
     for (const member of members) await member.join();
   }
 
-  /** Strikes the leader, waits for the next one, and has the struck one join again, as the last. */
+  /**
+   * Strikes the leader, waits for the next one, and has the struck one join again, as the last.
+   * Rejects when nobody leads for a minute, and when a member does not do as it was told.
+   */
   async change({ strike, afterMs }: Change): Promise<Played> {
     const struck = await this.#leader('nobody leads', () => true);
     await waitUntil(() => false, afterMs);
@@ -142,7 +141,7 @@ export class Play implements AsyncDisposable {
       const { newest } = log.judge;
       return newest !== undefined && wanted(newest) && newest;
     }, stuckMs);
-    if (found === undefined) throw new StuckError(`${otherwise}\n${this.complaints}`);
+    if (found === undefined) throw new Error(`${otherwise}\n${this.complaints}`);
     return found;
   }
 
@@ -153,7 +152,7 @@ export class Play implements AsyncDisposable {
       if (leader !== id && ids.includes(id)) return;
       await waitUntil(() => false, 20);
     }
-    throw new StuckError(`${id} does not come back\n${this.complaints}`);
+    throw new Error(`${id} does not come back\n${this.complaints}`);
   }
 }
 

@@ -14,15 +14,16 @@ export type Command = readonly [program: string, ...args: string[]];
 const peers = fileURLToPath(
   new URL('../../../packages/incumbent/test-integration/zookeeper-interop/peers/', import.meta.url),
 );
+const ourMember = fileURLToPath(new URL('../../dist/interop/our-member.js', import.meta.url));
 /** Debian's, not one that happens to come first in PATH. */
 const python = '/usr/bin/python3';
 const jars = ['/usr/share/java/curator-recipes.jar', '/usr/share/java/slf4j-nop.jar'];
 const curatorPackages =
   'apt-get install -y --no-install-recommends libcurator-recipes-java libslf4j-java openjdk-17-jdk-headless';
 
-/** A candidate of ours with a process to itself. It uses the built packages. */
+/** A candidate of ours with a process to itself: what was built, also for those who run the sources. */
 export function ourCommand(layout: Layout): Command {
-  return [process.execPath, join(peers, 'candidate.mjs'), layout];
+  return [process.execPath, ourMember, layout];
 }
 
 /** Why the other library cannot run here, or undefined when it can. */

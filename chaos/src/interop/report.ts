@@ -7,11 +7,11 @@ const strikes = ['resign', 'kill', 'freeze'] as const;
 /** Takeover times by what was done and who followed whom. */
 export function takeoverTable(played: readonly Played[]): string {
   const rows = strikes.flatMap((strike) =>
-    ['ours > ours', 'ours > theirs', 'theirs > ours', 'theirs > theirs'].map((pair) => {
+    ['ours > ours', 'ours > theirs', 'theirs > ours', 'theirs > theirs'].flatMap((pair) => {
       const times = played
         .filter((each) => each.strike === strike && pairOf(each) === pair)
         .map(({ takeoverMs }) => takeoverMs);
-      return [strike, pair, String(times.length), ...spread(times)];
+      return times.length === 0 ? [] : [[strike, pair, String(times.length), ...spread(times)]];
     }),
   );
   return [['strike', 'who > next', 'times', 'median', 'longest'], ...rows]
@@ -24,10 +24,11 @@ export function takeoverTable(played: readonly Played[]): string {
 /** How long leaders of the other library went on while the next one led. */
 export function overlapReport(played: readonly Played[], overlaps: readonly Overlap[]): string {
   return strikes
-    .map((strike) => {
+    .flatMap((strike) => {
       const times = played.filter(
         (each) => each.strike === strike && sideOf(each.struck.candidate) === 'theirs',
       ).length;
+      if (times === 0) return [];
       const found = overlaps.filter((each) => each.strike === strike).map(({ ms }) => ms);
       const [, longest] = spread(found);
       const what =

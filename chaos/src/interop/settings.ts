@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { seedFrom, wholeNumber } from '../read-options.ts';
 import type { Layout } from './program.ts';
 import { layouts } from './program.ts';
 
@@ -38,15 +39,7 @@ export function readSettings(argv: readonly string[]): Settings | 'help' {
   return {
     changes: wholeNumber('--changes', values.changes, 2, 100_000),
     layouts: chosen,
-    seed: wholeNumber('--seed', values.seed ?? String(Date.now() % 2 ** 32), 0, 2 ** 32 - 1),
+    seed: seedFrom(values.seed),
     sessionMs: wholeNumber('--session', values.session, 1_000, 60_000),
   };
-}
-
-function wholeNumber(name: string, text: string, least: number, most: number): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value < least || value > most) {
-    throw new Error(`${name} must be a whole number from ${least} to ${most}, not "${text}"`);
-  }
-  return value;
 }

@@ -134,7 +134,7 @@ it.concurrent('we end it as they do: DONE first, candidates from the last to the
   ]);
   await expect(theirs('theirs-3')).rejects.toThrow(OverError);
   await expect((await ours('ours-4')).campaign()).rejects.toThrow(ElectionEndedError);
-  await watch.close();
+  watch.close();
   await watched;
 
   await c.election.reopen();

@@ -1,0 +1,94 @@
+/**
+ * A candidate of ours, as a process that can be killed and frozen:
+ *
+ *     node our-member.js LAYOUT ADDRESS PATH ID SESSION_MS LOG
+ *
+ * Commands come as lines on standard input, and each is answered with one; README.md in
+ * packages/incumbent/test-integration/zookeeper-interop says which. Ends with its input.
+ */
+import { openSync, writeSync } from 'node:fs';
+import { posix } from 'node:path';
+import process from 'node:process';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { connect } from '@incumbent/zookeeper';
+import type { Term } from 'incumbent';
+import { createElection } from 'incumbent';
+import type { ZooKeeperLayout } from 'incumbent/zookeeper';
+import { zookeeper } from 'incumbent/zookeeper';
+
+const [layout, address = '', path = '', id = '', sessionMs, logPath = ''] = process.argv.slice(2);
+const beatMs = 5;
+const lookEveryMs = 2;
+/** As the servers of these elections have it. */
+const tickTime = '200ms';
+
+const log = openSync(logPath, 'a');
+const client = await connect(`zk://${address}`, { sessionTimeout: Number(sessionMs) });
+const election = createElection({
+  name: posix.basename(path),
+  backend: zookeeper(client, {
+    layout: layout as ZooKeeperLayout,
+    root: posix.dirname(path),
+    tickTime,
+  }),
+  candidate: { id },
+});
+let candidacy: { readonly withdraw: AbortController; readonly ended: Promise<void> } | undefined;
+
+function say(...words: readonly unknown[]): void {
+  console.log(words.join(' '));
+}
+
+async function work(term: Term): Promise<void> {
+  const { pid } = process;
+  say('leading', term.token);
+  let kind = 'start';
+  for (;;) {
+    // The time first: what is written is that we believed then, even if we are frozen before it is.
+    const atNs = process.hrtime.bigint();
+    if (term.signal.aborted || !term.isLeading()) break;
+    writeSync(log, `${term.token} ${id} ${pid} ${pid} ${atNs} ${kind}\n`);
+    kind = 'beat';
+    await pause(beatMs);
+  }
+  say('ended');
+}
+
+/** Comes back by itself when a term is lost, until it is to resign. */
+async function campaign(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await election.lead(work, { signal });
+    } catch (error) {
+      if (!signal.aborted) say('failed', error);
+    }
+  }
+}
+
+async function ids(): Promise<readonly string[]> {
+  return (await election.candidates()).map((candidate) => candidate.id);
+}
+
+const commands: Readonly<Record<string, () => Promise<void>>> = {
+  async join() {
+    const withdraw = new AbortController();
+    candidacy = { withdraw, ended: campaign(withdraw.signal) };
+    while (!(await ids()).includes(id)) await pause(lookEveryMs);
+    say('joined');
+  },
+  async resign() {
+    candidacy?.withdraw.abort();
+    await candidacy?.ended;
+    say('resigned');
+  },
+  async contenders() {
+    const { leader } = await election.leader();
+    say('contenders', leader?.id ?? '-', (await ids()).join(','));
+  },
+};
+
+say('ready');
+for await (const line of createInterface({ input: process.stdin })) await commands[line]?.();
+// Without a word to the server: the session runs out, as when it is killed.
+process.exit();
