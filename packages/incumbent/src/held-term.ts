@@ -19,6 +19,7 @@ import {
   LeftBehindError,
   MisuseError,
   NotLeadingError,
+  OperationTimeoutError,
   TermEndedError,
 } from './errors.ts';
 import type { EndReason } from './reasons.ts';
@@ -489,9 +490,10 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
 
   /** No confirmation counts any more. */
   #lose(reason: EndReason): void {
+    // Also of a term that is lost already: nobody may believe in it any more, at once.
+    if (takesSeatAway(reason)) this.#endBelief();
     if (this.#isLost) return;
     this.#giveUpKeeping();
-    if (takesSeatAway(reason)) this.#endBelief();
     this.#begin(reason, undefined);
   }
 
@@ -594,13 +596,24 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     what: string,
     operation: (signal: AbortSignal) => Promise<T>,
   ): Promise<T | undefined> {
-    const timeoutMs = releaseTimeouts * this.#scope.timing.operationTimeoutMs;
+    const { operationTimeoutMs } = this.#scope.timing;
+    const timeoutMs = releaseTimeouts * operationTimeoutMs;
+    const stop = new AbortController();
+    const timer = this.#clock.setTimer(
+      () => stop.abort(new OperationTimeoutError(what, timeoutMs)),
+      timeoutMs,
+    );
     try {
-      return await bounded(this.#clock, what, timeoutMs, new AbortController().signal, operation);
+      // Whoever heeds its signal says what is left behind; who does not is not waited for either.
+      const never = new AbortController().signal;
+      const mostMs = timeoutMs + operationTimeoutMs;
+      return await bounded(this.#clock, what, mostMs, never, () => operation(stop.signal));
     } catch (error) {
       this.#scope.onTrouble(what, error);
       if (error instanceof LeftBehindError) this.#releaseError = error;
       return undefined;
+    } finally {
+      timer.cancel();
     }
   }
 

@@ -21,6 +21,7 @@ export {
   type ElectionErrorCode,
   InvalidOptionError,
   InvalidTimingError,
+  LeftBehindError,
   MisuseError,
   NotElectedError,
   NotLeadingError,

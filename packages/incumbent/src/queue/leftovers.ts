@@ -23,7 +23,7 @@ export class Leftovers {
 
   /** One attempt within the operation timeout; if it fails, others follow in the background. */
   async leave(entry: Entry, place: Place | undefined): Promise<boolean> {
-    if (await this.#attempt(entry, place)) return true;
+    if (await this.#attempt(entry, place, this.#scope.timing.operationTimeoutMs)) return true;
     this.add(entry, place);
     return false;
   }
@@ -47,7 +47,7 @@ export class Leftovers {
       let pauseMs = timing.retryBackoffMs;
       while (!isOver && !(place !== undefined && session.isOver(place))) {
         await wakeup.wait(clock, pauseMs, undefined, true);
-        if (isOver || (await this.#attempt(entry, place))) return;
+        if (isOver || (await this.#attempt(entry, place, patienceMs(timing)))) return;
         pauseMs = Math.min(2 * pauseMs, longestPauseMs);
       }
     } catch (error) {
@@ -57,16 +57,12 @@ export class Leftovers {
     }
   }
 
-  async #attempt(entry: Entry, place: Place | undefined): Promise<boolean> {
-    const { clock, timing, onTrouble } = this.#scope;
+  async #attempt(entry: Entry, place: Place | undefined, timeoutMs: number): Promise<boolean> {
+    const { clock, onTrouble } = this.#scope;
     if (place !== undefined && this.#store.session.isOver(place)) return true;
     try {
-      await bounded(
-        clock,
-        'giving up a place',
-        patienceMs(timing),
-        new AbortController().signal,
-        (signal) => this.#store.leave(entry, place, signal),
+      await bounded(clock, 'giving up a place', timeoutMs, new AbortController().signal, (signal) =>
+        this.#store.leave(entry, place, signal),
       );
       return true;
     } catch (error) {

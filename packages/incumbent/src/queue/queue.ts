@@ -64,6 +64,11 @@ export class Queue<Guard> implements Contest<Guard> {
   #candidate: CandidateInfo;
   /** Since when the leader that the record names has been seen to be gone, monotonic. */
   #gone: { readonly place: string; readonly sinceMs: number } | undefined;
+  /**
+   * H of leaders that we have waited behind. Should somebody delete the record by hand, there is
+   * nothing else to say that one of them may still believe.
+   */
+  #followedBeliefMs = 0;
   /** Since when a reservation or a held seat has been seen, monotonic. */
   #reserved: { readonly nonce: string; readonly sinceMs: number } | undefined;
 
@@ -219,6 +224,11 @@ export class Queue<Guard> implements Contest<Guard> {
     line.onStanding({ place: place.name, following: look.names[index - 1] });
     if (index > 0) {
       line.firstSinceMs = undefined;
+      this.#followedBeliefMs = Math.max(
+        this.#followedBeliefMs,
+        this.#scope.timing.beliefMs,
+        look.reading.record?.beliefMs ?? 0,
+      );
       if (once) return 'out';
       return this.#waitBehind(line, place, look.names[index - 1] as string, wakeup, signal);
     }
@@ -392,14 +402,14 @@ export class Queue<Guard> implements Contest<Guard> {
       const goneSinceMs = this.#gone?.place === leadership.place ? this.#gone.sinceMs : atMs;
       return Math.max(delayMs, record.beliefMs * stretch - (atMs - goneSinceMs));
     }
+    let unknownMs = 0;
     // Members that write no record may have led since it was written.
-    const previous = record?.place ?? '';
-    const hasGap =
-      this.#store.isMixed &&
-      leadership === undefined &&
-      this.#store.directlyFollows?.(place, previous) !== true;
-    if (!hasGap) return delayMs;
-    return Math.max(delayMs, beliefMs * stretch - (atMs - firstSinceMs));
+    const isGap = leadership === undefined && this.#store.isMixed;
+    if (isGap && this.#store.directlyFollows?.(place, record?.place ?? '') !== true) {
+      unknownMs = beliefMs;
+    }
+    if (record === undefined) unknownMs = Math.max(unknownMs, this.#followedBeliefMs);
+    return Math.max(delayMs, unknownMs * stretch - (atMs - firstSinceMs));
   }
 
   /** How long the seat stays closed to us; `yield`: somebody behind us is to have it. */

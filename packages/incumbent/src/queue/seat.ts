@@ -189,7 +189,15 @@ export class QueueSeat<Guard> implements Seat<Guard> {
       if (this.#store.session.isOver(this.#place)) return false;
       try {
         // An announcement without an answer may have landed.
-        if (this.#isUnsure) this.#isNamed = this.#adopt(await this.#read(signal)) === 'ours';
+        if (this.#isUnsure) {
+          const wasNamed = this.#isNamed;
+          const standing = this.#adopt(await this.#read(signal));
+          this.#isNamed = standing === 'ours';
+          if (wasNamed && !this.#isNamed) {
+            this.#leftovers.add(this.#entry, this.#place);
+            return false;
+          }
+        }
         // A term that was never announced leaves the record to its predecessor.
         const next = this.#isNamed ? this.#vacantRecord(end) : undefined;
         if (next !== undefined) nonces.add(next.nonce);

@@ -17,8 +17,8 @@ const known = new WeakMap<ZooKeeperClient, ZooKeeperSession>();
 export class ZooKeeperSession implements QueueSession {
   /** Checks of a thousand paths of 300 bytes are a third of a server's default `jute.maxbuffer`. */
   readonly maxPlaces = 1_000;
-  /** Names without a guid that places of this process have. */
-  readonly claimed: Set<string> = new Set();
+  /** Creations (czxid) of places without a guid in their names that candidates of this process have. */
+  readonly claimed: Set<bigint> = new Set();
   readonly #client: ZooKeeperClient;
   readonly #listeners: Set<(event: SessionEvent) => void> = new Set();
 

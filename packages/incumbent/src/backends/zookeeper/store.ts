@@ -105,8 +105,9 @@ export class ZooKeeperStore implements QueueStore {
     const places = place === undefined ? await this.#findAll(entry, signal) : [place];
     for (const each of places) {
       // Another one of the same name may be there by now.
-      if (this.#layout.recurs && !(await this.#isThere(each, signal))) continue;
-      await this.remove(each.name, signal);
+      if (!this.#layout.recurs || (await this.#isThere(each, signal))) {
+        await this.remove(each.name, signal);
+      }
       this.#release(each);
     }
     this.#unsure.delete(entry.guid);
@@ -347,10 +348,10 @@ export class ZooKeeperStore implements QueueStore {
     if (!this.#unsure.has(entry.guid)) return [];
     await this.sync(signal);
     const names = await this.list(signal);
-    const candidates = names.filter((name) =>
-      this.#layout.recurs
-        ? !this.session.claimed.has(name)
-        : this.#layout.wasMadeWith(name.slice(this.#path.length + 1), entry.guid),
+    const candidates = names.filter(
+      (name) =>
+        this.#layout.recurs ||
+        this.#layout.wasMadeWith(name.slice(this.#path.length + 1), entry.guid),
     );
     const places: ZooKeeperPlace[] = [];
     for (const name of candidates) {
@@ -361,6 +362,7 @@ export class ZooKeeperStore implements QueueStore {
         }),
       );
       if (content === undefined || content.stat.ephemeralOwner !== this.session.id) continue;
+      if (this.session.claimed.has(content.stat.czxid)) continue;
       const data = content.data === null ? '' : text.decode(content.data);
       if (this.#layout.recurs && data !== this.#layout.dataOf(entry.candidate)) continue;
       places.push(this.#place(name, content.stat));
@@ -377,13 +379,13 @@ export class ZooKeeperStore implements QueueStore {
   /** @returns false: another candidate of this process has found it before its maker was told */
   #claim(place: ZooKeeperPlace): boolean {
     if (!place.recurs) return true;
-    if (this.session.claimed.has(place.name)) return false;
-    this.session.claimed.add(place.name);
+    if (this.session.claimed.has(place.token)) return false;
+    this.session.claimed.add(place.token);
     return true;
   }
 
   #release(place: Place): void {
-    this.session.claimed.delete(place.name);
+    this.session.claimed.delete(place.token);
   }
 
   async #isThere({ name, token }: Place, signal: AbortSignal): Promise<boolean> {
