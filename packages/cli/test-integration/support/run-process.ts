@@ -469,7 +469,8 @@ export class Lab {
   async cli(
     ...args: string[]
   ): Promise<Exit & { readonly stdout: string; readonly stderr: string }> {
-    const withStore = [bin, ...args, '--store', `file:${this.store}`];
+    const store = args.includes('--store') ? [] : ['--store', `file:${this.store}`];
+    const withStore = [bin, ...args, ...store];
     return new Promise((resolve) => {
       const options = { env: this.env, cwd: this.directory, timeout: boundMs };
       const child = execFile(process.execPath, withStore, options, (_error, stdout, stderr) =>

@@ -10,11 +10,11 @@ export const password = 'pass+w0rd';
 
 /** Skips each test of the file, with the reason, where no server can run; in CI it fails instead. */
 export function needServers(): void {
-  beforeEach((context) => {
+  beforeEach(({ skip }) => {
     const reason = serverAvailable({ tls: {} });
     if (reason === undefined) return;
     if (process.env['CI'] === 'true') throw new Error(reason);
-    context.skip(reason);
+    skip(reason);
   });
 }
 
