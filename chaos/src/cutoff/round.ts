@@ -33,7 +33,8 @@ const afterHealingMs = 1_500;
 export async function playRound(plan: RoundPlan, name: string, arena: Arena): Promise<PlayedRound> {
   const { ensemble, network, progress } = arena;
   await ensemble.waitForQuorum({ atLeast: 3 });
-  const [struck] = (await ensemble.followers()) as [TestMember];
+  const followers = await ensemble.followers();
+  const struck = followers[Math.floor(followers.length * Math.random())] as TestMember;
   const others = ensemble.members.filter((member) => member !== struck);
   const majority = others.map(addressOf).join(',');
   network.letReach(struck.id);

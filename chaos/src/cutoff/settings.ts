@@ -33,7 +33,7 @@ Leaders whose ZooKeeper server is cut off from the others, while they still reac
   --short          one run of the first two rounds: part of npm test
   --timeout LIST   session timeouts, from 4s (two ticks); default 4s,10s
   --peer NAME      kazoo (default): kazoo's Election beside ours, where it is installed; none; only
-  --json           the results as JSON on the last line but one
+  --json           no progress and no table, but the outcomes as one line of JSON
   --record FILE    write what happened in the first round, NAME.json, and its timeline, NAME.svg
   --draw FILE      only draw NAME.svg again from NAME.json
   --broken NAME    candidates that are broken on purpose: the run must fail
