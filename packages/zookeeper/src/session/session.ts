@@ -392,8 +392,14 @@ export class Session {
   ): void {
     const connection = this.#connection;
     const reader = new JuteReader(bytes, start, end);
-    // A read-only server of 3.8 without local sessions answers with a bare reply header.
     if (end - start === replyHeader.minBytes) {
+      const header = replyHeader.read(reader);
+      // A server on Netty may answer what stands behind the handshake before the handshake itself.
+      if (header.xid === xids.auth && this.#introduced) {
+        this.#onAuthReply(header.error);
+        return;
+      }
+      // A read-only server of 3.8 without local sessions answers with a bare reply header.
       throw new ProtocolError('the server answers the handshake with an error: it is read-only');
     }
     const response = connectResponse.read(reader);

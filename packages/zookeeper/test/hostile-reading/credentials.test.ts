@@ -92,3 +92,23 @@ describe('a server that answers pings and no authentication', () => {
     expect(client.state).toBe('connecting');
   });
 });
+
+it('takes an answer to authentication that a server on Netty gives before the handshake’s', async () => {
+  let accept = () => {};
+  const server = later(
+    await ScriptedServer.start({
+      onConnect: (_request, peer) => {
+        accept = () => peer.accept();
+      },
+      onRequest: (request, peer) => {
+        peer.answerUsual(request);
+        if (request.name === 'auth') accept();
+      },
+    }),
+  );
+  const auth = [{ scheme: 'digest', credentials: 'joe:secret' }];
+  const client = later(createClient(server.connectionString, { auth }));
+  await client.connected();
+  expect(server.peers).toHaveLength(1);
+  expect(server.names).toEqual(['auth']);
+});
