@@ -69,7 +69,7 @@ export async function administerQueue(
       if (request.kind === 'end') await removeAll(store, members, ask);
       return { changed: true, view };
     }
-    const change = changeFor(request, situation, scope);
+    const change = changeFor(request, situation, scope, store.endMark !== undefined);
     if (change === undefined) return { changed: mayHaveWritten, view };
     try {
       const result = await ask(`asking for ${request.kind}`, (operation) =>
@@ -120,7 +120,12 @@ async function removeAll(
 }
 
 /** The record with the request in it; undefined when it says so already or there is nothing to do. */
-function changeFor(request: AdminRequest, situation: Situation, scope: Scope): Change | undefined {
+function changeFor(
+  request: AdminRequest,
+  situation: Situation,
+  scope: Scope,
+  othersKnowTheEnd: boolean,
+): Change | undefined {
   const { reading, members, leader } = situation;
   const wallMs = scope.clock.wallMs();
   const record = reading.record ?? emptyQueueRecord(scope.election, scope.uniqueId());
@@ -198,8 +203,9 @@ function changeFor(request: AdminRequest, situation: Situation, scope: Scope): C
     }
     case 'end': {
       // From the last to the first, so that nobody is promoted on the way; a leader of ours sees
-      // the mark, and goes in order.
-      const waiting = waitingMembers(situation);
+      // the mark, and goes in order. Others know of no end but their own library's: one whose place
+      // is deleted would go on, or come back and lead beside it.
+      const waiting = waitingMembers(situation).filter(({ isOurs }) => isOurs || othersKnowTheEnd);
       if (record.ended && waiting.length === 0) return undefined;
       return {
         record: { ...record, ended: true },

@@ -7,7 +7,8 @@ import type { Layout } from '../../../../chaos/src/interop/program.ts';
 import { layouts, peerCommand } from '../../../../chaos/src/interop/program.ts';
 import { FencedLog } from '../../../cli/src/trial/index.ts';
 import type { View } from '../../src/index.ts';
-import { OurCandidate } from './support/our-candidate.ts';
+import { ElectionEndedError } from '../../src/index.ts';
+import { OurCandidate, sessionMs } from './support/our-candidate.ts';
 import { placesOf, watchersOf } from './support/places.ts';
 import { requirePeer, useStage } from './support/stage.ts';
 
@@ -42,8 +43,8 @@ function hold(layout: Layout, context: TestContext) {
     theirs: async (id: string) =>
       dispose(
         await Member.start(peerCommand(layout, directory), {
-          ...{ address, path, id, log: log.path },
-          sessionMs: 4_000,
+          ...{ address, path, id, sessionMs },
+          log: log.path,
         }),
       ),
     /** Waits until one of theirs has begun to work. @returns its token */
@@ -108,11 +109,14 @@ describe.for(layouts)('%s', (layout) => {
     expect(await a.contenders()).toEqual({ leader: 'ours-2', ids: ['ours-2', 'theirs-1'] });
   });
 
-  it.concurrent('names, data and access are those that its own members write', async (context) => {
+  it.concurrent('names, data and access are theirs, and who ends the election ends it for us alone', async (context) => {
     const { expect } = context;
-    const { ours, theirs, path } = hold(layout, context);
+    const { ours, theirs, theirsLead, path, log } = hold(layout, context);
     const [a, b, c] = await Promise.all([theirs('theirs-1'), ours('ours-2'), theirs('theirs-3')]);
-    for (const member of [a, b, c]) await member.join();
+    await a.join();
+    const { term } = await b.join();
+    await c.join();
+    const token = await theirsLead('theirs-1');
 
     const places = await placesOf(b.client, path);
     expect(places.map(({ data }) => data)).toEqual(['theirs-1', 'ours-2', 'theirs-3']);
@@ -123,6 +127,13 @@ describe.for(layouts)('%s', (layout) => {
     }
     // What tells ours from theirs is where they have random digits.
     expect(places.map(({ name }) => name.includes('e1ec70'))).toEqual([false, true, false]);
+
+    await b.election.end();
+    await expect(term).rejects.toThrow(ElectionEndedError);
+    // One of theirs whose place is deleted does not look, and would go on beside the next one.
+    expect(await placesOf(b.client, path)).toEqual([places[0], places[2]]);
+    log.read();
+    expect(log.judge.terms.map((each) => each.token)).toEqual([token]);
   });
 
   it.concurrent('each follows the one before it, and who leaves elects nobody', async (context) => {

@@ -18,6 +18,9 @@ export interface OurOptions extends ZooKeeperOptions {
   readonly id: string;
 }
 
+/** Nothing here waits for the end of a session: long enough for a busy machine. */
+export const sessionMs = 30_000;
+
 /** A candidate of ours in the process of the test, with a session to itself. */
 export class OurCandidate implements AsyncDisposable {
   readonly id: string;
@@ -26,18 +29,24 @@ export class OurCandidate implements AsyncDisposable {
   readonly #withdraw = new AbortController();
   #term: Term<ZooKeeperGuard> | undefined;
 
-  private constructor(client: ZooKeeper, { address, path, id, ...options }: OurOptions) {
+  private constructor(client: ZooKeeper, { address: _, path, id, ...options }: OurOptions) {
     this.id = id;
     this.client = client;
     this.election = createElection({
       name: posix.basename(path),
-      backend: zookeeper(client, { tickTime: '200ms', ...options, root: posix.dirname(path) }),
+      backend: zookeeper(client, {
+        tickTime: '200ms',
+        // What is tested here is who is seen and who is next, not when.
+        predecessorWait: 'off',
+        ...options,
+        root: posix.dirname(path),
+      }),
       candidate: { id },
     });
   }
 
   static async connect(options: OurOptions): Promise<OurCandidate> {
-    const client = await connect(`zk://${options.address}`, { sessionTimeout: 4_000 });
+    const client = await connect(`zk://${options.address}`, { sessionTimeout: sessionMs });
     return new OurCandidate(client, options);
   }
 
