@@ -56,7 +56,7 @@ const electionOption = () => option('-e, --election <name>', 'the election').mak
 const storeOption = () =>
   option(
     '--store <url>',
-    'where it is held, such as file:/var/lib/incumbent',
+    'where it is held, such as file:/var/lib/incumbent or zk://h1:2181,h2:2181,h3:2181',
     'INCUMBENT_STORE, else a directory of yours',
   );
 const jsonOption = () => option('--json', 'print one JSON object a line');
@@ -78,32 +78,36 @@ function timingOptions(command: Command): Command {
     .addOption(
       option(
         '--lease <duration>',
-        'how long a leader that does not renew is protected',
-        '15s',
+        'how long a leader that does not renew is protected; on ZooKeeper the session timeout',
+        '15s, on ZooKeeper 10s',
       ).argParser(duration),
     )
     .addOption(
       option(
         '--belief <duration>',
         'how long it believes after its last renewal',
-        '0.8 lease',
+        '0.8 lease, on ZooKeeper 0.4',
       ).argParser(duration),
     )
     .addOption(
       option(
         '--stop-margin <duration>',
         'how long before that its work is stopped',
-        '2/15 lease',
+        '2/15 lease, on ZooKeeper 1/8 belief',
       ).argParser(duration),
     )
     .addOption(
-      option('--renew-every <duration>', 'time between renewals', '1/5 lease').argParser(duration),
+      option(
+        '--renew-every <duration>',
+        'time between renewals',
+        '1/5 lease, on ZooKeeper 1/4 belief',
+      ).argParser(duration),
     )
     .addOption(
       option(
         '--operation-timeout <duration>',
         'how long one store operation may take',
-        '1/6 lease',
+        '1/6 lease, on ZooKeeper 1/4 belief',
       ).argParser(duration),
     );
 }
@@ -384,7 +388,9 @@ export const commands: readonly CommandEntry[] = [
     name: 'init',
     group: 'Set up:',
     summary: 'prepare the store for an election',
-    description: 'Does whatever the store needs once. Not needed for a file store, and harmless.',
+    description:
+      'Does whatever the store needs once: on ZooKeeper it makes the chroot and the node of the ' +
+      'election. Not needed for a file store, and harmless.',
     examples: [
       { line: 'incumbent init -e nightly', about: 'see that the store can be used' },
       { line: 'incumbent init -e nightly --reopen', about: 'open an election that was ended' },
@@ -399,13 +405,18 @@ export const commands: readonly CommandEntry[] = [
     group: 'Set up:',
     summary: 'measure the store and this machine, and check the timing against them',
     description:
-      'Measures reads and writes (on an election of its own), clock and event loop, and checks ' +
-      'the rules of the timing against them. Ends with 1 when something is broken.',
+      'Measures reads and writes (on an election of its own), clock and event loop, looks at the ' +
+      'servers where there are some, and checks the rules of the timing against all that. Ends ' +
+      'with 1 when something is broken.',
     examples: [
       { line: 'incumbent doctor', about: 'the default store at the default timing' },
       {
         line: 'incumbent doctor --store file:/var/lib/incumbent -e nightly --lease 3s',
         about: 'would a lease of 3 s do here?',
+      },
+      {
+        line: 'incumbent doctor --store zk://h1:2181,h2:2181,h3:2181 -e nightly',
+        about: 'servers, quorum, session, rights and latency of ZooKeeper',
       },
     ],
     define: (command) => {

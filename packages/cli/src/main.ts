@@ -162,5 +162,5 @@ Examples:
   incumbent status -e nightly
   incumbent history -e nightly
 
-The store, where elections are held, is given by --store or INCUMBENT_STORE, such as
-file:/var/lib/incumbent. Without either it is a directory of yours on this machine.`;
+The store, where elections are held, is given by --store or INCUMBENT_STORE: file:/var/lib/incumbent
+for one machine, zk://h1:2181,h2:2181,h3:2181 for several. Without either it is a directory of yours.`;

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { commands } from '../src/command-table.ts';
+import { parameterNames } from '../src/zookeeper/parameters.ts';
+import { parseZooKeeperUrl } from '../src/zookeeper/url.ts';
 import { invoke } from './support/invoke.ts';
 
 const page = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8');
@@ -18,6 +20,14 @@ test.each(commands.map(({ name }) => name))(
     }
   },
 );
+
+test('docs/cli.md has every parameter of a ZooKeeper URL, and each of its URLs is understood', () => {
+  for (const name of parameterNames)
+    expect(page).toMatch(new RegExp(`^\\|.*\`${name}\`.*\\|`, 'm'));
+  const urls = page.match(/zks?:\/\/h1[^'\s`]*/g) ?? [];
+  expect(urls.length).toBeGreaterThan(5);
+  for (const url of urls) expect(parseZooKeeperUrl(url, '--store').url).toContain('h1:');
+});
 
 test('every example of a help is a command line that is understood', async () => {
   const table = commands.map((entry) => ({ ...entry, load: async () => async () => 0 }));
