@@ -220,6 +220,12 @@ export class Queue<Guard> implements Contest<Guard> {
     await this.#requireOpen(look.reading, signal);
     // Deleted by an operator, or gone with its session: its name is never used again.
     if (index < 0 || session.isOver(place)) return 'out';
+    // Where names come again, the one in the list may be somebody else's.
+    const { isSame } = this.#store;
+    if (isSame !== undefined) {
+      const ask = (operation: AbortSignal) => isSame(place, operation);
+      if (!(await this.#ask('looking', signal, ask))) return 'out';
+    }
     if (this.#drainedMs(look.reading.record) > 0) return 'out';
     line.onStanding({ place: place.name, following: look.names[index - 1] });
     if (index > 0) {
@@ -239,7 +245,7 @@ export class Queue<Guard> implements Contest<Guard> {
       await this.#watchOwn(line, place, wakeup, signal);
       return once ? 'out' : Math.min(reservedMs, this.#scope.timing.pollEveryMs);
     }
-    return (await this.#win(line, place, look, stateAtWin, signal)) ?? 'again';
+    return this.#win(line, place, look, stateAtWin, signal);
   }
 
   async #look(signal: AbortSignal): Promise<Look> {
@@ -311,7 +317,6 @@ export class Queue<Guard> implements Contest<Guard> {
   /**
    * The place is ours and the first. With a clean predecessor one transaction does it all; else the
    * seat is confirmed now, and announced when it has waited.
-   * @returns undefined: look again
    */
   async #win(
     line: Line,
@@ -319,7 +324,7 @@ export class Queue<Guard> implements Contest<Guard> {
     look: Look,
     stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
     signal: AbortSignal,
-  ): Promise<QueueSeat<Guard> | undefined> {
+  ): Promise<QueueSeat<Guard> | 'again' | 'out'> {
     const { clock, timing, onTrouble } = this.#scope;
     const { record, version, isForeign = false } = look.reading;
     this.#requireRisingTokens(place, record);
@@ -366,9 +371,9 @@ export class Queue<Guard> implements Contest<Guard> {
         // It may have landed: the next look finds the record with our place in it.
         onTrouble('announcing', error);
         await sleep(clock, timing.retryBackoffMs, signal);
-        return undefined;
+        return 'again';
       }
-      if (result.outcome !== 'ok') return undefined;
+      if (result.outcome !== 'ok') return result.outcome === 'gone' ? 'out' : 'again';
       return seat(sentAt, next, result.version);
     }
     const confirmations = Confirmations.of(this.#store.session, clock);
@@ -379,7 +384,7 @@ export class Queue<Guard> implements Contest<Guard> {
       timing.operationTimeoutMs,
       signal,
     );
-    if (sentAt === undefined) return undefined;
+    if (sentAt === undefined) return 'out';
     return seat(sentAt, isOurs ? record : undefined);
   }
 
@@ -393,6 +398,7 @@ export class Queue<Guard> implements Contest<Guard> {
     const delayMs = delayAfterWinMs - (atMs - firstSinceMs);
     if (!waitsForPredecessor) return delayMs;
     const stretch = (1 + clockDrift) / (1 - clockDrift);
+    let leftMs = delayMs;
     // One's own earlier term is known to be over: the same object has ended it.
     if (
       record !== undefined &&
@@ -400,16 +406,15 @@ export class Queue<Guard> implements Contest<Guard> {
       leadership.candidate.incarnation !== this.#candidate.incarnation
     ) {
       const goneSinceMs = this.#gone?.place === leadership.place ? this.#gone.sinceMs : atMs;
-      return Math.max(delayMs, record.beliefMs * stretch - (atMs - goneSinceMs));
+      leftMs = Math.max(leftMs, record.beliefMs * stretch - (atMs - goneSinceMs));
     }
     let unknownMs = 0;
     // Members that write no record may have led since it was written.
-    const isGap = leadership === undefined && this.#store.isMixed;
-    if (isGap && this.#store.directlyFollows?.(place, record?.place ?? '') !== true) {
+    if (this.#store.isMixed && this.#store.directlyFollows?.(place, record?.place ?? '') !== true) {
       unknownMs = beliefMs;
     }
     if (record === undefined) unknownMs = Math.max(unknownMs, this.#followedBeliefMs);
-    return Math.max(delayMs, unknownMs * stretch - (atMs - firstSinceMs));
+    return Math.max(leftMs, unknownMs * stretch - (atMs - firstSinceMs));
   }
 
   /** How long the seat stays closed to us; `yield`: somebody behind us is to have it. */

@@ -155,6 +155,8 @@ export interface QueueStore {
    * the election) and `place`.
    */
   directlyFollows?(place: Place, previous: string): boolean;
+  /** Only where names come again: whether the place of that name is still the one that was made. */
+  isSame?(place: Place, signal: AbortSignal): Promise<boolean>;
   /** What marks the end of the election in this layout, besides the record. */
   readonly endMark?: EndMark;
   /** Whatever must be there before candidates can enter. */

@@ -9,6 +9,8 @@ export interface ZooKeeperPlace extends Place {
   readonly session: bigint;
   /** A node of the same name may be somebody else's: only the czxid tells. */
   readonly recurs: boolean;
+  /** Of the entry that it was made for. */
+  readonly guid: string;
 }
 
 const known = new WeakMap<ZooKeeperClient, ZooKeeperSession>();
@@ -17,8 +19,8 @@ const known = new WeakMap<ZooKeeperClient, ZooKeeperSession>();
 export class ZooKeeperSession implements QueueSession {
   /** Checks of a thousand paths of 300 bytes are a third of a server's default `jute.maxbuffer`. */
   readonly maxPlaces = 1_000;
-  /** Creations (czxid) of places without a guid in their names that candidates of this process have. */
-  readonly claimed: Set<bigint> = new Set();
+  /** Places without a guid in their names: which creation (czxid) is whose, by the entry's guid. */
+  readonly claimed: Map<bigint, string> = new Map();
   readonly #client: ZooKeeperClient;
   readonly #listeners: Set<(event: SessionEvent) => void> = new Set();
 

@@ -43,13 +43,17 @@ export class ZooKeeperStore implements QueueStore {
   readonly session: ZooKeeperSession;
   readonly isMixed: boolean;
   readonly endMark?: EndMark;
+  readonly isSame?: (place: Place, signal: AbortSignal) => Promise<boolean>;
   readonly #client: ZooKeeperClient;
   readonly #layout: QueueLayout;
   readonly #path: string;
   readonly #acl: readonly NodeAcl[];
   readonly #createsNode: boolean;
-  /** Guids with which a node may have been made without our knowing. */
-  readonly #unsure: Set<string> = new Set();
+  /**
+   * Guids with which a node has been made, or may have been. Kept until it is given up: whoever asked
+   * for it may have stopped waiting when the answer came.
+   */
+  readonly #entered: Set<string> = new Set();
 
   constructor(client: ZooKeeperClient, session: ZooKeeperSession, settings: StoreSettings) {
     this.#client = client;
@@ -59,7 +63,8 @@ export class ZooKeeperStore implements QueueStore {
     this.#acl = settings.acl;
     this.#createsNode = settings.createsNode;
     this.isMixed = settings.layout.isMixed;
-    const { endMark } = settings.layout;
+    const { endMark, recurs } = settings.layout;
+    if (recurs) this.isSame = (place, signal) => this.#isThere(place, signal);
     if (endMark !== undefined) this.endMark = this.#endMark(`${settings.path}/${endMark}`);
   }
 
@@ -67,11 +72,11 @@ export class ZooKeeperStore implements QueueStore {
 
   async enter(entry: Entry, signal: AbortSignal): Promise<Place> {
     const { guid } = entry;
-    if (this.#unsure.has(guid)) {
+    if (this.#entered.has(guid)) {
       const [found] = await this.#find(entry, signal);
       if (found !== undefined) return found;
     }
-    this.#unsure.add(guid);
+    this.#entered.add(guid);
     const place = await this.#attempt(async () => {
       const prefix = `${this.#path}/${this.#layout.namePrefix(guid)}`;
       const data = this.#layout.dataOf(entry.candidate);
@@ -86,7 +91,7 @@ export class ZooKeeperStore implements QueueStore {
       }
       // Servers before 3.5 do not say what they have made.
       const stat = made.stat ?? (await this.#client.stat(made.path, { signal })).stat;
-      return stat === null ? undefined : this.#place(made.path, stat);
+      return stat === null ? undefined : this.#place(made.path, stat, guid);
     });
     if (place === undefined || !this.#claim(place)) {
       const [found] = await this.#find(entry, signal);
@@ -95,9 +100,6 @@ export class ZooKeeperStore implements QueueStore {
       }
       return found;
     }
-    // Given up on meanwhile: then whoever gave up does not know of it.
-    signal.throwIfAborted();
-    this.#unsure.delete(guid);
     return place;
   }
 
@@ -108,9 +110,9 @@ export class ZooKeeperStore implements QueueStore {
       if (!this.#layout.recurs || (await this.#isThere(each, signal))) {
         await this.remove(each.name, signal);
       }
-      this.#release(each);
+      this.#forget(each);
     }
-    this.#unsure.delete(entry.guid);
+    this.#entered.delete(entry.guid);
   }
 
   async remove(name: string, signal: AbortSignal): Promise<void> {
@@ -227,14 +229,16 @@ export class ZooKeeperStore implements QueueStore {
     signal: AbortSignal,
   ): Promise<CommitResult> {
     if (record === undefined) {
-      await this.remove(place.name, signal);
-      this.#release(place);
+      if (!this.#layout.recurs || (await this.#isThere(place, signal))) {
+        await this.remove(place.name, signal);
+      }
+      this.#forget(place);
       return { outcome: 'ok', version };
     }
     const result = await this.#write(signal, record, version, (transaction) =>
       transaction.delete(place.name),
     );
-    if (result.outcome !== 'conflict') this.#release(place);
+    if (result.outcome !== 'conflict') this.#forget(place);
     return result;
   }
 
@@ -335,9 +339,7 @@ export class ZooKeeperStore implements QueueStore {
 
   /** The first of what `#findAll` finds that is ours to have. */
   async #find(entry: Entry, signal: AbortSignal): Promise<readonly ZooKeeperPlace[]> {
-    const found = (await this.#findAll(entry, signal)).filter((place) => this.#claim(place));
-    if (found.length > 0) this.#unsure.delete(entry.guid);
-    return found;
+    return (await this.#findAll(entry, signal)).filter((place) => this.#claim(place));
   }
 
   /**
@@ -345,7 +347,7 @@ export class ZooKeeperStore implements QueueStore {
    * not ours, whatever its name (CURATOR-498): it will go.
    */
   async #findAll(entry: Entry, signal: AbortSignal): Promise<readonly ZooKeeperPlace[]> {
-    if (!this.#unsure.has(entry.guid)) return [];
+    if (!this.#entered.has(entry.guid)) return [];
     await this.sync(signal);
     const names = await this.list(signal);
     const candidates = names.filter(
@@ -362,30 +364,33 @@ export class ZooKeeperStore implements QueueStore {
         }),
       );
       if (content === undefined || content.stat.ephemeralOwner !== this.session.id) continue;
-      if (this.session.claimed.has(content.stat.czxid)) continue;
+      const claimant = this.session.claimed.get(content.stat.czxid);
+      if (claimant !== undefined && claimant !== entry.guid) continue;
       const data = content.data === null ? '' : text.decode(content.data);
       if (this.#layout.recurs && data !== this.#layout.dataOf(entry.candidate)) continue;
-      places.push(this.#place(name, content.stat));
+      places.push(this.#place(name, content.stat, entry.guid));
       // Without a guid any of them will do, but only one.
       if (this.#layout.recurs) break;
     }
     return places;
   }
 
-  #place(name: string, { czxid, ephemeralOwner }: NodeStat): ZooKeeperPlace {
-    return { name, token: czxid, session: ephemeralOwner, recurs: this.#layout.recurs };
+  #place(name: string, { czxid, ephemeralOwner }: NodeStat, guid: string): ZooKeeperPlace {
+    return { name, token: czxid, session: ephemeralOwner, recurs: this.#layout.recurs, guid };
   }
 
   /** @returns false: another candidate of this process has found it before its maker was told */
   #claim(place: ZooKeeperPlace): boolean {
     if (!place.recurs) return true;
-    if (this.session.claimed.has(place.token)) return false;
-    this.session.claimed.add(place.token);
+    const claimant = this.session.claimed.get(place.token);
+    if (claimant !== undefined && claimant !== place.guid) return false;
+    this.session.claimed.set(place.token, place.guid);
     return true;
   }
 
-  #release(place: Place): void {
+  #forget(place: Place): void {
     this.session.claimed.delete(place.token);
+    this.#entered.delete((place as ZooKeeperPlace).guid);
   }
 
   async #isThere({ name, token }: Place, signal: AbortSignal): Promise<boolean> {
