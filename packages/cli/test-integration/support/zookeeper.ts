@@ -6,7 +6,7 @@ import type { Program, Result } from './bin.ts';
 import { incumbent, start } from './bin.ts';
 
 /** In every URL and variable where one can stand; nowhere in what is printed. */
-export const password = 'pass+w0rd';
+export const password = 'passw0rd-of-joe';
 
 /** Skips each test of the file, with the reason, where no server can run; in CI it fails instead. */
 export function needServers(): void {
