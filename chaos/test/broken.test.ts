@@ -5,6 +5,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { breakCandidates, brokenCandidates } from '../src/broken.ts';
 import * as ensemble from '../src/ensemble/broken.ts';
 
+/** Whole packages are copied. */
+const copiesMs = 60_000;
 let directory: string;
 
 beforeEach(() => {
@@ -18,6 +20,7 @@ it.each(Object.keys(brokenCandidates) as (keyof typeof brokenCandidates)[])(
   (name) => {
     expect(breakCandidates(name, directory)).toMatch(/\.js$/);
   },
+  copiesMs,
 );
 
 it.each(Object.keys(ensemble.brokenCandidates) as ensemble.Broken[])(
@@ -27,4 +30,5 @@ it.each(Object.keys(ensemble.brokenCandidates) as ensemble.Broken[])(
     if (file === undefined) expect(ensemble.brokenCandidates[name].parameters).toBeDefined();
     else if (file.startsWith(directory)) expect(existsSync(file)).toBe(true);
   },
+  copiesMs,
 );

@@ -60,7 +60,10 @@ export class Servers {
     const pids = members.map(({ pid }) => pid);
     const nowMs = monotonicMs();
     const lost = [...this.#able].some((member) => !able.has(member));
-    const restarted = pids.some((pid, index) => pid !== this.#pids[index]);
+    // Between two looks. One that comes back takes nothing away.
+    const restarted = members.some(
+      (member, index) => this.#able.has(member) && pids[index] !== this.#pids[index],
+    );
     if (lost || restarted) this.#tell.struck(nowMs);
     this.#able = able;
     this.#pids = pids;
