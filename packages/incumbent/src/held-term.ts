@@ -491,7 +491,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   /** No confirmation counts any more. */
   #lose(reason: EndReason): void {
     // Also of a term that is lost already: nobody may believe in it any more, at once.
-    if (takesSeatAway(reason)) this.#endBelief();
+    // Who loses it to the end of the election, and is not just asked to go, has no place any more.
+    if (takesSeatAway(reason) || reason === 'election-ended') this.#endBelief();
     if (this.#isLost) return;
     this.#giveUpKeeping();
     this.#begin(reason, undefined);
