@@ -36,8 +36,8 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
     changes: [
       {
         file: 'incumbent/dist/queue/leftovers.js',
-        from: 'async #attempt(entry, place) {',
-        to: 'async #attempt(entry, place) {\nreturn true;',
+        from: '(signal) => this.#store.leave(entry, place, signal)',
+        to: 'async () => {}',
       },
     ],
   },

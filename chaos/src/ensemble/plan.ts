@@ -35,7 +35,7 @@ export type LeaderFault =
   | 'strand';
 
 /** Needs servers with a network of their own. */
-type PartingFault = 'part leader' | 'part follower' | 'deafen leader' | 'mute leader';
+export type PartingFault = 'part leader' | 'part follower' | 'deafen leader' | 'mute leader';
 
 /** What happens to the servers, or to all connections at once. */
 export type ServerFault = ProcessFault | 'cut everybody' | PartingFault;

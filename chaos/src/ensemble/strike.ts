@@ -1,6 +1,6 @@
 import type { CandidateProcess, FencedLog } from '@incumbent/cli/trial';
 import { waitUntil } from '@incumbent/cli/trial';
-import type { TestMember, TestProxy } from '@incumbent/zookeeper/testing';
+import type { TestProxy } from '@incumbent/zookeeper/testing';
 import { StuckError } from '../zookeeper/auditor.ts';
 import { strikeProxies } from '../zookeeper/strike-network.ts';
 import { chooseServers, strikeServers } from '../zookeeper/strike-servers.ts';
@@ -9,7 +9,14 @@ import type { Crew, Seat } from './crew.ts';
 import type { Liveness } from './liveness.ts';
 import type { Loss } from './network.ts';
 import type { Places } from './places.ts';
-import type { LeaderFault, Round, ServerFault, Strike, WaitingFault } from './plan.ts';
+import type {
+  LeaderFault,
+  PartingFault,
+  Round,
+  ServerFault,
+  Strike,
+  WaitingFault,
+} from './plan.ts';
 import type { Servers } from './servers.ts';
 
 export interface Arena {
@@ -207,32 +214,29 @@ async function strikeBehind(arena: Arena, strike: Strike<ServerFault>): Promise<
   const forMs = Math.round(length * longestLeaseMs);
   await pause(strike.afterMs);
   const { ensemble } = servers;
-  const part = async (member: TestMember, loss: Loss) => {
-    note(`servers: ${fault} (${member.id}) for ${forMs} ms`);
-    servers.part(member, loss);
-    await pause(forMs);
-    servers.heal(member);
-    note(`servers: ${fault} is over`);
-  };
-  switch (fault) {
-    case 'cut everybody':
-      note(`servers: ${fault} for ${forMs} ms`);
-      liveness.struck(monotonicMs());
-      await strikeProxies(
-        crew.seats.flatMap(({ proxies }) => proxies),
-        'cut',
-        { forMs, choice },
-      );
-      return;
-    case 'part leader':
-      return part((await chooseServers(ensemble, choice)).leader, 'both');
-    case 'deafen leader':
-      return part((await chooseServers(ensemble, choice)).leader, 'in');
-    case 'mute leader':
-      return part((await chooseServers(ensemble, choice)).leader, 'out');
-    case 'part follower':
-      return part((await chooseServers(ensemble, choice)).follower, 'both');
-    default:
-      return strikeServers(ensemble, fault, { forMs, choice }, note);
+  if (fault === 'cut everybody') {
+    note(`servers: ${fault} for ${forMs} ms`);
+    liveness.struck(monotonicMs());
+    const proxies = crew.seats.flatMap((seat) => seat.proxies);
+    return strikeProxies(proxies, 'cut', { forMs, choice });
   }
+  if (!isParting(fault)) return strikeServers(ensemble, fault, { forMs, choice }, note);
+  const { leader, follower } = await chooseServers(ensemble, choice);
+  const member = fault === 'part follower' ? follower : leader;
+  note(`servers: ${fault} (${member.id}) for ${forMs} ms`);
+  servers.part(member, losses[fault]);
+  await pause(forMs);
+  servers.heal(member);
+  note(`servers: ${fault} is over`);
+}
+
+const losses: Readonly<Record<PartingFault, Loss>> = {
+  'part leader': 'both',
+  'part follower': 'both',
+  'deafen leader': 'in',
+  'mute leader': 'out',
+};
+
+function isParting(fault: ServerFault): fault is PartingFault {
+  return Object.hasOwn(losses, fault);
 }
