@@ -10,7 +10,7 @@ let fake: FakeZooKeeper;
 const clients: AsyncDisposable[] = [];
 
 beforeAll(async () => {
-  fake = await FakeZooKeeper.start({ tickTimeMs: 100, realTime: true });
+  fake = await FakeZooKeeper.start({ tickTimeMs: 200, realTime: true });
 });
 
 afterAll(async () => {
@@ -21,7 +21,7 @@ afterAll(async () => {
 async function backend(): Promise<Backend> {
   const client = await connect(fake.connectionString, { sessionTimeout: leaseMs });
   clients.push(client);
-  return zookeeper(client, { layout: 'hadoop', root: '/hadoop-ha', tickTime: 100 });
+  return zookeeper(client, { layout: 'hadoop', root: '/hadoop-ha', tickTime: 200 });
 }
 
 describe('an election in the layout of Hadoop, every candidate on a client of its own', () => {

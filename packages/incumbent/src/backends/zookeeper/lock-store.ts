@@ -250,7 +250,7 @@ export class ZooKeeperLockStore implements LockStore {
 
   /** A clean end: nobody needs to be fenced any more. */
   async release(
-    place: LockPlace,
+    place: Place,
     record: QueueRecord | undefined,
     version: Version,
     signal: AbortSignal,
@@ -473,9 +473,10 @@ export class ZooKeeperLockStore implements LockStore {
     return { record: synthetic, version, wasFenced: false };
   }
 
-  #unclaim(place: LockPlace): void {
+  #unclaim(place: Place): void {
+    const { guid } = place as LockPlace;
     // A later claim is somebody else's.
-    if (this.session.claimant(this.#lockPath) === place.guid) this.session.unclaim(this.#lockPath);
+    if (this.session.claimant(this.#lockPath) === guid) this.session.unclaim(this.#lockPath);
   }
 
   #names(lock: NodeContent | undefined): readonly string[] {

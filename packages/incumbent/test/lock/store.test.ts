@@ -1,0 +1,240 @@
+import { describe } from 'vitest';
+import type { ZooKeeper } from '../../../zookeeper/src/index.ts';
+import { LockSession } from '../../src/backends/zookeeper/lock-session.ts';
+import { ZooKeeperLockStore } from '../../src/backends/zookeeper/lock-store.ts';
+import { systemClock } from '../../src/clock.ts';
+import type { Scope } from '../../src/contest.ts';
+import { emptyQueueRecord } from '../../src/queue/record.ts';
+import { announcedRecord } from '../../src/queue/seat.ts';
+import type { Entry, Place } from '../../src/queue/store.ts';
+import { resolveTiming } from '../../src/timing.ts';
+import type { Arena } from './support.ts';
+import { breadcrumbPath, inArena, lockPath, parent, sessionTimeoutMs, until } from './support.ts';
+
+const scope: Scope = {
+  election: 'ns1',
+  clock: systemClock,
+  timing: resolveTiming({}, { sessionTimeoutMs }),
+  random: Math.random,
+  uniqueId: () => `${Math.random()}`,
+  onTrouble: () => {},
+};
+const never = new AbortController().signal;
+const candidate = { id: 'a', incarnation: 'i', addresses: [], metadata: {} };
+const entry: Entry = { guid: 'guid-a', candidate };
+
+function openStore(client: ZooKeeper): ZooKeeperLockStore {
+  const acl = [{ perms: 31, scheme: 'world', id: 'anyone' }];
+  return new ZooKeeperLockStore(client, scope, {
+    path: parent,
+    acl,
+    create: true,
+    activeData: undefined,
+  });
+}
+
+async function taken(store: ZooKeeperLockStore): Promise<Place> {
+  store.claim(entry);
+  const place = await store.take(entry, never);
+  if (place === undefined) throw new Error('the lock was taken already');
+  return place;
+}
+
+/** The lock goes to somebody else in one transaction, under the same name. */
+async function steal(arena: Arena): Promise<void> {
+  const thief = await arena.client();
+  await thief.transaction().delete(lockPath).create(lockPath, 'a', { ephemeral: true }).commit();
+}
+
+describe('the name of the lock recurs', () => {
+  inArena('a confirmation looks at whose it is', async ({ arena, expect }) => {
+    const store = openStore(await arena.client());
+    const place = await taken(store);
+    expect(await store.session.confirm([place], never)).toBeUndefined();
+    await steal(arena);
+    expect(await store.session.confirm([place], never)).toBe(place);
+    const thief = await arena.client();
+    await thief.delete(lockPath);
+    expect(await store.session.confirm([place], never)).toBe(place);
+  });
+
+  inArena('of several, the one that is not there is named', async ({ arena, expect }) => {
+    const client = await arena.client();
+    const [store, other] = [openStore(client), await arena.client()];
+    const place = await taken(store);
+    const gone = { ...place, name: `${parent}/nothing@0x1` };
+    expect(await store.session.confirm([place, gone], never)).toBe(gone);
+    expect(other.state).toBe('connected');
+  });
+
+  inArena('so does an announcement', async ({ arena, expect }) => {
+    const store = openStore(await arena.client());
+    const place = await taken(store);
+    const { version } = await store.read(never);
+    const state = { announced: true, actors: null, addresses: [], metadata: {} };
+    const record = announcedRecord(scope, undefined, candidate, place, state);
+    await steal(arena);
+    expect(await store.commit(place, record, version, never)).toEqual({ outcome: 'gone' });
+    expect(store.breadcrumbVersion(place)).toBeUndefined();
+  });
+
+  inArena('and a release: another’s lock is left alone', async ({ arena, expect }) => {
+    const store = openStore(await arena.client());
+    const place = await taken(store);
+    await steal(arena);
+    const { version } = await store.read(never);
+    expect(await store.release(place, undefined, version, never)).toEqual({ outcome: 'gone' });
+    expect(arena.data(lockPath)).toBe('a');
+  });
+
+  inArena('and what operators do', async ({ arena, expect }) => {
+    const store = openStore(await arena.client());
+    const place = await taken(store);
+    await steal(arena);
+    const { version } = await store.read(never);
+    const record = emptyQueueRecord('ns1', 'nonce');
+    for (const change of [{ present: place.name }, { remove: [place.name] }]) {
+      expect(await store.amend({ record, version, ...change }, never)).toEqual({
+        outcome: 'gone',
+      });
+    }
+    await store.remove(place.name, never);
+    expect(arena.data(lockPath)).toBe('a');
+    expect(arena.data(parent)).toBe('');
+  });
+});
+
+describe('what is written together', () => {
+  inArena(
+    'an announcement meets neither another record nor another breadcrumb',
+    async ({ arena, expect }) => {
+      const client = await arena.client();
+      const store = openStore(client);
+      const place = await taken(store);
+      const { version } = await store.read(never);
+      const state = { announced: true, actors: null, addresses: [], metadata: {} };
+      const record = announcedRecord(scope, undefined, candidate, place, state);
+      const other = await arena.client();
+      await other.create(breadcrumbPath, 'b');
+      expect(await store.commit(place, record, version, never)).toEqual({ outcome: 'conflict' });
+      await other.delete(breadcrumbPath);
+      await other.set(parent, '');
+      expect(await store.commit(place, record, version, never)).toEqual({ outcome: 'conflict' });
+      expect(arena.data(breadcrumbPath)).toBeUndefined();
+    },
+  );
+
+  inArena(
+    'a record is read again when one of ours wrote it meanwhile',
+    async ({ arena, expect }) => {
+      const other = openStore(await arena.client());
+      const place = await taken(other);
+      const { version } = await other.read(never);
+      const state = { announced: true, actors: null, addresses: [], metadata: {} };
+      const record = announcedRecord(scope, undefined, candidate, place, state);
+      const store = openStore(
+        interrupted(await arena.client(), async () => {
+          expect((await other.commit(place, record, version, never)).outcome).toBe('ok');
+        }),
+      );
+      // Else it would look as if one of theirs had become active.
+      expect((await store.read(never)).record?.leadership?.candidate.id).toBe('a');
+    },
+  );
+});
+
+describe('claims', () => {
+  inArena(
+    'one at a time, and only in the session that it was made in',
+    async ({ arena, expect }) => {
+      const client = await arena.client();
+      const session = LockSession.of(client);
+      expect(LockSession.of(client)).toBe(session);
+      const told: string[] = [];
+      const stop = session.onUnclaimed(lockPath, () => told.push('unclaimed'));
+      expect(session.claim(lockPath, 'a')).toBe(true);
+      expect(session.claim(lockPath, 'a')).toBe(true);
+      expect(session.claim(lockPath, 'b')).toBe(false);
+      expect(session.claim(`${lockPath}2`, 'b')).toBe(true);
+      session.unclaim(lockPath);
+      expect(told).toEqual(['unclaimed']);
+      expect(session.claim(lockPath, 'b')).toBe(true);
+      const { id } = session;
+      arena.fake.expireSession(id as bigint);
+      await until('there is another session', () => session.id !== id && session.id !== undefined);
+      expect(session.claimant(lockPath)).toBeUndefined();
+      expect(session.claim(lockPath, 'c')).toBe(true);
+      stop();
+      session.unclaim(lockPath);
+      expect(told).toEqual(['unclaimed']);
+    },
+  );
+
+  inArena('giving up looks behind what others may have committed', async ({ arena, expect }) => {
+    const client = await arena.client();
+    const store = openStore(lagging(client));
+    await taken(store);
+    await store.leave(entry, undefined, never);
+    expect(arena.data(lockPath)).toBeUndefined();
+    expect(store.isClaimedFor(entry)).toBe(false);
+  });
+
+  inArena('giving up what was never claimed does nothing', async ({ arena, expect }) => {
+    const store = openStore(await arena.client());
+    await taken(store);
+    await store.leave({ guid: 'other', candidate }, undefined, never);
+    expect(arena.data(lockPath)).toBe('a');
+  });
+});
+
+/** Something happens after the first node was read and before the second. */
+function interrupted(client: ZooKeeper, what: () => Promise<void>): ZooKeeper {
+  let pending: (() => Promise<void>) | undefined = what;
+  // Requests stay in their order.
+  let sent = Promise.resolve();
+  return new Proxy(client, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      if (name !== 'get' && name !== 'stat') return value.bind(target);
+      return (...call: [string]) => {
+        const before = sent;
+        let isSent = () => {};
+        sent = new Promise((resolve) => {
+          isSent = resolve;
+        });
+        return before.then(async () => {
+          if (call[0] === breadcrumbPath) {
+            const now = pending;
+            pending = undefined;
+            await now?.();
+          }
+          const answer: unknown = value.apply(target, call);
+          isSent();
+          return answer;
+        });
+      };
+    },
+  });
+}
+
+/** As on a server that has not heard of the lock yet, until it is told to catch up. */
+function lagging(client: ZooKeeper): ZooKeeper {
+  let lags = true;
+  return new Proxy(client, {
+    get(target, name) {
+      if (name === 'sync') {
+        return (...call: Parameters<ZooKeeper['sync']>) => {
+          lags = false;
+          return target.sync(...call);
+        };
+      }
+      if (name === 'get') {
+        return (...call: Parameters<ZooKeeper['get']>) =>
+          lags && call[0] === lockPath ? target.get('/nothing') : target.get(...call);
+      }
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}

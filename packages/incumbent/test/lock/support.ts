@@ -1,0 +1,161 @@
+import type { ExpectStatic } from 'vitest';
+import { test } from 'vitest';
+import type { ZooKeeper } from '../../../zookeeper/src/index.ts';
+import { connect } from '../../../zookeeper/src/index.ts';
+import { FakeZooKeeper } from '../../../zookeeper/src/testing/index.ts';
+import type { ZooKeeperGuard, ZooKeeperOptions } from '../../src/backends/zookeeper/index.ts';
+import { zookeeper } from '../../src/backends/zookeeper/index.ts';
+import type { Election } from '../../src/election.ts';
+import { createElection } from '../../src/election.ts';
+import type { ElectionOptions } from '../../src/options.ts';
+import type { Term } from '../../src/term.ts';
+
+/** H is 1.6 s, R and X 0.4 s: long enough for a machine that does much else. */
+export const sessionTimeoutMs = 4_000;
+export const tickTimeMs = 200;
+export const root = '/hadoop-ha';
+export const parent = `${root}/ns1`;
+export const lockPath = `${parent}/ActiveStandbyElectorLock`;
+export const breadcrumbPath = `${parent}/ActiveBreadCrumb`;
+
+export type MemberOptions = Partial<ElectionOptions<ZooKeeperGuard>> & {
+  readonly zookeeper?: ZooKeeperOptions;
+  /** Default: one of its own. */
+  readonly client?: ZooKeeper;
+};
+
+export interface Member {
+  readonly election: Election<ZooKeeperGuard>;
+  readonly client: ZooKeeper;
+}
+
+/** A server in this process, and what takes part in the election `ns1` on it. */
+export class Arena implements AsyncDisposable {
+  readonly fake: FakeZooKeeper;
+  readonly #open: AsyncDisposable[] = [];
+
+  private constructor(fake: FakeZooKeeper) {
+    this.fake = fake;
+  }
+
+  static async open(): Promise<Arena> {
+    return new Arena(await FakeZooKeeper.start({ tickTimeMs, realTime: true }));
+  }
+
+  async client(): Promise<ZooKeeper> {
+    const client = await connect(this.fake.connectionString, { sessionTimeout: sessionTimeoutMs });
+    this.#open.push(client);
+    return client;
+  }
+
+  async member(id: string, options: MemberOptions = {}): Promise<Member> {
+    const { zookeeper: layout, client: given, ...rest } = options;
+    const client = given ?? (await this.client());
+    const backend = zookeeper(client, { layout: 'hadoop', root, tickTime: tickTimeMs, ...layout });
+    // Short, for tests that fail.
+    const common = { name: 'ns1', backend, stopTimeout: '1s' };
+    const election = createElection({ ...common, candidate: { id }, ...rest });
+    this.#open.push(election);
+    return { election, client };
+  }
+
+  /** A member as Hadoop's own code is one. */
+  async hadoop(data: string): Promise<HadoopMember> {
+    return new HadoopMember(await this.client(), data);
+  }
+
+  /** What stands in a node; undefined when there is none. */
+  data(path: string): string | undefined {
+    const node = this.fake.tree().get(path);
+    return node === undefined ? undefined : Buffer.from(node.data ?? []).toString();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.fake.faults.clear();
+    this.fake.unsilence();
+    for (const one of this.#open.splice(0).reverse()) await one[Symbol.asyncDispose]();
+    await this.fake.close();
+  }
+}
+
+/** What ActiveStandbyElector does with its nodes, one step at a time. */
+export class HadoopMember {
+  readonly client: ZooKeeper;
+  readonly #data: string;
+
+  constructor(client: ZooKeeper, data: string) {
+    this.client = client;
+    this.#data = data;
+  }
+
+  async takeLock(): Promise<void> {
+    await this.client.ensurePath(parent);
+    await this.client.create(lockPath, this.#data, { ephemeral: true });
+  }
+
+  /** @returns whom it has fenced */
+  async writeBreadcrumb(): Promise<string | undefined> {
+    const old = await this.client.get(breadcrumbPath).catch(() => undefined);
+    if (old === undefined) await this.client.create(breadcrumbPath, this.#data);
+    else await this.client.set(breadcrumbPath, this.#data, { version: old.stat.version });
+    return old?.text;
+  }
+
+  async becomeActive(): Promise<string | undefined> {
+    await this.takeLock();
+    return this.writeBreadcrumb();
+  }
+
+  /** Its session ends, whatever it does still. */
+  async crash(): Promise<void> {
+    await this.client.close();
+  }
+
+  async quit(): Promise<void> {
+    const { stat } = await this.client.get(breadcrumbPath);
+    await this.client.delete(breadcrumbPath, { version: stat.version });
+    await this.client.close();
+  }
+}
+
+/** Waits for a change; the bound only turns a hang into a failure. */
+export async function until(what: string, holds: () => boolean): Promise<void> {
+  const deadline = performance.now() + 20_000;
+  while (!holds()) {
+    if (performance.now() > deadline) throw new Error(`never: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+export async function end(term: Term<ZooKeeperGuard>): ReturnType<typeof outcomeOf> {
+  await term[Symbol.asyncDispose]();
+  return outcomeOf(term);
+}
+
+async function outcomeOf(term: Term<ZooKeeperGuard>): Promise<Awaited<Term['ended']>> {
+  return term.ended;
+}
+
+/** Awaited later, or never. */
+export function background<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}
+
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** A test with an arena of its own. They run at the same time: most of them wait for a belief to end. */
+export function inArena(
+  name: string,
+  body: (given: { readonly arena: Arena; readonly expect: ExpectStatic }) => Promise<void>,
+): void {
+  test.concurrent(name, async ({ expect }) => {
+    await using arena = await Arena.open();
+    await body({ arena, expect });
+  });
+}
