@@ -153,6 +153,42 @@ test('init makes what is needed, also the chroot, which nobody else does', async
   expect(await other.run(['run', '--', 'true'])).toMatchObject({ code: 0 });
 });
 
+test('elections of every layout, and what each of them refuses', async () => {
+  const at = (parameters: string, name = parameters) =>
+    onElection(`${server().connectionString}?${parameters}`, `layouts-${name.replace(/\W/g, '-')}`);
+  const layouts = ['curator-latch', 'curator-selector', 'kazoo', 'recipe'];
+  const all = [...layouts, 'golea&create=true', 'hadoop&poll=100ms&active-data=me'];
+  const lead = async (layout: string) => {
+    const { run, store } = at(`layout=${layout}&delay-after-win=1ms&recheck=1s&root=/of/others`);
+    expect(await run(['run', '--', 'true'])).toMatchObject({ code: 0 });
+    expect(await run(['status'])).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: expect.stringContaining(`store       ${store}\nstate       vacant\nlast token  `),
+    });
+  };
+  const refuse = async ([parameters, code, words]: readonly [string, number, string]) => {
+    const result = await at(parameters, 'refused').run(['run', '--', 'true']);
+    expect(result.stderr).toContain(words);
+    expect(result).toMatchObject({ code, stdout: '' });
+  };
+  await Promise.all([
+    ...all.map(lead),
+    refuse([
+      'layout=golea',
+      69,
+      '/layouts-refused does not exist, and whoever owns the election makes it',
+    ]),
+    refuse(['layout=kazoo&poll=1s', 64, 'for the layout "hadoop" only']),
+    refuse(['root=/a/../b', 64, 'root: "/a/../b" is no path of ZooKeeper']),
+    refuse([
+      'layout=kazoo&timeout=3s',
+      69,
+      'is too short for the layout kazoo and a tickTime of 2s',
+    ]),
+  ]);
+});
+
 test('INCUMBENT_STORE takes the same URL', async () => {
   const { connectionString } = server();
   const place = { env: { INCUMBENT_STORE: connectionString } };
@@ -337,6 +373,9 @@ test('a server that goes silent in the middle of a question: bounded, and said',
   proxy.silence();
   await watch.printed(/unknown/);
   expect(await run(['status', '--timeout', '1s'])).toMatchObject({ code: 69 });
+  // Its session has expired meanwhile: it goes on in another.
+  proxy.pass();
+  await watch.printed(/unknown[\s\S]*vacant/);
 });
 
 // --- the doctor ---

@@ -172,11 +172,21 @@ test.concurrent('WB1, WB2: a program that ignores TERM is killed with all it sta
 test.concurrent('WB4: when the supervisor is killed its program dies with all it started, before the successor’s starts', async ({
   lab,
 }) => {
-  const { a, b, group, token } = await leaderAndFollower(lab, onServer(short));
+  const settings = onServer(short);
+  const a = lab.run('A', lab.worker(family, 'deaf'), settings);
+  const { pid: group, token } = await a.started();
+  await lab.works(token);
+  const hook = 'echo "$INCUMBENT_PREDECESSOR $INCUMBENT_PREDECESSOR_TOKEN" >> fenced';
+  const options = ['--on-unclean', hook];
+  const b = lab.run('B', lab.worker(family), { ...settings, options });
+  await b.event('waiting');
   a.kill('SIGKILL');
   await takesOver(lab, b, group, token);
-  // It ended unclean: whoever follows knows after whom.
+  // It ended unclean: whoever follows knows after whom, and fences first.
   expect(await b.event('taking-over')).toMatchObject({ unfenced: ['A'] });
+  expect(readFileSync(lab.path('fenced'), 'utf8')).toBe(`A ${token}\n`);
+  const order = b.events.map(({ event }) => event);
+  expect(order.indexOf('fencing')).toBeLessThan(order.indexOf('leading'));
 });
 
 test.concurrent('WB4: when the supervisor is frozen for longer than its session the same, and thawed it campaigns again in another', async ({
@@ -212,6 +222,27 @@ test.concurrent('WB4: HUP, USR1 and USR2 reach the program, and an operator’s 
   expect(lab.work(token).map(({ what }) => what)).toContain('SIGTERM');
 });
 
+test.concurrent('who waits and is told to end leaves no place behind, and --try does not wait', async ({
+  lab,
+}) => {
+  const settings = onServer();
+  const { election = '', store = '' } = settings;
+  const a = lab.run('A', lab.worker(), settings);
+  await a.started();
+  const b = lab.run('B', lab.worker(), settings);
+  await b.event('waiting');
+  const listed = async () => (await lab.cli('candidates', '-e', election, '--store', store)).stdout;
+  await until('B is in the queue', async () => (await listed()).includes('waiting  B'));
+  b.kill('SIGTERM');
+  expect(await b.ends()).toEqual({ code: 143, signal: null });
+  expect(await listed()).not.toContain('B');
+  const c = lab.run('C', ['true'], { ...settings, options: ['--try'] });
+  expect(await c.ends()).toEqual({ code: 1, signal: null });
+  expect(await c.event('not-elected')).toBeDefined();
+  expect(await listed()).not.toContain('C');
+  expect(a.all('ended')).toEqual([]);
+});
+
 // --- W2, W5: the connection ---
 
 test.concurrent('W5: a short loss of the connection ends no term, unless that is wished for; then it leads again (W2)', async ({
@@ -223,9 +254,15 @@ test.concurrent('W5: a short loss of the connection ends no term, unless that is
       onServer({ store: `${own.connectionString}${parameters}`, election });
     const holds = lab.run('HOLDS', lab.worker(), at('', 'holds'));
     const steps = lab.run('STEPS', lab.worker(), at('?on-disconnect=step-down', 'steps'));
+    const once = lab.run('ONCE', lab.worker(), {
+      ...at('?on-disconnect=step-down', 'once'),
+      options: ['--once'],
+    });
     const first = await steps.started();
     await holds.started();
+    await once.started();
     await own.restart();
+    expect(await once.ends()).toEqual({ code: 75, signal: null });
     await steps.event('disconnected');
     expect(await steps.event('ended')).toMatchObject({ reason: 'disconnected' });
     const second = await steps.started(2);

@@ -164,6 +164,21 @@ test('the session: as asked for or not, and what was given up', () => {
   ).toEqual(['ok session', 'warn predecessor', 'note layout', 'note on-disconnect']);
 });
 
+test.each([
+  ['layout=kazoo', 2_000, false],
+  ['layout=kazoo', 3_000, true],
+  ['layout=kazoo&tick-time=3s', 3_000, false],
+  ['layout=kazoo&tick-time=1s', 2_000, true],
+  ['tick-time=1s', 2_000, false],
+])('%s with a tick of %i ms: what is believed relies on it', (parameters, tickMs, isBroken) => {
+  const location = parseZooKeeperUrl(`zk://h?${parameters}`, '--store');
+  const asked = { askedTimeoutMs: 9_000, askedBy: '', location };
+  const findings = sessionFindings(asked, 9_000, [report('a:1', 'leader', tickMs)]);
+  expect(findings.some(({ check, level }) => check === 'tick-time' && level === 'broken')).toBe(
+    isBroken,
+  );
+});
+
 test('how long a crash takes', () => {
   const timing = deriveTiming({}, { sessionTimeoutMs: 10_000 });
   expect(takeoverFinding(timing, true, [report('a:1', 'leader')]).message).toBe(

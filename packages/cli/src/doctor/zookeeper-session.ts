@@ -2,7 +2,7 @@
 import type { Acl, ClientIdentity, ZooKeeper } from '@incumbent/zookeeper';
 import { permissions, ZooKeeperError } from '@incumbent/zookeeper';
 import type { Timing } from 'incumbent';
-import { formatDuration } from 'incumbent';
+import { formatDuration, parseDuration } from 'incumbent';
 import type { OpenZooKeeper } from '../zookeeper/open.ts';
 import type { ServerReport } from '../zookeeper/servers.ts';
 import type { Finding } from './finding.ts';
@@ -11,6 +11,8 @@ import { longestTickMs } from './zookeeper-servers.ts';
 const show = formatDuration;
 /** Beyond it, times that people write and read are of little use. */
 const farMs = 5_000;
+/** What the library takes the servers' tick for, unless it is told otherwise. */
+const defaultTickMs = 2_000;
 
 export function sessionFindings(
   {
@@ -21,7 +23,7 @@ export function sessionFindings(
   negotiatedMs: number,
   servers: readonly ServerReport[],
 ): Finding[] {
-  const { predecessorWait, layout, onDisconnect } = location.parameters.options;
+  const { predecessorWait, layout, onDisconnect, tickTime } = location.parameters.options;
   const data = { askedMs: askedTimeoutMs, negotiatedMs };
   const limits = servers.find(({ conf }) => conf !== undefined)?.conf;
   const allowed =
@@ -54,11 +56,24 @@ export function sessionFindings(
         'only tokens keep them apart',
     });
   }
-  if (layout !== undefined && layout !== 'incumbent') {
+  const isMixed = layout !== undefined && layout !== 'incumbent';
+  if (isMixed) {
     findings.push({
       check: 'layout',
       level: 'note',
       message: `${layout}: members that are not ours wait for nobody's belief, see docs/cli.md`,
+    });
+  }
+  const tickMs = longestTickMs(servers);
+  const saidMs = tickTime === undefined ? defaultTickMs : parseDuration('tick-time', tickTime);
+  if (isMixed && tickMs !== undefined && tickMs > saidMs) {
+    findings.push({
+      check: 'tick-time',
+      level: 'broken',
+      message:
+        `the servers' tick is ${show(tickMs)}, longer than the ${show(saidMs)} that bound what is ` +
+        `believed in the layout ${layout}: add tick-time=${show(tickMs)} to the URL`,
+      data: { tickMs, saidMs },
     });
   }
   if (onDisconnect === 'step-down') {
