@@ -138,7 +138,8 @@ function changeFor(
           if (request.force) return { record, remove: [first.name] };
           throw new RefusedError(
             `"${first.candidate.id}" leads election "${scope.election}" and does not know this ` +
-              'request: stop it in its own way, or delete its place with --force',
+              'request: stop it in its own way. With --force only its place is deleted: that stops no ' +
+              'program which does not look at it, and the next one leads beside it',
           );
         }
         return record.reservation && { record: { ...record, reservation: undefined } };
