@@ -322,6 +322,11 @@ test('nobody listens, or somebody else does', async () => {
     '1s',
   ]);
   expect(jsonLines(asJson.stderr)).toMatchObject([{ error: { code: 'STORE_UNAVAILABLE' } }]);
+  const debugged = await onElection(`zk://127.0.0.1:1?auth=digest:joe:${password}`, 'x').run(
+    ['status', '--timeout', '1s'],
+    { env: { INCUMBENT_DEBUG: '1' } },
+  );
+  expect(debugged.stderr).toContain('UnusableZooKeeperError');
 });
 
 test('servers that have lost their quorum, and one that only reads', async () => {
@@ -374,7 +379,7 @@ test('a server that goes silent in the middle of a question: bounded, and said',
   await watch.printed(/unknown/);
   expect(await run(['status', '--timeout', '1s'])).toMatchObject({ code: 69 });
   // Its session has expired meanwhile: it goes on in another.
-  proxy.pass();
+  await proxy.pass();
   await watch.printed(/unknown[\s\S]*vacant/);
 });
 

@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { CommandError } from '../src/failure.ts';
 import { readSecrets, readTls } from '../src/zookeeper/secrets.ts';
+import { UnusableZooKeeperError } from '../src/zookeeper/unusable.ts';
 import { parseZooKeeperUrl } from '../src/zookeeper/url.ts';
 
 const secret = 's3cret';
@@ -78,6 +80,15 @@ test.each([
   expect(error).toMatchObject({ code: 'BAD_CREDENTIALS', exitCode: 64 });
   expect(error.message).toContain(words);
   expect(error.message).not.toContain(secret);
+});
+
+test('an error that is shown with all that it has shows no secret', () => {
+  const location = parseZooKeeperUrl(`zk://h?auth=digest:joe:${secret}`, '--store');
+  const known = { location, servers: [], askedTimeoutMs: 1_000 };
+  const error = new UnusableZooKeeperError('STORE_UNAVAILABLE', 'no', known);
+  expect(error.known.location.parameters.auth).toHaveLength(1);
+  expect(inspect(error, { depth: null, showHidden: true })).not.toContain(secret);
+  expect(JSON.stringify(error)).not.toContain(secret);
 });
 
 test('TLS takes the contents of the files, and only with zks:', async () => {

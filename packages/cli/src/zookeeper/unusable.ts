@@ -12,10 +12,15 @@ export interface KnownOfZooKeeper {
 /** No election can be held there, and what is known all the same. */
 export class UnusableZooKeeperError extends CommandError {
   override readonly name: string = 'UnusableZooKeeperError';
-  readonly known: KnownOfZooKeeper;
+  /** Private, and so not shown where an error is: a password may be in it. */
+  readonly #known: KnownOfZooKeeper;
 
   constructor(code: string, message: string, known: KnownOfZooKeeper, options?: ErrorOptions) {
     super(code, exitCodes.storeUnavailable, message, options);
-    this.known = known;
+    this.#known = known;
+  }
+
+  get known(): KnownOfZooKeeper {
+    return this.#known;
   }
 }
