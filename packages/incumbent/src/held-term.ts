@@ -461,6 +461,10 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.stop('disconnected');
   }
 
+  onBeliefOver(): void {
+    this.#endBelief();
+  }
+
   onLost(reason: EndReason): void {
     this.#lose(reason);
   }

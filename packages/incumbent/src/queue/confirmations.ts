@@ -1,6 +1,6 @@
 import type { Clock, Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
-import { StoreUnavailableError } from '../errors.ts';
+import { isIncurable, StoreUnavailableError } from '../errors.ts';
 import { bounded } from '../wait.ts';
 import type { Place, QueueSession } from './store.ts';
 
@@ -122,19 +122,29 @@ export class Confirmations {
   }
 
   async #askChunk(places: readonly Place[], signal: AbortSignal): Promise<readonly Place[]> {
-    const first = await this.#session.confirm(places, signal);
-    if (first === undefined) return [];
+    let first: Place | undefined;
+    try {
+      first = await this.#session.confirm(places, signal);
+      if (first === undefined) return [];
+    } catch (error) {
+      // A right that is missing on one place is no reason to lose the others.
+      if (!isIncurable(error) || places.length === 1) throw error;
+    }
     // Nothing is known of the others: ask for each, or one that is gone would cost all their terms.
     const others = places.filter((place) => place !== first);
     const answers = await Promise.allSettled(
       others.map((place) => this.#session.confirm([place], signal)),
     );
-    const gone = [first];
-    for (const answer of answers) {
-      if (answer.status === 'rejected') {
+    const gone = first === undefined ? [] : [first];
+    for (const [index, answer] of answers.entries()) {
+      if (answer.status === 'fulfilled') {
+        if (answer.value !== undefined) gone.push(answer.value);
+      } else if (isIncurable(answer.reason)) {
+        // It cannot be confirmed, now or later.
+        gone.push(others[index] as Place);
+      } else {
         throw new StoreUnavailableError('a place could not be confirmed', { cause: answer.reason });
       }
-      if (answer.value !== undefined) gone.push(answer.value);
     }
     return gone;
   }

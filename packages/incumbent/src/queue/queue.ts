@@ -230,11 +230,7 @@ export class Queue<Guard> implements Contest<Guard> {
     line.onStanding({ place: place.name, following: look.names[index - 1] });
     if (index > 0) {
       line.firstSinceMs = undefined;
-      this.#followedBeliefMs = Math.max(
-        this.#followedBeliefMs,
-        this.#scope.timing.beliefMs,
-        look.reading.record?.beliefMs ?? 0,
-      );
+      this.#remember(look.reading.record);
       if (once) return 'out';
       return this.#waitBehind(line, place, look.names[index - 1] as string, wakeup, signal);
     }
@@ -249,15 +245,33 @@ export class Queue<Guard> implements Contest<Guard> {
   }
 
   async #look(signal: AbortSignal): Promise<Look> {
+    this.#requireQuorum();
     const { reading, names } = await this.#ask('looking', signal, (operation) =>
       this.#store.look(operation),
     );
+    this.#requireQuorum();
     const atMs = this.#scope.clock.monotonicMs();
-    const leader = reading.record?.leadership?.place;
+    const leadership = reading.record?.leadership;
+    if (leadership !== undefined) this.#remember(reading.record);
+    const leader = leadership?.place;
     if (leader === undefined || names.includes(leader)) this.#gone = undefined;
     // Since after the answers: its last confirmation was committed while its place was there.
     else if (this.#gone?.place !== leader) this.#gone = { place: leader, sinceMs: atMs };
     return { names, reading, atMs };
+  }
+
+  #remember(record: QueueRecord | undefined): void {
+    this.#followedBeliefMs = Math.max(
+      this.#followedBeliefMs,
+      this.#scope.timing.beliefMs,
+      record?.beliefMs ?? 0,
+    );
+  }
+
+  /** A read-only server may show what the quorum never commits: nothing is concluded from that. */
+  #requireQuorum(): void {
+    if (!this.#store.session.isSuspended) return;
+    throw new StoreUnavailableError('the store cannot be written at the moment');
   }
 
   /** Waits until something happened to the one before us or to our own place. */
@@ -271,10 +285,17 @@ export class Queue<Guard> implements Contest<Guard> {
     const { clock, random } = this.#scope;
     const { recheckMs } = this.#settings;
     for (;;) {
-      const [isThere, watched] = await Promise.all([
-        this.#watchOwn(line, place, wakeup, signal),
-        this.#ask('watching', signal, (operation) => this.#store.watchPlace(before, operation)),
-      ]);
+      const watching = this.#ask('watching', signal, (operation) =>
+        this.#store.watchPlace(before, operation),
+      );
+      let isThere: boolean;
+      try {
+        isThere = await this.#watchOwn(line, place, wakeup, signal);
+      } catch (error) {
+        void watching.then((watched) => watched.cancel()).catch(() => {});
+        throw error;
+      }
+      const watched = await watching;
       let live = true;
       try {
         // Gone before it could be watched: never assume that we are next.

@@ -288,6 +288,8 @@ export class QueueSeat<Guard> implements Seat<Guard> {
       case 'conflict': {
         const standing = this.#adopt(await this.#read(signal));
         if (standing !== 'ours' && standing !== 'not-announced') return lost(standing);
+        // An operator has ended the election, or drained us: that is no time to announce.
+        if (standing === 'not-announced' && this.#isUnwanted()) return { outcome: 'unresolved' };
         return undefined;
       }
       default:
@@ -298,7 +300,11 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   /** What the record says of our term, and of what operators want. */
   #adopt(reading: RecordReading): Standing {
     const { record } = reading;
-    if (this.#wasDeleted(reading)) return 'election-ended';
+    if (this.#wasDeleted(reading)) {
+      // And our place with it, which was a child of it.
+      this.#events?.onBeliefOver();
+      return 'election-ended';
+    }
     const before = this.#record;
     const isNamed = record?.leadership?.place === this.#place.name;
     if (!isNamed) {
@@ -334,6 +340,8 @@ export class QueueSeat<Guard> implements Seat<Guard> {
 
   async #whyGone(signal: AbortSignal): Promise<EndReason> {
     const { session } = this.#store;
+    // Whoever is next may know nothing of our record.
+    if (this.#store.isMixed) this.#events?.onBeliefOver();
     if (session.isOver(this.#place)) return 'session-expired';
     try {
       const reading = await this.#read(signal);
@@ -368,6 +376,14 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     // again, behind all writes.
     this.#isUnsure = true;
     this.#events.onHint();
+  }
+
+  #isUnwanted(): boolean {
+    if (this.#record === undefined) return false;
+    const { ended, drains } = this.#record;
+    const { id } = this.#entry.candidate;
+    const wallMs = this.#scope.clock.wallMs();
+    return ended || drains.some((drain) => drain.id === id && drain.untilUnixMs > wallMs);
   }
 
   /** Tells the term what operators have left in the record. */

@@ -150,10 +150,7 @@ export interface QueueStore {
   watchRecord(signal: AbortSignal): Promise<Watched<RecordReading>>;
   /** The names of all places in order. Wakes everybody who watches: for observers of mixed queues. */
   watchList(signal: AbortSignal): Promise<Watched<readonly string[]>>;
-  /**
-   * Only where `isMixed`: nobody can have led between the place of that name (empty: the beginning of
-   * the election) and `place`.
-   */
+  /** Only where `isMixed`: nobody can have led between the place of that name and `place`. */
   directlyFollows?(place: Place, previous: string): boolean;
   /** Only where names come again: whether the place of that name is still the one that was made. */
   isSame?(place: Place, signal: AbortSignal): Promise<boolean>;

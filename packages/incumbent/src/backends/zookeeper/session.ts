@@ -37,6 +37,8 @@ export class ZooKeeperSession implements QueueSession {
     this.#client = client;
     client.onState(({ state }) => {
       const event = eventOf(state);
+      // All of them were of the session that is over.
+      if (event === 'over') this.claimed.clear();
       for (const listener of [...this.#listeners]) listener(event);
     });
   }

@@ -177,8 +177,7 @@ export class ZooKeeperStore implements QueueStore {
     const sequenceOf = (name: string) =>
       this.#layout.sequenceOf(name.slice(name.lastIndexOf('/') + 1));
     const mine = sequenceOf(place.name);
-    // A node's first child has the number 0.
-    const theirs = previous === '' ? -1 : sequenceOf(previous);
+    const theirs = sequenceOf(previous);
     return mine !== undefined && theirs !== undefined && sequenceDistance(theirs, mine) === 1;
   }
 
