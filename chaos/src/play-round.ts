@@ -1,5 +1,5 @@
 import type { CandidateProcess, FencedLog, TermActivity } from '@incumbent/cli/trial';
-import { isGroupGone, waitUntil } from '@incumbent/cli/trial';
+import { livingOf, waitUntil } from '@incumbent/cli/trial';
 import type { Timing } from 'incumbent';
 import { takeoverBoundMs } from './bound.ts';
 import type { Fleet } from './fleet.ts';
@@ -92,10 +92,11 @@ export function leftBehind(log: FencedLog, leader: TermActivity, buried: Set<big
   for (const { token, candidate, group } of log.judge.terms) {
     if (token >= leader.token || buried.has(token)) continue;
     buried.add(token);
-    if (isGroupGone(group)) continue;
+    const living = livingOf(group);
+    if (living.length === 0) continue;
     problems.push(
-      `nobody left behind: process group ${group} of term ${token} (${candidate}) is there ` +
-        `while term ${leader.token} works`,
+      `nobody left behind: while term ${leader.token} works there is of term ${token} ` +
+        `(${candidate}): ${living.join('; ')}`,
     );
   }
   return problems;

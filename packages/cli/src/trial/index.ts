@@ -13,5 +13,5 @@ export {
 export { type Effect, parseEffect } from './effect.ts';
 export { FencedLog } from './fenced-log.ts';
 export { type Guarantee, Judge, type TermActivity, type Violation } from './judge.ts';
-export { childrenOf, isGroupGone, processesOf, send } from './processes.ts';
+export { childrenOf, isGroupGone, livingOf, processesOf, send } from './processes.ts';
 export { waitUntil } from './wait-until.ts';

@@ -19,6 +19,23 @@ export function isGroupGone(group: number): boolean {
   return groupIsGone(group, true);
 }
 
+/**
+ * Who of a process group can still act, as `pid command`: for a report. Where there is no /proc,
+ * `isGroupGone` has to do, and what is said is the number of the group.
+ */
+export function livingOf(group: number): readonly string[] {
+  if (isGroupGone(group)) return [];
+  if (process.platform !== 'linux') return [`group ${group}`];
+  // `isGroupGone` takes any doubt for a no, such as one process that ended while it looked.
+  return readdirSync('/proc')
+    .filter(isNumber)
+    .filter((pid) => {
+      const [state, , pgrp] = statusOf(Number(pid));
+      return Number(pgrp) === group && state !== 'Z' && state !== 'X';
+    })
+    .map((pid) => `${pid} ${readOf(Number(pid), 'cmdline').replaceAll('\0', ' ').slice(0, 80)}`);
+}
+
 /** The environment that all processes of a trial have, guards included, by the log they have. */
 export function markOf(log: string): { readonly INCUMBENT_TRIAL: string } {
   return { INCUMBENT_TRIAL: log };
@@ -50,10 +67,15 @@ export function childrenOf(parent: number): number[] {
 
 function* procParents(): Generator<[pid: number, ppid: number]> {
   for (const pid of readdirSync('/proc').filter(isNumber).map(Number)) {
-    // pid (name) state ppid ...: proc(5). The name may contain anything.
-    const stat = readOf(pid, 'stat');
-    yield [pid, Number(stat.slice(stat.lastIndexOf(')') + 4).split(' ', 1)[0])];
+    yield [pid, Number(statusOf(pid)[1])];
   }
+}
+
+/** state, ppid, pgrp and so on; nothing of a process that has ended meanwhile. */
+function statusOf(pid: number): string[] {
+  // pid (name) state ppid ...: proc(5). The name may contain anything.
+  const stat = readOf(pid, 'stat');
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
 function* psParents(): Generator<[pid: number, ppid: number]> {
@@ -69,7 +91,7 @@ function isNumber(name: string): boolean {
 }
 
 /** Empty when the process has ended meanwhile, or is another user's. */
-function readOf(pid: number, file: 'environ' | 'stat'): string {
+function readOf(pid: number, file: 'cmdline' | 'environ' | 'stat'): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');
   } catch {
