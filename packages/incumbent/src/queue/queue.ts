@@ -10,7 +10,13 @@ import type { CandidateInfo } from '../candidate.ts';
 import type { Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
 import type { Contest, Scope, Seat, SeatState, Standing } from '../contest.ts';
-import { ElectionEndedError, ElectionError, isIncurable, StoreUnsuitableError } from '../errors.ts';
+import {
+  ElectionEndedError,
+  ElectionError,
+  isIncurable,
+  StoreUnavailableError,
+  StoreUnsuitableError,
+} from '../errors.ts';
 import type { UncleanLeader } from '../record.ts';
 import { unfencedLimit } from '../record.ts';
 import { bounded, sleep, Wakeup } from '../wait.ts';
