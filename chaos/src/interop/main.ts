@@ -78,7 +78,7 @@ async function playArrival(
   await using play = new Play({
     ours: ourCommand(layout),
     theirs: peerCommand(layout, directory),
-    address: `${server.host}:${server.port}`,
+    server,
     path: `/elections/${name}`,
     sessionMs,
     log,
@@ -91,7 +91,7 @@ async function playArrival(
       played.push({ strike, struck, next, takeoverMs });
       const number = String(played.length).padStart(String(plan.length).length);
       console.log(
-        `${number}/${plan.length}  ${strike.padEnd(6)} ${struck.candidate} -> ${next.candidate} ` +
+        `${number}/${plan.length}  ${strike.padEnd(7)} ${struck.candidate} -> ${next.candidate} ` +
           `(term ${next.token}) after ${(takeoverMs / 1000).toFixed(2)} s`,
       );
     }

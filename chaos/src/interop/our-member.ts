@@ -83,8 +83,15 @@ const commands: Readonly<Record<string, () => Promise<void>>> = {
     say('resigned');
   },
   async contenders() {
-    const { leader } = await election.leader();
-    say('contenders', leader?.id ?? '-', (await ids()).join(','));
+    for (;;) {
+      try {
+        const { leader } = await election.leader();
+        say('contenders', leader?.id ?? '-', (await ids()).join(','));
+        return;
+      } catch {
+        await pause(lookEveryMs); // on the way to another session
+      }
+    }
   },
 };
 

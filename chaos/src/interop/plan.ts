@@ -1,7 +1,11 @@
 import { seeded, shuffle } from '../random.ts';
 
-/** What happens to the leader. The frozen one goes on as soon as another one leads. */
-export type Strike = 'resign' | 'kill' | 'freeze';
+/**
+ * What happens to the leader. As soon as another one leads, a frozen one goes on, and one whose
+ * network was silent can be heard again.
+ */
+export const strikes = ['resign', 'kill', 'freeze', 'silence'] as const;
+export type Strike = (typeof strikes)[number];
 
 export interface Change {
   readonly strike: Strike;
@@ -12,7 +16,8 @@ export interface Change {
 const deck: readonly Strike[] = [
   ...Array<Strike>(4).fill('resign'),
   ...Array<Strike>(4).fill('kill'),
-  ...Array<Strike>(2).fill('freeze'),
+  'freeze',
+  'silence',
 ];
 const longestWorkMs = 100;
 

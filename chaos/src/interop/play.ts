@@ -1,5 +1,7 @@
 import type { FencedLog, TermActivity } from '@incumbent/cli/trial';
 import { waitUntil } from '@incumbent/cli/trial';
+import type { ProxyTarget, TestProxy } from '@incumbent/zookeeper/testing';
+import { startProxy } from '@incumbent/zookeeper/testing';
 import type { Seat } from './member.ts';
 import { Member } from './member.ts';
 import type { Change, Strike } from './plan.ts';
@@ -9,7 +11,7 @@ import type { Command } from './program.ts';
 export interface Venue {
   readonly ours: Command;
   readonly theirs: Command;
-  readonly address: string;
+  readonly server: ProxyTarget;
   readonly path: string;
   readonly sessionMs: number;
   readonly log: FencedLog;
@@ -43,6 +45,8 @@ export function sideOf(candidate: string): Side {
 export class Play implements AsyncDisposable {
   readonly #venue: Venue;
   readonly #members = new Map<string, Member>();
+  /** The network of each member. */
+  readonly #proxies = new Map<string, TestProxy>();
   #complaints = '';
 
   constructor(venue: Venue) {
@@ -105,6 +109,14 @@ export class Play implements AsyncDisposable {
         await this.#rejoined(member.id);
         break;
       }
+      case 'silence': {
+        const proxy = this.#proxies.get(member.id);
+        proxy?.silence();
+        next = await this.#leader(since, others);
+        await proxy?.pass();
+        await this.#rejoined(member.id);
+        break;
+      }
       default:
         return strike satisfies never;
     }
@@ -113,6 +125,7 @@ export class Play implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.members.map((member) => this.#end(member)));
+    await Promise.all([...this.#proxies.values()].map((proxy) => proxy.close()));
   }
 
   #member(id: string): Member {
@@ -122,7 +135,10 @@ export class Play implements AsyncDisposable {
   }
 
   async #start(id: string): Promise<Member> {
-    const { ours, theirs, address, path, sessionMs, log } = this.#venue;
+    const { ours, theirs, server, path, sessionMs, log } = this.#venue;
+    const proxy = await startProxy(server);
+    this.#proxies.set(id, proxy);
+    const address = `${proxy.host}:${proxy.port}`;
     const seat: Seat = { address, path, id, sessionMs, log: log.path };
     const member = await Member.start(sideOf(id) === 'ours' ? ours : theirs, seat);
     this.#members.set(id, member);
@@ -132,6 +148,8 @@ export class Play implements AsyncDisposable {
   async #end(member: Member): Promise<void> {
     this.#members.delete(member.id);
     await member.kill();
+    // As the kernel of a killed process does: the server hears the end of the connection.
+    await this.#proxies.get(member.id)?.close();
     this.#complaints += member.complaints;
   }
 
@@ -145,7 +163,7 @@ export class Play implements AsyncDisposable {
     return found;
   }
 
-  /** A frozen one has learnt that its session is over, and has come back by itself. */
+  /** It has learnt that its session is over, and has come back by itself. */
   async #rejoined(id: string): Promise<void> {
     for (let asked = 0; asked < 1000; asked += 1) {
       const { ids, leader } = await this.#member(id).contenders();

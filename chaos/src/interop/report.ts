@@ -1,8 +1,7 @@
+import { strikes } from './plan.ts';
 import type { Played } from './play.ts';
 import { sideOf } from './play.ts';
 import type { Overlap } from './verdict.ts';
-
-const strikes = ['resign', 'kill', 'freeze'] as const;
 
 /** Takeover times by what was done and who followed whom. */
 export function takeoverTable(played: readonly Played[]): string {
@@ -16,7 +15,7 @@ export function takeoverTable(played: readonly Played[]): string {
   );
   return [['strike', 'who > next', 'times', 'median', 'longest'], ...rows]
     .map(([strike = '', pair = '', ...cells]) =>
-      [strike.padEnd(8), pair.padEnd(17), ...cells.map((cell) => cell.padStart(9))].join(''),
+      [strike.padEnd(9), pair.padEnd(17), ...cells.map((cell) => cell.padStart(9))].join(''),
     )
     .join('\n');
 }

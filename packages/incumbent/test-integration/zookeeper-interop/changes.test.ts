@@ -23,12 +23,12 @@ it.concurrent.for(cases)(
   'ten changes of the leader with %s, %s',
   async ([layout, arrival], context) => {
     requirePeer(context, layout);
-    const { address, directory } = stage();
+    const { server, directory } = stage();
     const log = new FencedLog(join(directory, `${layout}.log`));
     await using play = new Play({
       ours: ourCommand(layout),
       theirs: peerCommand(layout, directory),
-      address,
+      server,
       path: `/changes/${layout}`,
       sessionMs,
       log,

@@ -49,9 +49,7 @@ public final class Peer {
                     say("resigned");
                     break;
                 case "contenders":
-                    String ids = member.participants().stream().map(Participant::getId).collect(Collectors.joining(","));
-                    String leader = member.leader().getId();
-                    say("contenders " + (leader.isEmpty() ? "-" : leader) + " " + ids);
+                    say("contenders " + contendersOf(member));
                     break;
                 default:
                     say("unknown " + command);
@@ -59,6 +57,20 @@ public final class Peer {
         }
         // Without a word to the server: the session runs out, as when it is killed.
         Runtime.getRuntime().halt(0);
+    }
+
+    private static String contendersOf(Member member) throws Exception {
+        for (;;) {
+            try {
+                String ids =
+                        member.participants().stream().map(Participant::getId).collect(Collectors.joining(","));
+                String leader = member.leader().getId();
+                return (leader.isEmpty() ? "-" : leader) + " " + ids;
+            } catch (KeeperException onTheWay) {
+                // To another session.
+                Thread.sleep(POLL_MS);
+            }
+        }
     }
 
     /** One write: several threads speak. */

@@ -13,7 +13,7 @@ import threading
 import time
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException, SessionExpiredError
+from kazoo.exceptions import KazooException
 from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 
@@ -90,7 +90,7 @@ def contenders():
     while True:
         try:
             return zk.retry(zk.Election(PATH).contenders)
-        except SessionExpiredError:
+        except KazooException:
             time.sleep(0.01)  # another one is coming
 
 
