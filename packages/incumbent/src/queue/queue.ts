@@ -294,6 +294,8 @@ export class Queue<Guard> implements Contest<Guard> {
       const watching = this.#ask('watching', signal, (operation) =>
         this.#store.watchPlace(before, operation),
       );
+      // It may fail while our own is waited for: whoever awaits it below hears of that.
+      watching.catch(() => {});
       let isThere: boolean;
       try {
         isThere = await this.#watchOwn(line, place, wakeup, signal);
