@@ -49,7 +49,7 @@ export class ZooKeeperSession implements QueueSession {
   }
 
   get isSuspended(): boolean {
-    return eventOf(this.#client.state) !== 'restored';
+    return eventOf(this.#client.state) === 'suspended';
   }
 
   isOver(place: Place): boolean {
