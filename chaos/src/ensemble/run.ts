@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import type { Judge } from '@incumbent/cli/trial';
 import { cliFile, FencedLog } from '@incumbent/cli/trial';
 import { createClient } from '@incumbent/zookeeper';
-import { startEnsemble } from '@incumbent/zookeeper/testing';
+import { startEnsemble, TestServerError } from '@incumbent/zookeeper/testing';
 import { resolveTiming } from 'incumbent';
 import { Fleet } from '../fleet.ts';
 import type { Played } from '../report.ts';
@@ -158,7 +158,7 @@ export async function runChaos(
     }
     verdict.blame(...(await judgeSurvivors(arena, boundMs)));
   } catch (error) {
-    if (!(error instanceof StuckError)) throw error;
+    if (!(error instanceof StuckError || error instanceof TestServerError)) throw error;
     verdict.blame(error.message);
   } finally {
     clearInterval(watch);
