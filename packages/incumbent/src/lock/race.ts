@@ -12,7 +12,13 @@ import type { CandidateInfo } from '../candidate.ts';
 import type { Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
 import type { Contest, Standing as InLine, Scope, Seat, SeatState } from '../contest.ts';
-import { ElectionEndedError, ElectionError, isIncurable, StoreUnsuitableError } from '../errors.ts';
+import {
+  ElectionEndedError,
+  ElectionError,
+  isIncurable,
+  StoreUnavailableError,
+  StoreUnsuitableError,
+} from '../errors.ts';
 import { Confirmations } from '../queue/confirmations.ts';
 import type { Leftovers } from '../queue/leftovers.ts';
 import { patienceMs } from '../queue/patience.ts';
@@ -155,6 +161,7 @@ export class LockRace<Guard> implements Contest<Guard> {
     if (standing.entry !== undefined) {
       await this.#ask('catching up', signal, (operation) => this.#store.sync(operation));
     }
+    this.#requireQuorum();
     const holder = await this.#look(standing, wakeup, signal);
     if (holder !== undefined) {
       const { entry } = standing;
@@ -172,6 +179,7 @@ export class LockRace<Guard> implements Contest<Guard> {
       return this.#waitFor(holder, standing);
     }
     const reading = await this.#read(signal);
+    this.#requireQuorum();
     const record = this.#requireOpen(reading);
     const waitMs = Math.max(this.#drainedMs(record), this.#reservedMs(standing, record));
     if (waitMs > 0) return Math.min(waitMs, this.#scope.timing.pollEveryMs);
@@ -305,6 +313,12 @@ export class LockRace<Guard> implements Contest<Guard> {
   #drainedMs(record: QueueRecord | undefined): number {
     const drain = record?.drains.find(({ id }) => id === this.#candidate.id);
     return drain === undefined ? 0 : Math.max(0, drain.untilUnixMs - this.#scope.clock.wallMs());
+  }
+
+  /** A read-only server may show what the quorum never commits: nothing is concluded from that. */
+  #requireQuorum(): void {
+    if (!this.#store.session.isSuspended) return;
+    throw new StoreUnavailableError('the store cannot be written at the moment');
   }
 
   /** @throws ElectionEndedError */
