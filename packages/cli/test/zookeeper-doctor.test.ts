@@ -42,6 +42,28 @@ test('what a server says is read, also when it says little', () => {
   expect(readReport('h:1', '', '')).toMatchObject({ problem: 'it answers nothing' });
 });
 
+test('a server that may not say what it is may say it in other words', () => {
+  const no = (word: string) => `${word} is not executed because it is not in the whitelist.\n`;
+  const mntr = 'zk_version\t3.7.1-a2fb57c, built on 2022-05-07\nzk_server_state\tfollower\n';
+  expect(readReport('h:1', `${no('srvr')}\n${mntr}\n${no('stat')}`, no('conf'))).toEqual({
+    server: 'h:1',
+    mode: 'follower',
+    version: '3.7.1',
+    conf: undefined,
+    problem: undefined,
+  });
+  const silent = readReport('h:1', no('srvr') + no('mntr'), no('conf'));
+  expect(silent).toMatchObject({ mode: 'unknown', version: undefined });
+  expect(levels([silent])).toEqual([
+    'note server h:1 does not say what it is: its 4lw.commands.whitelist has none of srvr, mntr and stat',
+    'note quorum not known: no server says what it is',
+    'note tick not known: the 4lw.commands.whitelist of the servers does not have conf',
+  ]);
+  expect(levels([silent, report('a:1', 'leader')])).toContain(
+    'ok quorum 1 of 2 named servers serve, one of them as leader',
+  );
+});
+
 test('versions are compared by their numbers', () => {
   const sorted = ['3.3.6', '3.4', '3.4.14', '3.5.0', '3.10.1'];
   expect([...sorted].reverse().sort(compareVersions)).toEqual(sorted);

@@ -30,6 +30,10 @@ function serverFinding(
   });
   if (mode === undefined)
     return finding('warn', `serves nobody: ${problem ?? 'it answers nothing'}`);
+  if (mode === 'unknown') {
+    const words = 'its 4lw.commands.whitelist has none of srvr, mntr and stat';
+    return finding('note', `does not say what it is: ${words}`);
+  }
   const times =
     conf === undefined
       ? ''
@@ -54,7 +58,9 @@ function serverFinding(
 
 /** Whether there is one ensemble behind the names, and what may fail before it does. */
 function quorumFinding(servers: readonly ServerReport[]): Finding {
-  const serving = servers.filter(({ mode }) => mode !== undefined && mode !== 'read-only');
+  const serving = servers.filter(
+    ({ mode }) => mode !== undefined && mode !== 'read-only' && mode !== 'unknown',
+  );
   const alone = serving.filter(({ mode }) => mode === 'standalone');
   const leaders = serving.filter(({ mode }) => mode === 'leader');
   const data = { named: servers.length, serving: serving.length };
@@ -64,6 +70,9 @@ function quorumFinding(servers: readonly ServerReport[]): Finding {
     message,
     data,
   });
+  if (serving.length === 0 && servers.some(({ mode }) => mode === 'unknown')) {
+    return finding('note', 'not known: no server says what it is');
+  }
   if (serving.length === 0) return finding('broken', 'no server serves: there is no quorum');
   if (alone.length > 0 && serving.length > 1) {
     const names = alone.map(({ server }) => server).join(', ');

@@ -125,10 +125,9 @@ function unreachable(
   }
   const bound = formatDuration(timeoutMs) + (timeoutName === undefined ? '' : ` (${timeoutName})`);
   const within = `no session with ZooKeeper within ${bound}`;
-  const answering = servers.filter(
-    ({ version, mode }) => version !== undefined || mode !== undefined,
-  );
-  if (servers.some(({ mode }) => mode !== undefined && mode !== 'read-only')) {
+  if (
+    servers.some(({ mode }) => mode !== undefined && mode !== 'read-only' && mode !== 'unknown')
+  ) {
     const last = error.cause instanceof Error ? error.cause.message : error.message;
     return fail(
       'STORE_UNAVAILABLE',
@@ -138,7 +137,7 @@ function unreachable(
   const noQuorum = servers.some(
     ({ mode, problem }) => mode === 'read-only' || /not currently serving/.test(problem ?? ''),
   );
-  if (noQuorum || answering.length > 0) {
+  if (noQuorum) {
     return fail(
       'NO_QUORUM',
       `${within}: the servers have no quorum: ${servers.map(inWords).join('; ')}`,
@@ -167,6 +166,7 @@ function noChroot(known: KnownOfZooKeeper): UnusableZooKeeperError {
 
 function inWords({ server, mode, problem }: ServerReport): string {
   if (mode === 'read-only') return `${server} is read-only`;
+  if (mode === 'unknown') return `${server} does not say whether it serves`;
   // What the system says names the address already.
   if (problem?.includes(server)) return problem;
   return `${server}: ${mode ?? problem ?? ''}`;

@@ -5,7 +5,10 @@ import { askFourLetterWord } from '@incumbent/zookeeper';
 export interface ServerReport {
   /** `host:port` */
   readonly server: string;
-  /** `leader`, `follower`, `observer`, `standalone`, `read-only`; undefined: it serves nobody. */
+  /**
+   * `leader`, `follower`, `observer`, `standalone`, `read-only`; `unknown`: it is there, and may not
+   * say; undefined: it serves nobody.
+   */
   readonly mode: string | undefined;
   /** `3.8.0` */
   readonly version: string | undefined;
@@ -34,11 +37,14 @@ export async function askServers(
     hosts.map(async (host) => {
       const server = `${host.host.includes(':') ? `[${host.host}]` : host.host}:${host.port}`;
       try {
-        const srvr = await askFourLetterWord(host, 'srvr', options);
-        // Refused by a sentence, or by nothing at all.
-        const conf = await askFourLetterWord(host, 'conf', options).catch(() => '');
+        const ask = (word: string) => askFourLetterWord(host, word, options);
+        // A word that is not allowed is answered with a sentence, or with nothing at all.
+        const [srvr, conf] = await Promise.all([ask('srvr'), ask('conf').catch(() => '')]);
+        if (!isForbidden(srvr)) return readReport(server, srvr, conf);
+        const others = ['mntr', 'stat'].map((word) => ask(word).catch(() => ''));
+        const answers = [srvr, ...(await Promise.all(others))];
         options.signal.throwIfAborted();
-        return readReport(server, srvr, conf);
+        return readReport(server, answers.join('\n'), conf);
       } catch (error) {
         options.signal.throwIfAborted();
         return readReport(server, '', '', error instanceof Error ? error.message : String(error));
@@ -48,25 +54,30 @@ export async function askServers(
 }
 
 /**
- * @param srvr the answer to `srvr`
+ * @param said the answer to `srvr`; where that is forbidden, those to `mntr` and `stat` behind it
  * @param conf the answer to `conf`, whatever it is
  * @param error why there is no answer
  */
 export function readReport(
   server: string,
-  srvr: string,
+  said: string,
   conf: string,
   error?: string,
 ): ServerReport {
-  const mode = /^Mode: *(\S+)$/m.exec(srvr)?.[1];
-  const firstLine = srvr.trim().split('\n')[0] ?? '';
+  const told = /^(?:Mode: *|zk_server_state\t)(\S+)$/m.exec(said)?.[1];
+  const mode = told ?? (isForbidden(said) ? 'unknown' : undefined);
+  const firstLine = said.trim().split('\n')[0] ?? '';
   return {
     server,
     mode,
-    version: /^Zookeeper version: *(\d+(?:\.\d+)*)/m.exec(srvr)?.[1],
+    version: /^(?:Zookeeper version: *|zk_version\t)(\d+(?:\.\d+)*)/m.exec(said)?.[1],
     conf: readConf(conf),
     problem: mode === undefined ? (error ?? (firstLine || 'it answers nothing')) : undefined,
   };
+}
+
+function isForbidden(answer: string): boolean {
+  return /is not executed because it is not in the whitelist/.test(answer);
 }
 
 function readConf(conf: string): ServerTimes | undefined {
