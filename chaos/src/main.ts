@@ -3,12 +3,10 @@
  * go, again and again, at moments that a seed determines. What the workers did is judged by their
  * log. See ../README.md.
  */
-import { execFile } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { cliFile, FencedLog } from '@incumbent/cli/trial';
+import { FencedLog } from '@incumbent/cli/trial';
 import { resolveTiming } from 'incumbent';
 import { takeoverBoundMs } from './bound.ts';
 import { breakCandidates } from './broken.ts';
@@ -17,11 +15,13 @@ import { Fleet } from './fleet.ts';
 import type { Fault } from './plan.ts';
 import { faults, planRounds } from './plan.ts';
 import type { Arena, Outcome } from './play-round.ts';
-import { firstLeader, playRound, StuckError, seconds } from './play-round.ts';
+import { firstLeader, playRound, seconds } from './play-round.ts';
 import type { Played } from './report.ts';
 import { table } from './report.ts';
 import type { Settings } from './settings.ts';
 import { readSettings, usage } from './settings.ts';
+import { StuckError } from './stuck.ts';
+import { vacate } from './vacate.ts';
 import { Verdict } from './verdict.ts';
 
 const election = 'chaos';
@@ -61,7 +61,13 @@ async function chaos(settings: Settings, directory: string): Promise<number> {
       process.exit(1);
     });
   }
-  const arena: Arena = { fleet, log, timing, vacate: () => vacate(store), buried: new Set() };
+  const arena: Arena = {
+    fleet,
+    log,
+    timing,
+    vacate: () => vacate(election, store),
+    buried: new Set(),
+  };
 
   const boundMs = takeoverBoundMs('kill supervisor', timing);
   console.log(
@@ -107,16 +113,6 @@ function progress(
       ? 'goes on'
       : `-> ${leader.candidate} (term ${leader.token}) after ${seconds(takeoverMs)}`;
   return `${String(number).padStart(String(count).length)}/${count}  ${what.padEnd(24)} ${from} ${to}`;
-}
-
-/** As an operator does it. @throws StuckError when the command fails */
-async function vacate(store: string): Promise<void> {
-  const words = [cliFile, 'vacate', '-e', election, '--store', store];
-  try {
-    await promisify(execFile)(process.execPath, words);
-  } catch (error) {
-    throw new StuckError(`an operator was refused: ${(error as Error).message}`);
-  }
 }
 
 await command(readSettings, usage, main);

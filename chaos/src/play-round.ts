@@ -4,6 +4,7 @@ import type { Timing } from 'incumbent';
 import { takeoverBoundMs } from './bound.ts';
 import type { Fleet } from './fleet.ts';
 import type { Round } from './plan.ts';
+import { StuckError } from './stuck.ts';
 
 export interface Arena {
   readonly fleet: Fleet;
@@ -22,11 +23,6 @@ export interface Outcome {
   /** From the fault to the first effect of the next term; undefined: the struck one goes on. */
   readonly takeoverMs: number | undefined;
   readonly problems: readonly string[];
-}
-
-/** Nobody leads for so long after a fault: there is no point in going on. */
-export class StuckError extends Error {
-  override readonly name: string = 'StuckError';
 }
 
 /** Beyond the bound: what is late is a violation, what never comes ends the run. */

@@ -1,5 +1,5 @@
 import { waitUntil } from '@incumbent/cli/trial';
-import { StuckError } from '../zookeeper/auditor.ts';
+import { StuckError } from '../stuck.ts';
 import { monotonicMs, until } from '../zookeeper/time.ts';
 import type { Places, StoredPlace } from './places.ts';
 import { somebodyWorks } from './play.ts';

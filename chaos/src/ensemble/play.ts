@@ -1,7 +1,7 @@
 import type { TermActivity } from '@incumbent/cli/trial';
 import { waitUntil } from '@incumbent/cli/trial';
 import { leftBehind } from '../play-round.ts';
-import { StuckError } from '../zookeeper/auditor.ts';
+import { StuckError } from '../stuck.ts';
 import { allServe } from '../zookeeper/strike-servers.ts';
 import { monotonicMs } from '../zookeeper/time.ts';
 import type { Round } from './plan.ts';

@@ -1,18 +1,18 @@
-import { execFile } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
-import { promisify } from 'node:util';
 import type { Judge } from '@incumbent/cli/trial';
-import { cliFile, FencedLog } from '@incumbent/cli/trial';
+import { FencedLog } from '@incumbent/cli/trial';
 import { createClient } from '@incumbent/zookeeper';
 import { startEnsemble, TestServerError } from '@incumbent/zookeeper/testing';
 import { resolveTiming } from 'incumbent';
 import { Fleet } from '../fleet.ts';
 import type { Played } from '../report.ts';
 import { table } from '../report.ts';
+import { StuckError } from '../stuck.ts';
+import { vacate } from '../vacate.ts';
 import { Verdict } from '../verdict.ts';
-import { Auditor, StuckError } from '../zookeeper/auditor.ts';
+import { Auditor } from '../zookeeper/auditor.ts';
 import { monotonicMs, pause, Stalls, until } from '../zookeeper/time.ts';
 import { judgeEmptyQueue, judgeSurvivors } from './aftermath.ts';
 import { electionBoundMs, leaderBoundMs } from './bound.ts';
@@ -117,7 +117,7 @@ export async function runChaos(
     places: new Places(auditor, `/incumbent/${election}`),
     longestLeaseMs: Math.max(...leasesMs),
     longestBeliefMs: Math.max(...timings.map(({ beliefMs }) => beliefMs)),
-    vacate: () => vacate(ensemble.connectionString),
+    vacate: () => vacate(election, ensemble.connectionString),
   };
   const stopListening = log.onEffect(({ atNs }) => liveness.works(Number(atNs) / 1e6));
   const watch = setInterval(() => {
@@ -211,18 +211,6 @@ function progress(round: Round, { before, leader, idleMs }: Outcome): string {
       ? 'goes on'
       : `-> ${leader.candidate} (term ${leader.token}), nobody for ${seconds(idleMs)}`;
   return `${String(round.number).padStart(4)}  ${faultsOf(round).join(', ').padEnd(52)} ${from} ${to}`;
-}
-
-/** As an operator does it. Rejects with what the command says. */
-async function vacate(store: string): Promise<void> {
-  await promisify(execFile)(process.execPath, [
-    cliFile,
-    'vacate',
-    '-e',
-    election,
-    '--store',
-    store,
-  ]);
 }
 
 function quantiles(timesMs: readonly number[]): string {

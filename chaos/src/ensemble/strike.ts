@@ -1,7 +1,7 @@
 import type { CandidateProcess, FencedLog } from '@incumbent/cli/trial';
 import { waitUntil } from '@incumbent/cli/trial';
 import type { TestProxy } from '@incumbent/zookeeper/testing';
-import { StuckError } from '../zookeeper/auditor.ts';
+import { StuckError } from '../stuck.ts';
 import { strikeProxies } from '../zookeeper/strike-network.ts';
 import { chooseServers, strikeServers } from '../zookeeper/strike-servers.ts';
 import { monotonicMs, pause } from '../zookeeper/time.ts';

@@ -1,12 +1,8 @@
 import type { CreateOptions, ZooKeeper } from '@incumbent/zookeeper';
 import { NodeExistsError, NoNodeError } from '@incumbent/zookeeper';
+import { StuckError } from '../stuck.ts';
 import { isTrouble } from './outcome.ts';
 import { monotonicMs, pause } from './time.ts';
-
-/** The servers do not come back: nothing can be judged. */
-export class StuckError extends Error {
-  override readonly name = 'StuckError';
-}
 
 export interface Seen {
   /** 0 where there is no such node. */

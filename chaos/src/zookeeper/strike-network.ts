@@ -1,5 +1,5 @@
 import type { TestProxy } from '@incumbent/zookeeper/testing';
-import { StuckError } from './auditor.ts';
+import { StuckError } from '../stuck.ts';
 import type { NetworkFault } from './plan.ts';
 import { monotonicMs, pause } from './time.ts';
 

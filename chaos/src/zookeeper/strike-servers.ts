@@ -1,5 +1,5 @@
 import type { TestEnsemble, TestMember } from '@incumbent/zookeeper/testing';
-import { StuckError } from './auditor.ts';
+import { StuckError } from '../stuck.ts';
 import type { ProcessFault } from './plan.ts';
 import { pause } from './time.ts';
 
