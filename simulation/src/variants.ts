@@ -22,9 +22,6 @@ interface Hunted {
   readonly variant: Variant | QueueVariant;
 }
 
-/** A variant that this many seeds do not find counts as not found. */
-const mostSeeds = 2_000;
-
 interface Outcome extends Hunted {
   readonly seeds: number;
   readonly found: string | undefined;
@@ -32,9 +29,11 @@ interface Outcome extends Hunted {
 }
 
 const { values, positionals } = parseArgs({
-  options: { library: { type: 'string' } },
+  options: { library: { type: 'string' }, seeds: { type: 'string', default: '2000' } },
   allowPositionals: true,
 });
+/** A variant that this many seeds do not find counts as not found. */
+const mostSeeds = Number(values.seeds);
 const library =
   values.library ?? fileURLToPath(new URL('../../packages/incumbent/dist', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'incumbent-variants-'));

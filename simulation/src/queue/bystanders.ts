@@ -28,7 +28,7 @@ class Bystander implements Owner {
 
   /** Undefined before its client was connected for the first time. */
   election(contest: Contested): Election<unknown> | undefined {
-    if (this.client.session === undefined && this.#elections === undefined) return undefined;
+    if (this.#elections === undefined && this.client.state !== 'connected') return undefined;
     this.#elections ??= this.#open();
     return this.#elections.get(contest);
   }
@@ -67,6 +67,7 @@ export class QueueOperator extends Bystander {
     if (election === undefined) return;
     world.trace.add(world.nowMs, this.name, `asks for ${what}`);
     contest.requests.push(what);
+    if (what === 'vacate by force') contest.mayRemoveStrangers = true;
     request(election)
       .then(
         ({ changed }) => {

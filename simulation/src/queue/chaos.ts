@@ -380,6 +380,75 @@ function slowLookThenDeath(chaos: QueueChaos): void {
   chaos.later(chaos.random.next() * ms, () => deletePlace(chaos));
 }
 
+/** Enters again, and its looks at the queue take long on their way. */
+function reenter(chaos: QueueChaos, { process, link }: Seat): void {
+  const operationMs = process?.candidacies[0]?.timing.operationTimeoutMs ?? 0;
+  process?.withdraw();
+  chaos.later(0.1 * chaos.random.next() * chaos.timeoutMs, () => {
+    process?.join();
+    const fate = { requestMs: operationMs * chaos.random.between(0.5, 0.95) };
+    for (let times = 2; times > 0; times -= 1) {
+      link.armed.push({ meets: ({ kind }) => kind === 'children', fate });
+    }
+  });
+}
+
+/** Somebody looks while the leader is confirmed a last time, loses its place and does not hear of it. */
+function slowEntryThenDeath(chaos: QueueChaos): void {
+  const leading = chaos.target();
+  const following = chaos.follower(leading);
+  const place = chaos.contest.guarantees.record?.leadership?.place;
+  if (following === undefined || place === undefined) return;
+  reenter(chaos, following);
+  const { link, process } = leading;
+  chaos.later(0.2 * chaos.random.next() * chaos.timeoutMs, () => {
+    link.armed.push({
+      meets: isConfirmation,
+      fate: {
+        onAnswer: () => {
+          const server = process?.client.server;
+          chaos.later(0, () => {
+            link.requestsCut = true;
+            if (server !== undefined && chaos.random.chance(0.5)) chaos.freeze(server, chaos.span());
+            link.repliesCut = true;
+            chaos.sim.ensemble.byHand([{ type: 'delete', path: place, version: -1 }]);
+            chaos.later(1.5 * chaos.timeoutMs, () => {
+              link.requestsCut = false;
+              link.repliesCut = false;
+              link.mend();
+            });
+          });
+        },
+      },
+    });
+  });
+}
+
+/** Between a look at the record and the one at the queue, a leader is announced and dies. */
+function straddledLook(chaos: QueueChaos): void {
+  const { sim, random } = chaos;
+  const leading = chaos.target();
+  const following = chaos.follower(leading);
+  if (following === undefined || sim.seats.length < 3) return;
+  reenter(chaos, following);
+  sim.onAnnounced = (place) => {
+    const owner = sim.ownerOf(place);
+    if (owner === undefined || owner === following.process) return;
+    chaos.later(0.02 * random.next() * chaos.timeoutMs, () => {
+      owner.link.requestsCut = true;
+      const isDeleted = sim.ensemble.byHand([{ type: 'delete', path: place, version: -1 }]);
+      if (isDeleted) sim.coverage.count('leaders that die as soon as they are announced');
+      owner.link.repliesCut = random.chance(0.5);
+      chaos.later(random.between(0.5, 1.5) * chaos.timeoutMs, () => {
+        owner.link.requestsCut = false;
+        owner.link.repliesCut = false;
+        owner.link.mend();
+      });
+    });
+  };
+  chaos.later(0.15 * random.next() * chaos.timeoutMs, () => leading.process?.resign());
+}
+
 /** Somebody deletes a place by hand, against all advice: the leader's, or another one. */
 function deletePlace(chaos: QueueChaos): void {
   const { sim, random, contest } = chaos;
@@ -533,10 +602,8 @@ function operate(chaos: QueueChaos): void {
     [2, () => operator.ask(contest, 'vacate', (election) => election.vacate())],
     [
       2,
-      () => {
-        sim.mayRemoveStrangers = true;
-        operator.ask(contest, 'vacate by force', (election) => election.vacate({ force: true }));
-      },
+      () =>
+        operator.ask(contest, 'vacate by force', (election) => election.vacate({ force: true })),
     ],
     [3, () => operator.ask(contest, 'transfer', (election) => election.transfer(plan.id))],
     [
@@ -643,6 +710,7 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
     [5, operate],
     [3, operateOnUnheard],
     [2, deletePlace],
+    [1, straddledLook],
     [2, sicken],
     [1, resign],
     [1, withdraw],
@@ -652,6 +720,8 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
     [1, oddRequest],
   ],
   edges: [
+    [3, slowEntryThenDeath],
+    [3, straddledLook],
     [4, confirmedThenCutOff],
     [4, confirmationThenSilence],
     [3, confirmedThenDeleted],

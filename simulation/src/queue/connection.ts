@@ -108,9 +108,10 @@ export class Connection {
   #lastToClientMs = 0;
   #heldToServer: (() => void)[] = [];
   #heldToClient: Message[] = [];
-  /** Delivered, in order, whatever order a host that has stalled runs things in. */
-  readonly #arrived: { readonly message: Message; readonly onAnswer: (() => void) | undefined }[] =
-    [];
+  /** In order, whatever order a host that has stalled runs things in. */
+  readonly #arriving: { readonly message: Message; readonly atMs: number }[] = [];
+  /** Messages come in chunks: all of so many ms together, in one turn of the event loop. */
+  readonly #chunkMs: number;
   readonly #fates = new Map<number, Fate>();
   #lastId = 0;
 
@@ -130,6 +131,7 @@ export class Connection {
     this.clientName = who.owner.name;
     this.#onMessage = onMessage;
     this.#leavesResidue = who.link.random.chance(0.5);
+    this.#chunkMs = who.link.random.chance(0.5) ? 0 : 4 * who.link.latencyMs;
     who.link.connections.add(this);
   }
 
@@ -248,18 +250,25 @@ export class Connection {
       this.#heldToClient.push(message);
       return;
     }
-    const atMs = Math.max(this.#lastToClientMs, this.#world.nowMs + this.#link.delayMs());
+    let atMs = this.#world.nowMs + this.#link.delayMs();
+    if (this.#chunkMs > 0) atMs = Math.ceil(atMs / this.#chunkMs) * this.#chunkMs;
+    atMs = Math.max(this.#lastToClientMs, atMs);
     this.#lastToClientMs = atMs;
+    this.#arriving.push({ message, atMs });
     this.#world.at(atMs, () => {
-      const fate = message.kind === 'answer' ? this.#fates.get(message.id) : undefined;
-      this.#arrived.push({ message, onAnswer: fate?.onAnswer });
-      return this.#host.deliver(this.#owner, () => {
-        const next = this.#arrived.shift();
-        if (next === undefined || !this.isOpen) return;
-        this.#onMessage(next.message);
-        next.onAnswer?.();
-      });
+      const [first] = this.#arriving;
+      if (first === undefined || first.atMs > this.#world.nowMs) return false;
+      return this.#host.deliver(this.#owner, () => this.#deliver());
     });
+  }
+
+  #deliver(): void {
+    while ((this.#arriving[0]?.atMs ?? Number.POSITIVE_INFINITY) <= this.#world.nowMs) {
+      const { message } = this.#arriving.shift() as { readonly message: Message };
+      if (!this.isOpen) continue;
+      this.#onMessage(message);
+      if (message.kind === 'answer') this.#fates.get(message.id)?.onAnswer?.();
+    }
   }
 }
 

@@ -362,7 +362,7 @@ export class QueueGuarantees {
       if (!isOwn && isBeingEnded && this.#record?.ended !== true) {
         world.fail('promoted', 'places are taken away before the election is marked as ended');
       }
-      if (owner === undefined && !this.#sim.mayRemoveStrangers) {
+      if (owner === undefined && !this.#contest.mayRemoveStrangers) {
         world.fail('stranger', `a place that is not ours was removed from ${this.#contest.path}`);
       }
     }
@@ -460,6 +460,9 @@ export class QueueGuarantees {
       this.#unfenced.add(before?.token ?? 0n);
     } else if (before !== undefined && before.token > 0n) coverage.count('terms after a clean end');
     this.#checkFenced(candidacy, token);
+    const told = this.#sim.onAnnounced;
+    this.#sim.onAnnounced = undefined;
+    told?.(place);
   }
 
   #checkFenced(candidacy: Candidacy, token: bigint): void {

@@ -62,7 +62,7 @@ export class QueueProcess implements Owner {
     const { library, scenario } = this.#sim;
     const { plan } = this;
     // Lost again before this code could run.
-    if (this.client.session === undefined) {
+    if (this.client.state !== 'connected') {
       void this.client.connected().then(() => this.#begin(clock));
       return;
     }

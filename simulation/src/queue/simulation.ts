@@ -41,6 +41,8 @@ export interface Contested {
   readonly resource: Resource;
   /** What operators ask for at the moment. */
   readonly requests: string[];
+  /** An operator has forced a leader out, whoever that was. */
+  mayRemoveStrangers: boolean;
 }
 
 const perfectClock: ClockErrors = {
@@ -65,8 +67,8 @@ export class QueueSimulation {
   readonly processes: Set<QueueProcess> = new Set();
   readonly operator: QueueOperator;
   readonly observer: QueueObserver | undefined;
-  /** An operator may have forced somebody out who is not ours. */
-  mayRemoveStrangers = false;
+  /** Told of the next announcement, once. */
+  onAnnounced: ((place: string) => void) | undefined;
   /** Faults are over. */
   isQuiet = false;
   quietSinceMs = 0;
@@ -118,6 +120,7 @@ export class QueueSimulation {
       path: `/incumbent/${name}`,
       resource: new Resource(this.world, this.coverage),
       requests: [],
+      mayRemoveStrangers: false,
     };
     const guarantees: QueueGuarantees = new QueueGuarantees(this, contest as unknown as Contested);
     return Object.assign(contest, { guarantees });

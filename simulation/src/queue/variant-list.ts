@@ -102,13 +102,13 @@ export const queueVariants: readonly QueueVariant[] = [
         file: 'queue/queue.js',
         find: "        const { reading, names } = await this.#ask('looking'",
         replace:
-          '        const atMs = this.#scope.clock.monotonicMs();\n' +
+          '        const beforeMs = this.#scope.clock.monotonicMs();\n' +
           "        const { reading, names } = await this.#ask('looking'",
       },
       {
         file: 'queue/queue.js',
-        find: '        const atMs = this.#scope.clock.monotonicMs();\n        const leader = reading',
-        replace: '        const leader = reading',
+        find: '        const atMs = this.#scope.clock.monotonicMs();\n        const leadership = reading',
+        replace: '        const atMs = beforeMs;\n        const leadership = reading',
       },
     ],
     breaks: s1,
@@ -222,7 +222,7 @@ export const queueVariants: readonly QueueVariant[] = [
     edits: [
       {
         file: 'backends/zookeeper/store.js',
-        find: 'if (this.#unsure.has(guid)) {',
+        find: 'if (this.#entered.has(guid)) {',
         replace: 'if (false) {',
       },
     ],
@@ -389,6 +389,17 @@ export const queueVariants: readonly QueueVariant[] = [
       },
     ],
     breaks: ['leader', 'zombie'],
+  },
+  {
+    name: 'queue: a leader that came between the two looks is not waited for',
+    edits: [
+      {
+        file: 'queue/seat.js',
+        find: 'if (before?.leadership?.place !== record?.leadership?.place) {',
+        replace: 'if (false) {',
+      },
+    ],
+    breaks: s1,
   },
   {
     name: 'queue: drains ignored',
