@@ -1,4 +1,4 @@
-import type { TestEnsemble, TestMember } from '@incumbent/zookeeper/testing';
+import type { TestEnsemble } from '@incumbent/zookeeper/testing';
 import { expect, it } from 'vitest';
 import type { Network } from '../src/ensemble/network.ts';
 import { Servers } from '../src/ensemble/servers.ts';
@@ -10,7 +10,7 @@ function three() {
   const parted = new Set<unknown>();
   const told: Told[] = [];
   const servers = new Servers(
-    { members: members as unknown as TestMember[] } as TestEnsemble,
+    { members } as unknown as TestEnsemble,
     { isParted: (member: unknown) => parted.has(member) } as unknown as Network,
     {
       struck: () => told.push('struck'),
