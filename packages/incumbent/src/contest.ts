@@ -75,8 +75,6 @@ export interface SeatEvents {
   onUncertain(): void;
   /** The store cannot be reached, and the term is not to outlive that: it is to end in order. */
   onDisconnected(): void;
-  /** The seat is gone and nobody may wait for our belief: it ends at once; the reason follows. */
-  onBeliefOver(): void;
   /** The seat is not ours any more, for certain. */
   onLost(reason: EndReason): void;
 }

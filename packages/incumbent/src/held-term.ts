@@ -100,6 +100,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   /** Monotonic: when the belief was over, by whichever clock said so first. */
   #overAtMs = 0;
   #overrunMs = 0;
+  /** The belief was ended, before its time or by it. */
+  readonly #over = new Deferred<void>();
   /** Why the seat could not be given back. */
   #releaseError: unknown;
 
@@ -461,10 +463,6 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.stop('disconnected');
   }
 
-  onBeliefOver(): void {
-    this.#endBelief();
-  }
-
   onLost(reason: EndReason): void {
     this.#lose(reason);
   }
@@ -567,8 +565,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       this.#settled.promise,
       sleep(this.#clock, Math.max(1, ms), done.signal).catch(() => {}),
     ];
-    // Nothing is kept any more once it is lost.
-    if (!evenLost) waits.push(this.#keeping);
+    // Nothing is kept any more once it is lost, and there is nothing to wait for when belief is over.
+    waits.push(evenLost ? this.#over.promise : this.#keeping);
     await Promise.race(waits);
     done.abort();
   }
@@ -626,6 +624,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     if (this.#belief.deadline === undefined) return;
     this.#overAtMs = this.#clock.monotonicMs() + Math.min(0, this.#belief.remainingMs());
     this.#belief.end();
+    this.#over.resolve();
     this.#tellBelief();
   }
 

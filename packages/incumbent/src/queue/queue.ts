@@ -296,6 +296,8 @@ export class Queue<Guard> implements Contest<Guard> {
       );
       // It may fail while our own is waited for: whoever awaits it below hears of that.
       watching.catch(() => {});
+      // It may fail while only our own is awaited.
+      watching.catch(() => {});
       let isThere: boolean;
       try {
         isThere = await this.#watchOwn(line, place, wakeup, signal);

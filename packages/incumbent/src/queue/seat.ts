@@ -300,11 +300,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   /** What the record says of our term, and of what operators want. */
   #adopt(reading: RecordReading): Standing {
     const { record } = reading;
-    if (this.#wasDeleted(reading)) {
-      // And our place with it, which was a child of it.
-      this.#events?.onBeliefOver();
-      return 'election-ended';
-    }
+    if (this.#wasDeleted(reading)) return 'election-ended';
     const before = this.#record;
     const isNamed = record?.leadership?.place === this.#place.name;
     if (!isNamed) {
@@ -340,9 +336,9 @@ export class QueueSeat<Guard> implements Seat<Guard> {
 
   async #whyGone(signal: AbortSignal): Promise<EndReason> {
     const { session } = this.#store;
-    // Whoever is next may know nothing of our record.
-    if (this.#store.isMixed) this.#events?.onBeliefOver();
     if (session.isOver(this.#place)) return 'session-expired';
+    // Whoever is next may know nothing of our record: no time to look why.
+    if (this.#store.isMixed) return 'record-gone';
     try {
       const reading = await this.#read(signal);
       const { record } = reading;
