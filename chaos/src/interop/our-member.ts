@@ -66,15 +66,28 @@ async function campaign(signal: AbortSignal): Promise<void> {
   }
 }
 
-async function ids(): Promise<readonly string[]> {
-  return (await election.candidates()).map((candidate) => candidate.id);
+/** Of all candidates, in order; asks until there is an answer. */
+async function contenders(): Promise<readonly [leader: string, ...ids: string[]]> {
+  for (;;) {
+    try {
+      const { leader } = await election.leader();
+      const ids = (await election.candidates()).map((candidate) => candidate.id);
+      return [leader?.id ?? '-', ...ids];
+    } catch {
+      await pause(lookEveryMs); // on the way to another connection or session
+    }
+  }
 }
 
 const commands: Readonly<Record<string, () => Promise<void>>> = {
   async join() {
     const withdraw = new AbortController();
     candidacy = { withdraw, ended: campaign(withdraw.signal) };
-    while (!(await ids()).includes(id)) await pause(lookEveryMs);
+    for (;;) {
+      const [, ...ids] = await contenders();
+      if (ids.includes(id)) break;
+      await pause(lookEveryMs);
+    }
     say('joined');
   },
   async resign() {
@@ -83,15 +96,8 @@ const commands: Readonly<Record<string, () => Promise<void>>> = {
     say('resigned');
   },
   async contenders() {
-    for (;;) {
-      try {
-        const { leader } = await election.leader();
-        say('contenders', leader?.id ?? '-', (await ids()).join(','));
-        return;
-      } catch {
-        await pause(lookEveryMs); // on the way to another session
-      }
-    }
+    const [leader, ...ids] = await contenders();
+    say('contenders', leader, ids.join(','));
   },
 };
 
