@@ -1,15 +1,20 @@
 import { createElection, resolveTiming } from 'incumbent';
+import { zookeeper } from 'incumbent/zookeeper';
 import { expect, test } from 'vitest';
 import { leaseBackend } from '../../packages/incumbent/src/lease/backend.ts';
 import { decodeLeaseRecord, encodeLeaseRecord } from '../../packages/incumbent/src/lease/record.ts';
+import { decodeQueueRecord } from '../../packages/incumbent/src/queue/record.ts';
 import { Coverage } from '../src/coverage.ts';
 import { guarantees } from '../src/guarantees.ts';
 import { Heap } from '../src/heap.ts';
 import { Host } from '../src/host.ts';
 import type { Library } from '../src/library.ts';
+import { queueGuarantees } from '../src/queue/guarantees.ts';
+import { drawQueueScenario } from '../src/queue/scenario.ts';
+import { queueVariants } from '../src/queue/variant-list.ts';
 import { Random } from '../src/random.ts';
 import { coverageTable, describeFailure, missing, required } from '../src/report.ts';
-import { runSeed } from '../src/run-seed.ts';
+import { mechanisms, runSeed } from '../src/run-seed.ts';
 import { drawScenario } from '../src/scenario.ts';
 import { Trace } from '../src/trace.ts';
 import { variants } from '../src/variant-list.ts';
@@ -21,21 +26,28 @@ const library: Library = {
   leaseBackend,
   encodeLeaseRecord,
   decodeLeaseRecord,
+  zookeeper,
+  decodeQueueRecord,
 };
 
-test('a seed takes the same course every time, whether somebody reads along or not', async () => {
-  for (const seed of [1, 2, 3, 4, 5]) {
-    const first = await runSeed(library, seed);
-    const second = await runSeed(library, seed, true);
-    expect(second.hash).toBe(first.hash);
-    expect(second.events).toBe(first.events);
-    expect(second.lines.length).toBeGreaterThan(20);
-  }
-});
+test.each(mechanisms)(
+  '%s: a seed takes the same course every time, whether somebody reads along or not',
+  async (mechanism) => {
+    for (const seed of [1, 2, 3, 4, 5]) {
+      const first = await runSeed(library, seed, false, mechanism);
+      const second = await runSeed(library, seed, true, mechanism);
+      expect(second.hash).toBe(first.hash);
+      expect(second.events).toBe(first.events);
+      expect(second.lines.length).toBeGreaterThan(20);
+    }
+  },
+);
 
-test('different seeds take different courses', async () => {
+test.each(mechanisms)('%s: different seeds take different courses', async (mechanism) => {
   const hashes = new Set<string>();
-  for (let seed = 1; seed <= 20; seed += 1) hashes.add((await runSeed(library, seed)).hash);
+  for (let seed = 1; seed <= 20; seed += 1) {
+    hashes.add((await runSeed(library, seed, false, mechanism)).hash);
+  }
   expect(hashes.size).toBe(20);
 });
 
@@ -72,7 +84,7 @@ test('a broken promise is named, with its schedule and how to see it again', asy
   );
   const text = describeFailure(result, 60);
   expect(text).toContain(guarantees[result.violation?.guarantee as keyof typeof guarantees]);
-  expect(text).toContain(`npm run simulate -- --from ${seed} --seeds 1 --trace`);
+  expect(text).toContain(`npm run simulate -- --mechanism lease --from ${seed} --seeds 1 --trace`);
 });
 
 test('the scenarios fit the rules of timing', () => {
@@ -80,6 +92,23 @@ test('the scenarios fit the rules of timing', () => {
     for (const { candidate, clock } of drawScenario(seed).hosts) {
       const { drift } = drawScenario(seed);
       expect(() => resolveTiming(candidate.timing)).not.toThrow();
+      expect(Math.abs(clock.monotonicRate - 1)).toBeLessThanOrEqual(drift + 1e-12);
+      expect(Math.abs(clock.wallRate - 1)).toBeLessThanOrEqual(drift + 1e-12);
+    }
+  }
+});
+
+test('the scenarios of the queue fit the rules of timing', () => {
+  for (let seed = 1; seed <= 2_000; seed += 1) {
+    const { hosts, drift, layout, ensemble } = drawQueueScenario(seed);
+    for (const { process, clock } of hosts) {
+      const { timeoutMs } = process;
+      const ms = timeoutMs - timeoutMs / 3 - ensemble.tickMs;
+      const limits = {
+        sessionTimeoutMs: timeoutMs,
+        ...(layout === 'incumbent' ? {} : { maxBelief: { ms, because: '' } }),
+      };
+      expect(() => resolveTiming(process.timing, limits)).not.toThrow();
       expect(Math.abs(clock.monotonicRate - 1)).toBeLessThanOrEqual(drift + 1e-12);
       expect(Math.abs(clock.wallRate - 1)).toBeLessThanOrEqual(drift + 1e-12);
     }
@@ -187,19 +216,25 @@ test('nothing of a dead process runs', async () => {
   expect(ran).toEqual([]);
 });
 
-test('what no seed has contained is missing, by name', () => {
+test.each(mechanisms)('%s: what no seed has contained is missing, by name', (mechanism) => {
   const coverage = new Coverage();
-  expect(missing(coverage)).toEqual(required);
-  for (const name of required) coverage.count(name);
-  expect(missing(coverage)).toEqual([]);
-  expect(coverageTable(coverage)).toContain('takeovers by proof of death');
+  expect(missing(mechanism, coverage)).toEqual(required[mechanism]);
+  for (const name of required[mechanism]) coverage.count(name);
+  expect(missing(mechanism, coverage)).toEqual([]);
+  expect(coverageTable(mechanism, coverage)).toContain('crashes');
 });
 
-test('every variant has a name of its own, an edit, and a guarantee that it breaks', () => {
-  expect(new Set(variants.map(({ name }) => name)).size).toBe(variants.length);
-  for (const { edits, breaks } of variants) {
-    expect(edits.length).toBeGreaterThan(0);
-    for (const name of breaks) expect(guarantees).toHaveProperty(name);
-    for (const { find, replace } of edits) expect(find).not.toBe(replace);
-  }
-});
+test.each([
+  ['lease', variants, guarantees],
+  ['queue', queueVariants, queueGuarantees],
+] as const)(
+  '%s: every variant has a name of its own, an edit, and a guarantee that it breaks',
+  (_mechanism, list, promises) => {
+    expect(new Set(list.map(({ name }) => name)).size).toBe(list.length);
+    for (const { edits, breaks } of list) {
+      expect(edits.length).toBeGreaterThan(0);
+      for (const name of breaks) expect(promises).toHaveProperty(name);
+      for (const { find, replace } of edits) expect(find).not.toBe(replace);
+    }
+  },
+);

@@ -397,7 +397,8 @@ export class Candidacy {
           coverage.count('hooks that failed');
           throw new Error('the hook failed');
         }
-        if (manner === 'hogs' && !this.#sim.isQuiet) this.#hog(this.#random.next() * this.timing.beliefMs);
+        if (manner === 'hogs' && !this.#sim.isQuiet)
+          this.#hog(this.#random.next() * this.timing.beliefMs);
         await this.#pause(this.#random.next() * 0.3 * plan.timeoutMs);
         if (manner === 'slow') await this.#pause(2 * plan.timeoutMs, signal);
         if (manner === 'deaf') {

@@ -249,7 +249,8 @@ function confirmedThenCutOff(chaos: QueueChaos): void {
     (server: Server) => chaos.freeze(server, ms),
   ]);
   const isLate = random.chance(0.5);
-  const replyMs = (process?.candidacies[0]?.timing.operationTimeoutMs ?? 0) * random.between(0.2, 0.9);
+  const replyMs =
+    (process?.candidacies[0]?.timing.operationTimeoutMs ?? 0) * random.between(0.2, 0.9);
   link.armed.push({
     meets: random.pick([isConfirmation, isConfirmation, isAnnouncement]),
     fate: {
@@ -409,7 +410,8 @@ function slowEntryThenDeath(chaos: QueueChaos): void {
           const server = process?.client.server;
           chaos.later(0, () => {
             link.requestsCut = true;
-            if (server !== undefined && chaos.random.chance(0.5)) chaos.freeze(server, chaos.span());
+            if (server !== undefined && chaos.random.chance(0.5))
+              chaos.freeze(server, chaos.span());
             link.repliesCut = true;
             chaos.sim.ensemble.byHand([{ type: 'delete', path: place, version: -1 }]);
             chaos.later(1.5 * chaos.timeoutMs, () => {

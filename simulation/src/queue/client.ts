@@ -223,8 +223,7 @@ export class SimulatedClient {
     const watch = await this.#readAndWatch(
       { kind: 'children', path, watch: true },
       options,
-      (node) =>
-        node && this.#watch('child', path, { children: this.#shuffled(node.children) }),
+      (node) => node && this.#watch('child', path, { children: this.#shuffled(node.children) }),
     );
     if (watch === undefined) throw refusal('NO_NODE', path);
     return watch;
@@ -266,14 +265,19 @@ export class SimulatedClient {
     options: CallOptions,
   ): Promise<readonly Result[]> {
     const request = { kind: 'write', operations, isMulti } as const;
-    return this.#call(request, isMulti ? 'multi' : (operations[0]?.type ?? ''), options, (answer) => {
-      if (answer.outcome === 'ok') return answer.results;
-      const path = operations[answer.outcome === 'refused' ? answer.index : 0]?.path ?? '';
-      const cause = refusal(answer.code, path);
-      if (!isMulti) throw cause;
-      const index = answer.outcome === 'refused' ? answer.index : 0;
-      throw new ClientError('TRANSACTION_FAILED', `operation ${index} was refused`, index, cause);
-    });
+    return this.#call(
+      request,
+      isMulti ? 'multi' : (operations[0]?.type ?? ''),
+      options,
+      (answer) => {
+        if (answer.outcome === 'ok') return answer.results;
+        const path = operations[answer.outcome === 'refused' ? answer.index : 0]?.path ?? '';
+        const cause = refusal(answer.code, path);
+        if (!isMulti) throw cause;
+        const index = answer.outcome === 'refused' ? answer.index : 0;
+        throw new ClientError('TRANSACTION_FAILED', `operation ${index} was refused`, index, cause);
+      },
+    );
   }
 
   #read(request: Request, options: CallOptions): Promise<Node | undefined> {
@@ -618,7 +622,11 @@ export class SimulatedTransaction {
   }
 
   async commit(options: CallOptions = {}): Promise<{
-    readonly results: readonly { readonly type: string; readonly path: string; readonly stat?: Stat | null }[];
+    readonly results: readonly {
+      readonly type: string;
+      readonly path: string;
+      readonly stat?: Stat | null;
+    }[];
   }> {
     const results = await this.#commit(this.#operations, options);
     return {
@@ -690,16 +698,8 @@ function refusal(code: string, path: string): ClientError {
 }
 
 export function describeRequest(request: Request): string {
-  switch (request.kind) {
-    case 'write':
-      return request.operations
-        .map((operation) => `${operation.type} ${operation.path}`)
-        .join('; ');
-    case 'get':
-    case 'exists':
-    case 'children':
-      return request.path;
-    default:
-      return '';
+  if (request.kind === 'write') {
+    return request.operations.map((operation) => `${operation.type} ${operation.path}`).join('; ');
   }
+  return 'path' in request ? request.path : '';
 }

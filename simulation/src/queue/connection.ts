@@ -236,7 +236,10 @@ export class Connection {
       } else travel();
     };
     const { presentMs } = this.#host;
-    if (presentMs <= this.#world.nowMs) return send();
+    if (presentMs <= this.#world.nowMs) {
+      send();
+      return;
+    }
     this.#world.at(presentMs, () => {
       send();
       return false;

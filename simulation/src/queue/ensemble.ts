@@ -111,7 +111,10 @@ class Leadership {
     }
     const { kind } = request.what;
     // Neither of these is committed: a leader that has lost its quorum answers them like any other.
-    if (kind === 'revalidate') return this.#revalidate(request);
+    if (kind === 'revalidate') {
+      this.#revalidate(request);
+      return;
+    }
     if (kind === 'sync' && this.limbo.length === 0) {
       request.origin.enqueue({ done: () => request.answered(ok, request.origin.zxid) });
       return;
@@ -142,21 +145,35 @@ class Leadership {
       origin.enqueue({ done: () => answered(ok, transaction.zxid), session: id });
       return;
     }
-    if (what.kind === 'sync') return answer(ok);
-    if (what.kind === 'revalidate') return this.#revalidate({ origin, session, what, answered });
+    if (what.kind === 'sync') {
+      answer(ok);
+      return;
+    }
+    if (what.kind === 'revalidate') {
+      this.#revalidate({ origin, session, what, answered });
+      return;
+    }
     const tracked = this.sessions.get(session);
-    if (tracked === undefined) return answer({ outcome: 'session', code: 'SESSION_EXPIRED' });
+    if (tracked === undefined) {
+      answer({ outcome: 'session', code: 'SESSION_EXPIRED' });
+      return;
+    }
     tracked.owner ??= origin;
     if (tracked.owner !== origin) {
       ensemble.onRefusedMoved();
-      return answer({ outcome: 'session', code: 'SESSION_MOVED' });
+      answer({ outcome: 'session', code: 'SESSION_MOVED' });
+      return;
     }
     if (what.kind === 'end') {
       const transaction = this.end(session);
-      return answer(ok, transaction);
+      answer(ok, transaction);
+      return;
     }
     const prepared = ensemble.tree.prepare(what.operations, session, ensemble.nextZxid);
-    if (prepared.outcome === 'refused') return answer(prepared);
+    if (prepared.outcome === 'refused') {
+      answer(prepared);
+      return;
+    }
     ensemble.onOperations(what.operations, session, prepared.results);
     const transaction = ensemble.commit(prepared.transaction, session);
     answer({ outcome: 'ok', results: prepared.results }, transaction);
@@ -260,11 +277,20 @@ export class Server {
   // --- what clients send ---
 
   accept(connection: Connection, session: bigint | undefined, zxid: bigint): void {
-    if (!this.isUp) return connection.closeByServer();
-    if (this.isFrozen) return this.later(() => this.accept(connection, session, zxid));
+    if (!this.isUp) {
+      connection.closeByServer();
+      return;
+    }
+    if (this.isFrozen) {
+      this.later(() => this.accept(connection, session, zxid));
+      return;
+    }
     const { leadership } = this;
     // A server that is behind what the client has seen takes it no more than one without a leader.
-    if (leadership === undefined || zxid > this.zxid) return connection.closeByServer();
+    if (leadership === undefined || zxid > this.zxid) {
+      connection.closeByServer();
+      return;
+    }
     this.connections.add(connection);
     const what =
       session === undefined
@@ -293,11 +319,17 @@ export class Server {
 
   receive(connection: Connection, request: Request, reply: (answer: Answer) => void): void {
     if (!this.isUp || !this.connections.has(connection)) return;
-    if (this.isFrozen) return this.later(() => this.receive(connection, request, reply));
+    if (this.isFrozen) {
+      this.later(() => this.receive(connection, request, reply));
+      return;
+    }
     if (this.leadership === undefined) return;
     if (this.leadership.server === this) this.leadership.touch(connection.session);
     else this.touched.add(connection.session);
-    if (request.kind === 'ping' && this.ensemble.plan.pingsPass) return reply(ok);
+    if (request.kind === 'ping' && this.ensemble.plan.pingsPass) {
+      reply(ok);
+      return;
+    }
     connection.waiting.push({ request, reply });
     this.#work(connection);
   }
@@ -330,18 +362,23 @@ export class Server {
     };
     switch (request.kind) {
       case 'ping':
-        return reply(ok);
+        reply(ok);
+        return;
       case 'write':
-        return forward({ kind: 'write', operations: request.operations });
+        forward({ kind: 'write', operations: request.operations });
+        return;
       case 'sync':
-        return forward({ kind: 'sync' });
+        forward({ kind: 'sync' });
+        return;
       case 'close':
-        return forward({ kind: 'end' });
+        forward({ kind: 'end' });
+        return;
       case 'set-watches':
         for (const [kind, path] of request.watches) {
           this.#restoreWatch(connection, kind, path, request.zxid);
         }
-        return reply(ok);
+        reply(ok);
+        return;
       case 'get':
       case 'exists':
       case 'children': {
@@ -354,10 +391,12 @@ export class Server {
           else if (kind === 'exists') connection.watches.add(`exist ${path}`);
         }
         const results = node === undefined ? [] : [{ type: 'check' as const, path, node }];
-        return reply({ outcome: 'ok', results });
+        reply({ outcome: 'ok', results });
+        return;
       }
       default:
-        return request satisfies never;
+        request satisfies never;
+        return;
     }
   }
 
@@ -380,7 +419,10 @@ export class Server {
   #forward(request: Forwarded): void {
     const { leadership } = this;
     if (leadership === undefined) return;
-    if (leadership.server === this) return leadership.process(request);
+    if (leadership.server === this) {
+      leadership.process(request);
+      return;
+    }
     const atMs = Math.max(this.#lastOutMs, this.#world.nowMs + this.#delayMs());
     this.#lastOutMs = atMs;
     this.#outbox.push({ request, atMs });

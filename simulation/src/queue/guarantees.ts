@@ -106,10 +106,7 @@ export class QueueGuarantees {
     let leader: { readonly token: bigint; readonly who: string } | undefined;
     const lead = (token: bigint, who: string) => {
       if (leader !== undefined && leader.token !== token) {
-        world.fail(
-          'belief',
-          `election ${this.#contest.name}: ${leader.who} and ${who} both lead`,
-        );
+        world.fail('belief', `election ${this.#contest.name}: ${leader.who} and ${who} both lead`);
       }
       leader = { token, who };
     };
@@ -145,7 +142,10 @@ export class QueueGuarantees {
     const isOver = place !== undefined && candidacy.process.client.sessionId !== place;
     // Told to stop already, it may go on believing until its belief ends.
     if (isOver && !term.signal.aborted && !host.isAhead) {
-      world.fail('expired', `term ${entry.token} of ${candidacy.name} leads on without its session`);
+      world.fail(
+        'expired',
+        `term ${entry.token} of ${candidacy.name} leads on without its session`,
+      );
     }
     if (entry.stoppedAtMs !== undefined) {
       // Setting a wall clock forward and back again interrupts a belief without ending it.
@@ -343,7 +343,8 @@ export class QueueGuarantees {
     }
     // After the record: what an operator removes has to stand beside what it writes.
     for (const [changed, child] of transaction.changes) {
-      if (parentOf(changed) === path && child === undefined) this.#onVanished(changed, session, why);
+      if (parentOf(changed) === path && child === undefined)
+        this.#onVanished(changed, session, why);
     }
   }
 
@@ -352,7 +353,8 @@ export class QueueGuarantees {
     const owner = this.#sim.ownerOf(place);
     if (why === 'expired') {
       this.vanished.set(place, 'expired');
-      if (this.#record?.leadership?.place === place) coverage.count('sessions expired while leading');
+      if (this.#record?.leadership?.place === place)
+        coverage.count('sessions expired while leading');
       else coverage.count('sessions expired while waiting');
     } else if (why === 'by hand') this.vanished.set(place, 'by hand');
     else {
@@ -493,10 +495,16 @@ export class QueueGuarantees {
     }
     coverage.count('releases');
     if (candidacy.running?.token === before.token) {
-      world.fail('release', `term ${before.token} of ${candidacy.name} ends clean while its work runs`);
+      world.fail(
+        'release',
+        `term ${before.token} of ${candidacy.name} ends clean while its work runs`,
+      );
     }
     if (!transaction.changes.has(place)) {
-      world.fail('release', `term ${before.token} of ${candidacy.name} ends clean and keeps its place`);
+      world.fail(
+        'release',
+        `term ${before.token} of ${candidacy.name} ends clean and keeps its place`,
+      );
     }
   }
 
@@ -537,16 +545,8 @@ function requestOf(record: QueueRecord): string | undefined {
 }
 
 function pathsOf(request: Request): readonly string[] {
-  switch (request.kind) {
-    case 'write':
-      return request.operations.map(({ path }) => path);
-    case 'get':
-    case 'exists':
-    case 'children':
-      return [request.path];
-    default:
-      return [];
-  }
+  if (request.kind === 'write') return request.operations.map(({ path }) => path);
+  return 'path' in request ? [request.path] : [];
 }
 
 function left(entry: TermEntry): string {

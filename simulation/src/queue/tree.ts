@@ -31,7 +31,12 @@ export type Operation =
     }
   | { readonly type: 'check'; readonly path: string; readonly version: number };
 
-export type Code = 'NO_NODE' | 'NODE_EXISTS' | 'BAD_VERSION' | 'NOT_EMPTY' | 'NO_CHILDREN_FOR_EPHEMERALS';
+export type Code =
+  | 'NO_NODE'
+  | 'NODE_EXISTS'
+  | 'BAD_VERSION'
+  | 'NOT_EMPTY'
+  | 'NO_CHILDREN_FOR_EPHEMERALS';
 
 export interface Result {
   readonly type: Operation['type'];
@@ -55,7 +60,11 @@ export interface Transaction {
 }
 
 export type Prepared =
-  | { readonly outcome: 'ok'; readonly transaction: Transaction; readonly results: readonly Result[] }
+  | {
+      readonly outcome: 'ok';
+      readonly transaction: Transaction;
+      readonly results: readonly Result[];
+    }
   | { readonly outcome: 'refused'; readonly index: number; readonly code: Code };
 
 export class Tree {
@@ -111,10 +120,7 @@ export class Tree {
           sequence: (parent.sequence + 1) | 0,
           children: [...parent.children, nameOf(path)],
         });
-        events.push(
-          { type: 'created', path },
-          { type: 'children-changed', path: parentPath },
-        );
+        events.push({ type: 'created', path }, { type: 'children-changed', path: parentPath });
       } else {
         if (node === undefined) return refused('NO_NODE');
         if (operation.version !== -1 && operation.version !== node.version) {

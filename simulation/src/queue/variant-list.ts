@@ -68,9 +68,7 @@ export const queueVariants: readonly QueueVariant[] = [
   },
   {
     name: 'queue: no wait after an unclean predecessor',
-    edits: [
-      { file: 'queue/queue.js', find: 'if (!waitsForPredecessor)', replace: 'if (true)' },
-    ],
+    edits: [{ file: 'queue/queue.js', find: 'if (!waitsForPredecessor)', replace: 'if (true)' }],
     breaks: s1,
   },
   {
@@ -124,7 +122,8 @@ export const queueVariants: readonly QueueVariant[] = [
       {
         file: 'campaign.js',
         find: 'await term.announce();',
-        replace: 'await this.#waitIn(term, seat.waitBeforeAnnounceMs);\n            await term.announce();',
+        replace:
+          'await this.#waitIn(term, seat.waitBeforeAnnounceMs);\n            await term.announce();',
       },
     ],
     breaks: s1,
@@ -231,7 +230,11 @@ export const queueVariants: readonly QueueVariant[] = [
   {
     name: 'queue: a hand-over past a member that is not ours',
     edits: [
-      { file: 'queue/administer.js', find: 'if (foreign !== undefined) {', replace: 'if (false) {' },
+      {
+        file: 'queue/administer.js',
+        find: 'if (foreign !== undefined) {',
+        replace: 'if (false) {',
+      },
     ],
     breaks: ['stranger'],
   },
@@ -414,9 +417,7 @@ export const queueVariants: readonly QueueVariant[] = [
   },
   {
     name: 'queue: the end of an election ignored',
-    edits: [
-      { file: 'queue/queue.js', find: 'if (ended)', replace: 'if (false)' },
-    ],
+    edits: [{ file: 'queue/queue.js', find: 'if (ended)', replace: 'if (false)' }],
     breaks: ['ended'],
   },
   {
