@@ -55,7 +55,9 @@ test('a leader can be seen in every way, and an operator can make it go', async 
 
   const status = await run(['status']);
   expect(status).toMatchObject({ code: 0, stderr: '' });
-  expect(status.stdout).toMatch(/^state +led\nleader +a\naddress +a\.example:80\ntoken +\d+\n/m);
+  expect(status.stdout).toMatch(
+    /^state +led\nleader +a\naddress +a\.example:80\ntoken +\d+\nsince .*\nlease +10s\n$/m,
+  );
   expect(jsonLines((await run(['status', '--json'])).stdout)).toEqual([
     {
       election: name,
@@ -69,7 +71,7 @@ test('a leader can be seen in every way, and an operator can make it go', async 
       },
       token,
       since: iso,
-      leaseMs: expect.anything(),
+      leaseMs: 10_000,
       holderGone: false,
       reservedUntil: null,
       reservedFor: null,

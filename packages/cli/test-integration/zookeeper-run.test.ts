@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { expect } from 'vitest';
-import { startServer } from '../../zookeeper/src/testing/index.ts';
+import { startProxy, startServer } from '../../zookeeper/src/testing/index.ts';
 import type { Lab, RunProcess, RunSettings } from './support/run-process.ts';
 import { checkOneAtATime, living, test, until } from './support/run-process.ts';
 import { needServers, sharedServer } from './support/zookeeper.ts';
@@ -248,22 +248,24 @@ test.concurrent('who waits and is told to end leaves no place behind, and --try 
 test.concurrent('W5: a short loss of the connection ends no term, unless that is wished for; then it leads again (W2)', async ({
   lab,
 }) => {
-  const own = await startServer();
+  const proxy = await startProxy(server());
   try {
-    const at = (parameters: string, election: string) =>
-      onServer({ store: `${own.connectionString}${parameters}`, election });
-    const holds = lab.run('HOLDS', lab.worker(), at('', 'holds'));
-    const steps = lab.run('STEPS', lab.worker(), at('?on-disconnect=step-down', 'steps'));
+    const at = (parameters: string) =>
+      onServer({ store: `${proxy.connectionString}${parameters}` });
+    const holds = lab.run('HOLDS', lab.worker(), at(''));
+    const steps = lab.run('STEPS', lab.worker(), at('?on-disconnect=step-down'));
     const once = lab.run('ONCE', lab.worker(), {
-      ...at('?on-disconnect=step-down', 'once'),
+      ...at('?on-disconnect=step-down'),
       options: ['--once'],
     });
+    const held = await holds.started();
+    await lab.works(held.token);
     const first = await steps.started();
-    await holds.started();
     await once.started();
-    await own.restart();
+    proxy.cut();
+    for (const run of [holds, steps, once]) await run.event('disconnected');
+    await proxy.pass();
     expect(await once.ends()).toEqual({ code: 75, signal: null });
-    await steps.event('disconnected');
     expect(await steps.event('ended')).toMatchObject({ reason: 'disconnected' });
     const second = await steps.started(2);
     expect(second.token).toBeGreaterThan(first.token);
@@ -274,7 +276,7 @@ test.concurrent('W5: a short loss of the connection ends no term, unless that is
     expect(await holds.ends()).toEqual({ code: 7, signal: null });
     expect(await holds.event('ended')).toMatchObject({ reason: 'withdrawn', released: true });
   } finally {
-    await own.close();
+    await proxy.close();
   }
 });
 
