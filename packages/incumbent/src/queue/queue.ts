@@ -296,8 +296,6 @@ export class Queue<Guard> implements Contest<Guard> {
       );
       // It may fail while our own is waited for: whoever awaits it below hears of that.
       watching.catch(() => {});
-      // It may fail while only our own is awaited.
-      watching.catch(() => {});
       let isThere: boolean;
       try {
         isThere = await this.#watchOwn(line, place, wakeup, signal);
@@ -444,7 +442,10 @@ export class Queue<Guard> implements Contest<Guard> {
     if (this.#store.isMixed && this.#store.directlyFollows?.(place, record?.place ?? '') !== true) {
       unknownMs = beliefMs;
     }
-    if (record === undefined) unknownMs = Math.max(unknownMs, this.#followedBeliefMs);
+    // No record, or one that only an operator has written: the leader's was deleted by hand.
+    if (record === undefined || record.token === 0n) {
+      unknownMs = Math.max(unknownMs, this.#followedBeliefMs);
+    }
     return Math.max(leftMs, unknownMs * stretch - (atMs - firstSinceMs));
   }
 

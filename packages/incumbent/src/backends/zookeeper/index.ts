@@ -65,6 +65,7 @@ export function zookeeper(
         path,
         acl: checked.acl,
         createsNode: checked.create ?? layout.createsNode,
+        sessionTimeoutMs,
       });
       return new QueueElection<ZooKeeperGuard>(scope, store, {
         guard: ({ name, token }) => ({ token, path: name, version: -1 }),

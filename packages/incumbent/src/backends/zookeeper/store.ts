@@ -34,6 +34,8 @@ export interface StoreSettings {
   readonly path: string;
   readonly acl: readonly NodeAcl[];
   readonly createsNode: boolean;
+  /** That the timing was derived from. */
+  readonly sessionTimeoutMs: number;
 }
 
 const text = new TextDecoder();
@@ -49,6 +51,7 @@ export class ZooKeeperStore implements QueueStore {
   readonly #path: string;
   readonly #acl: readonly NodeAcl[];
   readonly #createsNode: boolean;
+  readonly #sessionTimeoutMs: number;
   /**
    * Guids with which a node has been made, or may have been. Kept until it is given up: whoever asked
    * for it may have stopped waiting when the answer came.
@@ -62,6 +65,7 @@ export class ZooKeeperStore implements QueueStore {
     this.#path = settings.path;
     this.#acl = settings.acl;
     this.#createsNode = settings.createsNode;
+    this.#sessionTimeoutMs = settings.sessionTimeoutMs;
     this.isMixed = settings.layout.isMixed;
     const { endMark, recurs } = settings.layout;
     if (recurs) this.isSame = (place, signal) => this.#isThere(place, signal);
@@ -72,6 +76,7 @@ export class ZooKeeperStore implements QueueStore {
 
   async enter(entry: Entry, signal: AbortSignal): Promise<Place> {
     const { guid } = entry;
+    this.#requireTimeout();
     if (this.#entered.has(guid)) {
       const [found] = await this.#find(entry, signal);
       if (found !== undefined) return found;
@@ -101,6 +106,17 @@ export class ZooKeeperStore implements QueueStore {
       return found;
     }
     return place;
+  }
+
+  /** What can be believed in beside members that do not wait was reckoned from this timeout. */
+  #requireTimeout(): void {
+    const grantedMs = this.#client.session?.timeoutMs ?? this.#sessionTimeoutMs;
+    if (!this.isMixed || grantedMs >= this.#sessionTimeoutMs) return;
+    throw new StoreUnsuitableError(
+      `this session was granted ${grantedMs} ms, the one before it ${this.#sessionTimeoutMs} ms, from ` +
+        'which the timing was derived: make another backend from the client, and give all servers ' +
+        'the same tickTime and maxSessionTimeout',
+    );
   }
 
   async leave(entry: Entry, place: Place | undefined, signal: AbortSignal): Promise<void> {
