@@ -29,10 +29,28 @@ try {
       says: /^npm install @incumbent\/cli$/m,
     },
   );
-  await install(elections, library, cli);
+  await install(elections, library, cli, zookeeper);
   await step(elections, 'npx incumbent --help', ['npx', '--no', '--', 'incumbent', '--help'], {
     says: /\bincumbent\b/,
   });
+  await step(
+    elections,
+    'npx incumbent status on a ZooKeeper that is not there',
+    [
+      'npx',
+      '--no',
+      '--',
+      'incumbent',
+      'status',
+      '-e',
+      'x',
+      '--store',
+      'zk://127.0.0.1:1',
+      '--timeout',
+      '1s',
+    ],
+    { code: 69, says: /no session with ZooKeeper/ },
+  );
   await tryExample(elections, /from ['"]incumbent(?:\/[^'"]*)?['"]/, [
     'packages/incumbent/README.md',
     'README.md',
