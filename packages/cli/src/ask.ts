@@ -27,7 +27,7 @@ export async function ask<T>(
   question: (question: Question) => Promise<T>,
   needs: Pick<StoreNeeds, 'setUp'> = {},
 ): Promise<T> {
-  return askElection(await openElection(options, context, needs), question);
+  return askElection(await openElection(options, context, { ...needs, asksOnly: true }), question);
 }
 
 /** As `ask`, for questions that only look: a store that is not there is not made by them. */
@@ -36,7 +36,7 @@ export async function look<T>(
   context: Context,
   question: (question: Question) => Promise<T>,
 ): Promise<T> {
-  const opened = await openElection(options, context);
+  const opened = await openElection(options, context, { asksOnly: true });
   const missing = await opened.within((signal) =>
     missingPlace(opened.store, options.election, signal),
   );
@@ -119,7 +119,7 @@ async function askElection<T>(
 export async function openElection(
   options: ElectionQuestion,
   context: Context,
-  needs: Pick<StoreNeeds, 'setUp'> = {},
+  needs: Pick<StoreNeeds, 'setUp' | 'asksOnly'> = {},
 ): Promise<OpenElection> {
   const timeoutMs = parseDuration('--timeout', options.timeout);
   const untilMs = performance.now() + timeoutMs;

@@ -34,6 +34,8 @@ export interface StoreNeeds {
   readonly signal: AbortSignal;
   /** `--lease`: where D is the timeout of a session, the one to ask for. */
   readonly lease?: string | undefined;
+  /** Nothing will be held, so a session may last longer than its elections want: it is more patient. */
+  readonly asksOnly?: true;
   /** Make what all elections of the store need, such as a chroot. */
   readonly setUp?: true;
 }

@@ -473,6 +473,8 @@ test('--lease is the session timeout to ask for, and contradicts no other', asyn
   expect(cut.stderr).toContain(
     'asked the servers for a session timeout of 100s (the timeout of --store) and got 60s: that is the lease',
   );
+  // Who only asks holds nothing that a short session could lose.
+  expect(await at('?timeout=100ms').run(['status'])).toMatchObject({ code: 0, stderr: '' });
   const short = await at('?timeout=100ms').run(['run', ...show]);
   expect(short).toMatchObject({ code: 64, stdout: '' });
   expect(short.stderr).toContain('a session timeout of 400ms (asked for: 100ms) is too short');

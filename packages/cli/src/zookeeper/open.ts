@@ -40,7 +40,7 @@ export async function openZooKeeper(
   machine: { readonly env: Environment; readonly cwd: string },
 ): Promise<OpenStore> {
   const { timeoutMs, signal } = needs;
-  const [askedTimeoutMs, askedBy] = sessionTimeout(location, needs.lease);
+  const [askedTimeoutMs, askedBy] = sessionTimeout(location, needs);
   const [secrets, tls] = await Promise.all([
     readSecrets(location, machine),
     readTls(location, machine),
@@ -93,8 +93,9 @@ export async function openZooKeeper(
 /** The session timeout to ask for, and who wants it. */
 function sessionTimeout(
   { parameters: { timeoutMs }, origin }: ZooKeeperLocation,
-  lease: string | undefined,
+  { lease, asksOnly }: StoreNeeds,
 ): [ms: number, by: string] {
+  if (asksOnly) return [Math.max(timeoutMs ?? 0, defaultSessionTimeoutMs), 'the default'];
   const leaseMs = lease === undefined ? undefined : parseDuration('--lease', lease);
   if (timeoutMs !== undefined && leaseMs !== undefined && leaseMs !== timeoutMs) {
     throw new UsageError(
