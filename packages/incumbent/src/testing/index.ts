@@ -20,6 +20,7 @@ export {
   type QueueFault,
   type QueueOperation,
   type QueueOutage,
+  type SimulatedQueueOptions,
   type SimulatedQueueSession,
   SimulatedQueueStore,
 } from './simulated-queue-store.ts';

@@ -1,6 +1,9 @@
 import type { CandidateInfo } from '../candidate.ts';
 import type { Clock } from '../clock.ts';
+import type { Backend } from '../contest.ts';
 import { StoreUnavailableError } from '../errors.ts';
+import { QueueElection } from '../queue/backend.ts';
+import type { QueueSettings } from '../queue/queue.ts';
 import type { QueueRecord } from '../queue/record.ts';
 import type {
   CommitResult,
@@ -60,6 +63,17 @@ export interface HeldQueueOperation {
   fail(error?: Error): void;
 }
 
+export interface SimulatedQueueOptions {
+  /** What delays are counted by. */
+  readonly clock: Clock;
+  /** Others than this library may be members. Default false. */
+  readonly isMixed?: boolean;
+  /** T. Sessions end only when a test says so; timings follow from it. Default 10 s. */
+  readonly sessionTimeoutMs?: number;
+  /** What `backend` is to do otherwise than by default. */
+  readonly settings?: Partial<Omit<QueueSettings<bigint>, 'guard'>>;
+}
+
 /**
  * A store with sessions, in memory, for the queue: a test can delay, lose, fail and hold operations
  * of each connection, suspend and expire its session, let its view lag, and take places away.
@@ -68,7 +82,7 @@ export interface HeldQueueOperation {
  * const clock = new SimulatedClock();
  * const store = new SimulatedQueueStore({ clock });
  * const [a, b] = [store.connect(), store.connect()];
- * const queue = a.open('jobs'); // a QueueStore; `a.session` is shared by all that `a` opens
+ * const election = createElection({ name: 'jobs', backend: a.backend, clock });
  * a.next('enter', { lose: 'reply' }); // applied, and a never hears of it
  * b.lag(); // from now on b sees what stands here now
  * ```
@@ -76,21 +90,17 @@ export interface HeldQueueOperation {
 export class SimulatedQueueStore {
   readonly #clock: Clock;
   readonly #queues = new SimulatedQueues();
-  readonly #isMixed: boolean;
+  readonly #options: SimulatedQueueOptions;
   #sessions = 0;
 
-  /**
-   * @param options.clock what delays are counted by
-   * @param options.isMixed others than this library may be members (default false)
-   */
-  constructor(options: { readonly clock: Clock; readonly isMixed?: boolean }) {
+  constructor(options: SimulatedQueueOptions) {
     this.#clock = options.clock;
-    this.#isMixed = options.isMixed ?? false;
+    this.#options = options;
   }
 
   /** A session of its own, as another process has it. */
   connect(): SimulatedQueueSession {
-    return new SimulatedQueueSession(this.#clock, this.#queues, this.#isMixed, () => {
+    return new SimulatedQueueSession(this.#clock, this.#queues, this.#options, () => {
       this.#sessions += 1;
       return this.#sessions;
     });
@@ -141,6 +151,8 @@ interface Watch {
 
 /** One session on a `SimulatedQueueStore`, with its own faults. Use `SimulatedQueueStore.connect`. */
 export class SimulatedQueueSession {
+  /** For `createElection`; its guard is the token. */
+  readonly backend: Backend<bigint>;
   /** What all elections of this session share. */
   readonly session: QueueSession;
   outage: QueueOutage = 'none';
@@ -169,10 +181,29 @@ export class SimulatedQueueSession {
   #connection = 0;
   #frozen: ReadonlyMap<string, QueueState> | undefined;
 
-  constructor(clock: Clock, queues: SimulatedQueues, isMixed: boolean, newSession: () => number) {
+  constructor(
+    clock: Clock,
+    queues: SimulatedQueues,
+    options: SimulatedQueueOptions,
+    newSession: () => number,
+  ) {
     this.#clock = clock;
     this.#queues = queues;
-    this.#isMixed = isMixed;
+    this.#isMixed = options.isMixed ?? false;
+    this.backend = {
+      kind: 'simulated',
+      description: 'a simulated store with sessions',
+      limits: { sessionTimeoutMs: options.sessionTimeoutMs ?? 10_000 },
+      open: (scope) =>
+        new QueueElection<bigint>(scope, this.open(scope.election), {
+          waitsForPredecessor: true,
+          stepsDownWhenDisconnected: false,
+          recheckMs: 30_000,
+          delayAfterWinMs: 0,
+          ...options.settings,
+          guard: ({ token }) => token,
+        }),
+    };
     this.#newSession = newSession;
     this.#id = newSession();
     this.held = this.#waiting;
