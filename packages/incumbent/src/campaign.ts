@@ -4,7 +4,7 @@
  */
 import type { CandidateInfo } from './candidate.ts';
 import type { Instant } from './clock.ts';
-import type { Actor, Contest, Scope, Seat, SeatState, Standing } from './contest.ts';
+import type { Actor, Contest, Scope, Seat, SeatState } from './contest.ts';
 import type { DiagnosticSource } from './diagnostics.ts';
 import { publish } from './diagnostics.ts';
 import { TakeoverFailedError } from './errors.ts';
@@ -45,13 +45,15 @@ export interface CampaignSettings {
   readonly actors: 'self' | 'declared';
   readonly onBelief: ((deadline: Instant | undefined) => unknown) | undefined;
   readonly onStatus: ((status: CandidateStatus) => void) | undefined;
-  readonly watchdog: Watchdog | undefined;
 }
 
 /** Until when this candidate lets others go first. Outlives a campaign: it belongs to the handle. */
 export interface StandAside {
   untilMs: number;
 }
+
+/** Takes part in the contest until it has won, or `stop` aborts. */
+type Stand<Guard> = (stop: AbortSignal) => Promise<Seat<Guard> | undefined>;
 
 /** Ends after which a candidate lets others go first. */
 const givesWay: ReadonlySet<EndReason> = new Set([
@@ -71,6 +73,7 @@ export class Campaign<Guard> {
   readonly #health: HealthGate | undefined;
   #stopHealth: AbortController | undefined;
   readonly #status: StatusTeller | undefined;
+  readonly #watchdog: Watchdog | undefined;
   readonly #aside: StandAside;
   /** The term that has not ended yet. */
   #term: HeldTerm<Guard> | undefined;
@@ -81,8 +84,10 @@ export class Campaign<Guard> {
     contest: Contest<Guard>,
     scope: Scope,
     settings: CampaignSettings,
+    watchdog: Watchdog | undefined,
     aside: StandAside,
   ) {
+    this.#watchdog = watchdog;
     this.#aside = aside;
     this.#contest = contest;
     this.#scope = scope;
@@ -122,13 +127,25 @@ export class Campaign<Guard> {
    * @throws `signal.reason` when aborted (a seat that was won meanwhile is given back first),
    * ElectionEndedError, and what else waiting cannot cure
    */
-  async next(once: boolean, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
+  next(once: false, signal: AbortSignal): Promise<HeldTerm<Guard>>;
+  next(once: boolean, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined>;
+  next(once: boolean, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
+    // Each async function on the way costs half a KiB for as long as a candidate waits.
+    if (this.#status === undefined) return this.#next(once, signal);
+    return this.#nextTold(this.#status, once, signal);
+  }
+
+  async #nextTold(
+    status: StatusTeller,
+    once: boolean,
+    signal: AbortSignal,
+  ): Promise<HeldTerm<Guard> | undefined> {
     try {
       const term = await this.#next(once, signal);
-      if (term === undefined) this.#status?.isOut();
+      if (term === undefined) status.isOut();
       return term;
     } catch (error) {
-      this.#status?.isOut(error);
+      status.isOut(error);
       throw error;
     }
   }
@@ -144,13 +161,19 @@ export class Campaign<Guard> {
       if (asideMs > 0) await sleep(this.#scope.clock, asideMs, signal);
       publish('incumbent:waiting', this.#source, {});
       const self = await this.#contest.describe({ pid: process.pid });
-      const seat = await this.#contestWhileHealthy(
-        (unfenced) => this.#stateAtWin(unfenced, self),
-        once,
-        signal,
-      );
-      if (seat === undefined) return undefined;
-      if (seat === 'unhealthy') {
+      const status = this.#status;
+      const stand: Stand<Guard> = (stop) =>
+        this.#contest.campaign(
+          (unfenced) => this.#stateAtWin(unfenced, self),
+          once,
+          stop,
+          status === undefined ? undefined : (standing) => status.follows(standing),
+        );
+      const seat =
+        this.#health === undefined
+          ? await stand(signal)
+          : await this.#standWhileHealthy(this.#health, stand, signal);
+      if (seat === undefined || seat === 'unhealthy') {
         if (once) return undefined;
         continue;
       }
@@ -161,24 +184,20 @@ export class Campaign<Guard> {
     }
   }
 
-  async #contestWhileHealthy(
-    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
-    once: boolean,
+  async #standWhileHealthy(
+    health: HealthGate,
+    stand: Stand<Guard>,
     signal: AbortSignal,
   ): Promise<Seat<Guard> | 'unhealthy' | undefined> {
-    const onStanding = (standing: Standing) => this.#status?.follows(standing);
-    if (this.#health === undefined) {
-      return this.#contest.campaign(stateAtWin, once, signal, onStanding);
-    }
     const sick = new AbortController();
     const [stop, forget] = anyOf(signal, sick.signal);
     const done = new AbortController();
-    this.#health.until(false, done.signal).then(
+    health.until(false, done.signal).then(
       () => sick.abort(),
       () => {},
     );
     try {
-      return await this.#contest.campaign(stateAtWin, once, stop, onStanding);
+      return await stand(stop);
     } catch (error) {
       // Withdrawn while the contest still left the queue: that is what the caller is told.
       signal.throwIfAborted();
@@ -209,13 +228,13 @@ export class Campaign<Guard> {
 
   /** From the seat to the announced term; undefined when it ended on the way. */
   async #begin(seat: Seat<Guard>, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
-    const { candidate, actors, onBelief, watchdog } = this.#settings;
+    const { candidate, actors, onBelief } = this.#settings;
     const term = new HeldTerm(seat, this.#contest, {
       scope: this.#scope,
       candidate,
       actors,
       onBelief,
-      watchdog,
+      watchdog: this.#watchdog,
     });
     this.#term = term;
     if (this.#isLeaving) void term.left.then(() => this.#left.resolve());

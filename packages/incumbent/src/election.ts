@@ -143,7 +143,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
   readonly #info: CandidateInfo;
   #contest: Contest<Guard> | undefined;
   /** The campaign that runs. */
-  #campaigning: { readonly ended: Promise<void>; readonly campaign: Campaign<Guard> } | undefined;
+  #campaigning: { readonly ended: Deferred<void>; readonly campaign: Campaign<Guard> } | undefined;
   readonly #aside: StandAside = { untilMs: 0 };
   readonly #hasOwnClock: boolean;
   /** What went wrong last in the background: why nobody was elected. */
@@ -348,7 +348,8 @@ class ElectionHandle<Guard> implements Election<Guard> {
     this.#closing.abort(new ClosedError(this.name));
     // Not longer than the seat needs: work that hangs must not hang whoever closes.
     const running = this.#campaigning;
-    if (running !== undefined) await Promise.race([running.ended, running.campaign.leave()]);
+    if (running !== undefined)
+      await Promise.race([running.ended.promise, running.campaign.leave()]);
     const opened = this.#opened;
     this.#opened = undefined;
     if (opened === undefined) return;
@@ -395,7 +396,8 @@ class ElectionHandle<Guard> implements Election<Guard> {
       campaign = new Campaign(
         this.#contestOf(opened, settings.candidate),
         this.#scope,
-        { ...settings, watchdog },
+        settings,
+        watchdog,
         this.#aside,
       );
     } catch (error) {
@@ -404,7 +406,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
     }
     const [signal, forget] = anyOf(settings.signal, this.#closing.signal);
     const ended = new Deferred<void>();
-    const present = { ended: ended.promise, campaign };
+    const present = { ended, campaign };
     this.#campaigning = present;
     const leave = () => {
       campaign.close();
@@ -428,18 +430,26 @@ class ElectionHandle<Guard> implements Election<Guard> {
     return resolveCandidate(checkCandidate(this.#candidate, given), defaultId, this.#incarnation);
   }
 
-  async #nextWithin(
+  #nextWithin(
     campaign: Campaign<Guard>,
     waitMs: number | undefined,
     signal: AbortSignal,
   ): Promise<HeldTerm<Guard>> {
     this.#trouble = undefined;
-    if (waitMs === undefined || waitMs === 0) {
-      for (;;) {
-        const term = await campaign.next(waitMs === 0, signal);
-        if (term !== undefined) return term;
-        if (waitMs === 0) throw new NotElectedError(this.name, 0, this.#trouble);
-      }
+    // An async function more is half a KiB for each who waits.
+    if (waitMs === undefined) return campaign.next(false, signal);
+    return this.#nextInTime(campaign, waitMs, signal);
+  }
+
+  async #nextInTime(
+    campaign: Campaign<Guard>,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<HeldTerm<Guard>> {
+    if (waitMs === 0) {
+      const term = await campaign.next(true, signal);
+      if (term === undefined) throw new NotElectedError(this.name, 0, this.#trouble);
+      return term;
     }
     const bound = new AbortController();
     const [stop, forget] = anyOf(signal, bound.signal);
@@ -449,10 +459,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
       () => {},
     );
     try {
-      for (;;) {
-        const term = await campaign.next(false, stop);
-        if (term !== undefined) return term;
-      }
+      return await campaign.next(false, stop);
     } finally {
       timer.abort();
       forget();

@@ -150,6 +150,8 @@ export interface ResolvedCampaign extends Omit<CampaignSettings, 'watchdog'> {
  * @param resolveCandidate checks a candidate and fills it in
  * @throws InvalidOptionError
  */
+const always = () => true;
+
 export function resolveCampaign(
   options: LeadOptions,
   resolveCandidate: (candidate: CandidateOptions | undefined) => CandidateInfo,
@@ -182,7 +184,7 @@ export function resolveCampaign(
     killOnOverrun: watchdog === 'kill',
     waitMs: wait === undefined ? undefined : parseDuration('wait', wait),
     holdAtLeastMs: parseDuration('holdAtLeast', options.holdAtLeast ?? 0),
-    again: options.again ?? (() => true),
+    again: options.again ?? always,
     signal,
   };
 }

@@ -18,7 +18,11 @@ export class NodeWatch<Value> {
   readonly value: Value;
   /** Resolves once, and never rejects. */
   readonly changed: Promise<WatchEvent>;
-  readonly #cancel: () => void;
+  /**
+   * Stops watching: `changed` resolves with `lost`, reason `cancelled`. Idempotent. Can be kept apart
+   * from this object, and then keeps neither it nor what was read.
+   */
+  readonly cancel: () => void;
 
   /** Use `client.watch` or `client.watchChildren`. */
   constructor(caller: Caller, kind: OneShotKind, path: string, value: Value) {
@@ -33,12 +37,7 @@ export class NodeWatch<Value> {
       listener = resolve;
     });
     watches.add(kind, serverPath, listener);
-    this.#cancel = () => watches.cancel(kind, serverPath, listener);
-  }
-
-  /** Stops watching: `changed` resolves with `lost`, reason `cancelled`. Idempotent. */
-  cancel(): void {
-    this.#cancel();
+    this.cancel = () => watches.cancel(kind, serverPath, listener);
   }
 }
 

@@ -60,6 +60,19 @@ interface Look {
   readonly atMs: number;
 }
 
+/** A place that is not the first, and the name of the one before it. */
+class Behind {
+  readonly place: Place;
+  readonly before: string;
+
+  constructor(place: Place, before: string) {
+    this.place = place;
+    this.before = before;
+  }
+}
+
+const ignore = () => {};
+
 export class Queue<Guard> implements Contest<Guard> {
   /** Whoever re-enters is behind the others anyway; this gives those a chance that enter just now. */
   readonly standAsideMs = 1_000;
@@ -105,7 +118,7 @@ export class Queue<Guard> implements Contest<Guard> {
     stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
     once: boolean,
     signal: AbortSignal,
-    onStanding: (line: Standing) => void = () => {},
+    onStanding: (line: Standing) => void = ignore,
   ): Promise<Seat<Guard> | undefined> {
     const { clock, onTrouble } = this.#scope;
     const wakeup = new Wakeup();
@@ -128,7 +141,9 @@ export class Queue<Guard> implements Contest<Guard> {
             pauseMs = this.#drainedMs((await this.#read(signal)).record);
           } else {
             wakeup.clear();
-            const step = await this.#step(line, stateAtWin, once, wakeup, signal);
+            let step = await this.#step(line, stateAtWin, once, wakeup, signal);
+            // Here and not in `#step`: an async function more is half a KiB for each who waits.
+            if (step instanceof Behind) step = await this.#waitBehind(line, step, wakeup, signal);
             failures = 0;
             if (step === 'again') continue;
             if (step instanceof QueueSeat) {
@@ -205,8 +220,8 @@ export class Queue<Guard> implements Contest<Guard> {
   }
 
   /**
-   * One decision. @returns the seat; `again`: look again at once; `out`: give the place up; a
-   * number: wait so long for an event
+   * One decision. @returns the seat; whom to wait for; `again`: look again at once; `out`: give the
+   * place up; a number: wait so long for an event
    */
   async #step(
     line: Line,
@@ -214,7 +229,7 @@ export class Queue<Guard> implements Contest<Guard> {
     once: boolean,
     wakeup: Wakeup,
     signal: AbortSignal,
-  ): Promise<QueueSeat<Guard> | 'again' | 'out' | number> {
+  ): Promise<QueueSeat<Guard> | Behind | 'again' | 'out' | number> {
     line.place ??= await this.#ask('entering', signal, (operation) =>
       this.#store.enter(line.entry, operation),
     );
@@ -238,7 +253,7 @@ export class Queue<Guard> implements Contest<Guard> {
       line.firstSinceMs = undefined;
       this.#remember(look.reading.record);
       if (once) return 'out';
-      return this.#waitBehind(line, place, look.names[index - 1] as string, wakeup, signal);
+      return new Behind(place, look.names[index - 1] as string);
     }
     line.firstSinceMs ??= look.atMs;
     const reservedMs = await this.#reservedMs(look, signal);
@@ -283,11 +298,10 @@ export class Queue<Guard> implements Contest<Guard> {
   /** Waits until something happened to the one before us or to our own place. */
   async #waitBehind(
     line: Line,
-    place: Place,
-    before: string,
+    { place, before }: Behind,
     wakeup: Wakeup,
     signal: AbortSignal,
-  ): Promise<'again' | 'out'> {
+  ): Promise<'again'> {
     const { clock, random } = this.#scope;
     const { recheckMs } = this.#settings;
     for (;;) {

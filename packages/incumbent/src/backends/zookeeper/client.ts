@@ -99,7 +99,7 @@ export interface NodeWatch<Value> {
   readonly value: Value;
   /** Resolves at the next change, or when it can no longer be told. Never rejects. */
   readonly changed: Promise<unknown>;
-  cancel(): void;
+  readonly cancel: () => void;
 }
 
 /** The `code` of an error of the client, or undefined. */

@@ -4,6 +4,7 @@ import type { Backend, Scope } from '../../contest.ts';
 import { formatDuration } from '../../duration.ts';
 import { InvalidOptionError, StoreUnsuitableError } from '../../errors.ts';
 import { QueueElection } from '../../queue/backend.ts';
+import type { QueueSettings } from '../../queue/queue.ts';
 import type { TimingLimits } from '../../timing.ts';
 import { checkOptions, electionPath } from './check-options.ts';
 import type { ZooKeeperClient } from './client.ts';
@@ -49,6 +50,13 @@ export function zookeeper(
 ): Backend<ZooKeeperGuard> {
   const checked = checkOptions(options);
   const sessionTimeoutMs = requireSession(client);
+  const settings: QueueSettings<ZooKeeperGuard> = {
+    guard: ({ name, token }) => ({ token, path: name, version: -1 }),
+    waitsForPredecessor: checked.waitsForPredecessor,
+    stepsDownWhenDisconnected: checked.stepsDownWhenDisconnected,
+    recheckMs: checked.recheckMs,
+    delayAfterWinMs: checked.delayAfterWinMs,
+  };
   return {
     kind: 'zookeeper',
     description: `ZooKeeper, layout ${checked.layout}, below ${checked.root}`,
@@ -67,13 +75,7 @@ export function zookeeper(
         createsNode: checked.create ?? layout.createsNode,
         sessionTimeoutMs,
       });
-      return new QueueElection<ZooKeeperGuard>(scope, store, {
-        guard: ({ name, token }) => ({ token, path: name, version: -1 }),
-        waitsForPredecessor: checked.waitsForPredecessor,
-        stepsDownWhenDisconnected: checked.stepsDownWhenDisconnected,
-        recheckMs: checked.recheckMs,
-        delayAfterWinMs: checked.delayAfterWinMs,
-      });
+      return new QueueElection<ZooKeeperGuard>(scope, store, settings);
     },
   };
 }

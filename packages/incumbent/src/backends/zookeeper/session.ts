@@ -22,7 +22,7 @@ export class ZooKeeperSession implements QueueSession {
   /** Places without a guid in their names: which creation (czxid) is whose, by the entry's guid. */
   readonly claimed: Map<bigint, string> = new Map();
   readonly #client: ZooKeeperClient;
-  readonly #listeners: Set<(event: SessionEvent) => void> = new Set();
+  readonly #listeners: Set<{ readonly listener: (event: SessionEvent) => void }> = new Set();
 
   static of(client: ZooKeeperClient): ZooKeeperSession {
     let session = known.get(client);
@@ -39,7 +39,7 @@ export class ZooKeeperSession implements QueueSession {
       const event = eventOf(state);
       // All of them were of the session that is over.
       if (event === 'over') this.claimed.clear();
-      for (const listener of [...this.#listeners]) listener(event);
+      for (const { listener } of [...this.#listeners]) listener(event);
     });
   }
 
@@ -58,7 +58,7 @@ export class ZooKeeperSession implements QueueSession {
 
   onEvent(listener: (event: SessionEvent) => void): () => void {
     // Twice the same function is two listeners.
-    const own = (event: SessionEvent) => listener(event);
+    const own = { listener };
     this.#listeners.add(own);
     return () => this.#listeners.delete(own);
   }

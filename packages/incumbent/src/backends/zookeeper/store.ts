@@ -16,6 +16,7 @@ import type {
   NodeAcl,
   NodeContent,
   NodeStat,
+  NodeWatch,
   ZooKeeperClient,
   ZooKeeperTransaction,
 } from './client.ts';
@@ -56,7 +57,7 @@ export class ZooKeeperStore implements QueueStore {
    * Guids with which a node has been made, or may have been. Kept until it is given up: whoever asked
    * for it may have stopped waiting when the answer came.
    */
-  readonly #entered: Set<string> = new Set();
+  #entered: readonly string[] = [];
 
   constructor(client: ZooKeeperClient, session: ZooKeeperSession, settings: StoreSettings) {
     this.#client = client;
@@ -77,11 +78,13 @@ export class ZooKeeperStore implements QueueStore {
   async enter(entry: Entry, signal: AbortSignal): Promise<Place> {
     const { guid } = entry;
     this.#requireTimeout();
-    if (this.#entered.has(guid)) {
+    if (this.#entered.includes(guid)) {
       const [found] = await this.#find(entry, signal);
       if (found !== undefined) return found;
     }
-    this.#entered.add(guid);
+    this.#drop(guid);
+    // No room to grow into: there is one of these for each election that waits.
+    this.#entered = this.#entered.concat(guid);
     const place = await this.#attempt(async () => {
       const prefix = `${this.#path}/${this.#layout.namePrefix(guid)}`;
       const data = this.#layout.dataOf(entry.candidate);
@@ -128,7 +131,7 @@ export class ZooKeeperStore implements QueueStore {
       }
       this.#forget(each);
     }
-    this.#entered.delete(entry.guid);
+    this.#drop(entry.guid);
   }
 
   async remove(name: string, signal: AbortSignal): Promise<void> {
@@ -165,11 +168,7 @@ export class ZooKeeperStore implements QueueStore {
 
   async watchPlace(name: string, signal: AbortSignal): Promise<Watched<boolean>> {
     const watched = await this.#attempt(() => this.#client.watch(name, { signal }));
-    return {
-      value: watched.value !== undefined,
-      changed: watched.changed,
-      cancel: () => watched.cancel(),
-    };
+    return watchedOf(watched.value !== undefined, watched);
   }
 
   async watchList(signal: AbortSignal): Promise<Watched<readonly string[]>> {
@@ -362,7 +361,7 @@ export class ZooKeeperStore implements QueueStore {
    * not ours, whatever its name (CURATOR-498): it will go.
    */
   async #findAll(entry: Entry, signal: AbortSignal): Promise<readonly ZooKeeperPlace[]> {
-    if (!this.#entered.has(entry.guid)) return [];
+    if (!this.#entered.includes(entry.guid)) return [];
     await this.sync(signal);
     const names = await this.list(signal);
     const candidates = names.filter(
@@ -405,7 +404,11 @@ export class ZooKeeperStore implements QueueStore {
 
   #forget(place: Place): void {
     this.session.claimed.delete(place.token);
-    this.#entered.delete((place as ZooKeeperPlace).guid);
+    this.#drop((place as ZooKeeperPlace).guid);
+  }
+
+  #drop(guid: string): void {
+    this.#entered = this.#entered.filter((other) => other !== guid);
   }
 
   async #isThere({ name, token }: Place, signal: AbortSignal): Promise<boolean> {
@@ -437,4 +440,12 @@ export class ZooKeeperStore implements QueueStore {
       throw storeError(error, this.#path);
     }
   }
+}
+
+/**
+ * Outside of the call, whose variables a function made there would keep, and without what was read:
+ * a waiting candidate has two of these for as long as it waits.
+ */
+function watchedOf<Value>(value: Value, { changed, cancel }: NodeWatch<unknown>): Watched<Value> {
+  return { value, changed, cancel };
 }
