@@ -483,7 +483,8 @@ test('--lease is the session timeout to ask for, and contradicts no other', asyn
 test('every session is closed, none is left to expire', async () => {
   // Candidates of other tests were killed: theirs are.
   const before = await sessions();
-  const { run } = fresh();
+  // So long that no attempt to connect is given up, which would leave one behind as well.
+  const { run } = fresh('&timeout=60s');
   await run(['init']);
   await run(['status']);
   await run(['run', '--', 'true']);
