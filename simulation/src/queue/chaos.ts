@@ -68,7 +68,7 @@ export class QueueChaos {
   /** Members that are not ours get in line, lead without a word, and leave. */
   #visit(): void {
     const { sim, random } = this;
-    this.later(random.exponential(2 * this.timeoutMs), () => {
+    this.later(random.exponential(1.2 * this.timeoutMs), () => {
       const { path } = random.pick(sim.contests);
       const name = sim.scenario.layout === 'kazoo' ? '0123456789abcdef__lock__' : 'stranger-n_';
       const { ensemble } = sim;
@@ -90,6 +90,15 @@ export class QueueChaos {
         );
       }
       this.#visit();
+      // Somebody may ask to be preferred to them.
+      if (random.chance(0.5)) {
+        const { plan } = random.pick(sim.seats);
+        this.later(random.next() * this.timeoutMs, () =>
+          sim.operator.ask(random.pick(sim.contests), 'transfer', (election) =>
+            election.transfer(plan.id),
+          ),
+        );
+      }
     });
   }
 
@@ -381,49 +390,104 @@ function slowLookThenDeath(chaos: QueueChaos): void {
   chaos.later(chaos.random.next() * ms, () => deletePlace(chaos));
 }
 
-/** Enters again, and its looks at the queue take long on their way. */
-function reenter(chaos: QueueChaos, { process, link }: Seat): void {
-  const operationMs = process?.candidacies[0]?.timing.operationTimeoutMs ?? 0;
+/** Leaves the queue and enters again. */
+function reenter(chaos: QueueChaos, { process }: Seat): void {
   process?.withdraw();
-  chaos.later(0.1 * chaos.random.next() * chaos.timeoutMs, () => {
-    process?.join();
-    const fate = { requestMs: operationMs * chaos.random.between(0.5, 0.95) };
-    for (let times = 2; times > 0; times -= 1) {
-      link.armed.push({ meets: ({ kind }) => kind === 'children', fate });
-    }
-  });
+  chaos.later(0.1 * chaos.random.next() * chaos.timeoutMs, () => process?.join());
 }
 
-/** Somebody looks while the leader is confirmed a last time, loses its place and does not hear of it. */
-function slowEntryThenDeath(chaos: QueueChaos): void {
+/** The next looks at the queue take long on their way. */
+function slowLooks(chaos: QueueChaos, { process, link }: Seat, onSend = (_ms: number) => {}): void {
+  const operationMs = process?.candidacies[0]?.timing.operationTimeoutMs ?? 0;
+  const requestMs = operationMs * chaos.random.between(0.6, 0.95);
+  for (let times = 2; times > 0; times -= 1) {
+    link.armed.push({
+      meets: ({ kind }) => kind === 'children',
+      fate: { requestMs, onSend: () => onSend(requestMs) },
+    });
+  }
+}
+
+/** While somebody's look is under way, the leader is confirmed a last time and loses its place. */
+function slowLookThenLastConfirmation(chaos: QueueChaos): void {
+  const { sim } = chaos;
   const leading = chaos.target();
   const following = chaos.follower(leading);
   const place = chaos.contest.guarantees.record?.leadership?.place;
   if (following === undefined || place === undefined) return;
-  reenter(chaos, following);
-  const { link, process } = leading;
-  chaos.later(0.2 * chaos.random.next() * chaos.timeoutMs, () => {
+  const { link } = leading;
+  const die = (untilMs: number) => {
+    if (sim.world.nowMs > untilMs || link.requestsCut) return;
+    if (!sim.ensemble.byHand([{ type: 'delete', path: place, version: -1 }])) return;
+    sim.coverage.count('leaders that die while somebody looks');
+    link.requestsCut = true;
+    link.repliesCut = true;
+    chaos.later(1.5 * chaos.timeoutMs, () => {
+      link.requestsCut = false;
+      link.repliesCut = false;
+      link.mend();
+    });
+  };
+  slowLooks(chaos, following, (ms) => {
+    const untilMs = sim.world.nowMs + ms;
     link.armed.push({
       meets: isConfirmation,
-      fate: {
-        onAnswer: () => {
-          const server = process?.client.server;
-          chaos.later(0, () => {
-            link.requestsCut = true;
-            if (server !== undefined && chaos.random.chance(0.5))
-              chaos.freeze(server, chaos.span());
-            link.repliesCut = true;
-            chaos.sim.ensemble.byHand([{ type: 'delete', path: place, version: -1 }]);
-            chaos.later(1.5 * chaos.timeoutMs, () => {
-              link.requestsCut = false;
-              link.repliesCut = false;
-              link.mend();
-            });
-          });
-        },
-      },
+      fate: { onAnswer: () => chaos.later(0, () => die(untilMs)) },
     });
   });
+  reenter(chaos, following);
+}
+
+/** The last that a leader hears, as late as it may, is that it was there; by then it is not. */
+function lateAnswerThenDeath(chaos: QueueChaos): void {
+  const { sim, random, contest } = chaos;
+  const { link, process } = chaos.target();
+  const operationMs = process?.candidacies[0]?.timing.operationTimeoutMs ?? 0;
+  link.armed.push({
+    meets: random.pick([isConfirmation, isConfirmation, isAnnouncement]),
+    fate: {
+      replyMs: operationMs * random.between(0.5, 0.97),
+      onReply: () => {
+        // Nothing comes behind the answer.
+        link.repliesCut = true;
+        const place = contest.guarantees.record?.leadership?.place;
+        if (place !== undefined && sim.ownerOf(place) === process) {
+          sim.ensemble.byHand([{ type: 'delete', path: place, version: -1 }]);
+          sim.coverage.count('leaders that die before their answer');
+        }
+      },
+      onAnswer: () => {
+        link.requestsCut = true;
+      },
+    },
+  });
+  chaos.later(3 * chaos.timeoutMs, () => {
+    link.requestsCut = false;
+    link.repliesCut = false;
+    link.mend();
+  });
+}
+
+/** An entry is applied and nobody hears of it until the session is about to end. */
+function unheardEntryThenExpiry(chaos: QueueChaos): void {
+  const seat = chaos.target();
+  const { link } = seat;
+  link.armed.push({
+    meets: isEntry,
+    fate: {
+      breaks: 'after',
+      onSend: () =>
+        chaos.later(0.05 * chaos.timeoutMs, () => {
+          link.requestsCut = true;
+          const ms = (seat.process?.plan.timeoutMs ?? 0) * chaos.random.between(0.85, 1.2);
+          chaos.later(ms, () => {
+            link.requestsCut = false;
+            link.mend();
+          });
+        }),
+    },
+  });
+  reenter(chaos, seat);
 }
 
 /** Between a look at the record and the one at the queue, a leader is announced and dies. */
@@ -432,6 +496,7 @@ function straddledLook(chaos: QueueChaos): void {
   const leading = chaos.target();
   const following = chaos.follower(leading);
   if (following === undefined || sim.seats.length < 3) return;
+  slowLooks(chaos, following);
   reenter(chaos, following);
   sim.onAnnounced = (place) => {
     const owner = sim.ownerOf(place);
@@ -612,7 +677,7 @@ function operate(chaos: QueueChaos): void {
       2,
       () => {
         const { host, plan: drained } = chaos.target();
-        const until = new Date(host.wallMs() + random.next() * 2 * timeoutMs);
+        const until = new Date(host.wallMs() + random.next() * 4 * timeoutMs);
         operator.ask(contest, 'drain', (election) => election.drain(drained.id, until));
       },
     ],
@@ -684,6 +749,7 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
     [6, oddRequest],
     [3, confirmationThenSilence],
     [3, unheardWriteThenCut],
+    [2, unheardEntryThenExpiry],
     [1, slowServer],
     [1, cutServerOff],
     [1, resign],
@@ -706,6 +772,7 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
     [1, resign],
     [1, stall],
     [2, unheardWriteThenCut],
+    [2, unheardEntryThenExpiry],
     [1, expireSession],
   ],
   operators: [
@@ -722,7 +789,8 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
     [1, oddRequest],
   ],
   edges: [
-    [3, slowEntryThenDeath],
+    [5, slowLookThenLastConfirmation],
+    [4, lateAnswerThenDeath],
     [3, straddledLook],
     [4, confirmedThenCutOff],
     [4, confirmationThenSilence],

@@ -13,6 +13,8 @@ export interface Fate {
   /** The connection breaks: before the request gets there, or before the reply does. */
   readonly breaks?: 'before' | 'after';
   readonly onSend?: () => void;
+  /** Called when the server has answered it. */
+  readonly onReply?: () => void;
   /** Called when the reply has been delivered. */
   readonly onAnswer?: () => void;
 }
@@ -156,6 +158,7 @@ export class Connection {
         if (fate.replyMs !== undefined) this.#lastToClientMs = this.#world.nowMs + fate.replyMs;
         if (fate.onAnswer !== undefined) this.#fates.set(id, fate);
         this.#toClient({ kind: 'answer', answer, zxid: this.server.zxid, id });
+        fate.onReply?.();
       });
     });
     fate.onSend?.();

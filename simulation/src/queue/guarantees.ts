@@ -438,7 +438,7 @@ export class QueueGuarantees {
     const drain = before?.drains.find(({ id }) => id === process.plan.id);
     if (
       drain !== undefined &&
-      drain.untilUnixMs > host.wallMs() + 2 * scenario.timeoutMs &&
+      drain.untilUnixMs > host.wallMs() + candidacy.timing.operationTimeoutMs &&
       host.lastDisturbedMs < world.nowMs - scenario.timeoutMs
     ) {
       world.fail('drain', `${name} is announced although it is drained`);

@@ -87,7 +87,7 @@ export function drawQueueScenario(seed: number): QueueScenario {
   ]);
   const mayMix = random.chance(0.35);
   const layout = random.weighted<QueueScenario['layout']>([
-    [8, 'incumbent'],
+    [7, 'incumbent'],
     [1, 'recipe'],
     [1, 'kazoo'],
   ]);
@@ -139,7 +139,7 @@ export function drawQueueScenario(seed: number): QueueScenario {
       rates: Array.from({ length: size }, () => random.pick([1 - drift, 1, 1 + drift])),
     },
     layout,
-    strangers: layout !== 'incumbent' && random.chance(0.7),
+    strangers: layout !== 'incumbent' && random.chance(0.8),
     recheckMs: timeoutMs * random.pick([1, 3, 10]),
     firstNumber: random.chance(0.05) ? 2 ** 31 - 1 - random.below(12) : random.below(1_000),
     faults,

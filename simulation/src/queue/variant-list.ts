@@ -402,7 +402,7 @@ export const queueVariants: readonly QueueVariant[] = [
         replace: 'if (false) {',
       },
     ],
-    breaks: s1,
+    breaks: [...s1, 'predecessor'],
   },
   {
     name: 'queue: drains ignored',
