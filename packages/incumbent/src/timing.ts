@@ -74,7 +74,18 @@ export function resolveTiming(options: TimingOptions = {}, limits: TimingLimits 
     );
   }
   if (violations.length > 0) throw new InvalidTimingError(violations);
-  return timing;
+  return shared(timing);
+}
+
+let last: Timing | undefined;
+
+/** One object for all elections of a process that have the same timing: they may be thousands. */
+function shared(timing: Timing): Timing {
+  const fields = Object.keys(timing) as (keyof Timing)[];
+  if (last === undefined || fields.some((field) => last?.[field] !== timing[field])) {
+    last = Object.freeze(timing);
+  }
+  return last;
 }
 
 /**
