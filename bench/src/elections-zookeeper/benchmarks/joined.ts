@@ -1,5 +1,6 @@
 import type { Benchmark } from '../../benchmark.ts';
 import { figureOf } from '../../figure.ts';
+import { ratesOf, readCounters } from '../server-counters.ts';
 import type { Stage } from '../stage.ts';
 import { startMany } from '../stage.ts';
 
@@ -8,17 +9,22 @@ const goalKiB = 8;
 /** Long, so that the leader of them all does not take the machine from what is measured. */
 const sessionTimeoutMs = 30_000;
 const entersWithinMs = 120_000;
+/** Each looks once in it whether a notification was lost (`recheck`). */
+const windowMs = 30_000;
+const measuresWithinMs = 60_000;
 
 /** One process waits in 10,000 elections, on one connection, behind another one that leads them. */
 export function joined(stage: Stage): Benchmark {
   const heapKiB: number[] = [];
   const rssKiB: number[] = [];
+  const cpu: number[] = [];
+  const packets: number[] = [];
   let rounds = 0;
 
   return {
     name: 'joined',
     about: '10,000 elections joined',
-    // Half a minute each.
+    // A minute each.
     roundsOf: (all) => Math.min(3, all),
     async round() {
       const [server] = await stage.servers('standalone');
@@ -37,6 +43,10 @@ export function joined(stage: Stage): Benchmark {
         const after = await follower.call('memory', {});
         heapKiB.push((after.heapBytes - before.heapBytes) / count / 1024);
         rssKiB.push((after.rssBytes - before.rssBytes) / count / 1024);
+        const start = await readCounters(server);
+        const { share } = await follower.call('cpuShare', { windowMs }, measuresWithinMs);
+        packets.push(ratesOf(start, await readCounters(server)).packetsReceived);
+        cpu.push(100 * share);
       } finally {
         await Promise.all([leader.kill(), follower.kill()]);
       }
@@ -44,6 +54,13 @@ export function joined(stage: Stage): Benchmark {
     figures: () => [
       figureOf('joined', '10,000 joined: heap per election', 'KiB', heapKiB, goalKiB),
       figureOf('joined', '10,000 joined: resident memory per election', 'KiB', rssKiB, goalKiB),
+      figureOf('joined', '10,000 joined: CPU', '% of a core', cpu),
+      figureOf(
+        'joined',
+        '10,000 joined: packets received, with those of their leader',
+        'per s',
+        packets,
+      ),
     ],
   };
 }

@@ -13,6 +13,8 @@ interface Many {
   /** After the last `lead`. */
   allLed?(): void;
   join?(election: string): void;
+  /** Requests without an answer so far. */
+  outstanding?(): number;
   leading(): number;
 }
 
@@ -22,6 +24,7 @@ const load: Readonly<Record<string, (port: number, sessionTimeoutMs: number) => 
 };
 /** Whatever a term or a place keeps from one confirmation to the next is there. */
 const settleMs = 2_500;
+const quietLooks = 30;
 const collections = 4;
 const lanes = 100;
 
@@ -56,7 +59,7 @@ serve<ManyMethods>({
       while (i - (waiting - before) > lanes) await sleep(1);
     }
     while (waiting - before < count) await sleep(10);
-    await sleep(settleMs);
+    await quiet();
     return null;
   },
   async memory() {
@@ -71,6 +74,14 @@ serve<ManyMethods>({
   leading: () => ({ count: many?.leading() ?? 0 }),
 });
 
+/** Until nothing has been asked for a while. */
+async function quiet(): Promise<void> {
+  for (let looks = 0; looks < quietLooks; looks += 1) {
+    await sleep(10);
+    if ((many?.outstanding?.() ?? 0) > 0) looks = -1;
+  }
+}
+
 async function openOurs(port: number, sessionTimeoutMs: number): Promise<Many> {
   const { connect } = await import('@incumbent/zookeeper');
   const { createElection } = await import('incumbent');
@@ -78,12 +89,13 @@ async function openOurs(port: number, sessionTimeoutMs: number): Promise<Many> {
   const client = await connect(`zk://127.0.0.1:${port}`, { sessionTimeout: sessionTimeoutMs });
   const backend = zookeeper(client);
   const terms: { isLeading(): boolean }[] = [];
-  const campaign = async (name: string) => {
-    terms.push(await createElection({ name, backend }).campaign());
-  };
   return {
-    lead: campaign,
-    join: (name) => void campaign(name),
+    async lead(name) {
+      terms.push(await createElection({ name, backend }).campaign());
+    },
+    // Nobody waits for it: what a caller keeps is not ours.
+    join: (name) => void createElection({ name, backend }).campaign(),
+    outstanding: () => client.counters.outstanding,
     leading: () => terms.filter((term) => term.isLeading()).length,
   };
 }
