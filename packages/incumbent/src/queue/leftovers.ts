@@ -1,5 +1,4 @@
 import type { Scope } from '../contest.ts';
-import { isIncurable } from '../errors.ts';
 import { bounded, Wakeup } from '../wait.ts';
 import { patienceMs } from './patience.ts';
 import type { Entry, Place, QueueStore } from './store.ts';
@@ -67,8 +66,8 @@ export class Leftovers {
       return true;
     } catch (error) {
       onTrouble('giving up a place', error);
-      // What no waiting repairs, such as a missing right: the session's end has to do.
-      return isIncurable(error);
+      // A missing right as well: an operator may grant it, and the session may live for ever.
+      return this.#store.session.isEnded === true;
     }
   }
 }

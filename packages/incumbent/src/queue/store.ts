@@ -78,6 +78,8 @@ export interface QueueSession {
   isOver(place: Place): boolean;
   /** True while the store cannot be reached. */
   readonly isSuspended: boolean;
+  /** True when no session will come any more, because the client was closed. */
+  readonly isEnded?: boolean;
   /** @returns stops telling */
   onEvent(listener: (event: SessionEvent) => void): () => void;
   /** How many places one proof can take. */

@@ -52,6 +52,10 @@ export class ZooKeeperSession implements QueueSession {
     return eventOf(this.#client.state) === 'suspended';
   }
 
+  get isEnded(): boolean {
+    return this.#client.state === 'closed' || this.#client.state === 'auth-failed';
+  }
+
   isOver(place: Place): boolean {
     return this.id !== place.session;
   }
