@@ -173,6 +173,8 @@ export class QueueSeat<Guard> implements Seat<Guard> {
       if (this.#isForeign || !state.announced || state === this.#shown) {
         return this.#confirmPlace(state, signal);
       }
+      // An operator has ended the election, or drained us: that is no time to announce.
+      if (!this.#isNamed && this.#isUnwanted()) return { outcome: 'unresolved' };
       const confirmation = await this.#announce(state, signal);
       if (confirmation !== undefined) return confirmation;
     }
@@ -288,8 +290,6 @@ export class QueueSeat<Guard> implements Seat<Guard> {
       case 'conflict': {
         const standing = this.#adopt(await this.#read(signal));
         if (standing !== 'ours' && standing !== 'not-announced') return lost(standing);
-        // An operator has ended the election, or drained us: that is no time to announce.
-        if (standing === 'not-announced' && this.#isUnwanted()) return { outcome: 'unresolved' };
         return undefined;
       }
       default:
