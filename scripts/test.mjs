@@ -18,8 +18,8 @@ const stages = [
   {
     id: 'simulation',
     name: 'simulation',
-    about: 'whole elections in virtual time, thousands of seeds',
-    script: ['simulation/dist/main.js', '--seeds', '2000'],
+    about: 'whole elections in virtual time, thousands of seeds, half of them for each mechanism',
+    script: ['simulation/dist/main.js', '--seeds', '3000'],
     limitMin: 15,
   },
   {
