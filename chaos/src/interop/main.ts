@@ -25,7 +25,10 @@ async function main(settings: Settings): Promise<number> {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'incumbent-interop-')));
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     // Members and servers end with this process.
-    process.once(name, () => process.exit(1));
+    process.once(name, () => {
+      console.log(`stopped by ${name}; the logs are kept in ${directory}`);
+      process.exit(1);
+    });
   }
   console.log(`${settings.changes} changes of the leader with each, seed ${settings.seed}`);
   const failed: string[] = [];
