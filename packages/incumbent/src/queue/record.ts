@@ -56,10 +56,19 @@ export interface QueueRecord {
 
 /** The record as JSON; tokens as decimal strings. */
 export function encodeQueueRecord(record: QueueRecord): string {
-  return JSON.stringify(
-    { incumbent: 'queue', format: queueRecordFormat, ...record },
-    (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value),
-  );
+  // Not by a replacer, which would be called for every field of fifty terms at each hand-over.
+  return JSON.stringify({
+    incumbent: 'queue',
+    format: queueRecordFormat,
+    ...record,
+    token: record.token.toString(),
+    unfenced: record.unfenced.map(withText),
+    history: record.history.map(withText),
+  });
+}
+
+function withText<Fields extends { readonly token: bigint }>(fields: Fields): object {
+  return { ...fields, token: fields.token.toString() };
 }
 
 /** True when this is a record of ours, of whatever format; else it is somebody else's data. */
