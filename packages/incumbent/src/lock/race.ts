@@ -55,6 +55,8 @@ export class LockRace<Guard> implements Contest<Guard> {
   readonly #settings: LockSettings<Guard>;
   readonly #leftovers: Leftovers;
   #candidate: CandidateInfo;
+  /** Token of the last holder that was seen. */
+  #followed: bigint | undefined;
 
   constructor(
     store: LockStore,
@@ -217,6 +219,7 @@ export class LockRace<Guard> implements Contest<Guard> {
   }
 
   #waitFor(holder: Holder, { onStanding }: Standing): number {
+    this.#followed = holder.place.token;
     onStanding({ place: this.#candidate.id, following: holder.name });
     return this.#patienceMs();
   }
@@ -267,24 +270,29 @@ export class LockRace<Guard> implements Contest<Guard> {
       version: found.version,
       attempts: new Attempts(),
       unfenced,
-      waitMs: Math.max(0, this.#waitMs(record) - (clock.monotonicMs() - wonMs)),
+      waitMs: Math.max(0, this.#waitMs(found) - (clock.monotonicMs() - wonMs)),
     });
   }
 
-  #waitMs(record: QueueRecord | undefined): number {
+  #waitMs({ record, wipedAfter }: LockReading): number {
     const { waitsForPredecessor, delayAfterWinMs } = this.#settings;
-    const { clockDrift } = this.#scope.timing;
+    const { clockDrift, beliefMs } = this.#scope.timing;
+    if (!waitsForPredecessor) return delayAfterWinMs;
     const leadership = record?.leadership;
+    let waitMs = 0;
     // One's own earlier term is known to be over: the same object has ended it.
     if (
-      !waitsForPredecessor ||
-      record === undefined ||
-      leadership === undefined ||
-      leadership.candidate.incarnation === this.#candidate.incarnation
+      record !== undefined &&
+      leadership !== undefined &&
+      leadership.candidate.incarnation !== this.#candidate.incarnation
     ) {
-      return delayAfterWinMs;
+      waitMs = record.beliefMs;
     }
-    return Math.max(delayAfterWinMs, (record.beliefMs * (1 + clockDrift)) / (1 - clockDrift));
+    // Somebody deleted by hand what would say whether the one we followed led, and ended clean.
+    if (wipedAfter !== undefined && this.#followed !== undefined && wipedAfter > this.#followed) {
+      waitMs = Math.max(waitMs, beliefMs);
+    }
+    return Math.max(delayAfterWinMs, (waitMs * (1 + clockDrift)) / (1 - clockDrift));
   }
 
   /** How long the seat stays closed to us. */

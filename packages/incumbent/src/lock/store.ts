@@ -17,6 +17,11 @@ export interface Holder {
 export interface LockReading extends RecordReading {
   /** The leader that the record names was fenced, by whoever led after it and has ended clean. */
   readonly wasFenced: boolean;
+  /**
+   * No term stands in the record, and none that was written before this (comparable with tokens) can:
+   * whoever has had the lock before and led was forgotten, by hand. Undefined: a term stands in it.
+   */
+  readonly wipedAfter: bigint | undefined;
 }
 
 export interface LockStore extends QueueStore {

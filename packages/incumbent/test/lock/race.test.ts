@@ -3,7 +3,16 @@ import type { Clock } from '../../src/clock.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { UncleanLeader } from '../../src/record.ts';
 import type { Arena } from './support.ts';
-import { aborted, background, breadcrumbPath, end, inArena, lockPath, until } from './support.ts';
+import {
+  aborted,
+  background,
+  breadcrumbPath,
+  end,
+  inArena,
+  lockPath,
+  parent,
+  until,
+} from './support.ts';
 
 /** How often the lock was made so far. */
 function creates(arena: Arena): number {
@@ -379,6 +388,48 @@ describe('following a leader', () => {
       await end(second);
     },
   );
+
+  inArena('and when all of the election is deleted', async ({ arena, expect }) => {
+    const { election: a, client } = await arena.member('a');
+    const clock = new SteppedClock();
+    const { election: b, client: other } = await arena.member('b', { clock });
+    const first = await a.campaign();
+    const following = background(b.campaign());
+    await until('b waits', () =>
+      arena.fake.watches(other.session?.id).some(({ path }) => path === lockPath),
+    );
+    arena.fake.faults.next(
+      { predicate: ({ sessionId }) => sessionId === client.session?.id },
+      'silence',
+    );
+    const operator = await arena.client();
+    await operator.transaction().delete(breadcrumbPath).delete(lockPath).delete(parent).commit();
+    const second = await following;
+    expect(first.isLeading()).toBe(false);
+    expect(waits(clock, b.timing.beliefMs)).toHaveLength(1);
+    await end(second);
+  });
+
+  inArena('or only the record is emptied with it', async ({ arena, expect }) => {
+    const { election: a, client } = await arena.member('a');
+    const clock = new SteppedClock();
+    const { election: b, client: other } = await arena.member('b', { clock });
+    const first = await a.campaign();
+    const following = background(b.campaign());
+    await until('b waits', () =>
+      arena.fake.watches(other.session?.id).some(({ path }) => path === lockPath),
+    );
+    arena.fake.faults.next(
+      { predicate: ({ sessionId }) => sessionId === client.session?.id },
+      'silence',
+    );
+    const operator = await arena.client();
+    await operator.transaction().delete(breadcrumbPath).set(parent, '').delete(lockPath).commit();
+    const second = await following;
+    expect(first.isLeading()).toBe(false);
+    expect(waits(clock, b.timing.beliefMs)).toHaveLength(1);
+    await end(second);
+  });
 
   inArena('HB4: equal data does not make a breadcrumb ours', async ({ arena, expect }) => {
     const earlier = await arena.hadoop('nn-1');

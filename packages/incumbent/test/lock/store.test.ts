@@ -143,6 +143,26 @@ describe('what is written together', () => {
   );
 });
 
+describe('a session that is shorter than the one that the timing was made for', () => {
+  inArena('is not campaigned in', async ({ arena, expect }) => {
+    const client = await arena.client();
+    const shorter = new Proxy(client, {
+      get(target, name) {
+        if (name === 'session') return { ...target.session, timeoutMs: sessionTimeoutMs - 1 };
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const store = openStore(shorter);
+    expect(store.claim(entry)).toBe(true);
+    await expect(store.take(entry, never)).rejects.toMatchObject({
+      code: 'STORE_UNSUITABLE',
+      message: expect.stringContaining(`${sessionTimeoutMs - 1} ms`),
+    });
+    expect(arena.data(lockPath)).toBeUndefined();
+  });
+});
+
 describe('claims', () => {
   inArena(
     'one at a time, and only in the session that it was made in',

@@ -15,7 +15,7 @@ import {
 } from '../../queue/record.ts';
 import type { CommitResult, Entry, Member, Place, Version, Watched } from '../../queue/store.ts';
 import { appendTerm } from '../../record.ts';
-import type { NodeAcl, NodeContent, NodeStat, NodeWatch, ZooKeeperClient } from './client.ts';
+import type { NodeAcl, NodeContent, NodeStat, ZooKeeperClient } from './client.ts';
 import { codeOf, refusalOf } from './client.ts';
 import { storeError } from './errors.ts';
 import { breadcrumbName, candidateOf, lockName } from './hadoop-format.ts';
@@ -112,6 +112,7 @@ export class ZooKeeperLockStore implements LockStore {
   }
 
   async take(entry: Entry, signal: AbortSignal): Promise<LockPlace | undefined> {
+    this.#requireTimeout();
     const { acl, create } = this.#options;
     const make = () =>
       this.#client.create(this.#lockPath, this.#data(entry), { ephemeral: true, acl, signal });
@@ -337,7 +338,16 @@ export class ZooKeeperLockStore implements LockStore {
   // --- watching ---
 
   async watchPlace(name: string, signal: AbortSignal): Promise<Watched<boolean>> {
-    return this.#watchLock(signal, (lock) => this.#names(lock)[0] === name);
+    const watched = await this.#watchLock(signal, (lock) => this.#names(lock)[0] === name);
+    if (watched.value) return watched;
+    try {
+      // Whoever deletes a leader's lock says why in the record: its watch is to be heard first.
+      await this.read(signal);
+    } catch (error) {
+      watched.cancel();
+      throw error;
+    }
+    return watched;
   }
 
   async watchList(signal: AbortSignal): Promise<Watched<readonly string[]>> {
@@ -346,17 +356,30 @@ export class ZooKeeperLockStore implements LockStore {
 
   async watchRecord(signal: AbortSignal): Promise<Watched<LockReading>> {
     return this.#attempt(async () => {
-      const watches: NodeWatch<unknown>[] = [];
+      // All at once: a leader is to hear that it was asked to go before it hears that its lock is gone.
+      const [own, breadcrumb, read] = await Promise.allSettled([
+        this.#client.watch(this.#path, { signal }),
+        this.#client.watch(this.breadcrumbPath, { signal }),
+        this.#picture(signal),
+      ]);
+      const watches = [own, breadcrumb].flatMap((watch) =>
+        watch.status === 'fulfilled' ? [watch.value] : [],
+      );
       const cancel = () => {
         for (const watch of watches) watch.cancel();
       };
       try {
-        for (const path of [this.#path, this.breadcrumbPath]) {
-          watches.push(await this.#client.watch(path, { signal }));
+        for (const each of [own, breadcrumb, read]) {
+          if (each.status === 'rejected') throw each.reason;
         }
-        // Read after the watches were set: what changes from now on is told, perhaps once too often.
-        const value = this.#reading(await this.#picture(signal));
-        return { value, changed: Promise.race(watches.map(({ changed }) => changed)), cancel };
+        let picture = (read as PromiseFulfilledResult<Picture>).value;
+        const [seen, crumb] = watches.map(({ value }) => value?.stat.mzxid);
+        // A node that is not there is watched by a second request, after the others.
+        if (picture.own?.stat.mzxid !== seen || picture.breadcrumb?.stat.mzxid !== crumb) {
+          picture = await this.#picture(signal);
+        }
+        const changed = Promise.race(watches.map((watch) => watch.changed));
+        return { value: this.#reading(picture), changed, cancel };
       } catch (error) {
         cancel();
         throw error;
@@ -415,11 +438,12 @@ export class ZooKeeperLockStore implements LockStore {
     const record = own?.record;
     const leadership = record?.leadership;
     const [name] = this.#names(lock);
+    const wipedAfter = wipedAfterOf(own);
     if (breadcrumb === undefined) {
       const version = formatVersion({ own: own?.stat.version, breadcrumb: undefined });
       // By Hadoop's rules nobody needs to be fenced. That our leader's belief is over is not said.
       const wasFenced = leadership !== undefined && leadership.place !== name;
-      return { record, version, wasFenced };
+      return { record, version, wasFenced, wipedAfter };
     }
     const { mzxid, mtime } = breadcrumb.stat;
     const place = placeName(this.breadcrumbPath, mzxid);
@@ -439,7 +463,7 @@ export class ZooKeeperLockStore implements LockStore {
       mzxid > lock.stat.czxid &&
       lock.stat.ephemeralOwner !== this.session.id &&
       leadership?.place !== name;
-    if (belongs || isOfHolder) return { record, version, wasFenced: false };
+    if (belongs || isOfHolder) return { record, version, wasFenced: false, wipedAfter };
     // A member of another make became active after the record was written, and is gone; or somebody
     // wrote a breadcrumb without the lock, and our leader is not the last one any more.
     const base = record ?? emptyQueueRecord(this.#scope.election, '');
@@ -470,7 +494,19 @@ export class ZooKeeperLockStore implements LockStore {
       },
       history,
     };
-    return { record: synthetic, version, wasFenced: false };
+    return { record: synthetic, version, wasFenced: false, wipedAfter };
+  }
+
+  /** What can be believed in beside members that do not wait was reckoned from D. */
+  #requireTimeout(): void {
+    const { leaseMs } = this.#scope.timing;
+    const grantedMs = this.#client.session?.timeoutMs ?? leaseMs;
+    if (grantedMs >= leaseMs) return;
+    throw new StoreUnsuitableError(
+      `this session was granted ${grantedMs} ms, the one before it ${leaseMs} ms, from which the ` +
+        'timing was derived: make another backend from the client, and give all servers the same ' +
+        'tickTime and maxSessionTimeout',
+    );
   }
 
   #unclaim(place: Place): void {
@@ -564,6 +600,15 @@ function noElection(path: string): StoreUnsuitableError {
     `there is no node ${path}: make it with ensureParentNode or \`incumbent init\`, or let candidates ` +
       'make it (`create: true`)',
   );
+}
+
+/**
+ * Since when no term stands in the record: it was emptied, the node was made anew, or it never had one.
+ * Undefined while one does.
+ */
+function wipedAfterOf(own: Own | undefined): bigint | undefined {
+  const token = own?.record?.token ?? 0n;
+  return token > 0n ? undefined : own?.stat.mzxid;
 }
 
 function encode(record: QueueRecord, breadcrumb: bigint | undefined): string {
