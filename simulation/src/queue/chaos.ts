@@ -436,6 +436,12 @@ function slowLookThenLastConfirmation(chaos: QueueChaos): void {
     });
   });
   reenter(chaos, following);
+  // Whoever enters has nobody before it but the leader.
+  for (const { process } of sim.seats) {
+    if (process === leading.process || process === following.process) continue;
+    process?.withdraw();
+    chaos.later(chaos.timeoutMs, () => process?.join());
+  }
 }
 
 /** The last that a leader hears, as late as it may, is that it was there; by then it is not. */
