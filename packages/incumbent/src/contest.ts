@@ -59,7 +59,12 @@ export type Confirmation =
     }
   /** Nothing was learnt: neither extended nor lost. Try again. */
   | { readonly outcome: 'unresolved' }
-  | { readonly outcome: 'lost'; readonly reason: EndReason };
+  | {
+      readonly outcome: 'lost';
+      readonly reason: EndReason;
+      /** Nobody may wait for our belief: it is to end at once, whatever the reason. */
+      readonly endsBelief?: boolean;
+    };
 
 /** What the mechanism found in the record besides the seat; delivered to `SeatEvents`. */
 export interface SeatEvents {

@@ -365,7 +365,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     try {
       const confirmation = await this.#seat.confirm(this.#want, operation.signal);
       if (confirmation.outcome === 'lost') {
-        this.#lose(confirmation.reason);
+        this.#lose(confirmation.reason, confirmation.endsBelief);
         return false;
       }
       if (confirmation.outcome === 'confirmed') {
@@ -491,10 +491,10 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   }
 
   /** No confirmation counts any more. */
-  #lose(reason: EndReason): void {
+  #lose(reason: EndReason, endsBelief: boolean = false): void {
     // Also of a term that is lost already: nobody may believe in it any more, at once.
     // Who loses it to the end of the election, and is not just asked to go, has no place any more.
-    if (takesSeatAway(reason) || reason === 'election-ended') this.#endBelief();
+    if (endsBelief || takesSeatAway(reason) || reason === 'election-ended') this.#endBelief();
     if (this.#isLost) return;
     this.#giveUpKeeping();
     this.#begin(reason, undefined);

@@ -121,6 +121,19 @@ it('R5: a foreign leader after an unclean one of ours counts as a gap', async ()
   expect(clock.monotonicMs() - startMs).toBeGreaterThanOrEqual(beliefMs);
 });
 
+it('S4: beside members that do not wait, who is forced out believes no longer', async () => {
+  const { clock, store, candidate, soon } = simulate(true);
+  const [a, operator] = [candidate('a'), candidate('operator')];
+  const first = await soon(a.election.campaign());
+  store.enterForeign('e', 'f');
+  await soon(operator.election.vacate({ force: true }));
+  // As soon as it has heard of it, however long its work goes on.
+  for (let i = 0; i < 100 && !first.signal.aborted; i += 1) await clock.advance(10);
+  expect(first.isLeading()).toBe(false);
+  await soon(first[Symbol.asyncDispose]());
+  expect((await first.ended).reason).toBe('vacated');
+});
+
 it('an announcement that landed without its answer names the true predecessor', async () => {
   const { candidate, soon } = simulate();
   const [a, b] = [candidate('a'), candidate('b')];

@@ -168,7 +168,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
       if (this.#store.session.isOver(this.#place)) return lost('session-expired');
       if (this.#isUnsure) {
         const standing = this.#adopt(await this.#read(signal));
-        if (standing !== 'ours' && standing !== 'not-announced') return lost(standing);
+        if (standing !== 'ours' && standing !== 'not-announced') return this.#lostTo(standing);
       }
       if (this.#isForeign || !state.announced || state === this.#shown) {
         return this.#confirmPlace(state, signal);
@@ -289,7 +289,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
         return lost(await this.#whyGone(signal));
       case 'conflict': {
         const standing = this.#adopt(await this.#read(signal));
-        if (standing !== 'ours' && standing !== 'not-announced') return lost(standing);
+        if (standing !== 'ours' && standing !== 'not-announced') return this.#lostTo(standing);
         return undefined;
       }
       default:
@@ -332,6 +332,11 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   /** GoLea deletes an election together with the mark of its end. */
   #wasDeleted({ version }: RecordReading): boolean {
     return this.#store.endMark !== undefined && version === undefined;
+  }
+
+  /** A place that was taken away by force is gone; beside members that do not wait nobody may believe. */
+  #lostTo(reason: EndReason): Confirmation {
+    return { outcome: 'lost', reason, endsBelief: this.#store.isMixed };
   }
 
   async #whyGone(signal: AbortSignal): Promise<EndReason> {

@@ -76,7 +76,11 @@ async function leadAs(states: States, term: Term<ZooKeeperGuard>): Promise<never
   // Whose event it is does not matter: what counts is the state of this term.
   const onState = () => {
     if (term.state === 'uncertain') void states.neutral();
-    else if (term.state === 'leading') void states.active(term);
+    else if (term.state === 'leading') {
+      void states.active(term).then((isActive) => {
+        if (!isActive) term.resign();
+      });
+    }
   };
   const onOverrun = (message: unknown) => {
     const { token, election } = message as DiagnosticEvents['incumbent:overrun'] & DiagnosticSource;
