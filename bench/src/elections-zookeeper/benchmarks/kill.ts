@@ -46,7 +46,9 @@ export function kill(stage: Stage): Benchmark {
       started.push(candidate);
       return candidate;
     };
-    const election = `kill-${topology}-${rounds}`;
+    // Both of ours would be in one and the same election.
+    const number = peers.findIndex((peer) => peer.name === name);
+    const election = `kill-${rounds}-${number}`;
     const leader = await start(-1);
     const follower = await start(-2);
     const terms = new TermLog(`${name}, ${election}`);
