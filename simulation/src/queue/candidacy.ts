@@ -43,6 +43,8 @@ export class Candidacy {
   #belief: Instant | undefined;
   #beliefToldMs = 0;
   #campaign: AbortController | undefined;
+  /** Asked to take part again while it still withdraws. */
+  #wantsToJoin = false;
   /** A child of it acts on as the leader, after its crash. */
   #orphanUntilMs = 0;
 
@@ -82,6 +84,7 @@ export class Candidacy {
 
   join(): void {
     const { process } = this;
+    this.#wantsToJoin = true;
     if (this.#campaign !== undefined || !process.alive || process.closingSinceMs !== undefined) {
       return;
     }
@@ -90,12 +93,14 @@ export class Candidacy {
     void this.#takePart(campaign.signal).then(
       () => {
         this.#campaign = undefined;
+        if (this.#wantsToJoin) this.join();
       },
       (error) => this.#sim.world.fail('errors', `${this.name}: ${describeError(error)}`),
     );
   }
 
   withdraw(): void {
+    this.#wantsToJoin = false;
     if (this.#campaign === undefined || this.#campaign.signal.aborted) return;
     this.#campaign.abort(new Withdrawn());
   }
@@ -416,7 +421,7 @@ export class Candidacy {
   }
 
   async #checkHealth(): Promise<boolean> {
-    await this.#pause(this.#random.next() * 0.05 * this.process.plan.timeoutMs);
+    await this.#pause(this.#random.next() * 0.3 * this.timing.renewEveryMs);
     return this.process.isHealthy;
   }
 
