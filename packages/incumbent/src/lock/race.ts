@@ -164,24 +164,25 @@ export class LockRace<Guard> implements Contest<Guard> {
       await this.#ask('catching up', signal, (operation) => this.#store.sync(operation));
     }
     this.#requireQuorum();
-    const holder = await this.#look(standing, wakeup, signal);
+    const { holder, reading } = await this.#ask('looking', signal, (operation) =>
+      this.#store.survey(operation),
+    );
+    this.#requireQuorum();
     if (holder !== undefined) {
       const { entry } = standing;
-      if (entry === undefined) return this.#waitFor(holder, standing);
+      if (entry === undefined) return this.#waitFor(holder, standing, wakeup, signal);
       // It is there, and the attempt that may have made it was ours.
       if (holder.isOfOurSession) {
-        const sentAt = await this.#confirm(holder.place, signal);
-        return sentAt === undefined
-          ? 0
-          : this.#seat(entry, holder.place, sentAt, stateAtWin, signal);
+        const { place } = holder;
+        const sentAt = await this.#confirm(place, signal);
+        if (sentAt === undefined) return 0;
+        return this.#seat(entry, place, sentAt, await this.#read(signal), stateAtWin);
       }
       // Somebody else's, and what we have asked for before is decided: none of it is there.
       await this.#store.leave(entry, undefined, signal);
       standing.entry = undefined;
-      return this.#waitFor(holder, standing);
+      return this.#waitFor(holder, standing, wakeup, signal);
     }
-    const reading = await this.#read(signal);
-    this.#requireQuorum();
     const record = this.#requireOpen(reading);
     const waitMs = Math.max(this.#drainedMs(record), this.#reservedMs(standing, record));
     if (waitMs > 0) return Math.min(waitMs, this.#scope.timing.pollEveryMs);
@@ -190,37 +191,35 @@ export class LockRace<Guard> implements Contest<Guard> {
     standing.entry = entry;
     const sentAt = readClocks(clock);
     // Not cut short by whoever wants us to stop: what is won meanwhile is given back in order.
-    const place = await this.#ask('taking the lock', new AbortController().signal, (operation) =>
+    const taken = await this.#ask('taking the lock', new AbortController().signal, (operation) =>
       this.#store.take(entry, operation),
     );
-    if (place === undefined) return 0;
-    return this.#seat(entry, place, sentAt, stateAtWin, new AbortController().signal);
+    if (taken === undefined) return 0;
+    return this.#seat(entry, taken.place, sentAt, taken.reading, stateAtWin);
   }
 
-  /** Who has the lock; from now on its next change wakes us up, unless we poll. */
-  async #look(
+  /** From now on the next change of the lock wakes us up, unless we poll. */
+  async #waitFor(
+    holder: Holder,
     standing: Standing,
     wakeup: Wakeup,
     signal: AbortSignal,
-  ): Promise<Holder | undefined> {
+  ): Promise<number> {
+    this.#followed = holder.place.token;
     standing.watched?.cancel();
     standing.watched = undefined;
-    if (this.#settings.pollMs !== undefined) {
-      return this.#ask('looking', signal, (operation) => this.#store.holder(operation));
+    if (this.#settings.pollMs === undefined) {
+      const watched = await this.#ask('watching', signal, (operation) =>
+        this.#store.watchHolder(operation),
+      );
+      standing.watched = watched;
+      // Gone before it could be watched.
+      if (watched.value?.name !== holder.name) return 0;
+      void watched.changed.then(() => {
+        if (standing.watched === watched) wakeup.raise();
+      });
     }
-    const watched = await this.#ask('watching', signal, (operation) =>
-      this.#store.watchHolder(operation),
-    );
-    standing.watched = watched;
-    void watched.changed.then(() => {
-      if (standing.watched === watched) wakeup.raise();
-    });
-    return watched.value;
-  }
-
-  #waitFor(holder: Holder, { onStanding }: Standing): number {
-    this.#followed = holder.place.token;
-    onStanding({ place: this.#candidate.id, following: holder.name });
+    standing.onStanding({ place: this.#candidate.id, following: holder.name });
     return this.#patienceMs();
   }
 
@@ -242,21 +241,17 @@ export class LockRace<Guard> implements Contest<Guard> {
   }
 
   /**
-   * The lock is ours; it is announced when the predecessor's belief is over and it is fenced. The
-   * record is read after the win: then whoever it names had lost the lock before.
+   * The lock is ours; it is announced when the predecessor's belief is over and it is fenced.
+   * @param found read after the lock was ours
    */
-  async #seat(
+  #seat(
     entry: Entry,
     place: Place,
     sentAt: Instant,
+    found: LockReading,
     stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
-    signal: AbortSignal,
-  ): Promise<QueueSeat<Guard>> {
-    const { clock } = this.#scope;
-    const wonMs = clock.monotonicMs();
-    const found = await this.#read(signal);
-    const { record } = found;
-    requireRisingTokens(this.#scope.election, place, record);
+  ): QueueSeat<Guard> {
+    requireRisingTokens(this.#scope.election, place, found.record);
     const unfenced = unfencedAfter(found, this.#candidate.incarnation);
     return new QueueSeat<Guard>(this.#store, this.#scope, this.#settings, this.#leftovers, {
       entry,
@@ -270,7 +265,7 @@ export class LockRace<Guard> implements Contest<Guard> {
       version: found.version,
       attempts: new Attempts(),
       unfenced,
-      waitMs: Math.max(0, this.#waitMs(found) - (clock.monotonicMs() - wonMs)),
+      waitMs: this.#waitMs(found),
     });
   }
 

@@ -24,6 +24,16 @@ export interface LockReading extends RecordReading {
   readonly wipedAfter: bigint | undefined;
 }
 
+export interface TakenLock {
+  readonly place: Place;
+  readonly reading: LockReading;
+}
+
+export interface Survey {
+  readonly holder: Holder | undefined;
+  readonly reading: LockReading;
+}
+
 export interface LockStore extends QueueStore {
   /**
    * From now on only this entry may make the lock, of all on the same session: so what is found to be
@@ -34,9 +44,14 @@ export interface LockStore extends QueueStore {
   isClaimedFor(entry: Entry): boolean;
   /** Calls `listener` when a claim on this lock has ended. @returns stops it */
   onUnclaimed(listener: () => void): () => void;
-  /** One attempt, under a claim. @returns undefined when somebody has it: perhaps an earlier attempt of ours */
-  take(entry: Entry, signal: AbortSignal): Promise<Place | undefined>;
-  holder(signal: AbortSignal): Promise<Holder | undefined>;
+  /**
+   * One attempt, under a claim.
+   * @returns undefined when somebody has it: perhaps an earlier attempt of ours. Else also what was
+   *   read *after* it was made: whoever the record names had lost the lock before
+   */
+  take(entry: Entry, signal: AbortSignal): Promise<TakenLock | undefined>;
+  /** Who has the lock, and the record. */
+  survey(signal: AbortSignal): Promise<Survey>;
   watchHolder(signal: AbortSignal): Promise<Watched<Holder | undefined>>;
   read(signal: AbortSignal): Promise<LockReading>;
 }

@@ -35,9 +35,9 @@ function openStore(client: ZooKeeper): ZooKeeperLockStore {
 
 async function taken(store: ZooKeeperLockStore): Promise<Place> {
   store.claim(entry);
-  const place = await store.take(entry, never);
-  if (place === undefined) throw new Error('the lock was taken already');
-  return place;
+  const made = await store.take(entry, never);
+  if (made === undefined) throw new Error('the lock was taken already');
+  return made.place;
 }
 
 /** The lock goes to somebody else in one transaction, under the same name. */

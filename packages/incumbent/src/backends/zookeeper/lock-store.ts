@@ -5,7 +5,7 @@
  */
 import type { Scope } from '../../contest.ts';
 import { StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
-import type { Holder, LockReading, LockStore } from '../../lock/store.ts';
+import type { Holder, LockReading, LockStore, Survey, TakenLock } from '../../lock/store.ts';
 import type { QueueRecord } from '../../queue/record.ts';
 import {
   decodeQueueRecord,
@@ -111,18 +111,20 @@ export class ZooKeeperLockStore implements LockStore {
     return this.session.onUnclaimed(this.#lockPath, listener);
   }
 
-  async take(entry: Entry, signal: AbortSignal): Promise<LockPlace | undefined> {
+  async take(entry: Entry, signal: AbortSignal): Promise<TakenLock | undefined> {
     this.#requireTimeout();
     const { acl, create } = this.#options;
     const make = () =>
       this.#client.create(this.#lockPath, this.#data(entry), { ephemeral: true, acl, signal });
     return this.#attempt(async () => {
+      // The reads are behind the making, on the same connection: they show what stood then, or later.
+      const [made, read] = await Promise.allSettled([make(), this.#picture(signal)]);
       let stat: NodeStat | null;
       try {
-        try {
-          ({ stat } = await make());
-        } catch (error) {
-          if (codeOf(error) !== 'NO_NODE') throw error;
+        if (made.status === 'fulfilled') {
+          ({ stat } = made.value);
+        } else {
+          if (codeOf(made.reason) !== 'NO_NODE') throw made.reason;
           if (!create) throw noElection(this.#path);
           await this.#client.ensurePath(this.#path, { acl, signal });
           ({ stat } = await make());
@@ -133,14 +135,17 @@ export class ZooKeeperLockStore implements LockStore {
       }
       // Servers before 3.5 do not tell.
       stat ??= (await this.#client.get(this.#lockPath, { signal })).stat;
-      return this.#placeOf(stat);
+      const place = this.#placeOf(stat);
+      const isBehind = read.status === 'fulfilled' && read.value.lock?.stat.czxid === place.token;
+      const picture = isBehind ? read.value : await this.#picture(signal);
+      return { place, reading: this.#reading(picture) };
     });
   }
 
   async enter(entry: Entry, signal: AbortSignal): Promise<Place> {
-    const place = this.claim(entry) ? await this.take(entry, signal) : undefined;
-    if (place === undefined) throw new StoreUnavailableError('somebody else has the lock');
-    return place;
+    const taken = this.claim(entry) ? await this.take(entry, signal) : undefined;
+    if (taken === undefined) throw new StoreUnavailableError('somebody else has the lock');
+    return taken.place;
   }
 
   async leave(entry: Entry, _place: Place | undefined, signal: AbortSignal): Promise<void> {
@@ -157,8 +162,11 @@ export class ZooKeeperLockStore implements LockStore {
     });
   }
 
-  async holder(signal: AbortSignal): Promise<Holder | undefined> {
-    return this.#attempt(async () => this.#holderOf(await this.#get(this.#lockPath, signal)));
+  async survey(signal: AbortSignal): Promise<Survey> {
+    return this.#attempt(async () => {
+      const picture = await this.#picture(signal);
+      return { holder: this.#holderOf(picture.lock), reading: this.#reading(picture) };
+    });
   }
 
   async watchHolder(signal: AbortSignal): Promise<Watched<Holder | undefined>> {
