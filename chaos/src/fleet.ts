@@ -19,9 +19,9 @@ export interface FleetOptions {
   readonly onProblem: (problem: string) => void;
   /**
    * A candidate reports that somebody of its program was there when belief was over; `atMs` is when,
-   * by CLOCK_MONOTONIC. Default: that is a problem.
+   * by CLOCK_MONOTONIC, and `reason` why the term ended. Default: that is a problem.
    */
-  readonly onOverrun?: (token: bigint, atMs: number) => void;
+  readonly onOverrun?: (token: bigint, atMs: number, reason: string) => void;
 }
 
 /** One who takes part. */
@@ -201,11 +201,12 @@ export class Fleet {
     for (const pid of processesOf(this.#options.log)) send(pid, 'SIGKILL');
   }
 
-  #heard(candidate: CandidateProcess, { event, token, time }: RunReport): void {
+  #heard(candidate: CandidateProcess, { event, token, time, reason }: RunReport): void {
     if (event === 'overrun') {
       const { onOverrun, onProblem } = this.#options;
       const agoMs = Date.now() - Date.parse(time ?? '');
-      if (onOverrun !== undefined) onOverrun(BigInt(token ?? 0), monotonicMs() - agoMs);
+      if (onOverrun !== undefined)
+        onOverrun(BigInt(token ?? 0), monotonicMs() - agoMs, reason ?? '');
       else
         onProblem(
           `stopped in time: ${candidate.id} reports that its program outlived term ${token}`,

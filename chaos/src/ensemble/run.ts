@@ -46,6 +46,8 @@ const endMs = 30_000;
 /** A candidate that starts gives up when it cannot reach the store for so long. */
 const connectPatienceMs = 20_000;
 const lookEveryMs = 20;
+/** Ends that leave nobody any time: belief is over when they are heard of. The successor waits. */
+const seatTaken: readonly string[] = ['record-gone', 'superseded', 'session-expired'];
 
 /** @returns how many rounds passed and failed; what is found after the last one counts as another */
 export async function runChaos(
@@ -99,7 +101,9 @@ export async function runChaos(
     mayEnd: (how) =>
       how === 'exit code 69' && monotonicMs() - servers.lastTroubleMs < connectPatienceMs,
     onProblem: (problem) => verdict.blame(problem),
-    onOverrun: (token, atMs) => overruns.set(token, atMs),
+    onOverrun: (token, atMs, reason) => {
+      if (!seatTaken.includes(reason)) overruns.set(token, atMs);
+    },
   });
   const crew = new Crew(seats, fleet, (broken && brokenCandidates[broken].parameters) ?? '');
   process.once('exit', () => fleet.killNow());
