@@ -104,6 +104,19 @@ describe('the name of the lock recurs', () => {
   });
 });
 
+describe('what is read with a lock that was made', () => {
+  inArena(
+    'is not older than the lock, also when the node above it had to be made',
+    async ({ arena, expect }) => {
+      const store = openStore(await arena.client());
+      store.claim(entry);
+      const made = await store.take(entry, never);
+      expect(made?.reading.version).toBe((await store.read(never)).version);
+      expect(made?.reading.wipedAfter).toBeLessThan(made?.place.token ?? 0n);
+    },
+  );
+});
+
 describe('what is written together', () => {
   inArena(
     'an announcement meets neither another record nor another breadcrumb',
