@@ -130,6 +130,15 @@ describe('H12: the parent node', () => {
     expect(await clearParentNode(client, parent)).toBe(true);
   });
 
+  inArena('is not cleared by a client without a session', async ({ arena, expect }) => {
+    const client = await arena.client();
+    await client.close();
+    await expect(clearParentNode(client, parent)).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: expect.stringContaining('closed'),
+    });
+  });
+
   inArena('the paths are checked', async ({ arena, expect }) => {
     const client = await arena.client();
     for (const path of ['', '/', 'relative', '/a//b', '/a/', '/zookeeper/x', 7 as never]) {

@@ -1,5 +1,11 @@
 /** What ActiveStandbyElector offers besides taking part: its active's data, and its parent node. */
-import { ElectionError, InvalidOptionError, LeftBehindError, RefusedError } from '../../errors.ts';
+import {
+  ElectionError,
+  InvalidOptionError,
+  LeftBehindError,
+  RefusedError,
+  StoreUnavailableError,
+} from '../../errors.ts';
 import { checkOptions, electionPath } from './check-options.ts';
 import type { NodeAcl, ZooKeeperClient } from './client.ts';
 import { codeOf } from './client.ts';
@@ -124,6 +130,9 @@ export async function clearParentNode(
   const [lock, breadcrumb] = [`${parent}/${lockName}`, `${parent}/${breadcrumbName}`];
   const session = LockSession.of(client);
   const guid = `clear-${Math.random()}`;
+  if (session.id === undefined) {
+    throw new StoreUnavailableError(`the client has no session (it is ${client.state})`);
+  }
   if (!session.claim(lock, guid)) {
     throw new RefusedError(`a candidate of this process takes part in the election at ${path}`);
   }
