@@ -190,7 +190,7 @@ describe('on ZooKeeper’s protocol', () => {
         await real.ensurePath('/r/e');
         const stop = new AbortController();
         const abortLater = async () => {
-          for (let i = 0; i < hops; i += 1) await null;
+          for (let i = 0; i < hops; i += 1) await Promise.resolve();
           stop.abort(new Error('enough'));
         };
         const aborting = new Proxy(real, {

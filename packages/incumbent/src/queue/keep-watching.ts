@@ -1,5 +1,4 @@
 import type { Scope } from '../contest.ts';
-import { isIncurable } from '../errors.ts';
 import { bounded, onAbort, sleep } from '../wait.ts';
 import type { Watched } from './store.ts';
 
@@ -32,7 +31,6 @@ export async function keepWatching<Value>(
     } catch (error) {
       if (signal.aborted) return;
       onTrouble('watching', error);
-      if (isIncurable(error)) return;
       await sleep(clock, timing.pollEveryMs, signal, true).catch(() => {});
     } finally {
       watched?.cancel();

@@ -82,7 +82,7 @@ export class Queue<Guard> implements Contest<Guard> {
   readonly #leftovers: Leftovers;
   #candidate: CandidateInfo;
   /** Since when the leader that the record names has been seen to be gone, monotonic. */
-  #gone: { readonly place: string; readonly sinceMs: number } | undefined;
+  #gone: { readonly token: bigint; readonly sinceMs: number } | undefined;
   /**
    * H of leaders that we have waited behind. Should somebody delete the record by hand, there is
    * nothing else to say that one of them may still believe.
@@ -272,12 +272,15 @@ export class Queue<Guard> implements Contest<Guard> {
     );
     this.#requireQuorum();
     const atMs = this.#scope.clock.monotonicMs();
-    const leadership = reading.record?.leadership;
-    if (leadership !== undefined) this.#remember(reading.record);
-    const leader = leadership?.place;
-    if (leader === undefined || names.includes(leader)) this.#gone = undefined;
-    // Since after the answers: its last confirmation was committed while its place was there.
-    else if (this.#gone?.place !== leader) this.#gone = { place: leader, sinceMs: atMs };
+    const { record } = reading;
+    if (record?.leadership === undefined || names.includes(record.leadership.place)) {
+      this.#gone = undefined;
+    } else if (this.#gone?.token !== record.token) {
+      // By its token, for a name may come again. Since after the answers: its last confirmation was
+      // committed while its place was there.
+      this.#gone = { token: record.token, sinceMs: atMs };
+    }
+    if (record?.leadership !== undefined) this.#remember(record);
     return { names, reading, atMs };
   }
 
@@ -448,14 +451,17 @@ export class Queue<Guard> implements Contest<Guard> {
       leadership !== undefined &&
       leadership.candidate.incarnation !== this.#candidate.incarnation
     ) {
-      const goneSinceMs = this.#gone?.place === leadership.place ? this.#gone.sinceMs : atMs;
+      const goneSinceMs = this.#gone?.token === record.token ? this.#gone.sinceMs : atMs;
       leftMs = Math.max(leftMs, record.beliefMs * stretch - (atMs - goneSinceMs));
     }
     let unknownMs = 0;
     // Members that write no record may have led since it was written.
-    if (this.#store.isMixed && this.#store.directlyFollows?.(place, record?.place ?? '') !== true) {
-      unknownMs = beliefMs;
-    }
+    const previous = record?.place ?? '';
+    const isNext =
+      // Our own announcement has landed, only its answer was lost.
+      previous === place.name ||
+      (previous !== '' && this.#store.directlyFollows?.(place, previous) === true);
+    if (this.#store.isMixed && !isNext) unknownMs = beliefMs;
     // No record, or one that only an operator has written: the leader's was deleted by hand.
     if (record === undefined || record.token === 0n) {
       unknownMs = Math.max(unknownMs, this.#followedBeliefMs);
