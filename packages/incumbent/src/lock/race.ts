@@ -96,8 +96,10 @@ export class LockRace<Guard> implements Contest<Guard> {
   ): Promise<Seat<Guard> | undefined> {
     const { clock, onTrouble } = this.#scope;
     const wakeup = new Wakeup();
+    let hasFailed = false;
     const stopListening = this.#store.session.onEvent((event) => {
-      if (event !== 'suspended') wakeup.raise();
+      // Watches live on over a reconnection; only what failed is to be tried again at once.
+      if (event === 'over' || (event === 'restored' && hasFailed)) wakeup.raise();
     });
     const stopWaiting = this.#store.onUnclaimed(() => wakeup.raise());
     const standing: Standing = {
@@ -114,6 +116,7 @@ export class LockRace<Guard> implements Contest<Guard> {
         try {
           wakeup.clear();
           const step = await this.#step(standing, stateAtWin, wakeup, signal);
+          hasFailed = false;
           if (typeof step !== 'number') {
             won = true;
             return step;
@@ -126,6 +129,7 @@ export class LockRace<Guard> implements Contest<Guard> {
           if (signal.aborted) throw signal.reason;
           if (isIncurable(error) || once) throw error;
           onTrouble('campaigning', error);
+          hasFailed = true;
           failures += 1;
           pauseMs = this.#backoffMs(failures);
         }
@@ -179,13 +183,15 @@ export class LockRace<Guard> implements Contest<Guard> {
         return this.#seat(entry, place, sentAt, await this.#read(signal), stateAtWin);
       }
       // Somebody else's, and what we have asked for before is decided: none of it is there.
-      await this.#store.leave(entry, undefined, signal);
-      standing.entry = undefined;
+      await this.#resign(standing, signal);
       return this.#waitFor(holder, standing, wakeup, signal);
     }
     const record = this.#requireOpen(reading);
     const waitMs = Math.max(this.#drainedMs(record), this.#reservedMs(standing, record));
-    if (waitMs > 0) return Math.min(waitMs, this.#scope.timing.pollEveryMs);
+    if (waitMs > 0) {
+      await this.#resign(standing, signal);
+      return Math.min(waitMs, this.#scope.timing.pollEveryMs);
+    }
     const entry = standing.entry ?? { guid: this.#scope.uniqueId(), candidate: this.#candidate };
     if (!this.#store.claim(entry)) return this.#patienceMs();
     standing.entry = entry;
@@ -196,6 +202,16 @@ export class LockRace<Guard> implements Contest<Guard> {
     );
     if (taken === undefined) return 0;
     return this.#seat(entry, taken.place, sentAt, taken.reading, stateAtWin);
+  }
+
+  /** Lets another candidate on the same client try. */
+  async #resign(standing: Standing, signal: AbortSignal): Promise<void> {
+    const { entry } = standing;
+    if (entry === undefined) return;
+    await this.#ask('giving up', signal, (operation) =>
+      this.#store.leave(entry, undefined, operation),
+    );
+    standing.entry = undefined;
   }
 
   /** From now on the next change of the lock wakes us up, unless we poll. */
