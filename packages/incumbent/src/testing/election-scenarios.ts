@@ -216,7 +216,9 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
       const ended = background(end(context, first));
       const second = await within(context, 5, following);
       assert.ok(!first.isLeading());
-      assert.equal((await ended).reason, 'vacated');
+      // Beside members that do not wait there is no time to look why a place is gone.
+      const { reason } = await ended;
+      assert.ok(reason === 'vacated' || reason === 'record-gone', reason);
       await end(context, second);
     },
   },

@@ -346,16 +346,7 @@ export class ZooKeeperLockStore implements LockStore {
   // --- watching ---
 
   async watchPlace(name: string, signal: AbortSignal): Promise<Watched<boolean>> {
-    const watched = await this.#watchLock(signal, (lock) => this.#names(lock)[0] === name);
-    if (watched.value) return watched;
-    try {
-      // Whoever deletes a leader's lock says why in the record: its watch is to be heard first.
-      await this.read(signal);
-    } catch (error) {
-      watched.cancel();
-      throw error;
-    }
-    return watched;
+    return this.#watchLock(signal, (lock) => this.#names(lock)[0] === name);
   }
 
   async watchList(signal: AbortSignal): Promise<Watched<readonly string[]>> {
@@ -364,7 +355,7 @@ export class ZooKeeperLockStore implements LockStore {
 
   async watchRecord(signal: AbortSignal): Promise<Watched<LockReading>> {
     return this.#attempt(async () => {
-      // All at once: a leader is to hear that it was asked to go before it hears that its lock is gone.
+      // All at once: who is asked to go by force is to hear of it before its lock is gone, if it can.
       const [own, breadcrumb, read] = await Promise.allSettled([
         this.#client.watch(this.#path, { signal }),
         this.#client.watch(this.breadcrumbPath, { signal }),
