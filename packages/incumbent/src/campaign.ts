@@ -145,7 +145,8 @@ export class Campaign<Guard> {
       if (term === undefined) status.isOut();
       return term;
     } catch (error) {
-      status.isOut(error);
+      // Who was told to stop has nothing to be told.
+      status.isOut(signal.aborted ? undefined : error);
       throw error;
     }
   }
@@ -242,7 +243,10 @@ export class Campaign<Guard> {
     const stopWatchingHealth = this.#watchHealth(term);
     void term.ended.then(({ reason, error }) => {
       this.#term = undefined;
-      this.#status?.isOut(isVoluntary(reason) ? error : (error ?? term.signal.reason));
+      // A withdrawal's error is only the reason of the signal that asked for it.
+      const isAsked = reason === 'withdrawn' && error === signal.reason;
+      const cause = isVoluntary(reason) ? error : (error ?? term.signal.reason);
+      this.#status?.isOut(isAsked ? undefined : cause);
       stopWatchingHealth();
       if (givesWay.has(reason)) {
         this.#aside.untilMs = this.#scope.clock.monotonicMs() + this.#contest.standAsideMs;
