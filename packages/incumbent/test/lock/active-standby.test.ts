@@ -129,11 +129,14 @@ describe('H2, H3: four states, and calls only on change', () => {
   inArena(
     'H10, HB6: who fails to become standby leaves its breadcrumb, and not its lock',
     async ({ arena, expect }) => {
-      const a = await join(arena, 'a', {
+      // A term that is lost, on a machine that stands still, would end in another way.
+      const client = await arena.client(15_000);
+      const member = {
         becomeStandby() {
           throw new Error('cannot');
         },
-      });
+      };
+      const a = await join(arena, 'a', member, { client });
       await until('a is active', () => a.states.at(-1) === 'ACTIVE');
       await a.leave();
       expect(arena.data(lockPath)).toBeUndefined();

@@ -39,11 +39,13 @@ export class Arena implements AsyncDisposable {
   }
 
   static async open(): Promise<Arena> {
-    return new Arena(await FakeZooKeeper.start({ tickTimeMs, realTime: true }));
+    return new Arena(
+      await FakeZooKeeper.start({ tickTimeMs, maxSessionTimeoutMs: 60_000, realTime: true }),
+    );
   }
 
-  async client(): Promise<ZooKeeper> {
-    const client = await connect(this.fake.connectionString, { sessionTimeout: sessionTimeoutMs });
+  async client(sessionTimeout: number = sessionTimeoutMs): Promise<ZooKeeper> {
+    const client = await connect(this.fake.connectionString, { sessionTimeout });
     this.#open.push(client);
     return client;
   }
