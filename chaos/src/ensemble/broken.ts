@@ -35,9 +35,14 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
     about: 'whoever lost its term leaves its place in the queue',
     changes: [
       {
-        file: 'incumbent/dist/queue/leftovers.js',
-        from: '(signal) => this.#store.leave(entry, place, signal)',
-        to: 'async () => {}',
+        file: 'incumbent/dist/queue/seat.js',
+        from: 'async release(end, signal) {',
+        to: "async release(end, signal) {\nif (['renewal-failed', 'stalled'].includes(end.reason)) return false;",
+      },
+      {
+        file: 'incumbent/dist/queue/seat.js',
+        from: 'if (await this.#leftovers.leave(this.#entry, this.#place))',
+        to: 'if (this.#place !== undefined)',
       },
     ],
   },

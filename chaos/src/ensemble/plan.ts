@@ -139,6 +139,8 @@ const openings: readonly Opening[] = [
   { leader: 'kill supervisor', server: 'freeze leader' },
   { waiting: 'kill both', server: 'kill follower' },
   { leader: 'freeze supervisor', length: 2.4 },
+  // Its belief is over, its session is not.
+  { leader: 'freeze both', length: 0.45 },
   { leader: 'withdraw', server: 'part leader' },
 ];
 
