@@ -35,7 +35,10 @@ export interface Term<Guard = unknown> {
   readonly token: bigint;
   /** What the backend offers for checking the token at a resource. */
   readonly guard: Guard;
-  /** Who led before; `clean` is false when nobody confirmed its end. */
+  /**
+   * Who led before, as far as the record knows (of other programs' leaders it knows nothing); `clean`
+   * is false when nobody confirmed its end.
+   */
   readonly predecessor: Predecessor | undefined;
   readonly state: TermState;
   /** Wall clock of the moment the term was announced. */

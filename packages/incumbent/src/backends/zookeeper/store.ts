@@ -320,7 +320,7 @@ export class ZooKeeperStore implements QueueStore {
     if (!this.#createsNode) {
       throw new StoreUnsuitableError(
         `the election node ${this.#path} does not exist, and whoever owns the election makes it: ` +
-          'create it, or say `create: true`',
+          'create it, or say `create: true` (in a URL create=true)',
       );
     }
     await this.#client.ensurePath(this.#path, { acl: this.#acl, signal });
