@@ -15,6 +15,8 @@ export interface Replacement {
 export interface Variant {
   readonly name: string;
   readonly edits: readonly Replacement[];
+  /** Found by few seeds only: the search begins near one of them. Default 1. */
+  readonly from?: number;
   /** By which of these it has to be found; anything else is an accident. */
   readonly breaks: readonly (keyof typeof guarantees)[];
 }

@@ -53,7 +53,10 @@ try {
       const next = waiting.shift();
       if (next === undefined) return;
       const [index, hunted] = next;
-      outcomes[index] = await hunt(hunted, join(scratch, String(index)));
+      const outcome = await hunt(hunted, join(scratch, String(index)));
+      outcomes[index] = outcome;
+      const { found = outcome.problem } = outcome;
+      process.stderr.write(`${hunted.variant.name}: ${found} after ${outcome.seeds} seeds\n`);
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, work));
@@ -71,7 +74,7 @@ async function hunt(hunted: Hunted, directory: string): Promise<Outcome> {
   try {
     const { seeds, failed } = await runner.run({
       mechanism,
-      from: 1,
+      from: variant.from ?? 1,
       seeds: mostSeeds,
       stopAtFirst: true,
     });

@@ -446,11 +446,27 @@ function slowLookThenLastConfirmation(chaos: QueueChaos): void {
 
 /** The last that a leader hears, as late as it may, is that it was there; by then it is not. */
 function lateAnswerThenDeath(chaos: QueueChaos): void {
+  dieBeforeAnswer(chaos, chaos.target(), isConfirmation);
+}
+
+/** The same, and it is what made it the leader. */
+function lateAnnouncementThenDeath(chaos: QueueChaos): void {
+  const leading = chaos.target();
+  const following = chaos.follower(leading);
+  if (following === undefined) return;
+  dieBeforeAnswer(chaos, following, isAnnouncement);
+  leading.process?.resign();
+}
+
+function dieBeforeAnswer(
+  chaos: QueueChaos,
+  { link, process }: Seat,
+  meets: (request: Request) => boolean,
+): void {
   const { sim, random, contest } = chaos;
-  const { link, process } = chaos.target();
   const operationMs = process?.candidacies[0]?.timing.operationTimeoutMs ?? 0;
   link.armed.push({
-    meets: random.pick([isConfirmation, isConfirmation, isAnnouncement]),
+    meets,
     fate: {
       replyMs: operationMs * random.between(0.5, 0.97),
       onReply: () => {
@@ -472,6 +488,29 @@ function lateAnswerThenDeath(chaos: QueueChaos): void {
     link.repliesCut = false;
     link.mend();
   });
+}
+
+/** Whoever is about to be announced loses its place on the way. */
+function deletedBeforeAnnounced(chaos: QueueChaos): void {
+  const { sim, random, contest } = chaos;
+  const leading = chaos.target();
+  for (const { link, process } of sim.seats) {
+    if (process === leading.process) continue;
+    const operationMs = process?.candidacies[0]?.timing.operationTimeoutMs ?? 0;
+    link.armed.push({
+      meets: isAnnouncement,
+      fate: {
+        requestMs: 0.5 * operationMs,
+        onSend: () =>
+          chaos.later(0.4 * random.next() * operationMs, () => {
+            const [place] = contest.guarantees.places();
+            if (place === undefined || sim.ownerOf(place) !== process) return;
+            sim.ensemble.byHand([{ type: 'delete', path: place, version: -1 }]);
+          }),
+      },
+    });
+  }
+  leading.process?.resign();
 }
 
 /** An entry is applied and nobody hears of it until the session is about to end. */
@@ -797,6 +836,8 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
   edges: [
     [5, slowLookThenLastConfirmation],
     [4, lateAnswerThenDeath],
+    [4, lateAnnouncementThenDeath],
+    [2, deletedBeforeAnnounced],
     [3, straddledLook],
     [4, confirmedThenCutOff],
     [4, confirmationThenSilence],

@@ -95,6 +95,7 @@ export const queueVariants: readonly QueueVariant[] = [
   },
   {
     name: 'queue: the wait counted from before the response',
+    from: 590,
     edits: [
       {
         file: 'queue/queue.js',
@@ -105,8 +106,8 @@ export const queueVariants: readonly QueueVariant[] = [
       },
       {
         file: 'queue/queue.js',
-        find: '        const atMs = this.#scope.clock.monotonicMs();\n        const leadership = reading',
-        replace: '        const atMs = beforeMs;\n        const leadership = reading',
+        find: '        const atMs = this.#scope.clock.monotonicMs();\n        const { record } = reading;',
+        replace: '        const atMs = beforeMs;\n        const { record } = reading;',
       },
     ],
     breaks: s1,
@@ -221,7 +222,7 @@ export const queueVariants: readonly QueueVariant[] = [
     edits: [
       {
         file: 'backends/zookeeper/store.js',
-        find: 'if (this.#entered.has(guid)) {',
+        find: 'if (this.#entered.includes(guid)) {',
         replace: 'if (false) {',
       },
     ],
@@ -243,8 +244,8 @@ export const queueVariants: readonly QueueVariant[] = [
     edits: [
       {
         file: 'queue/queue.js',
-        find: 'return this.#waitBehind(line, place, look.names[index - 1], wakeup, signal);',
-        replace: 'return this.#waitBehind(line, place, look.names[0], wakeup, signal);',
+        find: 'return new Behind(place, look.names[index - 1]);',
+        replace: 'return new Behind(place, look.names[0]);',
       },
     ],
     breaks: ['herd'],
@@ -419,16 +420,5 @@ export const queueVariants: readonly QueueVariant[] = [
     name: 'queue: the end of an election ignored',
     edits: [{ file: 'queue/queue.js', find: 'if (ended)', replace: 'if (false)' }],
     breaks: ['ended'],
-  },
-  {
-    name: 'queue: no pause after a failure',
-    edits: [
-      {
-        file: 'queue/queue.js',
-        find: 'return Math.min(ms, timing.pollEveryMs) * (0.5 + random() / 2);',
-        replace: 'return 0 * ms * random();',
-      },
-    ],
-    breaks: ['operations'],
   },
 ];
