@@ -341,7 +341,9 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
         if (this.#isLost) break;
         // A wall clock that was set, or a host that slept, has moved the margin.
         this.#armStopTimer();
-        if (!(await this.#confirm(this.#revision))) {
+        const asked = this.#revision;
+        if (!(await this.#confirm(asked)) || this.#shownRevision < asked) {
+          // Nothing was learnt, or the seat is ours and the record cannot be made to say more.
           dueMs = this.#clock.monotonicMs() + timing.retryBackoffMs;
         } else if (this.#revision > this.#shownRevision) {
           dueMs = this.#clock.monotonicMs();

@@ -55,8 +55,13 @@ export class LockRace<Guard> implements Contest<Guard> {
   readonly #settings: LockSettings<Guard>;
   readonly #leftovers: Leftovers;
   #candidate: CandidateInfo;
-  /** Token of the last holder that was seen. */
+  /**
+   * Token of the first holder that was seen: a later one may only have waited, as we do, for the
+   * belief of the one before it.
+   */
   #followed: bigint | undefined;
+  /** The longest H of a leader that a record has named. */
+  #followedBeliefMs = 0;
 
   constructor(
     store: LockStore,
@@ -172,6 +177,9 @@ export class LockRace<Guard> implements Contest<Guard> {
       this.#store.survey(operation),
     );
     this.#requireQuorum();
+    if (reading.record?.leadership !== undefined) {
+      this.#followedBeliefMs = Math.max(this.#followedBeliefMs, reading.record.beliefMs);
+    }
     if (holder !== undefined) {
       const { entry } = standing;
       if (entry === undefined) return this.#waitFor(holder, standing, wakeup, signal);
@@ -221,7 +229,7 @@ export class LockRace<Guard> implements Contest<Guard> {
     wakeup: Wakeup,
     signal: AbortSignal,
   ): Promise<number> {
-    this.#followed = holder.place.token;
+    this.#followed ??= holder.place.token;
     standing.watched?.cancel();
     standing.watched = undefined;
     if (this.#settings.pollMs === undefined) {
@@ -301,7 +309,7 @@ export class LockRace<Guard> implements Contest<Guard> {
     }
     // Somebody deleted by hand what would say whether the one we followed led, and ended clean.
     if (wipedAfter !== undefined && this.#followed !== undefined && wipedAfter > this.#followed) {
-      waitMs = Math.max(waitMs, beliefMs);
+      waitMs = Math.max(waitMs, beliefMs, this.#followedBeliefMs);
     }
     return Math.max(delayAfterWinMs, (waitMs * (1 + clockDrift)) / (1 - clockDrift));
   }

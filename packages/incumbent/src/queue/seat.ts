@@ -11,7 +11,7 @@ import type {
   SeatEvents,
   SeatState,
 } from '../contest.ts';
-import { LeftBehindError } from '../errors.ts';
+import { isIncurable, LeftBehindError } from '../errors.ts';
 import type { EndReason } from '../reasons.ts';
 import type { UncleanLeader } from '../record.ts';
 import { appendTerm, currentDrains } from '../record.ts';
@@ -175,7 +175,15 @@ export class QueueSeat<Guard> implements Seat<Guard> {
       }
       // An operator has ended the election, or drained us: that is no time to announce.
       if (!this.#isNamed && this.#isUnwanted()) return { outcome: 'unresolved' };
-      const confirmation = await this.#announce(state, signal);
+      let confirmation: Confirmation | undefined;
+      try {
+        confirmation = await this.#announce(state, signal);
+      } catch (error) {
+        if (!isIncurable(error) || this.#shown === undefined) throw error;
+        // What is proclaimed cannot be written, perhaps for want of a right: the place is ours still.
+        this.#scope.onTrouble('writing the record', error);
+        return this.#confirmPlace(this.#shown, signal);
+      }
       if (confirmation !== undefined) return confirmation;
     }
     return { outcome: 'unresolved' };

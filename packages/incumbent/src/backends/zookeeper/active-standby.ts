@@ -140,7 +140,9 @@ class States {
 
   active(term: Term<ZooKeeperGuard>): Promise<boolean> {
     this.#term = term.token;
-    return this.#enter('ACTIVE', () => this.#member.becomeActive(term));
+    // Calls wait for slow ones before them, and meanwhile the term may have ended.
+    const isStill = () => term.isLeading();
+    return this.#enter('ACTIVE', () => this.#member.becomeActive(term), isStill);
   }
 
   standby(leader: CandidateInfo | undefined): Promise<boolean> {
@@ -156,11 +158,16 @@ class States {
     this.#term = undefined;
   }
 
-  /** @returns false when the call failed */
-  #enter(state: ActiveStandbyState, call: () => Promise<void> | void): Promise<boolean> {
+  /** @returns false when the call failed, or was not made because `isStill` was false */
+  #enter(
+    state: ActiveStandbyState,
+    call: () => Promise<void> | void,
+    isStill: () => boolean = () => true,
+  ): Promise<boolean> {
     if (this.#state === state) return this.#called;
     this.#state = state;
     this.#called = this.#called.then(async () => {
+      if (!isStill()) return false;
       try {
         await call();
         this.#onState(state);
