@@ -1,5 +1,7 @@
 import type { TestServer } from '@incumbent/zookeeper/testing';
-import { monotonicMs } from '../clock.ts';
+import { monotonicMs, sleep } from '../clock.ts';
+
+const lookEveryMs = 200;
 
 /** What a server counts by itself. */
 export interface Counters {
@@ -23,6 +25,13 @@ export async function readCounters(server: TestServer): Promise<Counters> {
     transactions: Number(BigInt(field(/^Zxid: (0x[\da-f]+)/m)) & 0xffff_ffffn),
     packetsReceived: Number(field(/^Received: (\d+)/m)),
   };
+}
+
+/** Else the sessions of those who were killed before end in what is measured: each is a transaction. */
+export async function untilNoSession(server: TestServer): Promise<void> {
+  while (!/^zk_global_sessions\s+0$/m.test(await server.fourLetterWord('mntr'))) {
+    await sleep(lookEveryMs);
+  }
 }
 
 /** In a second, between two readings. */

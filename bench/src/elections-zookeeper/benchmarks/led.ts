@@ -2,7 +2,7 @@ import type { Benchmark } from '../../benchmark.ts';
 import { WrongElectionError } from '../../benchmark.ts';
 import type { Figure, Unit } from '../../figure.ts';
 import { figureOf } from '../../figure.ts';
-import { ratesOf, readCounters } from '../server-counters.ts';
+import { ratesOf, readCounters, untilNoSession } from '../server-counters.ts';
 import type { Stage } from '../stage.ts';
 import { sessionTimeoutMs, startMany } from '../stage.ts';
 
@@ -33,6 +33,7 @@ export function led(stage: Stage): Benchmark {
   async function measure(kind: Kind, count: number): Promise<number> {
     const [server] = await stage.servers('standalone');
     if (server === undefined) throw new Error('there is no server');
+    await untilNoSession(server);
     const many = startMany(stage, kind);
     try {
       await many.call('open', { port: server.port, sessionTimeoutMs });
