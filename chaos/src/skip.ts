@@ -1,7 +1,14 @@
 /** Says that nothing was run and why. In CI that is a failure. @returns the exit code */
 export function skip(what: string, reason: string): number {
-  const inCi = process.env['CI'] === 'true';
-  console.log(inCi ? reason : `skipped: ${what}: ${reason}`);
-  console.log(inCi ? '0 passed, 1 failed' : '0 passed, 0 failed, 1 skipped');
-  return inCi ? 1 : 0;
+  if (process.env['CI'] !== 'true') return skipAnywhere(what, reason);
+  console.log(reason);
+  console.log('0 passed, 1 failed');
+  return 1;
+}
+
+/** The same for what no installation gives, such as the right to make a network namespace. */
+export function skipAnywhere(what: string, reason: string): number {
+  console.log(`skipped: ${what}: ${reason}`);
+  console.log('0 passed, 0 failed, 1 skipped');
+  return 0;
 }

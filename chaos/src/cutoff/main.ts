@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { serverAvailable } from '@incumbent/zookeeper/testing';
 import { command } from '../command.ts';
 import { endWithStarter, isInside, networkUnavailable, runInside } from '../ensemble/network.ts';
-import { skip } from '../skip.ts';
+import { skip, skipAnywhere } from '../skip.ts';
 import { python } from './candidate.ts';
 import { experiment } from './experiment.ts';
 import { draw } from './picture.ts';
@@ -22,8 +22,10 @@ async function main(settings: Settings): Promise<number> {
     writeFileSync(pictureOf(settings.draw), draw(recording));
     return 0;
   }
-  const missing = serverAvailable() ?? networkUnavailable();
+  const missing = serverAvailable();
   if (missing !== undefined) return skip('cut-off experiment', missing);
+  const forbidden = networkUnavailable();
+  if (forbidden !== undefined) return skipAnywhere('cut-off experiment', forbidden);
   const kazoo = settings.peer !== 'none' && hasKazoo();
   if (settings.peer === 'only' && !kazoo) return skip('cut-off experiment', noKazoo);
   if (!isInside()) return runInside();
