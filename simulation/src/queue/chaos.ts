@@ -541,12 +541,12 @@ function straddledLook(chaos: QueueChaos): void {
   const leading = chaos.target();
   const following = chaos.follower(leading);
   if (following === undefined || sim.seats.length < 3) return;
-  slowLooks(chaos, following);
+  slowLooks(chaos, following, () => leading.process?.resign());
   reenter(chaos, following);
   sim.onAnnounced = (place) => {
     const owner = sim.ownerOf(place);
     if (owner === undefined || owner === following.process) return;
-    chaos.later(0.02 * random.next() * chaos.timeoutMs, () => {
+    chaos.later(0.005 * random.next() * chaos.timeoutMs, () => {
       owner.link.requestsCut = true;
       const isDeleted = sim.ensemble.byHand([{ type: 'delete', path: place, version: -1 }]);
       if (isDeleted) sim.coverage.count('leaders that die as soon as they are announced');
@@ -558,7 +558,6 @@ function straddledLook(chaos: QueueChaos): void {
       });
     });
   };
-  chaos.later(0.15 * random.next() * chaos.timeoutMs, () => leading.process?.resign());
 }
 
 /** Somebody deletes a place by hand, against all advice: the leader's, or another one. */

@@ -396,6 +396,7 @@ export const queueVariants: readonly QueueVariant[] = [
   },
   {
     name: 'queue: a leader that came between the two looks is not waited for',
+    from: 540,
     edits: [
       {
         file: 'queue/seat.js',
