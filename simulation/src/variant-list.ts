@@ -542,7 +542,7 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'election.js',
-        find: 'await Promise.race([running.ended, running.campaign.leave()]);',
+        find: 'await Promise.race([running.ended.promise, running.campaign.leave()]);',
         replace: '{}',
       },
     ],
