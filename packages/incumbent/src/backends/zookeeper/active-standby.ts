@@ -84,7 +84,9 @@ async function leadAs(states: States, term: Term<ZooKeeperGuard>): Promise<never
   };
   const onOverrun = (message: unknown) => {
     const { token, election } = message as DiagnosticEvents['incumbent:overrun'] & DiagnosticSource;
-    if (token === term.token && election === term.election) over.resolve();
+    if (token !== term.token || election !== term.election) return;
+    // Another election of this name, on another ensemble, may have the same token.
+    if (term.state === 'ended') over.resolve();
   };
   subscribe('incumbent:state', onState);
   subscribe('incumbent:overrun', onOverrun);
