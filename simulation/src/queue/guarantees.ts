@@ -372,9 +372,12 @@ export class QueueGuarantees {
   }
 
   #checkHerd(place: string, owner: QueueProcess | undefined): void {
-    const { world, processes, scenario } = this.#sim;
+    const { world, processes, scenario, ensemble } = this.#sim;
     let woken = 0;
     for (const process of processes) {
+      const { sessionId } = process.client;
+      // A client that has not heard of its session's end still has its watches; no server does.
+      if (sessionId === undefined || !ensemble.sessions.has(sessionId)) continue;
       if (process !== owner && process.client.watchers(place) > 0) woken += 1;
     }
     // The one behind it, and one that has just become so while another has not yet noticed.
