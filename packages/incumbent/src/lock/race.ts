@@ -12,13 +12,7 @@ import type { CandidateInfo } from '../candidate.ts';
 import type { Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
 import type { Contest, Standing as InLine, Scope, Seat, SeatState } from '../contest.ts';
-import {
-  ElectionEndedError,
-  ElectionError,
-  isIncurable,
-  StoreUnavailableError,
-  StoreUnsuitableError,
-} from '../errors.ts';
+import { ElectionEndedError, isIncurable } from '../errors.ts';
 import { Confirmations } from '../queue/confirmations.ts';
 import type { Leftovers } from '../queue/leftovers.ts';
 import { patienceMs } from '../queue/patience.ts';
@@ -26,8 +20,8 @@ import type { QueueSettings } from '../queue/queue.ts';
 import type { QueueRecord } from '../queue/record.ts';
 import { QueueSeat } from '../queue/seat.ts';
 import type { Entry, Place, Watched } from '../queue/store.ts';
+import { makeGuard, requireQuorum, tokensWentBack, unfencedAfter } from '../queue/winning.ts';
 import type { UncleanLeader } from '../record.ts';
-import { unfencedLimit } from '../record.ts';
 import { bounded, Wakeup } from '../wait.ts';
 import type { Holder, LockReading, LockStore } from './store.ts';
 
@@ -172,11 +166,11 @@ export class LockRace<Guard> implements Contest<Guard> {
     if (standing.entry !== undefined) {
       await this.#ask('catching up', signal, (operation) => this.#store.sync(operation));
     }
-    this.#requireQuorum();
+    requireQuorum(this.#store.session);
     const { holder, reading } = await this.#ask('looking', signal, (operation) =>
       this.#store.survey(operation),
     );
-    this.#requireQuorum();
+    requireQuorum(this.#store.session);
     if (reading.record?.leadership !== undefined) {
       this.#followedBeliefMs = Math.max(this.#followedBeliefMs, reading.record.beliefMs);
     }
@@ -276,12 +270,15 @@ export class LockRace<Guard> implements Contest<Guard> {
     stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
   ): QueueSeat<Guard> {
     requireRisingTokens(this.#scope.election, place, found.record);
-    const unfenced = unfencedAfter(found, this.#candidate.incarnation);
+    const { record, wasFenced } = found;
+    const unfenced = wasFenced
+      ? (record?.unfenced ?? [])
+      : unfencedAfter(record, this.#candidate.incarnation);
     return new QueueSeat<Guard>(this.#store, this.#scope, this.#settings, this.#leftovers, {
       entry,
       place,
       own: undefined,
-      guard: this.#makeGuard(place),
+      guard: makeGuard(this.#settings.guard, place),
       sentAt,
       state: { ...stateAtWin(unfenced), announced: false },
       found,
@@ -342,26 +339,10 @@ export class LockRace<Guard> implements Contest<Guard> {
     return drain === undefined ? 0 : Math.max(0, drain.untilUnixMs - this.#scope.clock.wallMs());
   }
 
-  /** A read-only server may show what the quorum never commits: nothing is concluded from that. */
-  #requireQuorum(): void {
-    if (!this.#store.session.isSuspended) return;
-    throw new StoreUnavailableError('the store cannot be written at the moment');
-  }
-
   /** @throws ElectionEndedError */
   #requireOpen({ record }: LockReading): QueueRecord | undefined {
     if (record?.ended === true) throw new ElectionEndedError(this.#scope.election);
     return record;
-  }
-
-  #makeGuard(place: Place): Guard {
-    try {
-      return this.#settings.guard(place);
-    } catch (error) {
-      throw new ElectionError('MISUSE', `the backend could not make the guard of ${place.name}`, {
-        cause: error,
-      });
-    }
   }
 
   #read(signal: AbortSignal): Promise<LockReading> {
@@ -379,23 +360,6 @@ export class LockRace<Guard> implements Contest<Guard> {
   }
 }
 
-/** Who would have to be fenced by whoever leads after what was read. */
-function unfencedAfter(
-  { record, wasFenced }: LockReading,
-  ownIncarnation: string,
-): readonly UncleanLeader[] {
-  if (record === undefined) return [];
-  const { leadership, unfenced, token } = record;
-  if (
-    leadership === undefined ||
-    wasFenced ||
-    leadership.candidate.incarnation === ownIncarnation
-  ) {
-    return unfenced;
-  }
-  return [...unfenced, { ...leadership.candidate, token }].slice(-unfencedLimit);
-}
-
 /** @throws StoreUnsuitableError */
 function requireRisingTokens(
   election: string,
@@ -403,9 +367,5 @@ function requireRisingTokens(
   record: QueueRecord | undefined,
 ): void {
   if (record === undefined || record.token <= place.token) return;
-  throw new StoreUnsuitableError(
-    `election "${election}" has reached token ${record.token}, but this store numbers its writes ` +
-      `from ${place.token}: the record comes from another store, or the store was set up anew; use ` +
-      'another name for the election, or let every resource forget its tokens and delete the record',
-  );
+  throw tokensWentBack(election, record, place);
 }

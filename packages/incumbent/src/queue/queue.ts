@@ -10,15 +10,8 @@ import type { CandidateInfo } from '../candidate.ts';
 import type { Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
 import type { Contest, Scope, Seat, SeatState, Standing } from '../contest.ts';
-import {
-  ElectionEndedError,
-  ElectionError,
-  isIncurable,
-  StoreUnavailableError,
-  StoreUnsuitableError,
-} from '../errors.ts';
+import { ElectionEndedError, isIncurable } from '../errors.ts';
 import type { UncleanLeader } from '../record.ts';
-import { unfencedLimit } from '../record.ts';
 import { bounded, sleep, Wakeup } from '../wait.ts';
 import { Confirmations } from './confirmations.ts';
 import type { Leftovers } from './leftovers.ts';
@@ -26,6 +19,7 @@ import { patienceMs } from './patience.ts';
 import type { QueueRecord } from './record.ts';
 import { announcedRecord, QueueSeat } from './seat.ts';
 import type { Entry, Place, QueueStore, RecordReading, Watched } from './store.ts';
+import { makeGuard, requireQuorum, tokensWentBack, unfencedAfter } from './winning.ts';
 
 export interface QueueSettings<Guard> {
   readonly guard: (place: Place) => Guard;
@@ -266,11 +260,11 @@ export class Queue<Guard> implements Contest<Guard> {
   }
 
   async #look(signal: AbortSignal): Promise<Look> {
-    this.#requireQuorum();
+    requireQuorum(this.#store.session);
     const { reading, names } = await this.#ask('looking', signal, (operation) =>
       this.#store.look(operation),
     );
-    this.#requireQuorum();
+    requireQuorum(this.#store.session);
     const atMs = this.#scope.clock.monotonicMs();
     const { record } = reading;
     if (record?.leadership === undefined || names.includes(record.leadership.place)) {
@@ -290,12 +284,6 @@ export class Queue<Guard> implements Contest<Guard> {
       this.#scope.timing.beliefMs,
       record?.beliefMs ?? 0,
     );
-  }
-
-  /** A read-only server may show what the quorum never commits: nothing is concluded from that. */
-  #requireQuorum(): void {
-    if (!this.#store.session.isSuspended) return;
-    throw new StoreUnavailableError('the store cannot be written at the moment');
   }
 
   /** Waits until something happened to the one before us or to our own place. */
@@ -374,7 +362,7 @@ export class Queue<Guard> implements Contest<Guard> {
     const { clock, timing, onTrouble } = this.#scope;
     const { record, version, isForeign = false } = look.reading;
     this.#requireRisingTokens(place, record);
-    const guard = this.#makeGuard(place);
+    const guard = makeGuard(this.#settings.guard, place);
     const isOurs = record?.leadership?.place === place.name;
     // Then the record names us because an announcement has landed whose answer was lost.
     const found = (isOurs ? line.found : undefined) ?? look.reading;
@@ -522,22 +510,7 @@ export class Queue<Guard> implements Contest<Guard> {
   #requireRisingTokens(place: Place, record: QueueRecord | undefined): void {
     // The same: an announcement of ours has landed whose answer was lost.
     if (record === undefined || record.token < place.token || record.place === place.name) return;
-    throw new StoreUnsuitableError(
-      `election "${this.#scope.election}" has reached token ${record.token}, but this store numbers ` +
-        `its writes from ${place.token}: the record comes from another store, or the store was set ` +
-        'up anew; use another name for the election, or let every resource forget its tokens and ' +
-        'delete the record',
-    );
-  }
-
-  #makeGuard(place: Place): Guard {
-    try {
-      return this.#settings.guard(place);
-    } catch (error) {
-      throw new ElectionError('MISUSE', `the backend could not make the guard of ${place.name}`, {
-        cause: error,
-      });
-    }
+    throw tokensWentBack(this.#scope.election, record, place);
   }
 
   #read(signal: AbortSignal): Promise<RecordReading> {
@@ -553,17 +526,4 @@ export class Queue<Guard> implements Contest<Guard> {
     const name = `${what} in election "${election}"`;
     return bounded(clock, name, patienceMs(timing), signal, operation);
   }
-}
-
-/** Who would have to be fenced by whoever leads after `record`. */
-function unfencedAfter(
-  record: QueueRecord | undefined,
-  ownIncarnation: string,
-): readonly UncleanLeader[] {
-  if (record === undefined) return [];
-  const { leadership, unfenced, token } = record;
-  if (leadership === undefined || leadership.candidate.incarnation === ownIncarnation) {
-    return unfenced;
-  }
-  return [...unfenced, { ...leadership.candidate, token }].slice(-unfencedLimit);
 }

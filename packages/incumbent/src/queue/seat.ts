@@ -353,10 +353,8 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     // Whoever is next may know nothing of our record: no time to look why.
     if (this.#store.isMixed) return 'record-gone';
     try {
-      const reading = await this.#read(signal);
-      const { record } = reading;
-      if (record?.ended === true || this.#wasDeleted(reading)) return 'election-ended';
-      if ((await this.#store.endMark?.isSet(signal)) === true) return 'election-ended';
+      const { record } = await this.#read(signal);
+      if (record?.ended === true) return 'election-ended';
       const { leadership } = record ?? {};
       if (leadership?.place === this.#place.name && leadership.revoked) return 'vacated';
       if (record !== undefined && record.token > this.token) return 'superseded';
