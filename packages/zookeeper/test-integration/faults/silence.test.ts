@@ -94,7 +94,8 @@ describe.concurrent('when the other side says nothing', () => {
   it(
     'four of five hosts accept and say nothing: connected within one timeout',
     scoped(async (scope) => {
-      const timeoutMs = 3_000;
+      // Long enough that the fifth of it that is left for the last host does for a busy machine.
+      const timeoutMs = 10_000;
       const stalls = scope.later(new Stalls());
       const silent = await Promise.all([1, 2, 3, 4].map(() => startSilentHost()));
       for (const host of silent) scope.later(host);
