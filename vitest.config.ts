@@ -18,7 +18,7 @@ export default defineConfig({
         ...sources,
         test: {
           name: 'unit',
-          include: ['packages/*/test/**/*.test.ts', '{simulation,chaos,bench}/test/**/*.test.ts'],
+          include: ['packages/*/test/**/*.test.ts', '{simulation,chaos,bench,servers}/test/**/*.test.ts'],
           testTimeout: 30_000,
         },
       },

@@ -13,6 +13,8 @@ export type { ProxyCounters, ProxyTarget, TestProxy } from './proxy.ts';
 export { startProxy } from './proxy.ts';
 export type { KeyAndCertificate, PemFile, TestCertificates } from './server/certificates.ts';
 export { createCertificates } from './server/certificates.ts';
+export type { Child, ChildPlan } from './server/child.ts';
+export { isStopped, spawnChild } from './server/child.ts';
 export type { PeerPorts, TestEnsemble, TestMember } from './server/ensemble.ts';
 export { startEnsemble } from './server/ensemble.ts';
 export type { TestServerErrorCode } from './server/errors.ts';
@@ -27,5 +29,6 @@ export type {
   ServerTlsOptions,
   WaitOptions,
 } from './server/options.ts';
+export { freePorts } from './server/ports.ts';
 export type { RestartOptions, TestServer } from './server/server.ts';
 export { startServer } from './server/server.ts';

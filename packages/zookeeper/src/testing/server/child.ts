@@ -22,13 +22,17 @@ export interface ChildPlan {
   readonly logPath: string;
   /** Removed with the process when this process dies first. */
   readonly temporaryDirectory: string;
+  /** Whom it runs as. Default: as this process. Another user needs root. */
+  readonly user?: { readonly uid: number; readonly gid: number };
 }
 
+/** @throws ServerUnavailableError when the program cannot be started */
 export async function spawnChild(plan: ChildPlan): Promise<Child> {
   const log = openSync(plan.logPath, 'a');
   const child = spawn(plan.program, plan.arguments, {
     cwd: plan.directory,
     stdio: ['ignore', log, log],
+    ...plan.user,
   });
   closeSync(log);
   const ended = new Promise<string>((resolve) => {
