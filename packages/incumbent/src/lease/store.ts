@@ -39,10 +39,24 @@ export interface LeaseStore {
    */
   swap(expected: Version, next: LeaseRecord, signal: AbortSignal): Promise<SwapResult>;
   /**
-   * Calls `onHint` soon after a change, if it can; hints may be missing, late or spurious.
+   * Calls `onHint` soon after a change, if it can; hints may be missing, late or spurious. A store
+   * that is told what the record has become may pass it on: then nobody reads for it. It may be old,
+   * but not older than what it passed on before.
    * @returns a function that ends it
    */
-  watch?(onHint: () => void): () => void;
+  watch?(onHint: (reading?: Reading) => void): () => void;
+  /**
+   * True while `watch` tells of every change that somebody waits for: a win, a release, a request, an
+   * end, but not every confirmation. Then those who wait read once per lease, besides hints.
+   */
+  readonly hintsWork?: boolean;
+  /**
+   * The store may lose what it has confirmed, such as one that keeps it in memory only. Then no
+   * record is no vacant seat: whoever led may still believe. The first to win waits one lease.
+   */
+  readonly forgets?: boolean;
+  /** No term has this token or a lower one. For stores that forget, and resources that do not. */
+  readonly tokenFloor?: bigint;
   /** Bound on how far the store's own clock may step forward (σ), in ms. Needed for `ageMs`. */
   readonly clockStepMs?: number;
   /** A live process of this machine as an actor, where a death can be proved. */
