@@ -1,11 +1,7 @@
 import type { ZooKeeperOptions } from 'incumbent/zookeeper';
 import type { OpenStore } from '../context.ts';
-
-/** Where a secret is, or the secret itself. */
-export type SecretSource =
-  | { readonly kind: 'literal'; readonly text: string }
-  | { readonly kind: 'env'; readonly name: string }
-  | { readonly kind: 'file'; readonly path: string };
+import type { SecretSource } from '../url/secrets.ts';
+import type { TlsNames } from '../url/tls.ts';
 
 /** What the parameters of a `zk:` URL say. */
 export interface ZooKeeperParameters {
@@ -16,13 +12,7 @@ export interface ZooKeeperParameters {
   readonly auth: readonly SecretSource[];
   /** USER:PASSWORD, for SASL DIGEST-MD5. */
   readonly sasl: SecretSource | undefined;
-  /** Names of PEM files, as they were written. */
-  readonly tls: {
-    readonly ca?: string;
-    readonly cert?: string;
-    readonly key?: string;
-    readonly servername?: string;
-  };
+  readonly tls: TlsNames;
   /** Handed on to the library. */
   readonly options: ZooKeeperOptions;
 }

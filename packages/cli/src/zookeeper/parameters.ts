@@ -1,30 +1,21 @@
-/**
- * The parameters of a `zk:` URL. Those that may hold a secret are never repeated in a message, nor
- * is anything behind them: an "&" in a password would make a parameter of its rest.
- */
+/** The parameters of a `zk:` URL. */
 import type { Acl } from '@incumbent/zookeeper';
 import { acl, permissions } from '@incumbent/zookeeper';
-import { parseDuration } from 'incumbent';
-import type { SecretSource, ZooKeeperParameters } from './location.ts';
-
-/** Says what is wrong, behind "--store: "; never returns. */
-export type Refuse = (why: string) => never;
-
-/** One parameter: how its value is read, and how it is shown again. */
-interface Parameter<Value> {
-  readonly read: (text: string, refuse: Refuse) => Value;
-  /** Absent: as it was written. */
-  readonly show?: (text: string) => string;
-  readonly isSecret?: true;
-  readonly mayRepeat?: true;
-}
+import type { Parameter, ValuesOf } from '../url/query.ts';
+import { given, readQuery } from '../url/query.ts';
+import type { SecretSource } from '../url/secrets.ts';
+import { secretForm, secretSource } from '../url/secrets.ts';
+import { tlsNames, tlsTable } from '../url/tls.ts';
+import type { Refuse } from '../url/values.ts';
+import { choice, duration, flag, quote, timeout, word } from '../url/values.ts';
+import type { ZooKeeperParameters } from './location.ts';
 
 const layouts = [
   ...(['incumbent', 'golea', 'curator-latch', 'curator-selector'] as const),
   ...(['kazoo', 'recipe', 'hadoop'] as const),
 ] as const;
 
-const secretForm = 'env:NAME (a variable) or file:/PATH';
+const readSource = secretSource({ name: 'ZK_AUTH', path: '/etc/zookeeper/auth' });
 const authForm = `SCHEME:CREDENTIALS such as digest:USER:PASSWORD, ${secretForm}`;
 const saslForm = `USER:PASSWORD, ${secretForm}`;
 const aclForm =
@@ -46,15 +37,11 @@ const table = {
   'active-data': { read: word },
   auth: { read: credentials, show: showSecret, isSecret: true, mayRepeat: true },
   sasl: { read: saslUser, show: showSecret, isSecret: true },
-  'tls-ca': { read: word },
-  'tls-cert': { read: word },
-  'tls-key': { read: word },
-  'tls-servername': { read: word },
+  ...tlsTable,
   compatibility: { read: choice('3.4', '3.5') },
 } satisfies Readonly<Record<string, Parameter<unknown>>>;
 
-type Name = keyof typeof table;
-type Values = { readonly [N in Name]?: readonly ReturnType<(typeof table)[N]['read']>[] };
+type Values = ValuesOf<typeof table>;
 
 export const parameterNames: readonly string[] = Object.keys(table);
 
@@ -67,69 +54,17 @@ export function readParameters(
   query: string,
   refuse: Refuse,
 ): { readonly parameters: ZooKeeperParameters; readonly shown: string } {
-  const values: Partial<Record<Name, unknown[]>> = {};
-  const shown: string[] = [];
-  let isBehindSecret = false;
-  for (const part of query.split('&').filter((each) => each !== '')) {
-    const at = part.indexOf('=');
-    const name = at === -1 ? part : part.slice(0, at);
-    if (!isName(name)) {
-      if (isBehindSecret) {
-        refuse(
-          'has an unknown parameter behind a secret, perhaps the rest of it: write %26 for "&" in it',
-        );
-      }
-      refuse(
-        `has the unknown parameter "${name.slice(0, 40)}"; there are ${parameterNames.join(', ')}`,
-      );
-    }
-    const parameter: Parameter<unknown> = table[name as Name];
-    isBehindSecret ||= parameter.isSecret === true;
-    if (at === -1 || at === part.length - 1) refuse(`has no value for the parameter ${name}`);
-    let text = '';
-    try {
-      text = decodeURIComponent(part.slice(at + 1));
-    } catch {
-      refuse(`has a "%" without two hex digits in the parameter ${name}; write %25 for "%"`);
-    }
-    const before = values[name as Name] ?? [];
-    if (before.length > 0 && parameter.mayRepeat !== true) refuse(`has two parameters ${name}`);
-    values[name as Name] = [
-      ...before,
-      parameter.read(text, (why) => refuse(`has the parameter ${name}, which ${why}`)),
-    ];
-    shown.push(`${name}=${encode((parameter.show ?? ((same) => same))(text))}`);
-  }
-  return { parameters: assemble(values as Values, refuse), shown: shown.join('&') };
-}
-
-function isName(name: string): name is Name {
-  return Object.hasOwn(table, name);
+  const { values, shown } = readQuery(table, query, refuse);
+  return { parameters: assemble(values, refuse), shown };
 }
 
 function assemble(values: Values, refuse: Refuse): ZooKeeperParameters {
-  const [ca, cert, key, servername] = [
-    values['tls-ca']?.[0],
-    values['tls-cert']?.[0],
-    values['tls-key']?.[0],
-    values['tls-servername']?.[0],
-  ];
-  if ((cert === undefined) !== (key === undefined)) {
-    refuse('has one of tls-cert and tls-key; they belong together');
-  }
-  const given = <Key extends string, Value>(key: Key, value: Value | undefined) =>
-    (value === undefined ? {} : { [key]: value }) as { readonly [K in Key]?: Value };
   return {
     timeoutMs: values.timeout?.[0],
     compatibility: values.compatibility?.[0],
     auth: values.auth ?? [],
     sasl: values.sasl?.[0],
-    tls: {
-      ...given('ca', ca),
-      ...given('cert', cert),
-      ...given('key', key),
-      ...given('servername', servername),
-    },
+    tls: tlsNames(values, refuse),
     options: {
       ...given('layout', values.layout?.[0]),
       ...given('root', values.root?.[0]),
@@ -146,74 +81,24 @@ function assemble(values: Values, refuse: Refuse): ZooKeeperParameters {
   };
 }
 
-/** Legal as it is in a query, and easier to read. */
-function encode(text: string): string {
-  return encodeURIComponent(text).replace(/%(?:3A|2F|2C|40|3D)/g, decodeURIComponent);
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
-}
-
-function word(text: string): string {
-  return text;
-}
-
-function choice<Choice extends string>(...choices: readonly Choice[]) {
-  return (text: string, refuse: Refuse): Choice => {
-    const chosen = choices.find((each) => each === text);
-    return chosen ?? refuse(`is ${choices.join(', ')}, not ${quote(text)}`);
-  };
-}
-
-function flag(text: string, refuse: Refuse): boolean {
-  return text === 'true' || (text !== 'false' && refuse(`is true or false, not ${quote(text)}`));
-}
-
 function path(text: string, refuse: Refuse): string {
   return text.startsWith('/')
     ? text
     : refuse(`is the path of a node such as /elections, not ${quote(text)}`);
 }
 
-function duration(text: string, refuse: Refuse): string {
-  if (/^(?:\d+(?:\.\d+)?|\.\d+)(?:ms|s|m|h)$/.test(text)) return text;
-  return refuse(`is a duration such as 500ms, 10s or 2m, not ${quote(text)}`);
-}
-
-function timeout(text: string, refuse: Refuse): number {
-  const ms = Math.round(parseDuration('timeout', duration(text, refuse)));
-  return ms >= 1 ? ms : refuse(`is a duration of 1ms or more, not ${quote(text)}`);
-}
-
 // --- secrets: nothing of a value is repeated ---
 
 function credentials(text: string, refuse: Refuse): SecretSource {
-  const source = secretSource(text, refuse);
+  const source = readSource(text, refuse);
   if (source.kind === 'literal' && source.text.indexOf(':') < 1) refuse(`is ${authForm}`);
   return source;
 }
 
 function saslUser(text: string, refuse: Refuse): SecretSource {
-  const source = secretSource(text, refuse);
+  const source = readSource(text, refuse);
   if (source.kind === 'literal' && source.text.indexOf(':') < 1) refuse(`is ${saslForm}`);
   return source;
-}
-
-function secretSource(text: string, refuse: Refuse): SecretSource {
-  if (text.startsWith('env:')) {
-    const name = text.slice('env:'.length);
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-      refuse('has behind env: no name of a variable, such as env:ZK_AUTH');
-    }
-    return { kind: 'env', name };
-  }
-  if (text.startsWith('file:')) {
-    const file = text.slice('file:'.length);
-    if (file === '') refuse('has behind file: no path, such as file:/etc/zookeeper/auth');
-    return { kind: 'file', path: file };
-  }
-  return { kind: 'literal', text };
 }
 
 function showSecret(text: string): string {

@@ -1,14 +1,8 @@
-import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import type { ClientOptions } from '@incumbent/zookeeper';
-import type { Environment } from '../context.ts';
-import { CommandError, exitCodes } from '../failure.ts';
-import type { SecretSource, ZooKeeperLocation } from './location.ts';
-
-interface Machine {
-  readonly env: Environment;
-  readonly cwd: string;
-}
+import type { Machine, SecretSource } from '../url/secrets.ts';
+import { contentOf, unusable } from '../url/secrets.ts';
+import { readTlsFiles } from '../url/tls.ts';
+import type { ZooKeeperLocation } from './location.ts';
 
 /**
  * Who we are: what INCUMBENT_ZK_AUTH and INCUMBENT_ZK_SASL say, as for `incumbent-zk`, and what the
@@ -39,38 +33,10 @@ export async function readSecrets(
 /** @throws CommandError for a file that cannot be read */
 export async function readTls(
   { scheme, parameters: { tls }, origin }: ZooKeeperLocation,
-  { env, cwd }: Machine,
+  machine: Machine,
 ): Promise<ClientOptions['tls']> {
   if (scheme === 'zk') return undefined;
-  const [ca, cert, key] = await Promise.all(
-    (['ca', 'cert', 'key'] as const).map(async (name) => {
-      const path = tls[name];
-      return path === undefined ? undefined : readText(path, cwd, `tls-${name} of ${origin}`);
-    }),
-  );
-  const passphrase = env['INCUMBENT_ZK_TLS_PASSPHRASE'];
-  return {
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
-    ...(passphrase ? { passphrase } : {}),
-    ...(tls.servername === undefined ? {} : { servername: tls.servername }),
-  };
-}
-
-/** @returns the secret, and what to call its place */
-async function contentOf(
-  source: SecretSource,
-  what: string,
-  { env, cwd }: Machine,
-): Promise<[text: string, where: string]> {
-  if (source.kind === 'literal') return [source.text, `the parameter ${what}`];
-  if (source.kind === 'file') {
-    return [await readText(source.path, cwd, what), `the file ${source.path} (${what})`];
-  }
-  const text = env[source.name];
-  if (!text) throw unusable(`the variable ${source.name} (${what}) is not set`);
-  return [text, `the variable ${source.name}`];
+  return readTlsFiles(tls, origin, machine, machine.env['INCUMBENT_ZK_TLS_PASSPHRASE']);
 }
 
 /** SCHEME:CREDENTIALS, one a line. */
@@ -86,17 +52,4 @@ function credentialsIn(
     }
     return { scheme: line.slice(0, colon), credentials: line.slice(colon + 1) };
   });
-}
-
-async function readText(path: string, cwd: string, what: string): Promise<string> {
-  try {
-    return await readFile(resolve(cwd, path), 'utf8');
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw unusable(`the file ${path} (${what}) cannot be read: ${why}`);
-  }
-}
-
-function unusable(message: string): CommandError {
-  return new CommandError('BAD_CREDENTIALS', exitCodes.usage, message);
 }
