@@ -92,6 +92,7 @@ describe('a proxy', () => {
       bytesToServer: 5,
       bytesToClient: 5,
       bytesDropped: 0,
+      bytesHeld: 0,
     });
     client.socket.end();
     await client.sees('end');
@@ -236,6 +237,135 @@ describe('a proxy', () => {
       await next.says('abcdefghij');
     }
     expect(() => proxy.cutAfterBytes(-1)).toThrow(TypeError);
+  });
+
+  it('cutAfterBytes towards the server: half a request, then a reset, and then all passes', async () => {
+    const { echo, proxy, probe } = await setUp();
+    const client = probe();
+    client.socket.write('a');
+    await client.says('a');
+    proxy.cutAfterBytes(3, 'server');
+    client.socket.write('bcdef');
+    await until('it is cut', () => /ECONNRESET|end/.test(client.events.at(-1) ?? ''));
+    await until('the server is told', () => echo.sockets[0]!.closed);
+    expect(echo.sockets[0]!.bytesRead).toBe(4);
+    expect(proxy.counters.bytesToServer).toBe(4);
+    const next = probe();
+    next.socket.write('bcdef');
+    await next.says('bcdef');
+  });
+
+  it('holdRequests: the server hears nothing, not even of the end, until letGo', async () => {
+    const { echo, proxy, probe } = await setUp();
+    const [staying, leaving] = [probe(), probe()];
+    for (const client of [staying, leaving]) client.socket.write('a');
+    for (const client of [staying, leaving]) await client.says('a');
+    proxy.holdRequests();
+    const late = probe();
+    for (const client of [staying, leaving, late]) client.socket.write('b');
+    await until('all is held', () => proxy.counters.bytesHeld === 3);
+    leaving.socket.resetAndDestroy();
+    staying.socket.write('c');
+    await until('that too', () => proxy.counters.bytesHeld === 4);
+    // Replies do come through.
+    await until('the server has all three', () => echo.sockets.length === 3);
+    for (const socket of echo.sockets) socket.write('d');
+    await staying.says('ad');
+    expect(echo.sockets.map(({ bytesRead }) => bytesRead).sort()).toEqual([0, 1, 1]);
+    expect(echo.sockets.every(({ closed }) => !closed)).toBe(true);
+
+    proxy.letGo();
+    await staying.says('adbc');
+    await late.says('db');
+    const bytesRead = () => echo.sockets.map((socket) => socket.bytesRead).sort();
+    await until('who has left is heard as well', () => bytesRead().join() === '1,2,3');
+    expect(proxy.counters).toMatchObject({ bytesHeld: 0, bytesToServer: 6, open: 3 });
+    staying.socket.write('e');
+    await staying.says('adbce');
+    await proxy.pass();
+    await until('the server is told', () => echo.sockets.filter((s) => s.closed).length === 1);
+    staying.socket.write('f');
+    await staying.says('adbcef');
+  });
+
+  it('what was held before a silence can be let go, and nothing that came after it', async () => {
+    const { echo, proxy, probe } = await setUp();
+    const client = probe();
+    client.socket.write('a');
+    await client.says('a');
+    proxy.holdRequests();
+    client.socket.write('b');
+    await until('it is held', () => proxy.counters.bytesHeld === 1);
+    proxy.silence();
+    client.socket.write('c');
+    client.socket.end();
+    await until('the end was read', () => client.socket.writableFinished);
+    proxy.letGo();
+    await until('the server has it', () => echo.sockets[0]!.bytesRead === 2);
+    const other = probe();
+    other.socket.write('d');
+    await other.says('d');
+    expect([client.received, echo.sockets[0]!.bytesRead]).toEqual(['a', 2]);
+    await proxy.pass();
+    await client.sees('ECONNRESET');
+    await until('the server is told', () => echo.sockets[0]!.closed);
+    expect(() => proxy.letGo()).toThrow('holds nothing');
+  });
+
+  it('holdReplies: the client waits until letGo', async () => {
+    const { echo, proxy, probe } = await setUp();
+    const client = probe();
+    client.socket.write('a');
+    await client.says('a');
+    proxy.holdReplies();
+    client.socket.write('b');
+    await until('the reply is held', () => proxy.counters.bytesHeld === 1);
+    echo.sockets[0]!.write('c');
+    echo.sockets[0]!.end();
+    await until('that too', () => proxy.counters.bytesHeld === 2);
+    expect([client.received, client.events]).toEqual(['a', ['connected']]);
+    proxy.letGo();
+    await client.says('abc');
+    await client.sees('end');
+  });
+
+  it('throws away what is held when another fault follows', async () => {
+    const { echo, proxy, probe } = await setUp();
+    for (const next of ['pass', 'dropReplies', 'holdReplies'] as const) {
+      const client = probe();
+      client.socket.write('a');
+      await client.says('a');
+      proxy.holdRequests();
+      client.socket.write('b');
+      await until('it is held', () => proxy.counters.bytesHeld === 1);
+      await proxy[next]();
+      await client.sees('ECONNRESET');
+      expect(proxy.counters.bytesHeld).toBe(0);
+      await proxy.pass();
+    }
+    expect(echo.sockets.map(({ bytesRead }) => bytesRead)).toEqual([1, 1, 1]);
+  });
+
+  it('onRequest: a fault can be aimed at a request', async () => {
+    const { echo, proxy, probe } = await setUp();
+    const client = probe();
+    const seen: string[] = [];
+    const stop = proxy.onRequest((chunk) => {
+      const text = Buffer.from(chunk).toString();
+      seen.push(text);
+      if (text === 'write') proxy.dropReplies();
+    });
+    client.socket.write('read');
+    await client.says('read');
+    client.socket.write('write');
+    await until('its reply is dropped', () => proxy.counters.bytesDropped === 5);
+    expect(echo.sockets[0]!.bytesRead).toBe(9);
+    stop();
+    await proxy.pass();
+    const next = probe();
+    next.socket.write('write');
+    await next.says('write');
+    expect(seen).toEqual(['read', 'write']);
   });
 
   it('switchTo: new connections lead there, old ones stay', async () => {

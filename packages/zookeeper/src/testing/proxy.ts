@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import type { Server, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { resetSocket } from '../net/reset.ts';
+import type { Verdict } from './proxy-link.ts';
+import { Link } from './proxy-link.ts';
 import { freePorts } from './server/ports.ts';
 
 /** Where a proxy leads: a TestServer, or any host (default 127.0.0.1) and port. */
@@ -24,6 +26,8 @@ export interface ProxyCounters {
   readonly bytesToClient: number;
   /** Bytes of replies that a fault kept back, except those of `silence()`. */
   readonly bytesDropped: number;
+  /** Bytes that `holdRequests()` or `holdReplies()` keeps back at present, for `letGo()`. */
+  readonly bytesHeld: number;
 }
 
 /** The faults of a network between one client and one server. Starts in the mode of `pass()`. */
@@ -47,16 +51,39 @@ export interface TestProxy extends AsyncDisposable {
   /** Resets all connections and closes the port: connects are refused. */
   refuse(): void;
   /** A black hole: connections stay and new ones are accepted, but no byte and no end of a connection
-   *  comes through in either direction. */
+   *  comes through in either direction. What is held stays held. */
   silence(): void;
   /** Requests reach the server; replies and ends of connections do not come back. */
   dropReplies(): void;
   /**
-   * Passes `count` more bytes towards the client, over all connections together, then resets the
-   * connection that carried the last of them, and passes again: half a frame, then a reset (which a
-   * client that reads both at once may see as an end).
+   * Passes `count` more bytes towards the client (default) or the server, over all connections
+   * together, then resets the connection that carried the last of them, and passes again: half a
+   * frame, then a reset (which a client that reads both at once may see as an end).
    */
-  cutAfterBytes(count: number): void;
+  cutAfterBytes(count: number, towards?: 'client' | 'server'): void;
+  /**
+   * Requests are kept back, in order, until `letGo()`; replies come through. A client takes nothing
+   * back by giving up: when it ends or resets its connection, the server does not hear of it. After
+   * `silence()` they can still be let go; every other mode throws away what is held, and resets
+   * connections that lost something by it.
+   */
+  holdRequests(): void;
+  /** Requests reach the server; replies and ends of connections are kept back until `letGo()`. */
+  holdReplies(): void;
+  /**
+   * Delivers what is held, in order, and passes everything from now on. A connection whose client is
+   * gone, or that lost bytes after those that were held, delivers them too and nothing after them; the
+   * server's end of it stays open, unanswered, until another mode is entered: so that the server works
+   * on a request of which nobody waits for the reply.
+   */
+  letGo(): void;
+  /**
+   * Shows every chunk of requests to `listener` before it is judged: a mode that `listener` enters
+   * counts for this chunk already, so that a fault can be aimed at a request. A chunk is what one read
+   * of a socket gave: mostly, but not surely, one request.
+   * @returns a function that ends it
+   */
+  onRequest(listener: (chunk: Uint8Array) => void): () => void;
   /** New connections lead there; those that exist keep their server. */
   switchTo(target: ProxyTarget): void;
   /** Resets all connections and closes the port. Idempotent. */
@@ -79,8 +106,21 @@ export async function startProxy(target: ProxyTarget): Promise<TestProxy> {
 }
 
 type Mode =
-  | { readonly name: 'pass' | 'cut' | 'refuse' | 'silence' | 'drop-replies' | 'closed' }
-  | { readonly name: 'cut-after'; bytesLeft: number };
+  | {
+      readonly name:
+        | 'pass'
+        | 'cut'
+        | 'refuse'
+        | 'silence'
+        | 'drop-replies'
+        | 'hold-requests'
+        | 'hold-replies'
+        | 'closed';
+    }
+  | { readonly name: 'cut-after'; readonly towards: 'client' | 'server'; bytesLeft: number };
+
+/** From these what was held can be let go. */
+const holding: readonly Mode['name'][] = ['silence', 'hold-requests', 'hold-replies'];
 
 class FaultyProxy implements TestProxy {
   readonly host: string;
@@ -88,6 +128,7 @@ class FaultyProxy implements TestProxy {
   readonly connectionString: string;
   readonly secureConnectionString: string;
   readonly #links = new Set<Link>();
+  readonly #listeners = new Set<(chunk: Uint8Array) => void>();
   #mode: Mode = { name: 'refuse' };
   #target: ProxyTarget;
   #server: Server | undefined;
@@ -113,6 +154,7 @@ class FaultyProxy implements TestProxy {
       bytesToServer: this.#bytesToServer,
       bytesToClient: this.#bytesToClient,
       bytesDropped: this.#bytesDropped,
+      bytesHeld: [...this.#links].reduce((sum, { bytesHeld }) => sum + bytesHeld, 0),
     };
   }
 
@@ -149,11 +191,34 @@ class FaultyProxy implements TestProxy {
     this.#enter({ name: 'drop-replies' });
   }
 
-  cutAfterBytes(count: number): void {
+  cutAfterBytes(count: number, towards: 'client' | 'server' = 'client'): void {
     if (!Number.isSafeInteger(count) || count < 0) {
       throw new TypeError(`cutAfterBytes takes a number of bytes, not ${count}`);
     }
-    this.#enter({ name: 'cut-after', bytesLeft: count });
+    this.#enter({ name: 'cut-after', towards, bytesLeft: count });
+  }
+
+  holdRequests(): void {
+    this.#enter({ name: 'hold-requests' });
+  }
+
+  holdReplies(): void {
+    this.#enter({ name: 'hold-replies' });
+  }
+
+  letGo(): void {
+    if (!holding.includes(this.#mode.name)) throw new Error('the proxy holds nothing');
+    this.#mode = { name: 'pass' };
+    for (const link of this.#links) {
+      const { toServer, toClient } = link.letGo();
+      this.#bytesToServer += toServer;
+      this.#bytesToClient += toClient;
+    }
+  }
+
+  onRequest(listener: (chunk: Uint8Array) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   switchTo(target: ProxyTarget): void {
@@ -175,11 +240,17 @@ class FaultyProxy implements TestProxy {
 
   #enter(mode: Mode): void {
     if (this.#mode.name === 'closed') throw new Error('the proxy is closed');
-    const losesAsBefore =
-      mode.name === 'silence' || (mode.name === 'drop-replies' && this.#mode.name === mode.name);
+    const before = this.#mode.name;
     this.#mode = mode;
-    if (losesAsBefore) return;
-    for (const link of this.#links) if (link.damaged) link.reset();
+    // What loses more of the same harms nobody; nor does it change what is held.
+    const losesAsBefore =
+      mode.name === 'silence' || (mode.name === 'drop-replies' && before === mode.name);
+    const keeps = mode.name === 'silence' || mode.name === before;
+    for (const link of this.#links) {
+      if (link.isStranded || (!keeps && link.holds) || (link.damaged && !losesAsBefore)) {
+        link.reset();
+      }
+    }
   }
 
   /** The port is free at once; `close` of the server waits for its connections. */
@@ -217,9 +288,14 @@ class FaultyProxy implements TestProxy {
   }
 
   #admitRequest(chunk: Uint8Array | undefined): Verdict {
-    if (this.#mode.name === 'silence') return 'none';
-    this.#bytesToServer += chunk?.length ?? 0;
-    return 'all';
+    if (chunk !== undefined) for (const listener of [...this.#listeners]) listener(chunk);
+    const mode = this.#mode;
+    if (mode.name === 'silence') return 'none';
+    if (mode.name === 'hold-requests') return 'hold';
+    if (chunk === undefined) return 'all';
+    const verdict = this.#cutAfter('server', chunk);
+    this.#bytesToServer += verdict === 'all' ? chunk.length : verdict.cutAfter;
+    return verdict;
   }
 
   #admitReply(chunk: Uint8Array | undefined): Verdict {
@@ -229,89 +305,26 @@ class FaultyProxy implements TestProxy {
       this.#bytesDropped += chunk?.length ?? 0;
       return 'none';
     }
+    if (mode.name === 'hold-replies') return 'hold';
     if (chunk === undefined) return 'all';
-    if (mode.name === 'cut-after' && chunk.length >= mode.bytesLeft) {
+    const verdict = this.#cutAfter('client', chunk);
+    const passed = verdict === 'all' ? chunk.length : verdict.cutAfter;
+    this.#bytesToClient += passed;
+    this.#bytesDropped += chunk.length - passed;
+    return verdict;
+  }
+
+  #cutAfter(
+    towards: 'client' | 'server',
+    chunk: Uint8Array,
+  ): 'all' | { readonly cutAfter: number } {
+    const mode = this.#mode;
+    if (mode.name !== 'cut-after' || mode.towards !== towards) return 'all';
+    if (chunk.length >= mode.bytesLeft) {
       this.#mode = { name: 'pass' };
-      this.#bytesDropped += chunk.length - mode.bytesLeft;
-      this.#bytesToClient += mode.bytesLeft;
       return { cutAfter: mode.bytesLeft };
     }
-    if (mode.name === 'cut-after') mode.bytesLeft -= chunk.length;
-    this.#bytesToClient += chunk.length;
+    mode.bytesLeft -= chunk.length;
     return 'all';
-  }
-}
-
-/** What may go on, of a chunk or (undefined) of the end of a connection. */
-type Verdict = 'all' | 'none' | { readonly cutAfter: number };
-
-interface Gate {
-  toServer(chunk: Uint8Array | undefined): Verdict;
-  toClient(chunk: Uint8Array | undefined): Verdict;
-  /** Both halves are closed. */
-  gone(): void;
-}
-
-/** One connection of a client, and ours to the server. */
-class Link {
-  /** Something did not come through: it cannot go on as if nothing had been. */
-  damaged: boolean;
-  readonly #client: Socket;
-  readonly #upstream: Socket | undefined;
-  #open: number;
-
-  constructor(client: Socket, upstream: Socket | undefined, gate: Gate) {
-    this.damaged = upstream === undefined;
-    this.#client = client;
-    this.#upstream = upstream;
-    this.#open = upstream === undefined ? 1 : 2;
-    this.#carry(client, upstream, (chunk) => gate.toServer(chunk), gate);
-    if (upstream !== undefined) {
-      this.#carry(upstream, client, (chunk) => gate.toClient(chunk), gate);
-    }
-  }
-
-  reset(): void {
-    resetSocket(this.#client);
-    if (this.#upstream !== undefined) resetSocket(this.#upstream);
-  }
-
-  #carry(
-    from: Socket,
-    to: Socket | undefined,
-    admit: (chunk: Uint8Array | undefined) => Verdict,
-    gate: Gate,
-  ): void {
-    let failed = false;
-    from.setNoDelay(true);
-    from.on('data', (chunk) => {
-      const verdict = admit(chunk);
-      if (verdict === 'none' || to === undefined) {
-        this.damaged = true;
-      } else if (verdict === 'all') {
-        if (!to.write(chunk)) {
-          from.pause();
-          to.once('drain', () => from.resume());
-        }
-      } else {
-        from.pause();
-        // A reset throws away what is not written yet.
-        to.write(chunk.subarray(0, verdict.cutAfter), () => this.reset());
-      }
-    });
-    from.on('end', () => {
-      if (admit(undefined) === 'all') to?.end();
-      else this.damaged = true;
-    });
-    from.on('error', () => {
-      failed = true;
-    });
-    from.on('close', () => {
-      this.#open -= 1;
-      if (this.#open === 0) gate.gone();
-      else if (admit(undefined) !== 'all') this.damaged = true;
-      else if (failed) this.reset();
-      else to?.end();
-    });
   }
 }
