@@ -8,7 +8,6 @@ import type { Context, OpenStore, StoreNeeds } from './context.ts';
 import { CommandError, exitCodes } from './failure.ts';
 import type { ElectionQuestion } from './options.ts';
 import { toJson, visible } from './output/text.ts';
-import { electionNode } from './zookeeper/location.ts';
 
 /** The pause before a server that failed is asked again. */
 const askAgainMs = 100;
@@ -54,7 +53,7 @@ export async function look<T>(
 
 /** Asks again where one of several servers failed: it does no harm, for nothing is changed. */
 async function patiently<T>(
-  { zookeeper }: OpenStore,
+  { servers }: OpenStore,
   signal: AbortSignal,
   question: () => Promise<T>,
 ): Promise<T> {
@@ -62,7 +61,7 @@ async function patiently<T>(
     try {
       return await question();
     } catch (error) {
-      const mayPass = zookeeper !== undefined && error instanceof ElectionError && error.retryable;
+      const mayPass = servers !== undefined && error instanceof ElectionError && error.retryable;
       if (!mayPass || signal.aborted) throw error;
       await sleep(askAgainMs, undefined, { signal }).catch(() => {});
     }
@@ -74,15 +73,11 @@ async function patiently<T>(
  * where that cannot be told.
  */
 export async function missingPlace(
-  { directory, zookeeper }: OpenStore,
+  { directory, servers }: OpenStore,
   election: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  if (zookeeper !== undefined) {
-    const node = electionNode(zookeeper.location.parameters.options, election);
-    const { stat } = await zookeeper.client.stat(node, { signal });
-    return stat === null ? `node ${node}` : undefined;
-  }
+  if (servers !== undefined) return servers.missingPlace?.(election, signal);
   if (directory === undefined) return undefined;
   const path = join(directory, election);
   try {

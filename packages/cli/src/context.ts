@@ -1,5 +1,7 @@
-import type { Backend } from 'incumbent';
-import type { OpenZooKeeper } from './zookeeper/open.ts';
+import type { Backend, Timing } from 'incumbent';
+import type { Finding } from './doctor/finding.ts';
+import type { Scratch } from './doctor/scratch.ts';
+import type { EventLog } from './run/events.ts';
 
 export interface Output {
   write(text: string): unknown;
@@ -18,10 +20,29 @@ export interface OpenStore {
   readonly backend: Backend;
   /** Of a file store: its directory. */
   readonly directory?: string;
-  /** Of ZooKeeper: our client, and what it was told. */
-  readonly zookeeper?: OpenZooKeeper;
+  /** Where servers hold it, of which another may serve when one fails. */
+  readonly servers?: Servers;
   /** Ends the connection, where there is one. Called after every command, whatever became of it. */
   close?(): Promise<void>;
+}
+
+/** What commands ask of the servers of a store, besides its elections. */
+export interface Servers {
+  /** For `doctor`: what there is to see before anything is made. */
+  examine(timing: Timing, timeoutMs: number, signal: AbortSignal): Promise<readonly Finding[]>;
+  /**
+   * For `doctor`: an election to measure on.
+   * @param unique a name that nobody has, for elections that can be removed again
+   */
+  scratch(unique: string, signal: AbortSignal): Promise<Scratch>;
+  /** For `doctor`: how a leader confirms its term, where that is neither a read nor a write. */
+  check?(signal: AbortSignal): Promise<unknown>;
+  /** What is not there of an election that nobody has used yet, such as `node /a/b`. */
+  missingPlace?(election: string, signal: AbortSignal): Promise<string | undefined>;
+  /** For `run`: fails when what the servers granted is less than `leastMs`. */
+  checkLease?(leastMs: number): void;
+  /** For `run`: tells how the connection fares. @returns stops telling */
+  follow?(events: EventLog): Promise<() => void>;
 }
 
 /** How a command wants its store to be opened. */
@@ -34,6 +55,8 @@ export interface StoreNeeds {
   readonly signal: AbortSignal;
   /** `--lease`: where D is the timeout of a session, the one to ask for. */
   readonly lease?: string | undefined;
+  /** Servers may be just starting: one that refuses is asked again until `timeoutMs` is over. */
+  readonly patient?: true;
   /** Nothing will be held, so a session may last longer than its elections want: it is more patient. */
   readonly asksOnly?: true;
   /** Make what all elections of the store need, such as a chroot. */

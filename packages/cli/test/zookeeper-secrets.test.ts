@@ -86,7 +86,9 @@ test('an error that is shown with all that it has shows no secret', () => {
   const location = parseZooKeeperUrl(`zk://h?auth=digest:joe:${secret}`, '--store');
   const known = { location, servers: [], askedTimeoutMs: 1_000 };
   const error = new UnusableZooKeeperError('STORE_UNAVAILABLE', 'no', known);
-  expect(error.known.location.parameters.auth).toHaveLength(1);
+  expect(location.parameters.auth).toHaveLength(1);
+  expect(error.known).toMatchObject({ origin: '--store', limits: { sessionTimeoutMs: 1_000 } });
+  expect(error.findings()).toMatchObject([{ check: 'quorum', level: 'broken' }]);
   expect(inspect(error, { depth: null, showHidden: true })).not.toContain(secret);
   expect(JSON.stringify(error)).not.toContain(secret);
 });

@@ -8,13 +8,12 @@ import type { Distribution } from '../doctor/measure.ts';
 import { describeDistribution, sample, watchEventLoop } from '../doctor/measure.ts';
 import { marginFindings, timingFindings } from '../doctor/rules.ts';
 import { scratchOn } from '../doctor/scratch.ts';
-import { serverFindings } from '../doctor/zookeeper-servers.ts';
 import { describeFailure, exitCodes } from '../failure.ts';
 import type { DoctorOptions } from '../options.ts';
 import { painter } from '../output/style.ts';
 import { padEnd, toJson, visible } from '../output/text.ts';
 import { timingOf } from '../timing-flags.ts';
-import { UnusableZooKeeperError } from '../zookeeper/unusable.ts';
+import { UnusableStoreError } from '../unusable.ts';
 
 /** Longer than this one kind of measurement does not take. */
 const enoughSamplingMs = 10_000;
@@ -41,17 +40,15 @@ export async function doctor(options: DoctorOptions, context: Context): Promise<
     latencies = await examineStore(options, timeoutMs, subject.store, context, timing, report);
   } catch (error) {
     context.signal.throwIfAborted();
-    if (error instanceof UnusableZooKeeperError) {
-      const { servers, location } = error.known;
-      for (const finding of serverFindings(servers, location.parameters.compatibility)) {
-        report(finding);
-      }
+    if (error instanceof UnusableStoreError) {
+      for (const finding of error.findings()) report(finding);
     }
     const { exitCode, message, code } = describeFailure(error);
     storeExitCode = exitCode;
     report({ check: 'store', level: 'broken', message, data: { code } });
   }
-  if (subject.store?.zookeeper === undefined && subject.failure === undefined) {
+  // Servers tell of their clock among the rest.
+  if (subject.store !== undefined && subject.store.servers === undefined) {
     report(noClockFinding(subject.store));
   }
   const loopDelay = await watchEventLoop(loopMs, context.signal);
@@ -69,7 +66,7 @@ export async function doctor(options: DoctorOptions, context: Context): Promise<
 interface Latencies {
   readonly reads?: Distribution;
   readonly writes?: Distribution;
-  /** Of ZooKeeper: what a leader does every R. */
+  /** What a leader does every R, where that is no write. */
   readonly checks?: Distribution;
 }
 
@@ -81,7 +78,7 @@ type Subject = Pick<OpenStore, 'url' | 'origin'> & {
   readonly limits: TimingLimits | undefined;
 } & (
     | { readonly store: OpenStore; readonly failure?: undefined }
-    | { readonly store?: undefined; readonly failure: UnusableZooKeeperError }
+    | { readonly store?: undefined; readonly failure: UnusableStoreError }
   );
 
 async function openSubject(
@@ -95,14 +92,9 @@ async function openSubject(
     const store = await context.openStore(url, needs);
     return { url: store.url, origin: store.origin, limits: store.backend.limits, store };
   } catch (error) {
-    if (!(error instanceof UnusableZooKeeperError)) throw error;
-    const { location, askedTimeoutMs: sessionTimeoutMs } = error.known;
-    return {
-      url: location.url,
-      origin: location.origin,
-      limits: { sessionTimeoutMs },
-      failure: error,
-    };
+    if (!(error instanceof UnusableStoreError)) throw error;
+    const { url: shown, origin, limits } = error.known;
+    return { url: shown, origin, limits, failure: error };
   }
 }
 
@@ -126,10 +118,9 @@ async function examineStore(
   const reportAll = (findings: readonly Finding[]) => {
     for (const finding of findings) report(finding);
   };
-  if (store.zookeeper !== undefined) {
-    const { examineZooKeeper } = await import('../doctor/zookeeper.ts');
-    const { zookeeper } = store;
-    reportAll(await bound((signal) => examineZooKeeper(zookeeper, timing, timeoutMs, signal)));
+  const { servers } = store;
+  if (servers !== undefined) {
+    reportAll(await bound((signal) => servers.examine(timing, timeoutMs, signal)));
   }
   const scratch = await bound((signal) => scratchOn(store, signal));
   const { name } = scratch;
@@ -166,10 +157,9 @@ async function examineStore(
       );
       report(latencyFinding('reads', reads));
       report(latencyFinding('writes', writes));
-      const { zookeeper } = store;
-      if (zookeeper === undefined) return { reads, writes };
+      if (servers?.check === undefined) return { reads, writes };
       const checks = await sample(options.samples, enoughSamplingMs, () =>
-        bound((signal) => zookeeper.client.confirm(['/'], { signal })),
+        bound(async (signal) => servers.check?.(signal)),
       );
       report(latencyFinding('checks', checks));
       return { reads, writes, checks };

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { CampaignOnceOptions } from 'incumbent';
-import { createElection, formatDuration } from 'incumbent';
+import { createElection } from 'incumbent';
 import type { Context } from '../context.ts';
 import { fileSystemType, fileSystemWarnings } from '../doctor/file-system.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
@@ -12,7 +12,6 @@ import { runHealthCommand } from '../run/health-command.ts';
 import { fenceHook } from '../run/leadership.ts';
 import { patienceMs, Runner } from '../run/runner.ts';
 import { killMarginMs, shortestRunLeaseMs, timingOf } from '../timing-flags.ts';
-import type { OpenZooKeeper } from '../zookeeper/open.ts';
 
 export async function run(options: RunOptions, context: Context): Promise<number> {
   const { cwd } = context;
@@ -34,8 +33,9 @@ export async function run(options: RunOptions, context: Context): Promise<number
     timeoutMs: patienceMs,
     signal: context.signal,
     lease: options.lease,
+    patient: true,
   });
-  if (store.zookeeper !== undefined) checkSession(store.zookeeper);
+  store.servers?.checkLease?.(shortestRunLeaseMs);
   const candidate = {
     id: options.id ?? `${hostname()}-${process.pid}`,
     addresses: options.address ?? [],
@@ -75,7 +75,7 @@ export async function run(options: RunOptions, context: Context): Promise<number
     spec: { program, args, env: programEnv, cwd },
     restart: options.restart,
     once: options.once === true,
-    hasServers: store.zookeeper !== undefined,
+    hasServers: store.servers !== undefined,
     ...(options.listen === undefined ? {} : { listen: options.listen }),
   });
   const { health } = options;
@@ -107,28 +107,12 @@ export async function run(options: RunOptions, context: Context): Promise<number
   for (const { message } of fileSystemWarnings(fileSystem)) {
     events.emit({ event: 'warning', sentence: message, fields: { message } });
   }
-  const stopFollowing = store.zookeeper && (await followZooKeeper(store.zookeeper, events));
+  const stopFollowing = await store.servers?.follow?.(events);
   try {
     return await runner.run(campaign);
   } finally {
     stopFollowing?.();
   }
-}
-
-function checkSession({ client, askedTimeoutMs }: OpenZooKeeper): void {
-  const givenMs = client.session?.timeoutMs ?? askedTimeoutMs;
-  if (givenMs >= shortestRunLeaseMs) return;
-  const asked = givenMs === askedTimeoutMs ? '' : ` (asked for: ${formatDuration(askedTimeoutMs)})`;
-  throw new UsageError(
-    `a session timeout of ${formatDuration(givenMs)}${asked} is too short for a program, which has ` +
-      'to be stopped and killed before the belief ends; give 2s or more, as timeout of the URL or ' +
-      'as --lease',
-  );
-}
-
-async function followZooKeeper(store: OpenZooKeeper, events: EventLog): Promise<() => void> {
-  const { followConnection } = await import('../run/connection-events.ts');
-  return followConnection(store, events);
 }
 
 /** Without the entries that are undefined. */

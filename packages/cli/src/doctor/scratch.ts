@@ -19,14 +19,11 @@ export interface Scratch {
 
 /** To be called before anything is made. */
 export async function scratchOn(store: OpenStore, signal: AbortSignal): Promise<Scratch> {
-  const { directory, zookeeper, backend } = store;
+  const { directory, servers, backend } = store;
   // One that can be removed again has a name of its own. Where it cannot, it is always the same.
   const unique = `incumbent-doctor-${randomBytes(6).toString('hex')}`;
   if (directory !== undefined) return onFiles(unique, directory, backend);
-  if (zookeeper !== undefined) {
-    const { scratchOnZooKeeper } = await import('./zookeeper-scratch.ts');
-    return scratchOnZooKeeper(unique, zookeeper, signal);
-  }
+  if (servers !== undefined) return servers.scratch(unique, signal);
   return { name: 'incumbent-doctor', backend, look: async () => [] };
 }
 

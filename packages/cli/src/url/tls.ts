@@ -1,17 +1,16 @@
 /** TLS of a store's URL: the files of certificates and keys, in PEM. */
-import type { ValuesOf } from './query.ts';
+import type { Parameter, ValuesOf } from './query.ts';
 import { given } from './query.ts';
 import type { Machine } from './secrets.ts';
 import { readText } from './secrets.ts';
 import type { Refuse } from './values.ts';
 import { word } from './values.ts';
 
-export const tlsTable = {
-  'tls-ca': { read: word },
-  'tls-cert': { read: word },
-  'tls-key': { read: word },
-  'tls-servername': { read: word },
-} as const;
+const file: Parameter<string> = { read: word };
+
+export const tlsTable: {
+  readonly [Name in 'tls-ca' | 'tls-cert' | 'tls-key' | 'tls-servername']: Parameter<string>;
+} = { 'tls-ca': file, 'tls-cert': file, 'tls-key': file, 'tls-servername': file };
 
 /** Names of PEM files, as they were written. */
 export interface TlsNames {

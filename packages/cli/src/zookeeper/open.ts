@@ -2,9 +2,10 @@ import type { ZooKeeper } from '@incumbent/zookeeper';
 import { connect, ZooKeeperError } from '@incumbent/zookeeper';
 import { formatDuration, parseDuration } from 'incumbent';
 import { zookeeper } from 'incumbent/zookeeper';
-import type { Environment, OpenStore, StoreNeeds } from '../context.ts';
+import type { Environment, OpenStore, Servers, StoreNeeds } from '../context.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
 import type { ZooKeeperLocation } from './location.ts';
+import { electionNode } from './location.ts';
 import { nodeAcl } from './node-acl.ts';
 import { readSecrets, readTls } from './secrets.ts';
 import type { ServerReport } from './servers.ts';
@@ -81,13 +82,49 @@ export async function openZooKeeper(
       url: location.url,
       origin: location.origin,
       backend: zookeeper(client, location.parameters.options),
-      zookeeper: { client, location, askedTimeoutMs, askedBy, askServers: ask },
+      servers: serversOf({ client, location, askedTimeoutMs, askedBy, askServers: ask }),
       close: () => client.close(),
     };
   } catch (error) {
     await client.close();
     throw error;
   }
+}
+
+/** What commands ask of the ensemble. What only `doctor` needs is loaded when it asks. */
+function serversOf(store: OpenZooKeeper): Servers {
+  const { client, location, askedTimeoutMs } = store;
+  return {
+    async examine(timing, timeoutMs, signal) {
+      const { examineZooKeeper } = await import('../doctor/zookeeper.ts');
+      return examineZooKeeper(store, timing, timeoutMs, signal);
+    },
+    async scratch(unique, signal) {
+      const { scratchOnZooKeeper } = await import('../doctor/zookeeper-scratch.ts');
+      return scratchOnZooKeeper(unique, store, signal);
+    },
+    check: (signal) => client.confirm(['/'], { signal }),
+    async missingPlace(election, signal) {
+      const node = electionNode(location.parameters.options, election);
+      const { stat } = await client.stat(node, { signal });
+      return stat === null ? `node ${node}` : undefined;
+    },
+    checkLease(leastMs) {
+      const givenMs = client.session?.timeoutMs ?? askedTimeoutMs;
+      if (givenMs >= leastMs) return;
+      const asked =
+        givenMs === askedTimeoutMs ? '' : ` (asked for: ${formatDuration(askedTimeoutMs)})`;
+      throw new UsageError(
+        `a session timeout of ${formatDuration(givenMs)}${asked} is too short for a program, which ` +
+          'has to be stopped and killed before the belief ends; give ' +
+          `${formatDuration(leastMs)} or more, as timeout of the URL or as --lease`,
+      );
+    },
+    async follow(events) {
+      const { followConnection } = await import('../run/connection-events.ts');
+      return followConnection(store, events);
+    },
+  };
 }
 
 /** The session timeout to ask for, and who wants it. */

@@ -1,4 +1,6 @@
-import { CommandError, exitCodes } from '../failure.ts';
+import type { Finding } from '../doctor/finding.ts';
+import { serverFindings } from '../doctor/zookeeper-servers.ts';
+import { UnusableStoreError } from '../unusable.ts';
 import type { ZooKeeperLocation } from './location.ts';
 import type { ServerReport } from './servers.ts';
 
@@ -10,17 +12,20 @@ export interface KnownOfZooKeeper {
 }
 
 /** No election can be held there, and what is known all the same. */
-export class UnusableZooKeeperError extends CommandError {
+export class UnusableZooKeeperError extends UnusableStoreError {
   override readonly name: string = 'UnusableZooKeeperError';
   /** Private, and so not shown where an error is: a password may be in it. */
-  readonly #known: KnownOfZooKeeper;
+  readonly #seen: KnownOfZooKeeper;
 
-  constructor(code: string, message: string, known: KnownOfZooKeeper, options?: ErrorOptions) {
-    super(code, exitCodes.storeUnavailable, message, options);
-    this.#known = known;
+  constructor(code: string, message: string, seen: KnownOfZooKeeper, options?: ErrorOptions) {
+    const { location, askedTimeoutMs: sessionTimeoutMs } = seen;
+    const { url, origin } = location;
+    super(code, message, { url, origin, limits: { sessionTimeoutMs } }, options);
+    this.#seen = seen;
   }
 
-  get known(): KnownOfZooKeeper {
-    return this.#known;
+  override findings(): readonly Finding[] {
+    const { servers, location } = this.#seen;
+    return serverFindings(servers, location.parameters.compatibility);
   }
 }
