@@ -1,3 +1,12 @@
 /** Real servers for tests, chaos and benchmarks: private, on loopback, gone with the process. */
 export type { LocalServerPlan } from './local-server.ts';
 export { LocalServer, makeServerDirectory, waitFor } from './local-server.ts';
+export type { RedisServerOptions, SentinelOptions } from './redis.ts';
+export {
+  RedisServer,
+  redisAvailable,
+  startRedis,
+  startRedisCluster,
+  startSentinel,
+} from './redis.ts';
+export type { RespValue } from './resp.ts';
