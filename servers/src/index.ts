@@ -1,4 +1,6 @@
 /** Real servers for tests, chaos and benchmarks: private, on loopback, gone with the process. */
+export type { EtcdClusterOptions, EtcdOptions, EtcdSeat } from './etcd.ts';
+export { EtcdCluster, EtcdServer, etcdAvailable, startEtcd, startEtcdCluster } from './etcd.ts';
 export type { LocalServerPlan } from './local-server.ts';
 export { LocalServer, makeServerDirectory, waitFor } from './local-server.ts';
 export type { RedisServerOptions, SentinelOptions } from './redis.ts';
