@@ -3,6 +3,15 @@ export type { EtcdClusterOptions, EtcdOptions, EtcdSeat } from './etcd.ts';
 export { EtcdCluster, EtcdServer, etcdAvailable, startEtcd, startEtcdCluster } from './etcd.ts';
 export type { LocalServerPlan } from './local-server.ts';
 export { LocalServer, makeServerDirectory, waitFor } from './local-server.ts';
+export type { PgBouncerOptions } from './pgbouncer.ts';
+export { PgBouncer, pgBouncerAvailable, startPgBouncer } from './pgbouncer.ts';
+export type { PostgresOptions } from './postgres.ts';
+export {
+  PostgresServer,
+  postgresAvailable,
+  startPostgres,
+  startPostgresStandby,
+} from './postgres.ts';
 export type { RedisServerOptions, SentinelOptions } from './redis.ts';
 export {
   RedisServer,
