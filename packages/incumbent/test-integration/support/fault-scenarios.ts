@@ -1,0 +1,478 @@
+/**
+ * Every ambiguous outcome of a store's operations, provoked by a network that fails, for any backend
+ * whose connections can be led through a proxy. In each of them, always:
+ *
+ * - no two believe at the same time, and nobody for longer than H after it has sent its last
+ *   confirmation (`BeliefWatch`);
+ * - tokens rise;
+ * - somebody leads afterwards, and when that one goes, whoever is left does.
+ *
+ * A machine that is too busy may end a term for want of time. Then nothing was provoked, and it is
+ * tried again; what must not be is collected all the same.
+ */
+import assert from 'node:assert/strict';
+import type { TestProxy } from '../../../zookeeper/src/testing/index.ts';
+import type { Term } from '../../src/term.ts';
+import type { FaultStand, FaultyCandidate } from './fault-trial.ts';
+import { reasonOf, Trial, wasTooSlow } from './fault-trial.ts';
+
+export interface FaultScenario {
+  readonly name: string;
+  run(trial: Trial): Promise<void>;
+}
+
+/** @returns what must not have been; rejects when something that must come does not */
+export async function runFaultScenario(
+  scenario: FaultScenario,
+  stand: FaultStand,
+  election: string,
+): Promise<readonly string[]> {
+  const trial = new Trial(stand, election);
+  try {
+    await scenario.run(trial);
+    return await trial.judge();
+  } finally {
+    await trial.close();
+  }
+}
+
+/** How often a busy machine may spoil what is tried. */
+const mostTries = 6;
+
+/** @param act resolves with false when it did not come to what it is about */
+async function provoke(what: string, act: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < mostTries; tries += 1) if (await act()) return;
+  assert.fail(`${what}: not provoked in ${mostTries} tries`);
+}
+
+/**
+ * The next write of whoever leads meets `fault`. Resolves when it has.
+ * @returns undefined when the term ended before
+ */
+async function strikeRenewal(
+  trial: Trial,
+  fault: (proxy: TestProxy, chunk: Uint8Array) => void,
+): Promise<{ readonly leader: FaultyCandidate; readonly term: Term } | undefined> {
+  const { leader } = await trial.leader();
+  const { term } = leader;
+  if (term === undefined || !(await trial.goesOn(leader, term, 1))) return undefined;
+  let isStruck = false;
+  leader.onNextWrite((chunk) => {
+    isStruck = true;
+    fault(leader.proxy, chunk);
+  });
+  await trial.until('the next renewal', () => isStruck || term.signal.aborted);
+  leader.forgetTraps();
+  if (isStruck && term.isLeading()) return { leader, term };
+  await leader.heal();
+  return undefined;
+}
+
+/** The store has answered, and the answer did not come through. */
+function replyLost(trial: Trial, proxy: TestProxy): Promise<unknown> {
+  const before = proxy.counters.bytesDropped;
+  return trial.until('a reply that is lost', () => proxy.counters.bytesDropped > before);
+}
+
+/** A renewal meets a fault that is healed at once: the same term goes on. */
+function renewalSurvives(
+  name: string,
+  fault: (proxy: TestProxy, chunk: Uint8Array) => void,
+  heal: (trial: Trial, leader: FaultyCandidate) => Promise<void>,
+): FaultScenario {
+  return {
+    name,
+    async run(trial) {
+      await trial.two();
+      await provoke(name, async () => {
+        const struck = await strikeRenewal(trial, fault);
+        if (struck === undefined) return false;
+        const { leader, term } = struck;
+        await heal(trial, leader);
+        if (await trial.goesOn(leader, term)) return true;
+        assert.ok(
+          wasTooSlow(term),
+          `the term ended, though it was nobody else's: ${reasonOf(term)}`,
+        );
+        return false;
+      });
+    },
+  };
+}
+
+/** As long as the client waits for a reply, and a little. */
+async function operationTimeout(trial: Trial, { election }: FaultyCandidate): Promise<void> {
+  await pause(1.1 * election.timing.operationTimeoutMs);
+  trial.watch.look();
+}
+
+/** How long a fault lasts. */
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+const acquire: readonly FaultScenario[] = [
+  {
+    name: 'acquire: applied, the reply lost with its connection; the attempt is found by its mark',
+    async run(trial) {
+      const candidate = await trial.candidate();
+      candidate.onNextWrite(() => candidate.proxy.dropReplies());
+      candidate.campaign();
+      await replyLost(trial, candidate.proxy);
+      await candidate.heal();
+      await trial.leader();
+      (await trial.candidate()).campaign();
+    },
+  },
+  {
+    name: 'acquire: applied, nobody answers in time; belief counts from the send that was applied',
+    async run(trial) {
+      await provoke('a seat that was won by a write without an answer', async () => {
+        const candidate = await trial.candidate();
+        let attempts = 0;
+        const count = () => {
+          attempts += 1;
+          candidate.onNextWrite(count);
+        };
+        let first: Term | undefined;
+        candidate.onNextTerm((term) => {
+          first = term;
+          candidate.silence();
+        });
+        candidate.onNextWrite(() => {
+          candidate.proxy.dropReplies();
+          count();
+        });
+        candidate.campaign();
+        await replyLost(trial, candidate.proxy);
+        await operationTimeout(trial, candidate);
+        await candidate.proxy.pass();
+        const won = await trial.until('it leads', () => first);
+        const isFirst = attempts === 1;
+        await trial.until('its belief ends', () => !won.isLeading());
+        await candidate.heal();
+        await candidate.withdraw();
+        return isFirst || trial.stand.winsInOneWrite === false;
+      });
+      await trial.two();
+    },
+  },
+  {
+    name: 'acquire: it lands after the candidate has given up and gone; the ghost leads nothing',
+    async run(trial) {
+      const gone = await trial.candidate();
+      gone.onNextWrite(() => gone.proxy.holdRequests());
+      gone.campaign();
+      await trial.until('its write is held', () => gone.proxy.counters.bytesHeld > 0);
+      await settled(trial, gone.proxy);
+      gone.proxy.silence();
+      await gone.withdraw();
+      gone.proxy.letGo();
+      await trial.two();
+      await trial.leader();
+    },
+  },
+  {
+    name: 'acquire: it lands after another one has won',
+    async run(trial) {
+      const late = await trial.candidate();
+      late.onNextWrite(() => late.proxy.holdRequests());
+      late.campaign();
+      await trial.until('its write is held', () => late.proxy.counters.bytesHeld > 0);
+      const other = await trial.candidate();
+      other.campaign();
+      const term = await trial.until('the other one leads', () => other.isLeading && other.term);
+      late.proxy.letGo();
+      assert.ok((await trial.goesOn(other, term, 4)) || wasTooSlow(term), 'it lost to a ghost');
+    },
+  },
+];
+
+const renew: readonly FaultScenario[] = [
+  renewalSurvives(
+    'renew: applied, the reply lost with its connection; the term goes on',
+    (proxy) => proxy.dropReplies(),
+    async (trial, leader) => {
+      await replyLost(trial, leader.proxy);
+      await leader.heal();
+    },
+  ),
+  renewalSurvives(
+    'renew: applied, the reply lost, and the store refuses connections for a while',
+    (proxy) => proxy.dropReplies(),
+    async (trial, leader) => {
+      await replyLost(trial, leader.proxy);
+      leader.proxy.refuse();
+      await pause(leader.election.timing.renewEveryMs / 2);
+      await leader.heal();
+    },
+  ),
+  renewalSurvives(
+    'renew: cut in the middle of the request',
+    (proxy, chunk) => proxy.cutAfterBytes(chunk.length >> 1, 'server'),
+    async () => {},
+  ),
+  renewalSurvives(
+    'renew: applied, and cut in the middle of the reply',
+    (proxy) => proxy.cutAfterBytes(3),
+    async () => {},
+  ),
+  renewalSurvives(
+    'renew: all connections reset, again and again',
+    (proxy) => proxy.cut(),
+    async (_trial, leader) => {
+      for (let times = 0; times < 4; times += 1) {
+        await leader.heal();
+        await pause(leader.election.timing.renewEveryMs / 4);
+        leader.proxy.cut();
+      }
+      await leader.heal();
+    },
+  ),
+  {
+    name: 'renew: the reply comes late, and is the last; belief counts from the send',
+    async run(trial) {
+      await trial.two();
+      await provoke('a late reply', async () => {
+        const struck = await strikeRenewal(trial, (proxy) => proxy.holdReplies());
+        if (struck === undefined) return false;
+        const { leader, term } = struck;
+        await pause(0.8 * leader.election.timing.operationTimeoutMs);
+        const before = term.remaining();
+        leader.proxy.letGo();
+        let next: boolean | undefined;
+        leader.onNextWrite(() => {
+          leader.silence();
+          next = true;
+        });
+        await trial.until('the next renewal', () => next === true || term.signal.aborted);
+        leader.silence();
+        const wasConfirmed = term.remaining() > before;
+        const other = await trial.nextTerm(term);
+        assert.ok(!term.isLeading());
+        await leader.heal();
+        return wasConfirmed && other.candidate !== leader.id;
+      });
+    },
+  },
+  {
+    name: 'renew: applied, found only when it was read back; belief counts from the send',
+    async run(trial) {
+      await trial.two();
+      await provoke('a renewal that is read back', async () => {
+        const struck = await strikeRenewal(trial, (proxy) => proxy.dropReplies());
+        if (struck === undefined) return false;
+        const { leader, term } = struck;
+        await operationTimeout(trial, leader);
+        const before = term.remaining();
+        await leader.proxy.pass();
+        await trial.until(
+          'it is confirmed',
+          () => term.remaining() > before || term.signal.aborted,
+        );
+        const wasConfirmed = term.remaining() > before;
+        leader.silence();
+        await trial.nextTerm(term);
+        assert.ok(!term.isLeading());
+        await leader.heal();
+        return wasConfirmed;
+      });
+    },
+  },
+  {
+    name: 'renew: it lands when its term is over, before anybody else leads',
+    async run(trial) {
+      await trial.two();
+      await provoke('a late renewal', async () => {
+        const struck = await strikeRenewal(trial, (proxy) => proxy.holdRequests());
+        if (struck === undefined) return false;
+        const { leader, term } = struck;
+        await trial.until('its term ends', () => !term.isLeading());
+        leader.proxy.letGo();
+        await trial.nextTerm(term);
+        await leader.heal();
+        return true;
+      });
+    },
+  },
+  {
+    name: 'renew: it lands when another one leads, who goes on',
+    async run(trial) {
+      await trial.two();
+      await provoke('a renewal of an older term', async () => {
+        const struck = await strikeRenewal(trial, (proxy) => proxy.holdRequests());
+        if (struck === undefined) return false;
+        const { leader, term } = struck;
+        const next = await trial.nextTerm(term);
+        const other = trial.candidates.find(({ id }) => id === next.candidate) as FaultyCandidate;
+        leader.proxy.letGo();
+        const goesOn = await trial.goesOn(other, next, 4);
+        assert.ok(goesOn || wasTooSlow(next), `it lost to a ghost: ${reasonOf(next)}`);
+        await leader.heal();
+        return goesOn;
+      });
+    },
+  },
+];
+
+const release: readonly FaultScenario[] = [
+  {
+    name: 'release: applied, the reply lost with its connection; the successor is left alone',
+    run: (trial) =>
+      releaseLost(trial, async (leader) => {
+        await leader.heal();
+      }),
+  },
+  {
+    name: 'release: applied, the reply lost until another one leads; the successor is left alone',
+    run: (trial) =>
+      releaseLost(trial, async (leader, term) => {
+        await trial.nextTerm(term);
+        await leader.heal();
+      }),
+  },
+  {
+    name: 'release: our own late renewal lands first',
+    async run(trial) {
+      await trial.two();
+      await provoke('a release behind a renewal', async () => {
+        const struck = await strikeRenewal(trial, (proxy) => proxy.holdRequests());
+        if (struck === undefined) return false;
+        const { leader, term } = struck;
+        leader.finish();
+        await operationTimeout(trial, leader);
+        leader.proxy.letGo();
+        await term.ended;
+        await trial.nextTerm(term);
+        return true;
+      });
+    },
+  },
+];
+
+async function releaseLost(
+  trial: Trial,
+  heal: (leader: FaultyCandidate, term: Term) => Promise<void>,
+): Promise<void> {
+  await trial.two();
+  await provoke('a release without an answer', async () => {
+    const { leader } = await trial.leader();
+    const { term } = leader;
+    if (term === undefined || !(await trial.goesOn(leader, term, 1))) return false;
+    leader.onNextWrite(() => leader.proxy.dropReplies());
+    leader.finish();
+    await replyLost(trial, leader.proxy);
+    await heal(leader, term);
+    await term.ended;
+    const next = await trial.nextTerm(term);
+    const other = trial.candidates.find(({ id }) => id === next.candidate) as FaultyCandidate;
+    const goesOn = await trial.goesOn(other, next, 4);
+    assert.ok(goesOn || wasTooSlow(next), `the successor lost its term: ${reasonOf(next)}`);
+    return goesOn;
+  });
+}
+
+const operator: readonly FaultScenario[] = [
+  {
+    name: 'an operator’s request: applied, the reply lost; one term ends for it, and one only',
+    async run(trial) {
+      await trial.two();
+      const { election, proxy } = await trial.operator();
+      await provoke('a request without an answer', async () => {
+        const { leader } = await trial.leader();
+        const term = leader.term as Term;
+        // Connected before its request is sent.
+        await election.leader();
+        proxy.dropReplies();
+        const asked = election.vacate().catch((error: unknown) => error);
+        await replyLost(trial, proxy);
+        await pause(leader.election.timing.renewEveryMs);
+        await proxy.pass();
+        await asked;
+        if (!term.signal.aborted) await election.vacate();
+        const next = await trial.nextTerm(term);
+        assert.ok(reasonOf(term) === 'vacated' || wasTooSlow(term), reasonOf(term));
+        const other = trial.candidates.find(({ id }) => id === next.candidate) as FaultyCandidate;
+        const goesOn = await trial.goesOn(other, next, 4);
+        assert.ok(reasonOf(next) !== 'vacated', 'the request ended a second term');
+        return goesOn && reasonOf(term) === 'vacated';
+      });
+    },
+  },
+  {
+    name: 'an operator’s request lands before a renewal that is on its way',
+    async run(trial) {
+      await trial.two();
+      const { election } = await trial.operator();
+      await election.leader();
+      await provoke('a request in between', async () => {
+        const struck = await strikeRenewal(trial, (proxy) => proxy.holdRequests());
+        if (struck === undefined) return false;
+        const { leader, term } = struck;
+        await election.vacate();
+        leader.proxy.letGo();
+        await trial.nextTerm(term);
+        const reason = reasonOf(term);
+        assert.ok(reason === 'vacated' || wasTooSlow(term), `it ended otherwise: ${reason}`);
+        return reason === 'vacated';
+      });
+    },
+  },
+];
+
+const halfOpen: readonly FaultScenario[] = [
+  {
+    name: 'half-open: the leader hears nothing, and stops believing by itself',
+    async run(trial) {
+      await trial.two();
+      const { leader } = await trial.leader();
+      const term = leader.term as Term;
+      leader.silence();
+      await trial.nextTerm(term);
+      assert.ok(term.signal.aborted);
+    },
+  },
+  {
+    name: 'half-open: the leader is heard, and hears nothing',
+    async run(trial) {
+      await trial.two();
+      const { leader } = await trial.leader();
+      const term = leader.term as Term;
+      leader.proxy.dropReplies();
+      await trial.until('its belief ends', () => !term.isLeading());
+      await leader.heal();
+      await trial.nextTerm(term);
+    },
+  },
+  {
+    name: 'half-open: who waits hears nothing while the seat falls vacant, and leads when healed',
+    async run(trial) {
+      await trial.two();
+      const { leader, other } = await trial.leader();
+      other.silence();
+      await pause(leader.election.timing.pollEveryMs);
+      await leader.withdraw();
+      await pause(leader.election.timing.leaseMs);
+      await other.heal();
+      await trial.until('it leads', () => other.isLeading);
+    },
+  },
+];
+
+export const faultScenarios: readonly FaultScenario[] = [
+  ...acquire,
+  ...renew,
+  ...release,
+  ...operator,
+  ...halfOpen,
+];
+
+/** All parts of a request have come, as far as can be told. */
+async function settled(trial: Trial, proxy: TestProxy): Promise<void> {
+  let before = -1;
+  while (before !== proxy.counters.bytesHeld) {
+    before = proxy.counters.bytesHeld;
+    await pause(20);
+  }
+  trial.watch.look();
+}
