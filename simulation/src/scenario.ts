@@ -39,6 +39,8 @@ export interface StorePlan {
   /** Records travel as text. */
   readonly encodes: boolean;
   readonly clockStepMs: number | undefined;
+  /** It says that it may lose its record, so its loss excuses nobody. */
+  readonly forgets: boolean;
   readonly clockRate: number;
 }
 
@@ -92,7 +94,10 @@ export function drawScenario(seed: number): Scenario {
     [5, 3],
     [1, 4],
   ]);
-  const mixed = random.chance(0.35);
+  const meddles = random.chance(0.1);
+  const forgets = meddles && random.chance(0.5);
+  // Whoever finds no record knows of no other lease than its own.
+  const mixed = !forgets && random.chance(0.35);
   // Wall clocks agree about as well as they do in a data centre, or not at all.
   const skewMs = random.pick([0.05 * baseLeaseMs, 3e10]);
   const hosts: HostPlan[] = [];
@@ -135,13 +140,14 @@ export function drawScenario(seed: number): Scenario {
       proves,
       encodes: random.chance(0.05),
       clockStepMs: random.chance(0.3) ? baseLeaseMs * random.between(0, 0.3) : undefined,
+      forgets,
       clockRate: random.pick([1 - drift, 1, 1 + drift]),
     },
     faults,
     chaosMs: leaseMs * random.between(6, 10),
     faultEveryMs: leaseMs * random.between(0.3, 0.9),
     observes: random.chance(0.15),
-    meddles: random.chance(0.1),
+    meddles,
     checksRules: random.chance(0.5),
     looksAlways: random.chance(0.5),
   };

@@ -69,6 +69,8 @@ export class Simulation {
   readonly processes: Set<CandidateProcess> = new Set();
   /** Terms whose record was taken from them by hand: S1 cannot be promised for them. */
   readonly disowned: Set<bigint> = new Set();
+  /** Terms beside which others may lead: nobody could know of them. */
+  readonly unknowable: Set<bigint> = new Set();
   readonly operator: Operator;
   readonly observer: Observer | undefined;
   network: NetworkPlan;
@@ -386,16 +388,18 @@ export class Simulation {
   meddle(record: LeaseRecord | undefined): void {
     const { current } = this.server;
     const held = current.record?.token ?? 0n;
-    for (const { token } of this.guarantees.terms) this.#disown(token);
-    for (let token = held; token > held - 3n && token > 0n; token -= 1n) this.#disown(token);
+    // Of a store that forgets nobody takes "no record" for a vacant seat.
+    const isExpected = record === undefined && this.scenario.store.forgets;
+    const disown = (token: bigint) => {
+      this.disowned.add(token);
+      this.resource.excused.add(token);
+      if (!isExpected) this.unknowable.add(token);
+    };
+    for (const { token } of this.guarantees.terms) disown(token);
+    for (let token = held; token > held - 3n && token > 0n; token -= 1n) disown(token);
     this.guarantees.forgetTokens();
     this.resource.forget();
     this.server.swap(current.version, record, undefined);
-  }
-
-  #disown(token: bigint): void {
-    this.disowned.add(token);
-    this.resource.excused.add(token);
   }
 
   ended(entry: TermEntry): void {

@@ -188,12 +188,21 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/reading.js',
-        find:
-          'const reading = await readStore(this.#store, this.#scope, signal);\n' +
-          '        const seenAtMs = this.#scope.clock.monotonicMs();',
+        find: 'return this.see(await readStore(this.#store, this.#scope, signal));',
         replace:
-          'const seenAtMs = this.#scope.clock.monotonicMs();\n' +
-          '        const reading = await readStore(this.#store, this.#scope, signal);',
+          'const atMs = this.#scope.clock.monotonicMs();\n' +
+          '        const reading = await readStore(this.#store, this.#scope, signal);\n' +
+          '        return this.see(reading, atMs);',
+      },
+      {
+        file: 'lease/reading.js',
+        find: 'see(reading) {',
+        replace: 'see(reading, atMs) {',
+      },
+      {
+        file: 'lease/reading.js',
+        find: 'const seenAtMs = this.#scope.clock.monotonicMs();',
+        replace: 'const seenAtMs = atMs ?? this.#scope.clock.monotonicMs();',
       },
     ],
     breaks: s1,
@@ -342,7 +351,7 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/race.js',
-        find: 'token: (newest > this.#highestToken ? newest : this.#highestToken) + 1n,',
+        find: 'token: newest >= nextToken ? newest + 1n : nextToken,',
         replace: 'token: (newest > 0n ? newest : 1n),',
       },
     ],
@@ -352,12 +361,23 @@ export const variants: readonly Variant[] = [
     name: 'tokens begin anew when somebody deletes the record',
     edits: [
       {
-        file: 'lease/race.js',
-        find: 'if (record.token > this.#highestToken)',
+        file: 'lease/loss.js',
+        find: 'if (token > this.#highestToken)',
         replace: 'if (false)',
       },
     ],
     breaks: ['tokens'],
+  },
+  {
+    name: 'a lost record taken for a vacant seat',
+    edits: [
+      {
+        file: 'lease/loss.js',
+        find: 'if (this.#lostSinceMs === undefined)',
+        replace: 'if (true)',
+      },
+    ],
+    breaks: ['seat', 'belief'],
   },
   {
     name: 'a candidate with unsettled work campaigns',

@@ -63,7 +63,10 @@ export class HintHub {
     const onLost = (error?: unknown) => {
       if (attempt.isOver) return;
       this.#complain(error ?? new Error('the connection for wake-ups has ended'));
+      const wasOpen = attempt.connection !== undefined;
       void this.#drop();
+      // Those who relied on it shall look for themselves from now on.
+      if (wasOpen) this.#raise();
     };
     void this.#open(attempt, onHint, onLost);
   }

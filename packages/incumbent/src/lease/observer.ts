@@ -1,15 +1,14 @@
 import type { Scope, Snapshot } from '../contest.ts';
 import { isIncurable } from '../errors.ts';
 import type { View } from '../record.ts';
-import { Wakeup } from '../wait.ts';
 import type { Sighting } from './reading.ts';
-import { Observation, watchStore } from './reading.ts';
+import { Lookout, lookEveryMs, Observation } from './reading.ts';
 import type { LeaseRecord } from './record.ts';
 import type { LeaseStore } from './store.ts';
 
 /**
- * The present view, then a view for every look at the store, until `signal` aborts. Reads on hints
- * and every `pollEvery`, never writes. The caller leaves out repetitions.
+ * The present view, then a view for every look at the store, until `signal` aborts. Looks on hints
+ * and every `pollEvery` (once per lease where hints can be relied on), never writes. The caller leaves out repetitions.
  */
 export async function* observeLease(
   store: LeaseStore,
@@ -18,15 +17,15 @@ export async function* observeLease(
 ): AsyncGenerator<View, void, void> {
   const { clock, timing, random } = scope;
   const observation = new Observation(store, scope);
-  const wakeup = new Wakeup();
-  const unwatch = watchStore(store, scope, () => wakeup.raise());
+  const lookout = new Lookout(store, scope, observation);
   let vacantSinceMs: number | undefined;
   try {
     while (!signal.aborted) {
       let waitMs = timing.pollEveryMs;
       let view: View;
       try {
-        const sighting = await observation.read(signal);
+        const sighting = await lookout.look(signal);
+        waitMs = lookEveryMs(store, scope);
         const leftMs = leaseLeftMs(store, observation, sighting);
         if (leftMs > 0) {
           waitMs = Math.min(waitMs, leftMs);
@@ -42,13 +41,18 @@ export async function* observeLease(
       }
       yield view;
       try {
-        await wakeup.wait(clock, waitMs + random() * 0.1 * timing.renewEveryMs, signal, true);
+        await lookout.wakeup.wait(
+          clock,
+          waitMs + random() * 0.1 * timing.renewEveryMs,
+          signal,
+          true,
+        );
       } catch {
         return;
       }
     }
   } finally {
-    unwatch();
+    lookout.end();
   }
 }
 

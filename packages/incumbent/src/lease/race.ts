@@ -12,9 +12,11 @@ import type { Actor, ActorProcess, Contest, Scope, Seat, SeatState } from '../co
 import { ElectionEndedError, ElectionError, InvalidOptionError, isIncurable } from '../errors.ts';
 import type { UncleanLeader } from '../record.ts';
 import { appendTerm, currentDrains, unfencedLimit } from '../record.ts';
-import { bounded, sleep, Wakeup } from '../wait.ts';
+import type { Wakeup } from '../wait.ts';
+import { bounded, sleep } from '../wait.ts';
+import { LossWatch } from './loss.ts';
 import type { Sighting } from './reading.ts';
-import { Observation, swapStore, watchStore } from './reading.ts';
+import { Lookout, lookEveryMs, Observation, swapStore } from './reading.ts';
 import type { LeaseRecord } from './record.ts';
 import { LeaseSeat } from './seat.ts';
 import type { LeaseStore, SwapResult } from './store.ts';
@@ -34,8 +36,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   #candidate: CandidateInfo;
   readonly #guard: MakeGuard<Guard>;
   readonly #observation: Observation;
-  /** The highest token seen. An operator may delete the record; we never go below this. */
-  #highestToken = 0n;
+  readonly #loss: LossWatch;
   #delisted: Promise<void> = Promise.resolve();
 
   constructor(store: LeaseStore, scope: Scope, candidate: CandidateInfo, guard: MakeGuard<Guard>) {
@@ -44,6 +45,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     this.#candidate = candidate;
     this.#guard = guard;
     this.#observation = new Observation(store, scope);
+    this.#loss = new LossWatch(store, scope);
     // Without hints the others only see a vacant seat at their next poll.
     const { pollEveryMs, operationTimeoutMs } = scope.timing;
     this.standAsideMs =
@@ -80,8 +82,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     signal: AbortSignal,
   ): Promise<Seat<Guard> | undefined> {
     const { clock, timing, random, onTrouble } = this.#scope;
-    const wakeup = new Wakeup();
-    const unwatch = watchStore(this.#store, this.#scope, () => wakeup.raise());
+    const lookout = new Lookout(this.#store, this.#scope, this.#observation);
     const delist = once ? undefined : this.#enlist();
     let failures = 0;
     let seat: LeaseSeat<Guard> | undefined;
@@ -90,8 +91,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         let pauseMs: number;
         let sighting: Sighting | undefined;
         try {
-          wakeup.clear();
-          sighting = await this.#observation.read(signal);
+          sighting = await lookout.look(signal);
           const verdict = this.#judge(sighting);
           if (verdict === 'attempt') {
             seat = await this.#attempt(sighting, stateAtWin, signal);
@@ -115,10 +115,10 @@ export class LeaseRace<Guard> implements Contest<Guard> {
           pauseMs = this.#backoffMs(failures);
         }
         if (once) return undefined;
-        await this.#pause(pauseMs, sighting, wakeup, clock.monotonicMs(), signal);
+        await this.#pause(pauseMs, sighting, lookout.wakeup, clock.monotonicMs(), signal);
       }
     } finally {
-      unwatch();
+      lookout.end();
       // A seat that was won does not wait for this: its belief runs already.
       const delisted = delist?.();
       if (seat === undefined) await delisted;
@@ -135,14 +135,17 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   #judge(sighting: Sighting): 'attempt' | number {
     const { record } = sighting;
     const { timing } = this.#scope;
-    if (record === undefined) return 'attempt';
-    if (record.token > this.#highestToken) this.#highestToken = record.token;
+    const lookAgainMs = lookEveryMs(this.#store, this.#scope);
+    this.#loss.see(sighting);
+    const lostMs = this.#loss.leftMs;
+    if (record === undefined) return lostMs > 0 ? Math.min(lostMs, lookAgainMs) : 'attempt';
     if (record.ended) throw new ElectionEndedError(this.#scope.election);
     const wallMs = this.#scope.clock.wallMs();
     const drain = record.drains.find(({ id }) => id === this.#candidate.id);
     if (drain !== undefined && drain.untilUnixMs > wallMs) {
       return Math.min(drain.untilUnixMs - wallMs, timing.pollEveryMs);
     }
+    if (lostMs > 0) return Math.min(lostMs, lookAgainMs);
     let standsForMs: number;
     if (record.holding === undefined) {
       const { reservation } = record;
@@ -157,7 +160,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       standsForMs = record.leaseMs;
     }
     const leftMs = standsForMs - this.#observation.unchangedMs(sighting);
-    if (leftMs > 0 && !this.#isProvedGone(record)) return Math.min(leftMs, timing.pollEveryMs);
+    if (leftMs > 0 && !this.#isProvedGone(record)) return Math.min(leftMs, lookAgainMs);
     // Its leader is gone, but its job was done: it is not to be done again before then.
     const held = record.holding?.held;
     if (held === undefined) return 'attempt';
@@ -221,7 +224,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       this.#scope.onTrouble('writing as a candidate', error);
     }
     if (result?.outcome === 'ok') {
-      this.#highestToken = next.token;
+      this.#loss.note(next.token);
       return won(next, result.version);
     }
     // Conflict or unknown: a retry inside a client library may have met its own first success, and
@@ -233,7 +236,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         const nonceIsOurs = reading.record?.nonce === next.nonce;
         // A revoked one is a ghost: nobody has believed in it, and nobody shall.
         if (nonceIsOurs && reading.record?.holding?.revoked === false) {
-          this.#highestToken = next.token;
+          this.#loss.note(next.token);
           return won(reading.record, reading.version);
         }
         return undefined;
@@ -267,6 +270,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   ): LeaseRecord {
     const wallMs = this.#scope.clock.wallMs();
     const newest = previous?.token ?? 0n;
+    const { nextToken } = this.#loss;
     const last = previous?.holding;
     let history = previous?.history ?? [];
     if (previous !== undefined && last?.announced === true) {
@@ -281,7 +285,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     }
     return {
       election: this.#scope.election,
-      token: (newest > this.#highestToken ? newest : this.#highestToken) + 1n,
+      token: newest >= nextToken ? newest + 1n : nextToken,
       nonce: this.#scope.uniqueId(),
       leaseMs: this.#scope.timing.leaseMs,
       ended: false,

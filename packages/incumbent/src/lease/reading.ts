@@ -1,5 +1,5 @@
 import type { Scope } from '../contest.ts';
-import { bounded } from '../wait.ts';
+import { bounded, Wakeup } from '../wait.ts';
 import type { LeaseRecord } from './record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from './store.ts';
 
@@ -34,7 +34,11 @@ export class Observation {
   }
 
   async read(signal: AbortSignal): Promise<Sighting> {
-    const reading = await readStore(this.#store, this.#scope, signal);
+    return this.see(await readStore(this.#store, this.#scope, signal));
+  }
+
+  /** What has just come from the store, read or with a hint. */
+  see(reading: Reading): Sighting {
     const seenAtMs = this.#scope.clock.monotonicMs();
     const { ageMs } = reading;
     const { clockStepMs } = this.#store;
@@ -56,19 +60,65 @@ export class Observation {
   }
 }
 
+/** Looks at the store by hints: at what they bring, else at what a read shows. */
+export class Lookout {
+  readonly wakeup: Wakeup = new Wakeup();
+  readonly #observation: Observation;
+  readonly #unwatch: () => void;
+  #told: Reading | undefined;
+  #isReading = false;
+
+  constructor(store: LeaseStore, scope: Scope, observation: Observation) {
+    this.#observation = observation;
+    this.#unwatch = watchStore(store, scope, (reading) => {
+      // What comes during a read may be older than what that read shows: it is read again.
+      this.#told = this.#isReading ? undefined : reading;
+      this.wakeup.raise();
+    });
+  }
+
+  async look(signal: AbortSignal): Promise<Sighting> {
+    this.wakeup.clear();
+    const told = this.#told;
+    this.#told = undefined;
+    if (told !== undefined) return this.#observation.see(told);
+    this.#isReading = true;
+    try {
+      return await this.#observation.read(signal);
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  end(): void {
+    this.#unwatch();
+  }
+}
+
 function isSameWrite(known: Sighting, reading: Reading): boolean {
   if (known.version === reading.version) return true;
   return known.record !== undefined && known.record.nonce === reading.record?.nonce;
 }
 
 /** Hints are a help, not a need: a store that cannot give them is polled. */
-export function watchStore(store: LeaseStore, scope: Scope, onHint: () => void): () => void {
+export function watchStore(
+  store: LeaseStore,
+  scope: Scope,
+  onHint: (reading?: Reading) => void,
+): () => void {
   try {
     return store.watch?.(onHint) ?? (() => {});
   } catch (error) {
     scope.onTrouble('watching the store', error);
     return () => {};
   }
+}
+
+/** How often those who wait look at the store unasked. */
+export function lookEveryMs(store: LeaseStore, { timing }: Scope): number {
+  return store.hintsWork === true
+    ? Math.max(timing.leaseMs, timing.pollEveryMs)
+    : timing.pollEveryMs;
 }
 
 export function readStore(store: LeaseStore, scope: Scope, signal: AbortSignal): Promise<Reading> {

@@ -85,7 +85,11 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
 
   attach(events: SeatEvents): void {
     this.#events = events;
-    this.#unwatch = watchStore(this.#store, this.#scope, () => void this.#checkHint());
+    this.#unwatch = watchStore(
+      this.#store,
+      this.#scope,
+      (reading) => void this.#checkHint(reading),
+    );
     this.#deliver();
   }
 
@@ -209,12 +213,12 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
   }
 
   /** Our own writes raise hints too: only a version that we do not know is worth a confirmation. */
-  async #checkHint(): Promise<void> {
+  async #checkHint(told?: Reading): Promise<void> {
     if (this.#writing || this.#checkingHint || this.#events === undefined) return;
     this.#checkingHint = true;
     const done = new AbortController();
     try {
-      const reading = await readStore(this.#store, this.#scope, done.signal);
+      const reading = told ?? (await readStore(this.#store, this.#scope, done.signal));
       if (!this.#writing && reading.version !== this.#version) this.#events?.onHint();
     } catch {
       // A hint is only a hint: the next confirmation will meet whatever is wrong.

@@ -52,7 +52,9 @@ export interface LeaseStore {
   readonly hintsWork?: boolean;
   /**
    * The store may lose what it has confirmed, such as one that keeps it in memory only. Then no
-   * record is no vacant seat: whoever led may still believe. The first to win waits one lease.
+   * record is no vacant seat: whoever led may still believe. The first to win waits one lease. After
+   * every loss "no record" must have another version than ever before (say, that of a marker which
+   * the first read leaves), or a candidate that slept through a whole term would not notice.
    */
   readonly forgets?: boolean;
   /** No term has this token or a lower one. For stores that forget, and resources that do not. */

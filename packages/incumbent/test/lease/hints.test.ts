@@ -1,0 +1,115 @@
+/** What good hints spare those who wait. */
+import { expect, test } from 'vitest';
+import { createElection } from '../../src/index.ts';
+import { leaseBackend } from '../../src/lease/backend.ts';
+import type { LeaseStore, Reading } from '../../src/lease/store.ts';
+import { SimulatedClock, settle } from '../../src/testing/index.ts';
+import { ScriptedStore } from '../support/scripted-store.ts';
+
+function candidate(store: ScriptedStore, clock: SimulatedClock, says: Partial<LeaseStore>) {
+  return createElection({
+    name: 'jobs',
+    backend: leaseBackend({
+      kind: 'scripted',
+      description: 'a store that does what a test says',
+      openStore: () => ({ ...store.open(), ...says }),
+      guard: (_scope, _store, token) => token,
+    }),
+    clock,
+    lease: 10_000,
+    candidate: { id: 'b' },
+    random: () => 0,
+  });
+}
+
+test('where hints work, followers and observers read once per lease', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 1n, 10_000);
+  const election = candidate(store, clock, { watch: () => () => {}, hintsWork: true });
+  const stop = new AbortController();
+  const campaign = election.campaign({ signal: stop.signal }).catch((error: unknown) => error);
+  const views: unknown[] = [];
+  const observed = (async () => {
+    for await (const view of election.observe({ signal: stop.signal })) views.push(view);
+  })();
+  for (let seconds = 0; seconds < 100; seconds += 2) {
+    store.hold('a', 1n, 10_000);
+    await clock.advance(2_000);
+  }
+  expect(store.swaps).toBe(0);
+  // Two that look, for ten leases.
+  expect(store.reads).toBeLessThanOrEqual(2 * 11);
+  stop.abort(new Error('enough'));
+  await campaign;
+  await observed;
+  await election.close();
+});
+
+test('a hint that brings the record is not read again, and the race goes on from it', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 1n, 10_000);
+  const listeners = new Set<(reading?: Reading) => void>();
+  const watch = (onHint: (reading?: Reading) => void) => {
+    listeners.add(onHint);
+    return () => void listeners.delete(onHint);
+  };
+  const tell = () => {
+    for (const listener of [...listeners]) {
+      listener({ record: store.record, version: store.version });
+    }
+  };
+  const election = candidate(store, clock, { watch, hintsWork: true });
+  const campaign = election.campaign();
+  await settle();
+  expect(store.reads).toBe(1);
+  for (let seconds = 0; seconds < 60; seconds += 2) {
+    await clock.advance(2_000);
+    store.hold('a', 1n, 10_000);
+    tell();
+    await settle();
+  }
+  expect(store.reads).toBe(1);
+  expect(store.swaps).toBe(0);
+  // Released: taken with the version that the hint has brought, in one round trip.
+  store.record = { ...store.record!, holding: undefined };
+  store.version += 1;
+  tell();
+  const term = await campaign;
+  expect(store.reads).toBe(1);
+  expect(term.token).toBe(2n);
+  await term[Symbol.asyncDispose]();
+  await election.close();
+});
+
+test('what a hint brings during a read is read again: it may be older', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 1n, 10_000);
+  const old: Reading = { record: store.record, version: store.version };
+  let hint: (reading?: Reading) => void = () => {};
+  store.onRead = async (apply) => {
+    const reading = apply();
+    if (store.reads === 1) hint(old);
+    return reading;
+  };
+  const election = candidate(store, clock, {
+    watch: (onHint) => {
+      hint = onHint;
+      return () => {};
+    },
+    hintsWork: true,
+  });
+  store.hold('a', 1n, 10_000);
+  const campaign = election.campaign();
+  await settle();
+  await clock.advance(100);
+  expect(store.reads).toBe(2);
+  // Counted from the first sight of the newer one, not anew for the older.
+  await clock.advance(10_000);
+  const term = await campaign;
+  expect(term.token).toBe(2n);
+  await term[Symbol.asyncDispose]();
+  await election.close();
+});

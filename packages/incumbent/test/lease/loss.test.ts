@@ -1,0 +1,122 @@
+/** A record that vanishes says nothing of whoever led. */
+import { expect, test } from 'vitest';
+import { createElection } from '../../src/index.ts';
+import { leaseBackend } from '../../src/lease/backend.ts';
+import type { LeaseStore } from '../../src/lease/store.ts';
+import { SimulatedClock } from '../../src/testing/index.ts';
+import { ScriptedStore } from '../support/scripted-store.ts';
+
+const leaseMs = 10_000;
+
+function candidate(store: ScriptedStore, clock: SimulatedClock, says: Partial<LeaseStore> = {}) {
+  return createElection({
+    name: 'jobs',
+    backend: leaseBackend({
+      kind: 'scripted',
+      description: 'a store that does what a test says',
+      openStore: () => ({ ...store.open(), ...says }),
+      guard: (_scope, _store, token) => token,
+    }),
+    clock,
+    lease: leaseMs,
+    candidate: { id: 'b' },
+    random: () => 0,
+  });
+}
+
+function lose(store: ScriptedStore): void {
+  store.record = undefined;
+  store.version += 1;
+}
+
+test('a record that vanishes is waited for as long as its leader may believe', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 7n, 30_000);
+  const election = candidate(store, clock);
+  const campaign = election.campaign();
+  await clock.advance(5_000);
+  lose(store);
+  // It is noticed at the next look, and then the record's lease counts, which is longer than ours.
+  await clock.advance(29_900);
+  expect(store.swaps).toBe(0);
+  await clock.advance(3_000);
+  const term = await campaign;
+  expect(term.token).toBe(8n);
+  await term[Symbol.asyncDispose]();
+  await election.close();
+});
+
+test('a record that goes back to an older term is waited for, and tokens do not go back', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 7n, leaseMs);
+  const election = candidate(store, clock);
+  const campaign = election.campaign();
+  await clock.advance(5_000);
+  // A copy that lagged behind has taken over: there the seat is free.
+  store.hold('x', 3n, leaseMs);
+  store.record = { ...store.record!, holding: undefined };
+  await clock.advance(leaseMs - 100);
+  expect(store.swaps).toBe(0);
+  await clock.advance(3_000);
+  const term = await campaign;
+  expect(term.token).toBe(8n);
+  await term[Symbol.asyncDispose]();
+  await election.close();
+});
+
+test('where the store forgets, the first to win waits one lease, and again after every loss', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  const election = candidate(store, clock, { forgets: true });
+  const campaign = election.campaign();
+  await clock.advance(leaseMs - 1_000);
+  expect(store.swaps).toBe(0);
+  // Another leader came and was lost while nobody looked: only the version tells.
+  store.version += 1;
+  await clock.advance(leaseMs - 1_000);
+  expect(store.swaps).toBe(0);
+  await clock.advance(3_500);
+  const term = await campaign;
+  expect(term.token).toBe(1n);
+  await term[Symbol.asyncDispose]();
+  await election.close();
+});
+
+test('where the store forgets but knows how long nothing has been there, that counts', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.onRead = async (apply) => ({ ...apply(), ageMs: clock.monotonicMs() + 60_000 });
+  const election = candidate(store, clock, { forgets: true, clockStepMs: 2_000 });
+  const term = await election.campaign({ wait: 0 });
+  expect(term.token).toBe(1n);
+  await term[Symbol.asyncDispose]();
+  await election.close();
+});
+
+test('an operator’s request on an empty store that forgets makes no vacant seat', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  const election = candidate(store, clock, { forgets: true });
+  await election.drain('x', new Date(clock.wallMs() + 60_000));
+  await expect(election.campaign({ wait: 0 })).rejects.toMatchObject({ code: 'NOT_ELECTED' });
+  const campaign = election.campaign();
+  await clock.advance(leaseMs - 100);
+  expect(store.swaps).toBe(1);
+  await clock.advance(3_000);
+  await (await campaign)[Symbol.asyncDispose]();
+  await election.close();
+});
+
+test('no term has the token of the floor or a lower one', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  for (const token of [501n, 502n]) {
+    const election = candidate(store, clock, { tokenFloor: 500n });
+    const term = await election.campaign();
+    expect(term.token).toBe(token);
+    await term[Symbol.asyncDispose]();
+    await election.close();
+  }
+});
