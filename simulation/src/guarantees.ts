@@ -251,22 +251,18 @@ export class Guarantees {
       world.fail('closed', `${process.name} sends a ${kind} after close() has resolved`);
     }
     // One renewal, one poll and what each change of the record may cause, in one renewal interval.
-    // While a store can be read and not written, a candidate tries as often as it may poll.
-    const { renewEveryMs, pollEveryMs } = process.timing;
-    const windowMs = renewEveryMs / (1 + this.#sim.scenario.drift);
-    const tries = 1 + windowMs / (pollEveryMs / 2);
-    const most = Math.max(operationsPerInterval, Math.ceil(operationsPerTry * tries));
+    const windowMs = process.timing.renewEveryMs / (1 + this.#sim.scenario.drift);
     const since = world.nowMs - windowMs;
     const times = process.operationTimes;
     times.push(world.nowMs);
     while ((times[0] ?? world.nowMs) < since) times.shift();
-    if (times.length > most) {
+    if (times.length > operationsPerInterval) {
       let commits = 0;
       for (let i = server.commits.length - 1; i >= 0; i -= 1) {
         if ((server.commits[i] as Commit).atMs < since) break;
         commits += 1;
       }
-      const allowed = most + 6 * commits;
+      const allowed = operationsPerInterval + 6 * commits;
       if (times.length > allowed) {
         world.fail(
           'operations',
@@ -568,9 +564,6 @@ export class Guarantees {
 
 /** Operations of one process in a renewal interval while the record does not change. */
 const operationsPerInterval = 30;
-
-/** A read, a write and a look at what became of it. */
-const operationsPerTry = 3;
 
 function left(entry: TermEntry): string {
   return entry.term.remaining().toFixed(3);

@@ -115,7 +115,9 @@ export class LeaseRace<Guard> implements Contest<Guard> {
           pauseMs = this.#backoffMs(failures);
         }
         if (once) return undefined;
-        await this.#pause(pauseMs, sighting, lookout.wakeup, clock.monotonicMs(), signal);
+        // Who is proved gone was gone before the attempt that failed: that must not cut its pause short.
+        const shown = failures > 0 ? undefined : sighting;
+        await this.#pause(pauseMs, shown, lookout.wakeup, clock.monotonicMs(), signal);
       }
     } finally {
       lookout.end();
