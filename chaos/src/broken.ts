@@ -2,7 +2,7 @@
  * Candidates that are broken on purpose: chaos that does not find them proves nothing. Each is a copy
  * of the built command line with a few lines changed, or a program in its place.
  */
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -89,10 +89,11 @@ export function changedCommand(
   // What they import: the copy of the library, and the rest from where it is.
   const modules = join(copies, 'cli/node_modules');
   cpSync(join(copies, 'incumbent'), join(modules, 'incumbent'), { recursive: true });
-  const commander = dirname(createRequire(cliFile).resolve('commander'));
-  symlinkSync(commander, join(modules, 'commander'));
-  mkdirSync(join(modules, '@incumbent'));
-  symlinkSync(join(packages, 'zookeeper'), join(modules, '@incumbent/zookeeper'));
+  for (const name of dependenciesOf(join(packages, 'cli'))) {
+    if (name === 'incumbent') continue;
+    mkdirSync(dirname(join(modules, name)), { recursive: true });
+    symlinkSync(directoryOf(name), join(modules, name));
+  }
   for (const { file, from, to } of changes) {
     const path = join(copies, file.replace(/^incumbent\//, 'cli/node_modules/incumbent/'));
     const text = readFileSync(path, 'utf8');
@@ -103,4 +104,18 @@ export function changedCommand(
     );
   }
   return join(copies, 'cli/dist/bin.js');
+}
+
+function dependenciesOf(directory: string): readonly string[] {
+  const text = readFileSync(join(directory, 'package.json'), 'utf8');
+  const { dependencies } = JSON.parse(text) as { readonly dependencies: Record<string, string> };
+  return Object.keys(dependencies);
+}
+
+/** Where the command line finds a package. Not every package lets its package.json be resolved. */
+function directoryOf(name: string): string {
+  const places = createRequire(cliFile).resolve.paths(name) ?? [];
+  const found = places.map((place) => join(place, name)).find((path) => existsSync(path));
+  if (found === undefined) throw new Error(`${name} is not installed`);
+  return found;
 }

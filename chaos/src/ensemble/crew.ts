@@ -15,17 +15,17 @@ export interface Seat {
 export class Crew {
   readonly seats: readonly Seat[];
   readonly fleet: Fleet;
-  /** Further parameters of the store's URL. */
-  readonly #parameters: string;
+  readonly #storeOf: (seat: Seat) => string;
   readonly #seats = new Map<string, Seat>();
   /** Who is being struck: nobody is struck twice at a time. */
   readonly #busy = new Set<string>();
   #recruits = 0;
 
-  constructor(seats: readonly Seat[], fleet: Fleet, parameters: string) {
+  /** @param storeOf where whoever has this part finds the store; asked anew at every start */
+  constructor(seats: readonly Seat[], fleet: Fleet, storeOf: (seat: Seat) => string) {
     this.seats = seats;
     this.fleet = fleet;
-    this.#parameters = parameters;
+    this.#storeOf = storeOf;
   }
 
   /** A new candidate for a part. */
@@ -33,10 +33,15 @@ export class Crew {
     this.#recruits += 1;
     const id = `c${this.#recruits}`;
     this.#seats.set(id, seat);
-    const hosts = seat.proxies.map(({ host, port }) => `${host}:${port}`).join(',');
-    const lease = `${seat.leaseMs}ms`;
-    const store = `zk://${hosts}?timeout=${lease}${this.#parameters}`;
-    return { id, stubborn: seat.stubborn, store, lease };
+    const storeOf = this.#storeOf;
+    return {
+      id,
+      stubborn: seat.stubborn,
+      lease: `${seat.leaseMs}ms`,
+      get store() {
+        return storeOf(seat);
+      },
+    };
   }
 
   seatOf(candidate: CandidateProcess): Seat {

@@ -78,7 +78,7 @@ export class Liveness {
     if (nowMs - sinceMs - stalledMs(sinceMs, nowMs) <= boundMs) return undefined;
     this.#said = true;
     const what = isUp
-      ? 'liveness: nobody works, with a quorum up and nobody struck'
+      ? 'liveness: nobody works, with the store up and nobody struck'
       : 'servers: a majority runs and can talk, but does not serve';
     return `${what}, for more than ${(boundMs / 1000).toFixed(1)} s`;
   }

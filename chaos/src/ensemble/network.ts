@@ -10,13 +10,26 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import process from 'node:process';
-import type { MemberSeat, TestMember } from '@incumbent/zookeeper/testing';
 
 const insideVariable = 'INCUMBENT_CHAOS_NETWORK';
 const ownRun = 'mount -t tmpfs none /run && mkdir /run/netns';
 
 /** What a server loses: all that comes from the other servers, all that goes there, or both. */
 export type Loss = 'both' | 'in' | 'out';
+
+/** A server that has a namespace: by its number, from 1. */
+export interface Member {
+  readonly id: number;
+  readonly host: string;
+  /** Numbers of ports, whatever they are for: what it tells the other servers. */
+  readonly peerPorts: object;
+}
+
+/** Where a server is to be, and what its program is started under. */
+export interface Seat {
+  readonly host: string;
+  readonly command: readonly string[];
+}
 
 /** Whether this process is in a network of its own already. */
 export function isInside(): boolean {
@@ -68,8 +81,8 @@ function unshare(command: readonly string[]): [program: string, ...words: string
 
 /** Inside: the wires, and who is parted from whom. */
 export class Network {
-  readonly seats: readonly MemberSeat[];
-  readonly #parted = new Set<TestMember>();
+  readonly seats: readonly Seat[];
+  readonly #parted = new Set<Member>();
 
   /** @throws what `ip` says */
   constructor(servers: number) {
@@ -81,7 +94,7 @@ export class Network {
   }
 
   /** Whether the quorum has to do without it. */
-  isParted(member: TestMember): boolean {
+  isParted(member: Member): boolean {
     return this.#parted.has(member);
   }
 
@@ -89,9 +102,11 @@ export class Network {
    * Parts a server from the others: packets of their ports are lost, those of its clients are not. So
    * it may go on answering them for a while.
    */
-  part(member: TestMember, others: readonly TestMember[], loss: Loss): void {
+  part(member: Member, others: readonly Member[], loss: Loss): void {
     this.#parted.add(member);
-    const ports = [member, ...others].flatMap(({ peerPorts }) => Object.values(peerPorts));
+    const ports = [member, ...others].flatMap(
+      ({ peerPorts }) => Object.values(peerPorts) as number[],
+    );
     const set = `{ ${ports.join(', ')} }`;
     const hosts = `{ ${others.map(({ host }) => host).join(', ')} }`;
     const drop = (hook: string, side: string) =>
@@ -108,13 +123,13 @@ export class Network {
     run(...inside(member.id), 'nft', rules.join('; '));
   }
 
-  heal(member: TestMember): void {
+  heal(member: Member): void {
     if (!this.#parted.delete(member)) return;
     run(...inside(member.id), 'nft', 'delete table inet cut');
   }
 }
 
-function wire(id: number): MemberSeat {
+function wire(id: number): Seat {
   const name = `s${id}`;
   const host = `10.77.0.${id}`;
   run('ip', 'netns', 'add', name);

@@ -1,12 +1,12 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
-import type { Judge } from '@incumbent/cli/trial';
 import { FencedLog } from '@incumbent/cli/trial';
 import { createClient } from '@incumbent/zookeeper';
 import { startEnsemble, TestServerError } from '@incumbent/zookeeper/testing';
 import { resolveTiming } from 'incumbent';
 import { Fleet } from '../fleet.ts';
+import { Overruns } from '../overruns.ts';
 import type { Played } from '../report.ts';
 import { table } from '../report.ts';
 import { StuckError } from '../stuck.ts';
@@ -46,9 +46,6 @@ const endMs = 30_000;
 /** A candidate that starts gives up when it cannot reach the store for so long. */
 const connectPatienceMs = 20_000;
 const lookEveryMs = 20;
-/** Ends that leave nobody any time: belief is over when they are heard of. The successor waits. */
-const seatTaken: readonly string[] = ['record-gone', 'superseded', 'session-expired'];
-
 /** @returns how many rounds passed and failed; what is found after the last one counts as another */
 export async function runChaos(
   settings: Settings,
@@ -92,7 +89,7 @@ export async function runChaos(
   const servers = new Servers(ensemble, network, liveness);
   const seats = await takeSeats(ensemble, candidates, leasesMs);
   const command = broken && commandOf(broken, directory);
-  const overruns = new Map<bigint, number>();
+  const overruns = new Overruns();
   const fleet = new Fleet({
     ...{ election, store: ensemble.connectionString, lease: `${leasesMs[0]}ms`, stopTimeoutMs },
     ...{ log: log.path, history: join(directory, 'history.jsonl') },
@@ -101,11 +98,13 @@ export async function runChaos(
     mayEnd: (how) =>
       how === 'exit code 69' && monotonicMs() - servers.lastTroubleMs < connectPatienceMs,
     onProblem: (problem) => verdict.blame(problem),
-    onOverrun: (token, atMs, reason) => {
-      if (!seatTaken.includes(reason)) overruns.set(token, atMs);
-    },
+    onOverrun: (token, atMs, reason) => overruns.add(token, atMs, reason),
   });
-  const crew = new Crew(seats, fleet, (broken && brokenCandidates[broken].parameters) ?? '');
+  const parameters = (broken && brokenCandidates[broken].parameters) ?? '';
+  const crew = new Crew(seats, fleet, ({ proxies, leaseMs }) => {
+    const hosts = proxies.map(({ host, port }) => `${host}:${port}`).join(',');
+    return `zk://${hosts}?timeout=${leaseMs}ms${parameters}`;
+  });
   process.once('exit', () => fleet.killNow());
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(name, () => {
@@ -155,7 +154,7 @@ export async function runChaos(
       for (const fault of faultsOf(round)) {
         played.push({ fault, takeoverMs: isNew ? outcome.idleMs : undefined });
       }
-      verdict.blame(...outcome.problems, ...outrun(overruns, log.judge));
+      verdict.blame(...outcome.problems, ...overruns.judge(log.judge));
       say(progress(round, outcome));
       count(verdict.tell());
       if (monotonicMs() > deadlineMs) break;
@@ -188,24 +187,6 @@ export async function runChaos(
   await Promise.all(seats.flatMap(({ proxies }) => proxies.map((proxy) => proxy.close())));
   await ensemble.close();
   return { passed, failed };
-}
-
-/**
- * Whose program left effects after its supervisor had said that belief was over. With a session of
- * 2 s it is killed 33 ms before that, and on a busy machine it takes the watchers longer to end.
- */
-function outrun(overruns: Map<bigint, number>, judge: Judge): string[] {
-  const problems = [...overruns].flatMap(([token, atMs]) => {
-    const term = judge.terms.find((each) => each.token === token);
-    const lateMs = term === undefined ? 0 : Number(term.lastNs) / 1e6 - atMs;
-    if (term === undefined || lateMs <= 0) return [];
-    return [
-      `stopped in time: the program of term ${token} (${term.candidate}) worked for ` +
-        `${Math.round(lateMs)} ms after its belief was over`,
-    ];
-  });
-  overruns.clear();
-  return problems;
 }
 
 function progress(round: Round, { before, leader, idleMs }: Outcome): string {
