@@ -373,8 +373,8 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/loss.js',
-        find: 'if (this.#lostSinceMs === undefined)',
-        replace: 'if (true)',
+        find: 'const sinceMs = Math.max(this.#lostSinceMs ?? -Infinity, this.#lifeSinceMs ?? -Infinity);',
+        replace: 'const sinceMs = -Infinity;',
       },
     ],
     breaks: ['seat', 'belief'],

@@ -7,8 +7,9 @@ import type { LeaseStore } from './store.ts';
  * older term (an operator deleted it, a server came back without its memory, a copy that lagged
  * behind took over) says nothing of whoever led: it may believe until its last lease has run out,
  * and nothing in the store keeps anybody from winning meanwhile. So it is waited for, by observed
- * time as ever. Not found out: that a term was lost which this candidate never saw, in a store that
- * does not say that it forgets.
+ * time as ever. A store that says that it forgets tells its lives apart: each of them begins with a
+ * loss, known or not. Not found out: that a term was lost which this candidate never saw, in a store
+ * that does not say so.
  */
 export class LossWatch {
   readonly #store: LeaseStore;
@@ -18,6 +19,8 @@ export class LossWatch {
   #longestLeaseMs: number;
   /** Monotonic: since when the record that was lost cannot have been confirmed any more. */
   #lostSinceMs: number | undefined;
+  /** Monotonic: since when the store has lost nothing. */
+  #lifeSinceMs: number | undefined;
 
   constructor(store: LeaseStore, scope: Scope) {
     this.#store = store;
@@ -37,9 +40,11 @@ export class LossWatch {
   }
 
   /** To be told of every record that is read. */
-  see({ record, sinceMs }: Sighting): void {
+  see({ record, sinceMs, lifeSinceMs }: Sighting): void {
+    this.#lifeSinceMs = this.#store.forgets === true ? lifeSinceMs : undefined;
     const token = record?.token ?? 0n;
-    const isLost = token < this.#highestToken || (token === 0n && this.#store.forgets === true);
+    const isMissing = token === 0n && this.#store.forgets === true && lifeSinceMs === undefined;
+    const isLost = token < this.#highestToken || isMissing;
     if (isLost) {
       // What has come back may have been written long ago, and come back just now.
       const nowMs = this.#scope.clock.monotonicMs();
@@ -56,7 +61,7 @@ export class LossWatch {
 
   /** How much longer a leader may believe whose record is lost; at most 0 when none can. */
   get leftMs(): number {
-    if (this.#lostSinceMs === undefined) return 0;
-    return this.#lostSinceMs + this.#longestLeaseMs - this.#scope.clock.monotonicMs();
+    const sinceMs = Math.max(this.#lostSinceMs ?? -Infinity, this.#lifeSinceMs ?? -Infinity);
+    return Math.max(0, sinceMs + this.#longestLeaseMs - this.#scope.clock.monotonicMs());
   }
 }

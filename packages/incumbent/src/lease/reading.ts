@@ -16,6 +16,13 @@ export interface Sighting {
    * it prolongs nobody's belief, so it must not prolong the wait either.
    */
   readonly sinceMs: number;
+  /** Of the store's memory, where it has several. */
+  readonly life?: string;
+  /**
+   * Monotonic, of a store with lives: since when this one has been there, counted as `sinceMs` is.
+   * Whatever was confirmed and then lost was confirmed before.
+   */
+  readonly lifeSinceMs?: number;
 }
 
 /** Reads a store within bounds and remembers since when the present version has stood. */
@@ -40,18 +47,30 @@ export class Observation {
   /** What has just come from the store, read or with a hint. */
   see(reading: Reading): Sighting {
     const seenAtMs = this.#scope.clock.monotonicMs();
-    const { ageMs } = reading;
-    const { clockStepMs } = this.#store;
-    let sinceMs = seenAtMs;
-    if (ageMs !== undefined && clockStepMs !== undefined) {
-      sinceMs = seenAtMs - Math.max(0, ageMs - clockStepMs);
-    }
-    const known = this.#sighting;
+    const { record, version, life, ageMs, lifeAgeMs } = reading;
+    const known = this.#sighting?.life === life ? this.#sighting : undefined;
+    let sinceMs = this.#countedFrom(seenAtMs, ageMs);
     if (known !== undefined && isSameWrite(known, reading)) {
       sinceMs = Math.min(sinceMs, known.sinceMs);
     }
-    this.#sighting = { record: reading.record, version: reading.version, sinceMs };
+    if (life === undefined) {
+      this.#sighting = { record, version, sinceMs };
+    } else {
+      const lifeSinceMs = Math.min(
+        this.#countedFrom(seenAtMs, lifeAgeMs),
+        known?.lifeSinceMs ?? seenAtMs,
+      );
+      // A record that has come back is old, and yet not the last that its holder has written.
+      sinceMs = Math.max(sinceMs, lifeSinceMs);
+      this.#sighting = { record, version, sinceMs, life, lifeSinceMs };
+    }
     return this.#sighting;
+  }
+
+  #countedFrom(seenAtMs: number, ageMs: number | undefined): number {
+    const { clockStepMs } = this.#store;
+    if (ageMs === undefined || clockStepMs === undefined) return seenAtMs;
+    return seenAtMs - Math.max(0, ageMs - clockStepMs);
   }
 
   /** How long the holder's last write has stood. */

@@ -14,6 +14,14 @@ export interface Reading {
    * declares `clockStepMs`.
    */
   readonly ageMs?: number;
+  /**
+   * From a store that forgets: says since when it has not. It changes whenever the store may have lost
+   * what it had confirmed, such as when a server was started again, a copy took over, or a record
+   * turns out to be missing. A `swap` on a version that was read in an earlier life conflicts.
+   */
+  readonly life?: string;
+  /** How long ago that life began, by the store's own clock. Only with `clockStepMs`. */
+  readonly lifeAgeMs?: number;
 }
 
 export type SwapResult =
@@ -51,10 +59,11 @@ export interface LeaseStore {
    */
   readonly hintsWork?: boolean;
   /**
-   * The store may lose what it has confirmed, such as one that keeps it in memory only. Then no
-   * record is no vacant seat: whoever led may still believe. The first to win waits one lease. After
-   * every loss "no record" must have another version than ever before (say, that of a marker which
-   * the first read leaves), or a candidate that slept through a whole term would not notice.
+   * The store may lose what it has confirmed, such as one that keeps it in memory only: no record is
+   * then no vacant seat, and an old record may have come back, for whoever led may still believe. So
+   * nobody attempts before the present `Reading.life` was there for one lease. Without lives the same
+   * is done for a missing record only; after every loss "no record" must then have another version
+   * than ever before, or a candidate that slept through a whole term would not notice.
    */
   readonly forgets?: boolean;
   /** No term has this token or a lower one. For stores that forget, and resources that do not. */

@@ -1,0 +1,128 @@
+/** A store that forgets mostly goes back: an older record is there again, and only its life tells. */
+import { expect, test } from 'vitest';
+import { createElection } from '../../src/index.ts';
+import { leaseBackend } from '../../src/lease/backend.ts';
+import type { LeaseStore, Reading } from '../../src/lease/store.ts';
+import { SimulatedClock } from '../../src/testing/index.ts';
+import { ScriptedStore } from '../support/scripted-store.ts';
+
+const leaseMs = 10_000;
+const clockStepMs = 2_000;
+
+/** What a store that forgets knows of its memory. */
+interface Memory {
+  life: string;
+  bornAtMs: number;
+  writtenAtMs: number;
+}
+
+function stage(says: Partial<LeaseStore> = {}) {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  const memory: Memory = { life: 'first', bornAtMs: -1e6, writtenAtMs: -1e6 };
+  store.onRead = async (apply): Promise<Reading> => {
+    const nowMs = clock.monotonicMs();
+    const ages = { ageMs: nowMs - memory.writtenAtMs, lifeAgeMs: nowMs - memory.bornAtMs };
+    const { life } = memory;
+    return { ...apply(), life, ...(says.clockStepMs === undefined ? {} : ages) };
+  };
+  const election = createElection({
+    name: 'jobs',
+    backend: leaseBackend({
+      kind: 'scripted',
+      description: 'a store that does what a test says',
+      openStore: () => ({ ...store.open(), forgets: true, ...says }),
+      guard: (_scope, _store, token) => token,
+    }),
+    clock,
+    lease: leaseMs,
+    candidate: { id: 'b' },
+    random: () => 0,
+  });
+  return { clock, store, memory, election };
+}
+
+/** The server was started again, or a copy took over: with another record and a new version. */
+function beginAnew({ clock, store, memory }: ReturnType<typeof stage>): void {
+  store.version += 1;
+  memory.life = 'second';
+  memory.bornAtMs = clock.monotonicMs();
+}
+
+test('a record that comes back is not as old as when it was seen first', async () => {
+  const all = stage({ hintsWork: true });
+  const { clock, store, election } = all;
+  store.hold('a', 7n, leaseMs);
+  const campaign = election.campaign();
+  // Every one of these confirmations is lost; with hints that work nobody has looked meanwhile.
+  await clock.advance(9_500);
+  beginAnew(all);
+  await clock.advance(leaseMs - 100);
+  expect(store.swaps).toBe(0);
+  await clock.advance(3_000);
+  const term = await campaign;
+  expect(term.token).toBe(8n);
+  await term[Symbol.asyncDispose]();
+  await election.close();
+});
+
+test('a record that comes back is not as old as its store’s clock makes it', async () => {
+  const all = stage({ clockStepMs });
+  const { clock, store, memory, election } = all;
+  store.hold('a', 7n, leaseMs);
+  beginAnew(all);
+  memory.writtenAtMs = clock.monotonicMs() - 60_000;
+  const campaign = election.campaign();
+  await clock.advance(leaseMs - 100);
+  expect(store.swaps).toBe(0);
+  await clock.advance(3_000);
+  await (await campaign)[Symbol.asyncDispose]();
+  await election.close();
+});
+
+test('a vacant seat that comes back may have been taken in between', async () => {
+  for (const says of [{}, { clockStepMs }]) {
+    const all = stage(says);
+    const { clock, store, election } = all;
+    store.hold('a', 6n, leaseMs);
+    store.record = { ...store.record!, holding: undefined };
+    // Somebody has won 7 since, and this candidate starts after that was lost.
+    beginAnew(all);
+    const campaign = election.campaign();
+    await clock.advance(leaseMs - 100);
+    expect(store.swaps).toBe(0);
+    await clock.advance(clockStepMs + 3_000);
+    await (await campaign)[Symbol.asyncDispose]();
+    await election.close();
+  }
+});
+
+test('where a store has lost nothing for a lease by its own clock, nobody waits', async () => {
+  for (const [ageMs, wins] of [
+    [leaseMs + clockStepMs, true],
+    [leaseMs + clockStepMs - 1, false],
+  ] as const) {
+    const { clock, memory, election } = stage({ clockStepMs });
+    memory.bornAtMs = clock.monotonicMs() - ageMs;
+    const campaign = election.campaign({ wait: 0 });
+    if (wins) await (await campaign)[Symbol.asyncDispose]();
+    else await expect(campaign).rejects.toMatchObject({ code: 'NOT_ELECTED' });
+    await election.close();
+  }
+});
+
+test('a leader whose own older record comes back leads on', async () => {
+  const all = stage({ clockStepMs });
+  const { clock, store, memory, election } = all;
+  memory.bornAtMs = clock.monotonicMs() - 60_000;
+  const term = await election.campaign();
+  const { record } = store;
+  await clock.advance(5_000);
+  store.record = record;
+  beginAnew(all);
+  await clock.advance(leaseMs);
+  expect(term.isLeading()).toBe(true);
+  expect(store.record?.token).toBe(term.token);
+  await term[Symbol.asyncDispose]();
+  await election.close();
+});
