@@ -1,0 +1,85 @@
+import {
+  ElectionError,
+  RecordDamagedError,
+  StoreUnavailableError,
+  StoreUnsuitableError,
+} from '../../errors.ts';
+
+/** What the server says by the first word of an error, and what it means for an election. */
+const sayings: readonly (readonly [RegExp, 'wait' | 'refuse', string])[] = [
+  [
+    /\bREADONLY\b/,
+    'wait',
+    'this server is a read-only replica: after a fail-over the client will find the primary; if it ' +
+      'does not, it was given the wrong address',
+  ],
+  [/\b(NOAUTH|WRONGPASS)\b/, 'refuse', 'log in: give the client a username and a password'],
+  [
+    /\bNOPERM\b|user executing the script can't|has no permissions/,
+    'refuse',
+    'the user needs the rights that docs/redis.md lists',
+  ],
+  [
+    /\bNORUNID\b/,
+    'refuse',
+    'without it nobody can see that a server was started again, empty or with an older record',
+  ],
+  [
+    /\b(MOVED|ASK|CROSSSLOT)\b/,
+    'wait',
+    'this server is a node of a cluster, and another one has the key: use a cluster client',
+  ],
+  [/unknown command/i, 'refuse', 'scripts, hashes, INFO and TIME are needed'],
+  [/\bOOM\b/, 'wait', 'its memory is full (maxmemory): give it more, or remove something'],
+  [/\bMISCONF\b/, 'wait', 'it cannot write its snapshot: look at its log and its disk'],
+  [/\bNOREPLICAS\b/, 'wait', 'too few replicas are connected (min-replicas-to-write)'],
+  [/\b(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|UNBLOCKED)\b/, 'wait', 'it will pass'],
+];
+
+/**
+ * What a client library rejects with, as an error that says what to do.
+ * @param key where the record is, for the error
+ */
+export function asStoreError(error: unknown, key: string, description: string): unknown {
+  if (error instanceof ElectionError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  if (/\bWRONGTYPE\b/.test(message)) {
+    return new RecordDamagedError(keyLocation(key), 'the key is of another type', { cause: error });
+  }
+  if (/\bNOTOURS\b/.test(message)) {
+    return new RecordDamagedError(keyLocation(key), 'a hash of somebody else', { cause: error });
+  }
+  for (const [pattern, verdict, wayOut] of sayings) {
+    if (!pattern.test(message)) continue;
+    const text = `${description} refuses: ${message}; ${wayOut}`;
+    return verdict === 'refuse'
+      ? new StoreUnsuitableError(text)
+      : new StoreUnavailableError(text, { cause: error });
+  }
+  const isClosed = /client is closed|connection is closed/i.test(message);
+  return new StoreUnavailableError(
+    `${description} cannot be used: ${withDetails(error, message)}` +
+      (isClosed ? '; the client must be connected, and stay so until the election is closed' : ''),
+    { cause: error },
+  );
+}
+
+export function keyLocation(key: string): string {
+  return `the key ${JSON.stringify(key)}`;
+}
+
+/** Some errors have no message of their own, only those of several attempts. */
+function withDetails(error: unknown, message: string): string {
+  const inner = error instanceof AggregateError ? error.errors : [];
+  const last = (error as { lastNodeError?: unknown } | undefined)?.lastNodeError;
+  const messages = [
+    message,
+    ...inner.map(messageOf),
+    ...(last === undefined ? [] : [messageOf(last)]),
+  ];
+  return [...new Set(messages.filter((each) => each !== ''))].join(', ') || 'no reason was given';
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

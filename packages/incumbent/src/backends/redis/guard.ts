@@ -1,0 +1,127 @@
+import { describeValue } from '../../candidate.ts';
+import { InvalidOptionError, NotLeadingError } from '../../errors.ts';
+import type { RedisClient } from './client.ts';
+import type { RedisDriver } from './driver.ts';
+import { driverOf } from './driver.ts';
+import { asStoreError } from './errors.ts';
+import { keyBeside } from './keys.ts';
+import { runScript } from './run-script.ts';
+import type { Script } from './scripts.ts';
+import { fencedScript, fencedSetScript } from './scripts.ts';
+
+/**
+ * What resources in Redis check. Beside each of them is a key, named like it with `:fence` at its
+ * end, that keeps the highest token that has written: a write by a lower one is refused there, in the
+ * same script, however late it arrives.
+ */
+export interface RedisGuard {
+  readonly token: bigint;
+  /** The key of the election's record, a hash; its field `token` is the newest term's. */
+  readonly key: string;
+  /**
+   * Asks Redis: true once a newer term has been elected. What happens between this answer and the
+   * effect is not covered; `set` and `run` cover it.
+   * @throws StoreUnavailableError
+   */
+  superseded(): Promise<boolean>;
+  /**
+   * SET, unless a newer term has written to `key` before.
+   * @throws NotLeadingError when one has
+   */
+  set(key: string, value: string): Promise<void>;
+  /**
+   * A script of one's own, unless a newer term has written to the first of `keys` before. In Lua the
+   * fence is KEYS[1] and the token ARGV[1]: one's own keys and arguments begin with 2.
+   * @returns what the script returns
+   * @throws NotLeadingError when a newer term has written; what the script fails with
+   */
+  run(lua: string, keys: readonly string[], args?: readonly string[]): Promise<unknown>;
+}
+
+/** @param newestToken reads the token of the election's record */
+export function redisGuard(
+  driver: RedisDriver,
+  election: string,
+  key: string,
+  token: bigint,
+  newestToken: () => Promise<bigint>,
+): RedisGuard {
+  return {
+    token,
+    key,
+    superseded: async () => (await newestToken()) > token,
+    set: async (resource, value) => {
+      await runFenced(driver, fencedSetScript, election, token, [resource], [value]);
+    },
+    run: (lua, keys, args = []) =>
+      runFenced(driver, fencedScript(lua), election, token, keys, args),
+  };
+}
+
+/**
+ * `term.guard` for a resource in another Redis than the election's, or for an election that is not in
+ * Redis at all: any `term` has a token.
+ *
+ * @param term a term, or what knows its election and token
+ * @throws InvalidOptionError for what is no client
+ */
+export function fenceIn(
+  client: RedisClient,
+  term: { readonly election: string; readonly token: bigint },
+): Pick<RedisGuard, 'token' | 'set' | 'run'> {
+  const { token, set, run } = redisGuard(
+    driverOf(client),
+    term.election,
+    '',
+    term.token,
+    async () => 0n,
+  );
+  return { token, set, run };
+}
+
+async function runFenced(
+  driver: RedisDriver,
+  script: Script,
+  election: string,
+  token: bigint,
+  resources: readonly string[],
+  args: readonly string[],
+): Promise<unknown> {
+  const [first] = resources;
+  if (typeof first !== 'string') {
+    throw new InvalidOptionError(
+      `a guarded write needs the key that it writes, not ${describeValue(first)}`,
+    );
+  }
+  const keys = [fenceBeside(driver, first), ...resources].map((key) => driver.ownPrefix + key);
+  const send = (words: readonly string[]) => driver.send(keys[1] as string, words);
+  try {
+    return await runScript(send, script, keys, [token.toString(), ...args]);
+  } catch (error) {
+    const newer =
+      error instanceof Error ? /\bSTALETOKEN (\d+)/.exec(error.message)?.[1] : undefined;
+    if (newer === undefined) throw asStoreError(error, first, driver.description);
+    const refusal = new NotLeadingError(election, token, 0, 0);
+    refusal.cause = new Error(
+      `term ${newer} has written to ${JSON.stringify(first)}; if that is a term from before Redis ` +
+        'lost data, raise tokenFloor',
+      { cause: error },
+    );
+    throw refusal;
+  }
+}
+
+/** On a cluster it must be on the same node, so it must have the same hash tag. */
+function fenceBeside(driver: RedisDriver, resource: string): string {
+  const suffix = ':fence';
+  const prefix = driver.ownPrefix + driver.clientPrefix;
+  const beside = keyBeside(prefix + resource, suffix);
+  // Within the prefix nothing can be tagged.
+  if (beside?.startsWith(prefix + resource)) return resource + suffix;
+  if (beside !== undefined && prefix === '') return beside;
+  if (driver.together !== undefined) return resource + suffix;
+  throw new InvalidOptionError(
+    `on a cluster the key ${JSON.stringify(resource)} needs a hash tag for a guarded write, such as ` +
+      `"{${resource.replaceAll(/[{}]/g, '')}}"`,
+  );
+}

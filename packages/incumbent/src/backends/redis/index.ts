@@ -1,0 +1,49 @@
+/** Elections in Redis or Valkey, on the client that the program has anyway. */
+import type { Backend } from '../../contest.ts';
+import { leaseBackend } from '../../lease/backend.ts';
+import type { RedisClient } from './client.ts';
+import type { RedisGuard } from './guard.ts';
+import { redisGuard } from './guard.ts';
+import { openRedis } from './open.ts';
+import type { RedisOptions } from './options.ts';
+import type { RedisLeaseStore } from './store.ts';
+
+export type {
+  CommandOptions,
+  IoRedisClient,
+  IoRedisCluster,
+  IoRedisSubscriber,
+  NodeRedisClient,
+  NodeRedisCluster,
+  NodeRedisPool,
+  NodeRedisSentinel,
+  NodeRedisSubscriber,
+  RedisClient,
+} from './client.ts';
+export { fenceIn, type RedisGuard } from './guard.ts';
+export type { RedisOptions } from './options.ts';
+export { fenceLua } from './scripts.ts';
+
+/**
+ * Elections in Redis. One client serves any number of them; its owner connects and closes it. For
+ * being woken, a copy of it is made while somebody waits, and closed with the last who does.
+ *
+ * Redis may lose what it has confirmed: when it is started again, and when a replica takes over. What
+ * that does to the promises of an election, and what can be done about it, is in docs/redis.md.
+ *
+ * @param client of the package `redis` (createClient, createClientPool, createCluster, createSentinel)
+ * or `ioredis` (Redis, Cluster)
+ * @throws InvalidOptionError
+ */
+export function redis(client: RedisClient, options: RedisOptions = {}): Backend<RedisGuard> {
+  const { driver, prefix, openStore } = openRedis(client, options);
+  return leaseBackend<RedisGuard>({
+    kind: 'redis',
+    description: `${driver.description} (${prefix}…)`,
+    openStore,
+    guard: (scope, store, token) => {
+      const { key, newestToken } = store as RedisLeaseStore;
+      return redisGuard(driver, scope.election, key, token, newestToken);
+    },
+  });
+}

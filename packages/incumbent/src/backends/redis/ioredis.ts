@@ -1,0 +1,83 @@
+import type { HintConnection } from '../hint-hub.ts';
+import type { IoRedisClient, IoRedisCluster, IoRedisSubscriber } from './client.ts';
+import type { RedisDriver } from './driver.ts';
+
+/** The package `ioredis`, and what is made after it (iovalkey). */
+export function ioRedisDriver(client: IoRedisClient | IoRedisCluster): RedisDriver {
+  const options = (client as { options?: Record<string, unknown> }).options ?? {};
+  const send = (args: readonly string[]) => {
+    const [command = '', ...rest] = args;
+    // It finds a command's keys, to route it and to write its prefix before them, by a lower name.
+    return client.call(command.toLowerCase(), ...rest);
+  };
+  return {
+    description: describe(client, options),
+    ownPrefix: '',
+    clientPrefix: options['keyPrefix'] === undefined ? '' : String(options['keyPrefix']),
+    send: (_key, args) => send(args),
+    together: isCluster(client) ? undefined : (job) => job(send),
+    subscribe: (channel, onMessage, onLost) =>
+      subscribe(copyOf(client), channel, onMessage, onLost),
+  };
+}
+
+function isCluster(client: IoRedisClient | IoRedisCluster): client is IoRedisCluster {
+  return client.isCluster;
+}
+
+/** Connects once: whoever still waits opens another one. */
+function copyOf(client: IoRedisClient | IoRedisCluster): IoRedisSubscriber {
+  const once = { lazyConnect: true, enableOfflineQueue: true };
+  const never = () => null;
+  if (isCluster(client)) return client.duplicate([], { ...once, clusterRetryStrategy: never });
+  return client.duplicate({
+    ...once,
+    retryStrategy: never,
+    sentinelRetryStrategy: never,
+    autoResubscribe: false,
+  });
+}
+
+async function subscribe(
+  copy: IoRedisSubscriber,
+  channel: string,
+  onMessage: (message: string) => void,
+  onLost: (error?: unknown) => void,
+): Promise<HintConnection> {
+  const failed = new Promise<never>((_resolve, reject) => {
+    const fail = (error: unknown) => {
+      onLost(error);
+      copy.disconnect();
+      reject(error);
+    };
+    copy.on('error', fail);
+    copy.on('end', () => fail(new Error('the connection was closed')));
+  });
+  failed.catch(() => {});
+  copy.on('message', (_channel, message) => onMessage(String(message)));
+  const opened = (async () => {
+    await copy.connect();
+    // Hints alone keep no process alive.
+    (copy as { stream?: { unref?(): void } }).stream?.unref?.();
+    await copy.subscribe(channel);
+  })();
+  try {
+    await Promise.race([opened, failed]);
+  } catch (error) {
+    opened.catch(() => {});
+    copy.disconnect();
+    throw error;
+  }
+  return { close: () => copy.disconnect() };
+}
+
+function describe(
+  client: IoRedisClient | IoRedisCluster,
+  options: Record<string, unknown>,
+): string {
+  if (isCluster(client)) return 'a Redis cluster';
+  if (Array.isArray(options['sentinels'])) return 'Redis behind Sentinels';
+  if (typeof options['path'] === 'string') return `redis+unix:${options['path']}`;
+  const scheme = options['tls'] === undefined ? 'redis' : 'rediss';
+  return `${scheme}://${options['host'] ?? 'localhost'}:${options['port'] ?? 6379}`;
+}

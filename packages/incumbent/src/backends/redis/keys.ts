@@ -1,0 +1,32 @@
+/** The names of what one election has in Redis. */
+export interface ElectionKeys {
+  readonly record: string;
+  readonly candidates: string;
+}
+
+/**
+ * All keys of an election have its name as their hash tag: on a cluster they are on one node, so a
+ * script may use them together.
+ */
+export function keysOf(prefix: string, election: string): ElectionKeys {
+  // A tag ends with the first brace, and is none when it is empty.
+  const tag = election.replaceAll(/[%{}]/g, (each) => encodeURIComponent(each));
+  const record = `${prefix}{${tag}}`;
+  return { record, candidates: `${record}:candidates` };
+}
+
+/** Where news of all elections with this prefix is told; the message is the election's name. */
+export function channelOf(prefix: string): string {
+  return `${prefix}news`;
+}
+
+/**
+ * A key beside `key`, on the same node of a cluster: it has the same hash tag, or all of `key` as
+ * its tag. Undefined when there is none: for a brace that closes nothing.
+ */
+export function keyBeside(key: string, suffix: string): string | undefined {
+  const open = key.indexOf('{');
+  const close = open < 0 ? -1 : key.indexOf('}', open + 1);
+  if (close > open + 1) return `${key}${suffix}`;
+  return key.includes('}') || key === '' ? undefined : `{${key}}${suffix}`;
+}

@@ -1,0 +1,48 @@
+import type { Scope } from '../../contest.ts';
+import { InvalidOptionError } from '../../errors.ts';
+import { HintHub } from '../hint-hub.ts';
+import type { RedisClient } from './client.ts';
+import type { RedisDriver } from './driver.ts';
+import { driverOf } from './driver.ts';
+import { channelOf } from './keys.ts';
+import type { RedisOptions } from './options.ts';
+import { checkOptions } from './options.ts';
+import { RedisLeaseStore } from './store.ts';
+
+export interface OpenedRedis {
+  readonly driver: RedisDriver;
+  /** What all our names begin with. */
+  readonly prefix: string;
+  openStore(scope: Scope): RedisLeaseStore;
+}
+
+/** @throws InvalidOptionError */
+export function openRedis(client: RedisClient, options: RedisOptions): OpenedRedis {
+  const driver = driverOf(client);
+  const checked = checkOptions(options);
+  if (checked.wait !== undefined && driver.together === undefined) {
+    throw new InvalidOptionError(
+      'wait is not for a cluster, where WAIT goes to any node: set min-replicas-to-write in the ' +
+        'configuration of the servers instead',
+    );
+  }
+  const prefix = driver.ownPrefix + driver.clientPrefix + checked.prefix;
+  const channel = channelOf(prefix);
+  let tell: (error: unknown) => void = () => {};
+  const hub = checked.listen
+    ? new HintHub({
+        connect: (onHint, onLost) => driver.subscribe(channel, onHint, onLost),
+        onTrouble: (error) => tell(error),
+      })
+    : undefined;
+  return {
+    driver,
+    prefix,
+    openStore(scope) {
+      // The connection is that of all elections: any of them may tell of its trouble.
+      tell = (error) =>
+        scope.onTrouble(`listening to channel ${channel}: changes are found by polling`, error);
+      return new RedisLeaseStore(driver, checked, hub, scope);
+    },
+  };
+}

@@ -1,0 +1,119 @@
+import { describeValue } from '../../candidate.ts';
+import type { Duration } from '../../duration.ts';
+import { parseDuration } from '../../duration.ts';
+import { InvalidOptionError } from '../../errors.ts';
+
+export interface RedisOptions {
+  /** What the names of our keys and of our channel begin with. Default `incumbent:`. */
+  readonly prefix?: string;
+  /**
+   * `server` (default): a record that is old by Redis' own clock is known to be old at the first
+   * look. `off`: every candidate finds out by itself, by waiting one lease.
+   */
+  readonly age?: 'server' | 'off';
+  /** The most by which Redis' clock may be set forward while somebody leads. Default 2 s. */
+  readonly clockStep?: Duration;
+  /**
+   * No term has this token or a lower one. Raise it after Redis has lost data, to the highest token
+   * that any of your resources has seen: they refuse the terms below it. Default 0.
+   */
+  readonly tokenFloor?: bigint;
+  /**
+   * A write counts once so many replicas have it, and as unknown when they have it not within
+   * `timeout` (default 1 s). Makes losing a confirmed write by a fail-over rarer, not impossible. The
+   * client's connection waits meanwhile: use one of its own. Not on a cluster.
+   */
+  readonly wait?: { readonly replicas: number; readonly timeout?: Duration };
+  /**
+   * Redis never loses what it has confirmed: `appendfsync always`, and no fail-over to a replica.
+   * Then nobody waits for one lease after it was started again. Default false.
+   */
+  readonly durable?: boolean;
+  /**
+   * Subscribe, on a copy of the client, to be woken by news. Default true. Without it those who wait
+   * look every `pollEvery`.
+   */
+  readonly listen?: boolean;
+}
+
+export interface CheckedOptions {
+  readonly prefix: string;
+  readonly clockStepMs: number | undefined;
+  readonly tokenFloor: bigint;
+  readonly wait: { readonly replicas: number; readonly timeoutMs: number } | undefined;
+  readonly durable: boolean;
+  readonly listen: boolean;
+}
+
+const known: Readonly<Record<keyof RedisOptions, true>> = {
+  prefix: true,
+  age: true,
+  clockStep: true,
+  tokenFloor: true,
+  wait: true,
+  durable: true,
+  listen: true,
+};
+
+/** @throws InvalidOptionError */
+export function checkOptions(options: RedisOptions): CheckedOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidOptionError(`redis() takes options, not ${describeValue(options)}`);
+  }
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(known, name)) {
+      throw new InvalidOptionError(
+        `redis() has no option "${name}"; it knows ${Object.keys(known).join(', ')}`,
+      );
+    }
+  }
+  const { prefix = 'incumbent:', age = 'server', clockStep, tokenFloor = 0n } = options;
+  if (typeof prefix !== 'string') {
+    throw new InvalidOptionError(`prefix must be a string, not ${describeValue(prefix)}`);
+  }
+  if (prefix.includes('{}')) {
+    throw new InvalidOptionError(
+      `prefix ${describeValue(prefix)} has an empty hash tag: the keys of one election would be on ` +
+        'several nodes of a cluster; leave out "{}"',
+    );
+  }
+  if (age !== 'server' && age !== 'off') {
+    throw new InvalidOptionError(`age must be "server" or "off", not ${describeValue(age)}`);
+  }
+  if (age === 'off' && clockStep !== undefined) {
+    throw new InvalidOptionError('clockStep means nothing with age "off": leave one of them out');
+  }
+  if (typeof tokenFloor !== 'bigint' || tokenFloor < 0n) {
+    throw new InvalidOptionError(
+      `tokenFloor must be a bigint of 0n or more, such as 1000n, not ${describeValue(tokenFloor)}`,
+    );
+  }
+  return {
+    prefix,
+    clockStepMs: age === 'off' ? undefined : parseDuration('clockStep', clockStep ?? 2_000),
+    tokenFloor,
+    wait: checkWait(options.wait),
+    durable: checkFlag('durable', options.durable, false),
+    listen: checkFlag('listen', options.listen, true),
+  };
+}
+
+function checkWait(wait: RedisOptions['wait']): CheckedOptions['wait'] {
+  if (wait === undefined) return undefined;
+  const replicas = (wait as Partial<typeof wait> | null)?.replicas;
+  if (!Number.isInteger(replicas) || (replicas as number) < 1) {
+    throw new InvalidOptionError(
+      `wait must be like { replicas: 1, timeout: "1s" }, with 1 replica or more, not ${describeValue(wait)}`,
+    );
+  }
+  const timeoutMs = parseDuration('wait.timeout', wait.timeout ?? 1_000);
+  // Redis takes 0 for "for ever".
+  if (timeoutMs < 1) throw new InvalidOptionError('wait.timeout must be 1 ms or longer');
+  return { replicas: replicas as number, timeoutMs: Math.round(timeoutMs) };
+}
+
+function checkFlag(name: string, value: unknown, otherwise: boolean): boolean {
+  if (value === undefined) return otherwise;
+  if (typeof value === 'boolean') return value;
+  throw new InvalidOptionError(`${name} must be true or false, not ${describeValue(value)}`);
+}

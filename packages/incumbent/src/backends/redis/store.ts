@@ -1,0 +1,221 @@
+import type { CandidateInfo } from '../../candidate.ts';
+import type { Scope } from '../../contest.ts';
+import { RecordDamagedError } from '../../errors.ts';
+import type { LeaseRecord } from '../../lease/record.ts';
+import { decodeLeaseRecord, encodeLeaseRecord } from '../../lease/record.ts';
+import type { LeaseStore, Reading, SwapResult, Version } from '../../lease/store.ts';
+import type { HintHub } from '../hint-hub.ts';
+import { acknowledge } from './acknowledge.ts';
+import { readListed, writeListed } from './candidates.ts';
+import type { RedisDriver, Send } from './driver.ts';
+import { asStoreError, keyLocation } from './errors.ts';
+import type { ElectionKeys } from './keys.ts';
+import { channelOf, keysOf } from './keys.ts';
+import type { CheckedOptions } from './options.ts';
+import { runScript, texts } from './run-script.ts';
+import type { Script } from './scripts.ts';
+import { enlistScript, listScript, readScript, swapScript } from './scripts.ts';
+
+/** One handle on an election in Redis. */
+export class RedisLeaseStore implements LeaseStore {
+  readonly clockStepMs?: number;
+  readonly forgets: boolean;
+  readonly tokenFloor: bigint;
+  readonly watch?: (onHint: () => void) => () => void;
+  /** The token of the newest record, as far as the server knows. */
+  readonly newestToken: () => Promise<bigint> = async () => {
+    const token = await this.#send(['HGET', this.#keys.record, 'token']);
+    return token === null || token === undefined ? 0n : BigInt(String(token));
+  };
+  readonly #driver: RedisDriver;
+  readonly #scope: Scope;
+  readonly #keys: ElectionKeys;
+  readonly #channel: string;
+  readonly #wait: CheckedOptions['wait'];
+  readonly #hub: HintHub | undefined;
+  readonly #endHints = new Set<() => void>();
+  #enlisted: CandidateInfo | undefined;
+  /** The record as we know it, to tell news from a mere confirmation. */
+  #known: { readonly version: Version; readonly news: string } | undefined;
+  /** A version of ours of which we do not know that enough replicas have it. */
+  #unacknowledged: string | undefined;
+  #isTroubled = false;
+
+  constructor(
+    driver: RedisDriver,
+    options: CheckedOptions,
+    hub: HintHub | undefined,
+    scope: Scope,
+  ) {
+    this.#driver = driver;
+    this.#scope = scope;
+    this.#keys = keysOf(driver.ownPrefix + options.prefix, scope.election);
+    this.#channel = channelOf(driver.ownPrefix + driver.clientPrefix + options.prefix);
+    this.#wait = options.wait;
+    this.#hub = hub;
+    this.forgets = !options.durable;
+    this.tokenFloor = options.tokenFloor;
+    if (options.clockStepMs !== undefined) this.clockStepMs = options.clockStepMs;
+    if (hub !== undefined) this.watch = (onHint) => this.#watch(hub, onHint);
+  }
+
+  get hintsWork(): boolean {
+    return this.#hub?.isOpen === true;
+  }
+
+  async read(signal: AbortSignal): Promise<Reading> {
+    const listed = this.#enlisted === undefined ? ['', '', ''] : this.#listing(this.#enlisted);
+    const keys = [this.#keys.record, this.#keys.candidates];
+    const args = [this.#scope.uniqueId(), ...listed];
+    const reply = await this.#run(readScript, keys, args, signal);
+    const [version = '', life = '', age = '', lifeAge = '', text = ''] = texts(reply);
+    // What only the primary has is no proof that a write of ours stays.
+    if (this.#unacknowledged === version) await this.#acknowledge(version);
+    const record = text === '' ? undefined : this.#decode(text);
+    if (record !== undefined) this.#known = { version, news: newsOf(record) };
+    this.#hub?.ensure();
+    return { record, version, ...this.#ages(age, lifeAge), ...(this.forgets ? { life } : {}) };
+  }
+
+  async swap(expected: Version, next: LeaseRecord, signal: AbortSignal): Promise<SwapResult> {
+    const version = this.#scope.uniqueId();
+    const news = newsOf(next);
+    const isNews = this.#known?.version !== expected || this.#known.news !== news;
+    const reply = await this.#run(
+      swapScript,
+      [this.#keys.record],
+      [
+        String(expected),
+        version,
+        encodeLeaseRecord(next),
+        `${next.token}`,
+        isNews ? this.#channel : '',
+        this.#scope.election,
+      ],
+      signal,
+      () => {
+        if (this.#wait !== undefined) this.#unacknowledged = version;
+      },
+    );
+    const [outcome, trouble = ''] = texts(reply);
+    if (outcome !== 'ok') return { outcome: 'conflict' };
+    if (trouble !== '') this.#complain(trouble);
+    if (this.#unacknowledged === version) await this.#acknowledge(version);
+    this.#known = { version, news };
+    return { outcome: 'ok', version };
+  }
+
+  async enlist(candidate: CandidateInfo): Promise<() => Promise<void>> {
+    this.#enlisted = candidate;
+    const keys = [this.#keys.record, this.#keys.candidates];
+    await this.#run(enlistScript, keys, this.#listing(candidate));
+    return async () => {
+      if (this.#enlisted === candidate) this.#enlisted = undefined;
+      await this.#send(['HDEL', this.#keys.candidates, candidate.incarnation]);
+    };
+  }
+
+  async list(signal: AbortSignal): Promise<readonly CandidateInfo[]> {
+    return readListed(texts(await this.#run(listScript, [this.#keys.candidates], [], signal)));
+  }
+
+  /** There is nothing to make; but what is wrong with the server shows. */
+  async init(signal: AbortSignal): Promise<void> {
+    await this.read(signal);
+  }
+
+  async close(): Promise<void> {
+    this.#enlisted = undefined;
+    for (const end of [...this.#endHints]) end();
+  }
+
+  /** The key of the record, as it is named in Redis. */
+  get key(): string {
+    return this.#driver.clientPrefix + this.#keys.record;
+  }
+
+  #watch(hub: HintHub, onHint: () => void): () => void {
+    const remove = hub.add(this.#scope.election, onHint);
+    const end = () => {
+      this.#endHints.delete(end);
+      remove();
+    };
+    this.#endHints.add(end);
+    return end;
+  }
+
+  #ages(age: string, lifeAge: string): Pick<Reading, 'ageMs' | 'lifeAgeMs'> {
+    if (this.clockStepMs === undefined) return {};
+    const lifeAgeMs = Number(lifeAge);
+    // What was written in an earlier life was written by another clock, and may have come back.
+    return age === '' ? { lifeAgeMs } : { lifeAgeMs, ageMs: Math.min(Number(age), lifeAgeMs) };
+  }
+
+  #decode(text: string): LeaseRecord {
+    const location = keyLocation(this.key);
+    const record = decodeLeaseRecord(text, location);
+    if (record.election === this.#scope.election) return record;
+    throw new RecordDamagedError(
+      location,
+      `it belongs to the election ${JSON.stringify(record.election)}`,
+    );
+  }
+
+  /** Listed until well after the next look, which renews it. */
+  #listing(candidate: CandidateInfo): string[] {
+    const { leaseMs, pollEveryMs } = this.#scope.timing;
+    const ttlMs = Math.ceil(2.5 * Math.max(leaseMs, pollEveryMs));
+    return [candidate.incarnation, writeListed(candidate), `${ttlMs}`];
+  }
+
+  async #acknowledge(version: string): Promise<void> {
+    const { together } = this.#driver;
+    const wait = this.#wait;
+    if (together === undefined || wait === undefined) return;
+    await this.#translated(() =>
+      together((send) => acknowledge(send, this.#keys.record, version, wait)),
+    );
+    this.#unacknowledged = undefined;
+  }
+
+  #send(args: readonly string[], signal?: AbortSignal): Promise<unknown> {
+    return this.#translated(() => this.#driver.send(this.#keys.record, args, signal));
+  }
+
+  #run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly string[],
+    signal?: AbortSignal,
+    onSend?: () => void,
+  ): Promise<unknown> {
+    signal?.throwIfAborted();
+    onSend?.();
+    const send: Send = (words) => this.#driver.send(this.#keys.record, words, signal);
+    return this.#translated(() => runScript(send, script, keys, args), signal);
+  }
+
+  async #translated<T>(operation: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    try {
+      return await operation();
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      throw asStoreError(error, this.key, this.#driver.description);
+    }
+  }
+
+  /** Once: it will be so every time. */
+  #complain(trouble: string): void {
+    if (this.#isTroubled) return;
+    this.#isTroubled = true;
+    this.#scope.onTrouble(
+      `telling the others on channel ${this.#channel}`,
+      new Error(`${trouble}: those who wait find out by themselves, later`),
+    );
+  }
+}
+
+/** Whatever somebody may be waiting for: all but that the leader leads on. */
+function newsOf(record: LeaseRecord): string {
+  return encodeLeaseRecord({ ...record, nonce: '' });
+}
