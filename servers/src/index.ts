@@ -1,6 +1,14 @@
 /** Real servers for tests, chaos and benchmarks: private, on loopback, gone with the process. */
 export type { EtcdClusterOptions, EtcdOptions, EtcdSeat } from './etcd.ts';
 export { EtcdCluster, EtcdServer, etcdAvailable, startEtcd, startEtcdCluster } from './etcd.ts';
+export type {
+  FakeApiServerOptions,
+  Fault,
+  FaultAction,
+  LeaseObject,
+  Rule,
+} from './kubernetes/index.ts';
+export { adminToken, FakeApiServer, LeaseRegistry, StatusError } from './kubernetes/index.ts';
 export type { LocalServerPlan } from './local-server.ts';
 export { LocalServer, makeServerDirectory, waitFor } from './local-server.ts';
 export type { PgBouncerOptions } from './pgbouncer.ts';

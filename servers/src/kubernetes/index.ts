@@ -1,0 +1,10 @@
+export type { Action, Rule } from './accounts.ts';
+export { Accounts } from './accounts.ts';
+export type { FakeApiServerOptions, LoggedRequest } from './fake-api-server.ts';
+export { adminToken, FakeApiServer } from './fake-api-server.ts';
+export type { Fault, FaultAction, ServedRequest } from './faults.ts';
+export { Faults } from './faults.ts';
+export type { LeaseMetadata, LeaseObject } from './lease-object.ts';
+export type { LeaseEvent, Preconditions } from './lease-registry.ts';
+export { LeaseRegistry } from './lease-registry.ts';
+export { StatusError } from './status.ts';
