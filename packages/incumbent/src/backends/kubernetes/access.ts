@@ -1,0 +1,216 @@
+/** Ways to an API server without a client library. */
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describeValue } from '../../candidate.ts';
+import { InvalidOptionError, StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
+import type { KubeConfigLike, KubernetesApi } from './client.ts';
+import type { Access, TlsMaterial } from './https-api.ts';
+import { HttpsApi } from './https-api.ts';
+
+/** Where a Pod finds the account it runs as. */
+const accountDirectory = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+export interface ApiServerOptions {
+  /** `https://host:port`. `http:` only without a token, as `kubectl proxy` has it, or on loopback. */
+  readonly url: string;
+  /** The namespace of elections that name none. */
+  readonly namespace?: string;
+  /** Who signed the server's certificate, in PEM. Default: whom Node trusts. */
+  readonly ca?: string | Uint8Array;
+  readonly token?: string;
+  /** Read at every request, for a token that is replaced. */
+  readonly tokenFile?: string;
+  /** A client certificate and its key, in PEM. */
+  readonly cert?: string | Uint8Array;
+  readonly key?: string | Uint8Array;
+  /** The name in the server's certificate, when it is not that of the URL. */
+  readonly serverName?: string;
+  /** Trust any certificate: only for tests, as anybody can be the server then. Default false. */
+  readonly insecure?: boolean;
+}
+
+/** What changes from request to request. */
+export type Credentials = (refresh: boolean) => Promise<{
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly tls?: TlsMaterial;
+}>;
+
+const known: Readonly<Record<keyof ApiServerOptions, true>> = {
+  url: true,
+  namespace: true,
+  ca: true,
+  token: true,
+  tokenFile: true,
+  cert: true,
+  key: true,
+  serverName: true,
+  insecure: true,
+};
+
+/** By address and credentials. @throws InvalidOptionError */
+export function apiServer(options: ApiServerOptions): KubernetesApi {
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidOptionError(`apiServer() takes options, not ${describeValue(options)}`);
+  }
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(known, name)) {
+      throw new InvalidOptionError(
+        `apiServer() has no option "${name}"; it knows ${Object.keys(known).join(', ')}`,
+      );
+    }
+  }
+  const { token, tokenFile, cert, key } = options;
+  if (token !== undefined && tokenFile !== undefined) {
+    throw new InvalidOptionError('give token or tokenFile, not both');
+  }
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new InvalidOptionError('cert and key belong together: give both or neither');
+  }
+  if (token !== undefined) checkToken(token, 'token');
+  return openApi(options, token !== undefined || tokenFile !== undefined, async () => {
+    const present = tokenFile === undefined ? token : await readToken(tokenFile);
+    return present === undefined ? {} : { headers: { authorization: `Bearer ${present}` } };
+  });
+}
+
+/** @param sendsSecrets whether what is sent must not be read by others on the way */
+export function openApi(
+  options: Omit<ApiServerOptions, 'token' | 'tokenFile'>,
+  sendsSecrets: boolean,
+  credentials: Credentials,
+): KubernetesApi {
+  const url = checkUrl(options.url, sendsSecrets);
+  const tls: TlsMaterial = {
+    ca: options.ca,
+    cert: options.cert,
+    key: options.key,
+    servername: options.serverName,
+    rejectUnauthorized: options.insecure === true ? false : undefined,
+  };
+  return new HttpsApi({
+    url,
+    namespace: options.namespace,
+    async access(refresh) {
+      const present = await credentials(refresh);
+      return { headers: present.headers ?? {}, tls: { ...tls, ...present.tls } };
+    },
+  });
+}
+
+export interface InClusterOptions {
+  /** Default `/var/run/secrets/kubernetes.io/serviceaccount`: `token`, `ca.crt` and `namespace`. */
+  readonly directory?: string;
+  /** Default `process.env`: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * As the service account of the Pod that this process runs in. Its token is read at every request, for
+ * it is replaced about hourly.
+ * @throws StoreUnsuitableError when this is no Pod, or one without an account
+ */
+export function inCluster(options: InClusterOptions = {}): KubernetesApi {
+  const { directory = accountDirectory, env = process.env } = options;
+  const host = env['KUBERNETES_SERVICE_HOST'];
+  const port = env['KUBERNETES_SERVICE_PORT'];
+  if (!host || !port) {
+    throw new StoreUnsuitableError(
+      'this process runs in no Pod of Kubernetes (KUBERNETES_SERVICE_HOST is not set): give ' +
+        'kubernetes() a KubeConfig, fromKubeConfig() or apiServer() instead of inCluster()',
+    );
+  }
+  const file = (name: string) => {
+    try {
+      return readFileSync(join(directory, name), 'utf8');
+    } catch (error) {
+      throw new StoreUnsuitableError(
+        `this Pod has no service account to speak as (${(error as Error).message}): leave out ` +
+          'automountServiceAccountToken: false, and give it a serviceAccountName',
+      );
+    }
+  };
+  // Here and now, rather than at the first request.
+  file('token');
+  return apiServer({
+    url: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    ca: file('ca.crt'),
+    namespace: file('namespace').trim(),
+    tokenFile: join(directory, 'token'),
+  });
+}
+
+/** By a `KubeConfig` of `@kubernetes/client-node`: credentials of every kind that it knows. */
+export function fromClientNode(config: KubeConfigLike): KubernetesApi {
+  const cluster = config.getCurrentCluster();
+  if (cluster === null) {
+    throw new InvalidOptionError(
+      'the KubeConfig has no current cluster: call its loadFromDefault() or loadFromCluster() first',
+    );
+  }
+  const { namespace } = config.getContextObject(config.getCurrentContext()) ?? {};
+  return new HttpsApi({
+    url: checkUrl(cluster.server, false),
+    namespace: namespace?.trim() || undefined,
+    async access() {
+      const options: {
+        headers: Record<string, string>;
+        auth?: string;
+        agent?: unknown;
+      } & TlsMaterial = { headers: {} };
+      await config.applyToHTTPSOptions(options);
+      const { ca, cert, key, pfx, passphrase, servername, rejectUnauthorized, auth } = options;
+      const headers =
+        auth === undefined
+          ? options.headers
+          : { ...options.headers, authorization: `Basic ${Buffer.from(auth).toString('base64')}` };
+      const access: Access = {
+        headers,
+        tls: { ca, cert, key, pfx, passphrase, servername, rejectUnauthorized },
+      };
+      // Its agents keep no connection, so they are only for what ours cannot do.
+      return cluster.proxyUrl === undefined ? access : { ...access, agent: options.agent };
+    },
+  });
+}
+
+async function readToken(path: string): Promise<string> {
+  try {
+    return checkToken((await readFile(path, 'utf8')).trim(), path);
+  } catch (error) {
+    if (error instanceof InvalidOptionError) throw error;
+    // It may be there again in a moment: replacing it takes more than one step.
+    throw new StoreUnavailableError(`the token cannot be read: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
+
+function checkToken(token: unknown, from: string): string {
+  if (typeof token === 'string' && /^[\x21-\x7e]+$/.test(token)) return token;
+  throw new InvalidOptionError(
+    `${from} holds no token: one line of letters, digits and signs, without spaces`,
+  );
+}
+
+function checkUrl(text: unknown, sendsSecrets: boolean): URL {
+  const example = 'write https://host:6443';
+  if (typeof text !== 'string' || !URL.canParse(text)) {
+    throw new InvalidOptionError(`url ${describeValue(text)} is no URL: ${example}`);
+  }
+  const url = new URL(text);
+  if (url.username !== '' || url.password !== '') {
+    throw new InvalidOptionError('url holds a password: give a token or a certificate instead');
+  }
+  if (url.protocol === 'https:') return url;
+  if (url.protocol !== 'http:') {
+    throw new InvalidOptionError(`url "${text}" has the scheme ${url.protocol} ${example}`);
+  }
+  const isLoopback = /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname);
+  if (sendsSecrets && !isLoopback) {
+    throw new InvalidOptionError(
+      `url "${text}" would send the token in clear text over the network: ${example}`,
+    );
+  }
+  return url;
+}

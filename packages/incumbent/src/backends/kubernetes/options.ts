@@ -1,0 +1,71 @@
+import { describeValue } from '../../candidate.ts';
+import { InvalidOptionError } from '../../errors.ts';
+
+export interface KubernetesOptions {
+  /** Where the Leases are. Default: that of the service account or context, else `default`. */
+  readonly namespace?: string;
+  /** Which Lease an election is. Default: the one of its name. */
+  readonly leaseName?: (election: string) => string;
+}
+
+/**
+ * What a term is known by. No API server checks it: compare `token` where effects arrive, or write
+ * with `withToken`.
+ */
+export interface KubernetesGuard {
+  readonly token: bigint;
+  readonly namespace: string;
+  readonly leaseName: string;
+}
+
+const known: Readonly<Record<keyof KubernetesOptions, true>> = { namespace: true, leaseName: true };
+
+/** @throws InvalidOptionError */
+export function checkOptions(options: KubernetesOptions): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidOptionError(`kubernetes() takes options, not ${describeValue(options)}`);
+  }
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(known, name)) {
+      throw new InvalidOptionError(
+        `kubernetes() has no option "${name}"; it knows ${Object.keys(known).join(', ')}`,
+      );
+    }
+  }
+  const { namespace, leaseName } = options;
+  if (namespace !== undefined) checkNamespace(namespace);
+  if (leaseName !== undefined && typeof leaseName !== 'function') {
+    throw new InvalidOptionError(
+      `leaseName must be a function that names the Lease of an election, not ${describeValue(leaseName)}`,
+    );
+  }
+}
+
+/** @throws InvalidOptionError */
+export function checkNamespace(namespace: unknown): string {
+  if (typeof namespace === 'string' && /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace)) {
+    return namespace;
+  }
+  throw new InvalidOptionError(
+    `namespace ${describeValue(namespace)} is no name of a namespace: 1 to 63 lower case letters, ` +
+      'digits and "-", which begin and end with a letter or digit (DNS-1123 label)',
+  );
+}
+
+/** @throws InvalidOptionError for a name that no Lease can have */
+export function leaseNameOf(election: string, { leaseName }: KubernetesOptions): string {
+  const name: unknown = leaseName === undefined ? election : leaseName(election);
+  if (typeof name === 'string' && name.length <= 253 && subdomain.test(name)) return name;
+  const rule =
+    'at most 253 lower case letters, digits, "-" and ".", where each part between dots begins and ' +
+    'ends with a letter or digit (DNS-1123 subdomain)';
+  throw new InvalidOptionError(
+    leaseName === undefined
+      ? `the election "${election}" cannot be the name of a Lease: ${rule}; name it so, or give ` +
+          'kubernetes() a leaseName that makes one of it'
+      : `leaseName made ${describeValue(name)} of the election "${election}", which cannot be the ` +
+          `name of a Lease: ${rule}`,
+  );
+}
+
+const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
