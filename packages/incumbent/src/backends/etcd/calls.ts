@@ -1,0 +1,261 @@
+import { OperationTimeoutError } from '../../errors.ts';
+import { onAbort } from '../../wait.ts';
+import type { GrpcCall, GrpcClient, GrpcError, GrpcMetadata, GrpcStream } from './client.ts';
+import { codeOf, detailsOf, grpcCode } from './client.ts';
+import { ClientClosedError } from './errors.ts';
+import type { Method } from './methods.ts';
+import { authenticate } from './methods.ts';
+
+/** Who we are, where the cluster knows users by their passwords. */
+export interface EtcdAuth {
+  readonly user: string;
+  readonly password: string;
+  /** The class `Metadata` of `@grpc/grpc-js`: no driver is imported here. */
+  readonly Metadata: new () => GrpcMetadata;
+}
+
+/** A stream in both directions. */
+export interface CallStream<Request> {
+  /** Which client it runs on. */
+  readonly client: number;
+  write(request: Partial<Request>): void;
+  /** Nothing is told after it. */
+  cancel(): void;
+}
+
+export interface StreamListener<Response> {
+  onMessage(response: Response): void;
+  /** It is over; told once, and never before `open` has returned. */
+  onEnd(error: unknown): void;
+}
+
+/** A cancelled call has no effect on anybody; a late one is of no use. */
+const longestCallMs = 10_000;
+
+const identity = (message: Uint8Array): Uint8Array => message;
+/** The driver copies with a method that only a Buffer has. */
+const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
+/**
+ * Calls on one of several clients: on the same one until that fails, then on the next. No call is
+ * repeated here, but what cannot have been sent.
+ */
+export class EtcdCalls {
+  readonly #clients: readonly GrpcClient[];
+  readonly #auth: EtcdAuth | undefined;
+  readonly #closed: Set<number> = new Set();
+  readonly #movedListeners: Set<() => void> = new Set();
+  #current = 0;
+  #token: Promise<string | undefined> | undefined;
+  #wasReached = false;
+
+  constructor(clients: readonly GrpcClient[], auth: EtcdAuth | undefined) {
+    this.#clients = clients;
+    this.#auth = auth;
+  }
+
+  /** All clients were closed: nothing will ever be answered again. */
+  get isClosed(): boolean {
+    return this.#closed.size === this.#clients.length;
+  }
+
+  /** Some call has been answered. */
+  get wasReached(): boolean {
+    return this.#wasReached;
+  }
+
+  /** The client that is used at present. */
+  get current(): number {
+    return this.#current;
+  }
+
+  /** @returns stops telling that another client is used from now on */
+  onMoved(listener: () => void): () => void {
+    this.#movedListeners.add(listener);
+    return () => this.#movedListeners.delete(listener);
+  }
+
+  /** That one does not answer: uses the next one, unless somebody else has said so already. */
+  moveFrom(client: number): void {
+    if (client !== this.#current || this.#clients.length < 2) return;
+    for (let step = 1; step <= this.#clients.length; step += 1) {
+      const next = (client + step) % this.#clients.length;
+      if (this.#closed.has(next)) continue;
+      if (next === client) return;
+      this.#current = next;
+      for (const listener of [...this.#movedListeners]) listener();
+      return;
+    }
+  }
+
+  /** Rejects with what gRPC says (`GrpcError`), `signal.reason` or ClientClosedError. */
+  async call<Request, Response>(
+    method: Method<Request, Response>,
+    request: Partial<Request>,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const token = await this.#authenticated(signal);
+    try {
+      return await this.#send(method, request, token, signal);
+    } catch (error) {
+      if (this.#auth === undefined || !isStaleToken(error)) throw error;
+      // Refused before it was applied: the token has expired, or a server has forgotten it.
+      this.#token = undefined;
+      return this.#send(method, request, await this.#authenticated(signal), signal);
+    }
+  }
+
+  /** @throws ClientClosedError, or what gRPC says of the token */
+  async open<Request, Response>(
+    method: Method<Request, Response>,
+    listener: StreamListener<Response>,
+    signal: AbortSignal,
+  ): Promise<CallStream<Request>> {
+    const token = await this.#authenticated(signal);
+    signal.throwIfAborted();
+    const [client, stream] = this.#onOpenClient((open): GrpcStream => {
+      const metadata = this.#metadata(token);
+      return metadata === undefined
+        ? open.makeBidiStreamRequest(method.path, asBuffer, identity, {})
+        : open.makeBidiStreamRequest(method.path, asBuffer, identity, metadata, {});
+    });
+    let isOver = false;
+    const end = (error: unknown) => {
+      if (isOver) return;
+      isOver = true;
+      if (isStaleToken(error)) this.#token = undefined;
+      listener.onEnd(error);
+    };
+    stream.on('data', (bytes) => {
+      if (isOver) return;
+      this.#wasReached = true;
+      listener.onMessage(method.response.decode(bytes));
+    });
+    stream.on('error', end);
+    stream.on('end', () => end(new Error('the server has ended the stream')));
+    return {
+      client,
+      write: (message) => {
+        if (!isOver) stream.write(method.request.encode(message));
+      },
+      cancel: () => {
+        isOver = true;
+        stream.cancel();
+      },
+    };
+  }
+
+  #send<Request, Response>(
+    method: Method<Request, Response>,
+    request: Partial<Request>,
+    token: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason);
+      const message = method.request.encode(request);
+      const metadata = this.#metadata(token);
+      const options = { deadline: Date.now() + longestCallMs };
+      let forget = () => {};
+      let answeredBy = this.#current;
+      const answer = (error: GrpcError | null, response?: Uint8Array) => {
+        forget();
+        if (error !== null) {
+          if (meansElsewhere(error)) this.moveFrom(answeredBy);
+          // Any word from etcd itself; what gRPC says on its own proves no server.
+          if (/etcdserver|mvcc/.test(detailsOf(error))) this.#wasReached = true;
+          return reject(error);
+        }
+        this.#wasReached = true;
+        try {
+          resolve(method.response.decode(response as Uint8Array));
+        } catch (malformed) {
+          reject(malformed);
+        }
+      };
+      let call: GrpcCall;
+      try {
+        [answeredBy, call] = this.#onOpenClient((open) =>
+          metadata === undefined
+            ? open.makeUnaryRequest(method.path, asBuffer, identity, message, options, answer)
+            : open.makeUnaryRequest(
+                method.path,
+                asBuffer,
+                identity,
+                message,
+                metadata,
+                options,
+                answer,
+              ),
+        );
+      } catch (error) {
+        return reject(error);
+      }
+      forget = onAbort(signal, () => {
+        if (signal.reason instanceof OperationTimeoutError) this.moveFrom(answeredBy);
+        reject(signal.reason);
+        call.cancel();
+      });
+    });
+  }
+
+  /** A closed client throws before anything is sent: the next one is asked. */
+  #onOpenClient<T>(use: (client: GrpcClient) => T): readonly [client: number, result: T] {
+    for (;;) {
+      if (this.isClosed) throw new ClientClosedError();
+      const index = this.#current;
+      try {
+        return [index, use(this.#clients[index] as GrpcClient)];
+      } catch (error) {
+        if (!/shut ?down|closed/i.test((error as Error).message)) throw error;
+        this.#closed.add(index);
+        this.moveFrom(index);
+      }
+    }
+  }
+
+  /** One request for a token, for all who wait for it. */
+  async #authenticated(signal: AbortSignal): Promise<string | undefined> {
+    if (this.#auth === undefined) return undefined;
+    this.#token ??= this.#askForToken(this.#auth);
+    const asked = this.#token;
+    return new Promise((resolve, reject) => {
+      const forget = onAbort(signal, () => reject(signal.reason));
+      asked.then(resolve, reject).finally(forget);
+    });
+  }
+
+  async #askForToken({ user, password }: EtcdAuth): Promise<string | undefined> {
+    const never = new AbortController().signal;
+    try {
+      const request = { name: user, password };
+      return (await this.#send(authenticate, request, undefined, never)).token;
+    } catch (error) {
+      // The cluster does without users.
+      if (codeOf(error) === grpcCode.failedPrecondition) return undefined;
+      this.#token = undefined;
+      throw error;
+    }
+  }
+
+  #metadata(token: string | undefined): GrpcMetadata | undefined {
+    if (this.#auth === undefined || token === undefined) return undefined;
+    const metadata = new this.#auth.Metadata();
+    metadata.set('token', token);
+    return metadata;
+  }
+}
+
+/** Another member may do better. */
+function meansElsewhere(error: GrpcError): boolean {
+  const { code } = error;
+  return code === grpcCode.unavailable || code === grpcCode.deadlineExceeded;
+}
+
+function isStaleToken(error: unknown): boolean {
+  return (
+    codeOf(error) === grpcCode.unauthenticated ||
+    /invalid auth token|revision of auth store is old|old revision/.test(String(error))
+  );
+}

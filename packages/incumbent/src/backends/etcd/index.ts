@@ -1,0 +1,106 @@
+/** Elections on etcd, together with `etcdctl elect` and Go programs. */
+import type { Clock } from '../../clock.ts';
+import type { Backend, Scope } from '../../contest.ts';
+import { formatDuration } from '../../duration.ts';
+import { InvalidOptionError } from '../../errors.ts';
+import { QueueElection } from '../../queue/backend.ts';
+import type { QueueSettings } from '../../queue/queue.ts';
+import type { Place } from '../../queue/store.ts';
+import type { TimingLimits } from '../../timing.ts';
+import { EtcdCalls } from './calls.ts';
+import type { CheckedOptions } from './check-options.ts';
+import { checkClients, checkOptions } from './check-options.ts';
+import type { GrpcClient } from './client.ts';
+import { electionKeys, encodeKey } from './keys.ts';
+import type { EtcdGuard, EtcdOptions } from './options.ts';
+import type { EtcdPlace } from './session.ts';
+import { EtcdSession } from './session.ts';
+import { EtcdStore } from './store.ts';
+
+export type { EtcdAuth } from './calls.ts';
+export type {
+  GrpcCall,
+  GrpcCallOptions,
+  GrpcClient,
+  GrpcError,
+  GrpcMetadata,
+  GrpcStream,
+} from './client.ts';
+export type { EtcdGuard, EtcdOptions } from './options.ts';
+export { type EtcdStatus, etcdStatus } from './status.ts';
+
+/**
+ * One backend serves many elections, on one lease.
+ * @param clients of `@grpc/grpc-js`, made by the caller and closed by nobody but the caller; one for
+ *   each member of the cluster, so that another one is used when a member fails
+ * @throws InvalidOptionError
+ */
+export function etcd(
+  clients: GrpcClient | readonly GrpcClient[],
+  options: EtcdOptions = {},
+): Backend<EtcdGuard> {
+  const checked = checkOptions(options);
+  const calls = new EtcdCalls(checkClients(clients), checked.auth);
+  const settings: QueueSettings<EtcdGuard> = {
+    guard: guardOf,
+    waitsForPredecessor: checked.waitsForPredecessor,
+    stepsDownWhenDisconnected: checked.stepsDownWhenDisconnected,
+    recheckMs: checked.recheckMs,
+    delayAfterWinMs: checked.delayAfterWinMs,
+  };
+  // Leases are kept by the clock of those whose places are on them.
+  const sessions = new WeakMap<Clock, EtcdSession>();
+  return {
+    kind: 'etcd',
+    description: `etcd, elections ${JSON.stringify(`${checked.root}…`)}`,
+    limits: limitsOf(checked),
+    open: (scope: Scope) => {
+      const keys = electionKeys(checked.root, scope.election);
+      const { clock, onTrouble } = scope;
+      let session = sessions.get(clock);
+      if (session === undefined) {
+        session = new EtcdSession({ calls, clock, ttlMs: checked.ttlMs, onTrouble });
+        sessions.set(clock, session);
+      }
+      return new QueueElection<EtcdGuard>(scope, new EtcdStore(session, keys), settings);
+    },
+  };
+}
+
+function guardOf(place: Place): EtcdGuard {
+  const { key, token } = place as EtcdPlace;
+  const createRevision = token.toString();
+  return {
+    token,
+    key,
+    createRevision,
+    compare: {
+      result: 'EQUAL',
+      target: 'CREATE',
+      key: Buffer.from(encodeKey(key)).toString('base64'),
+      create_revision: createRevision,
+    },
+  };
+}
+
+/**
+ * Members that are not ours lead as soon as our key is gone, whatever we believe. A lease is not
+ * gone before its TTL has passed since the leader of the cluster has last heard of it: that is at
+ * most a third of the TTL before a confirmation is sent (`EtcdSession.confirm`), and, where a server
+ * that was cut off had answered from memory, an election timeout longer.
+ */
+function limitsOf({ ttlMs, electionTimeoutMs }: CheckedOptions): TimingLimits {
+  const ms = ttlMs - ttlMs / 3 - electionTimeoutMs;
+  if (ms <= 0) {
+    throw new InvalidOptionError(
+      `ttl: ${formatDuration(ttlMs)} is too short for servers with an election timeout of ` +
+        `${formatDuration(electionTimeoutMs)}: nothing would be left to believe in; take more than ` +
+        `${formatDuration(1.5 * electionTimeoutMs)}, or say which \`electionTimeout\` they have`,
+    );
+  }
+  const because =
+    `the next leader may be a Go program that does not wait for us, and a lease of ` +
+    `${formatDuration(ttlMs)} may end that soon after a confirmation (electionTimeout ` +
+    `${formatDuration(electionTimeoutMs)})`;
+  return { sessionTimeoutMs: ttlMs, maxBelief: { ms, because } };
+}

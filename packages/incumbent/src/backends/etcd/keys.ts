@@ -1,0 +1,129 @@
+/**
+ * Where an election is in etcd: the layout of the Go client's `concurrency.Election`, which
+ * `etcdctl elect` uses as well.
+ *
+ *     <root><election>/<lease id in hex>     one for each candidate, attached to its lease; who has the
+ *                                            smallest create revision leads
+ *     <root>incumbent/record/<election>      our record, where no prefix of an election reaches it
+ */
+
+import type { CandidateInfo } from '../../candidate.ts';
+import { checkName } from '../../candidate.ts';
+import { InvalidOptionError } from '../../errors.ts';
+import type { Entry } from '../../queue/store.ts';
+import type { KeyValue } from './messages.ts';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export function encodeKey(text: string): Uint8Array {
+  return encoder.encode(text);
+}
+
+export interface ElectionKeys {
+  /** With the slash at its end. */
+  readonly prefix: string;
+  /** All keys that begin with the prefix. */
+  readonly range: { readonly key: Uint8Array; readonly rangeEnd: Uint8Array };
+  readonly record: string;
+}
+
+/** @throws InvalidOptionError for a name that would be in the way of others */
+export function electionKeys(root: string, election: string): ElectionKeys {
+  const refuse = (why: string): never => {
+    throw new InvalidOptionError(
+      `the election ${JSON.stringify(election)} cannot be kept in etcd: ${why}`,
+    );
+  };
+  if (election.endsWith('/')) refuse('its name ends with "/", which is put there anyway');
+  if (election.includes('//')) refuse('its name has "//" in it');
+  if (election === 'incumbent' || election.startsWith('incumbent/')) {
+    refuse('below "incumbent/" are the records of all elections');
+  }
+  const prefix = `${root}${election}/`;
+  const key = encodeKey(prefix);
+  const rangeEnd = key.slice();
+  // "/" + 1: the first key that does not begin with the prefix.
+  rangeEnd[rangeEnd.length - 1] = '/'.charCodeAt(0) + 1;
+  return { prefix, range: { key, rangeEnd }, record: `${root}incumbent/record/${election}` };
+}
+
+export function checkRoot(root: unknown): string {
+  if (root === '') return '';
+  return checkName('root', root, 200);
+}
+
+export function placeKey(prefix: string, lease: bigint): string {
+  return `${prefix}${lease.toString(16)}`;
+}
+
+/**
+ * The name of a place: its key and its create revision. The key comes again when a candidate enters
+ * again on the same lease; with its revision it is unique for ever.
+ */
+export function placeName(key: string, createRevision: bigint): string {
+  return `${key}@${createRevision}`;
+}
+
+/** Undefined for a name that is none: a record may have been written by hand. */
+export function parsePlace(
+  name: string,
+): { readonly key: string; readonly createRevision: bigint } | undefined {
+  const match = /^(.+)@([1-9]\d{0,18})$/s.exec(name);
+  if (match === null) return undefined;
+  return { key: match[1] as string, createRevision: BigInt(match[2] as string) };
+}
+
+/**
+ * The name of the place in a key; undefined when it belongs to another election whose name begins
+ * with ours and a slash.
+ */
+export function nameOf(prefix: string, { key, createRevision }: KeyValue): string | undefined {
+  const text = decoder.decode(key);
+  return text.includes('/', prefix.length) ? undefined : placeName(text, createRevision);
+}
+
+/** What the key of a candidate of ours says. */
+export function encodeCandidate({ guid, candidate }: Entry): Uint8Array {
+  const { id, incarnation, addresses, metadata } = candidate;
+  const fields = { incumbent: 'candidate', guid, id, incarnation, addresses, metadata };
+  return encoder.encode(JSON.stringify(fields));
+}
+
+export interface DecodedCandidate {
+  readonly candidate: CandidateInfo;
+  /** Of the entry that it was put for; undefined when it was not put by this library. */
+  readonly guid: string | undefined;
+}
+
+/** A foreign candidate is known by what it proposes: `etcdctl elect NAME PROPOSAL`. */
+export function decodeCandidate(name: string, value: Uint8Array): DecodedCandidate {
+  const text = decoder.decode(value);
+  const foreign: DecodedCandidate = {
+    candidate: { id: text === '' ? name : text, incarnation: name, addresses: [], metadata: {} },
+    guid: undefined,
+  };
+  let fields: Partial<CandidateInfo> & { incumbent?: unknown; guid?: unknown };
+  try {
+    fields = JSON.parse(text) ?? {};
+  } catch {
+    return foreign;
+  }
+  const { incumbent, guid, id, incarnation, addresses, metadata } = fields;
+  if (incumbent !== 'candidate' || typeof guid !== 'string') return foreign;
+  if (typeof id !== 'string' || typeof incarnation !== 'string') return foreign;
+  const isList = Array.isArray(addresses) && addresses.every((each) => typeof each === 'string');
+  const isMap =
+    typeof metadata === 'object' &&
+    metadata !== null &&
+    Object.values(metadata).every((value) => typeof value === 'string');
+  return {
+    candidate: {
+      id,
+      incarnation,
+      addresses: isList ? addresses : [],
+      metadata: isMap ? metadata : {},
+    },
+    guid,
+  };
+}

@@ -1,0 +1,150 @@
+import type { Clock } from '../../clock.ts';
+import { StoreUnavailableError } from '../../errors.ts';
+import type { Place, QueueSession, SessionEvent } from '../../queue/store.ts';
+import type { EtcdCalls } from './calls.ts';
+import { ClientClosedError, storeError } from './errors.ts';
+import { encodeKey } from './keys.ts';
+import type { Lease } from './leases.ts';
+import { LeaseKeeper } from './leases.ts';
+import type { Compare, RequestOp, TxnRequest, TxnResponse } from './messages.ts';
+import { compareResult, compareTarget } from './messages.ts';
+import { txn } from './methods.ts';
+import { WatchHub } from './watches.ts';
+
+/** A place as this backend knows it. */
+export interface EtcdPlace extends Place {
+  readonly key: string;
+  /** The lease that its key is attached to. */
+  readonly session: Lease;
+  readonly guid: string;
+  /** The name of the one that was directly before it when it was made; '' for the first. */
+  readonly before: string | undefined;
+}
+
+export interface SessionPlan {
+  readonly calls: EtcdCalls;
+  readonly clock: Clock;
+  /** As asked for, in whole seconds. */
+  readonly ttlMs: number;
+  readonly onTrouble: (what: string, error: unknown) => void;
+}
+
+/** The leases, watches and confirmations that all elections of one process share. */
+export class EtcdSession implements QueueSession {
+  /** Servers take 128 comparisons in a transaction, unless they were told otherwise. */
+  readonly maxPlaces = 120;
+  readonly leases: LeaseKeeper;
+  readonly watches: WatchHub;
+  readonly calls: EtcdCalls;
+  readonly clock: Clock;
+  readonly #listeners: Set<{ readonly listener: (event: SessionEvent) => void }> = new Set();
+  #users = 0;
+
+  constructor({ calls, clock, ttlMs, onTrouble }: SessionPlan) {
+    this.calls = calls;
+    this.clock = clock;
+    this.leases = new LeaseKeeper(calls, clock, ttlMs, (event) => this.#tell(event), onTrouble);
+    this.watches = new WatchHub(calls, clock, onTrouble);
+  }
+
+  get isSuspended(): boolean {
+    return this.leases.isSuspended;
+  }
+
+  get isEnded(): boolean {
+    return this.calls.isClosed;
+  }
+
+  isOver(place: Place): boolean {
+    return (place as EtcdPlace).session.group.isOver;
+  }
+
+  onEvent(listener: (event: SessionEvent) => void): () => void {
+    // Twice the same function is two listeners.
+    const own = { listener };
+    this.#listeners.add(own);
+    return () => this.#listeners.delete(own);
+  }
+
+  /** @returns says that one election less uses it: the last one gives the leases back */
+  use(): () => void {
+    this.#users += 1;
+    let isUsing = true;
+    return () => {
+      if (!isUsing) return;
+      isUsing = false;
+      this.#users -= 1;
+      if (this.#users === 0) this.leases.close();
+    };
+  }
+
+  /**
+   * A transaction of reads only goes to no log, but is not for that answered from one server's
+   * memory: as soon as one of its reads is linearizable (the default), the member first has a quorum
+   * say who leads, and applies all that had been committed by then. A transaction *without* reads, or
+   * with `serializable` ones only, is answered by a member that is cut off as well (etcd's
+   * `IsTxnSerializable`): it proves nothing.
+   */
+  async confirm(places: readonly Place[], signal: AbortSignal): Promise<Place | undefined> {
+    const known = places as readonly EtcdPlace[];
+    const [first] = known;
+    if (first === undefined) return undefined;
+    // Those behind us may not wait for us: belief is reckoned from a lease that has just been kept.
+    if (!known.every(({ session }) => this.leases.isFresh(session))) {
+      throw new StoreUnavailableError('the lease of these places has not been kept lately');
+    }
+    const look = (key: string): Partial<RequestOp> => ({
+      range: { key: encodeKey(key), keysOnly: true },
+    });
+    const { succeeded, responses } = await this.txn(
+      {
+        compare: known.map(isThere),
+        success: [look(first.key)],
+        failure: known.map(({ key }) => look(key)),
+      },
+      'confirming',
+      signal,
+    );
+    if (succeeded) return undefined;
+    return known.find(
+      ({ token }, index) => responses[index]?.range?.kvs[0]?.createRevision !== token,
+    );
+  }
+
+  txn(request: TxnRequest, what: string, signal: AbortSignal): Promise<TxnResponse> {
+    return this.attempt(what, () => this.calls.call(txn, request, signal));
+  }
+
+  /** What the driver throws, as errors of this library. */
+  async attempt<T>(what: string, operation: () => Promise<T>): Promise<T> {
+    try {
+      return await operation();
+    } catch (error) {
+      if (error instanceof ClientClosedError) this.leases.end();
+      throw storeError(error, what, this.calls.wasReached);
+    }
+  }
+
+  #tell(event: SessionEvent): void {
+    for (const { listener } of [...this.#listeners]) listener(event);
+  }
+}
+
+/** The key exists, and has not been deleted and put again. */
+export function isThere(place: { readonly key: string; readonly token: bigint }): Partial<Compare> {
+  return {
+    result: compareResult.equal,
+    target: compareTarget.create,
+    key: encodeKey(place.key),
+    createRevision: place.token,
+  };
+}
+
+export function isAtVersion(key: string, modRevision: bigint): Partial<Compare> {
+  return {
+    result: compareResult.equal,
+    target: compareTarget.mod,
+    key: encodeKey(key),
+    modRevision,
+  };
+}

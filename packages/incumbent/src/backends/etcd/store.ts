@@ -1,0 +1,433 @@
+import { isIncurable, RecordDamagedError, StoreUnavailableError } from '../../errors.ts';
+import type { QueueRecord } from '../../queue/record.ts';
+import { decodeQueueRecord, encodeQueueRecord, isQueueRecord } from '../../queue/record.ts';
+import type {
+  CommitResult,
+  Entry,
+  Member,
+  Place,
+  QueueStore,
+  RecordReading,
+  Version,
+  Watched,
+} from '../../queue/store.ts';
+import { sleep } from '../../wait.ts';
+import { codeOf, grpcCode } from './client.ts';
+import { nobodyBetween } from './history.ts';
+import type { ElectionKeys } from './keys.ts';
+import {
+  decodeCandidate,
+  encodeCandidate,
+  encodeKey,
+  nameOf,
+  parsePlace,
+  placeKey,
+  placeName,
+} from './keys.ts';
+import type { Lease } from './leases.ts';
+import type { KeyValue, RangeRequest, RangeResponse, RequestOp, TxnResponse } from './messages.ts';
+import { sortOrder, sortTarget, watchFilter } from './messages.ts';
+import { range } from './methods.ts';
+import type { EtcdPlace, EtcdSession } from './session.ts';
+import { isAtVersion, isThere } from './session.ts';
+import type { WatchSpec } from './watches.ts';
+
+/** Servers take 128 operations in a transaction, unless they were told otherwise. */
+const removedAtOnce = 100;
+
+/** Between two attempts to look for a place that may have been made. */
+const ghostPauseMs = 1_000;
+
+const never = new AbortController().signal;
+const text = new TextDecoder();
+
+const inOrder = { sortOrder: sortOrder.ascend, sortTarget: sortTarget.create } as const;
+const lastFirst = { sortOrder: sortOrder.descend, sortTarget: sortTarget.create } as const;
+
+/** What became of an entry. */
+interface Wish {
+  readonly lease: Lease;
+  /** An attempt had no answer: its put may land at any time, as long as the lease lives. */
+  isUnsure: boolean;
+}
+
+/** One election as the keys below a prefix, with the record beside it. */
+export class EtcdStore implements QueueStore {
+  readonly session: EtcdSession;
+  /** Go programs and `etcdctl elect` write no record, and do not wait for anybody's belief. */
+  readonly isMixed = true;
+  readonly #keys: ElectionKeys;
+  readonly #stopUsing: () => void;
+  /** By the guid of the entry. */
+  readonly #wishes: Map<string, Wish> = new Map();
+  /** By name: those of this store that are not given up. */
+  readonly #places: Map<string, EtcdPlace> = new Map();
+  /** What the history has shown: nobody was between these two. */
+  #proved: { readonly place: string; readonly previous: string } | undefined;
+
+  constructor(session: EtcdSession, keys: ElectionKeys) {
+    this.session = session;
+    this.#keys = keys;
+    this.#stopUsing = session.use();
+  }
+
+  // --- places ---
+
+  async enter(entry: Entry, signal: AbortSignal): Promise<Place> {
+    const { prefix } = this.#keys;
+    const before = this.#wishes.get(entry.guid);
+    const lease =
+      before !== undefined && !before.lease.group.isOver
+        ? before.lease
+        : await this.session.attempt('granting a lease', () =>
+            this.session.leases.take(prefix, entry.guid, signal),
+          );
+    const wish = before?.lease === lease ? before : { lease, isUnsure: false };
+    this.#wishes.set(entry.guid, wish);
+    const key = placeKey(prefix, lease.id);
+    const response = await this.#put(wish, key, entry, signal);
+    const place = this.#placeFrom(response, key, lease, entry.guid);
+    this.#places.set(place.name, place);
+    return place;
+  }
+
+  async #put(wish: Wish, key: string, entry: Entry, signal: AbortSignal): Promise<TxnResponse> {
+    const { lease } = wish;
+    try {
+      return await this.session.txn(
+        {
+          // Nobody has put it since it was last deleted.
+          compare: [isThere({ key, token: 0n })],
+          success: [
+            { put: { key: encodeKey(key), value: encodeCandidate(entry), lease: lease.id } },
+            // Who is directly before us, at this very revision.
+            { range: { ...this.#keys.range, ...lastFirst, keysOnly: true, limit: 2n } },
+          ],
+          failure: [{ range: { key: encodeKey(key) } }],
+        },
+        'entering',
+        signal,
+      );
+    } catch (error) {
+      const { cause } = error as Error;
+      if (codeOf(cause) === grpcCode.notFound) {
+        this.session.leases.lost(lease);
+      } else if (!isIncurable(error)) {
+        wish.isUnsure = true;
+      }
+      throw error;
+    }
+  }
+
+  #placeFrom(response: TxnResponse, key: string, lease: Lease, guid: string): EtcdPlace {
+    const { header, succeeded, responses } = response;
+    const place = (token: bigint, before: string | undefined): EtcdPlace => {
+      return { name: placeName(key, token), key, token, session: lease, guid, before };
+    };
+    if (succeeded) {
+      const [, last] = responses[1]?.range?.kvs ?? [];
+      const before = last === undefined ? '' : nameOf(this.#keys.prefix, last);
+      return place(header.revision, before);
+    }
+    // An earlier attempt has made it, and its answer was lost.
+    const found = responses[0]?.range?.kvs[0];
+    if (found !== undefined && decodeCandidate(key, found.value).guid === guid) {
+      return place(found.createRevision, undefined);
+    }
+    // It stays taken: the next attempt is made on another lease.
+    lease.slots.set(this.#keys.prefix, 'somebody else');
+    this.#wishes.delete(guid);
+    throw new StoreUnavailableError(`etcd: ${key} has been put by somebody else`);
+  }
+
+  async leave(entry: Entry, place: Place | undefined, signal: AbortSignal): Promise<void> {
+    const wish = this.#wishes.get(entry.guid);
+    if (place !== undefined) {
+      await this.remove(place.name, signal);
+    } else if (wish !== undefined && !wish.lease.group.isOver) {
+      const key = placeKey(this.#keys.prefix, wish.lease.id);
+      const { kvs } = await this.#range({ key: encodeKey(key) }, 'looking for a place', signal);
+      const [found] = kvs;
+      if (found !== undefined && decodeCandidate(key, found.value).guid === entry.guid) {
+        await this.remove(placeName(key, found.createRevision), signal);
+      }
+    }
+    this.#forget(entry.guid, place);
+  }
+
+  async remove(name: string, signal: AbortSignal): Promise<void> {
+    const place = parsePlace(name);
+    if (place === undefined) return;
+    const { key, createRevision: token } = place;
+    await this.session.txn(
+      {
+        compare: [isThere({ key, token })],
+        success: [{ deleteRange: { key: encodeKey(key) } }],
+        failure: [],
+      },
+      'deleting a place',
+      signal,
+    );
+  }
+
+  async list(signal: AbortSignal): Promise<readonly string[]> {
+    const request = { ...this.#keys.range, ...inOrder, keysOnly: true };
+    return this.#names(await this.#range(request, 'listing', signal));
+  }
+
+  async members(signal: AbortSignal, most?: number): Promise<readonly Member[]> {
+    // Keys of elections below this one may be among them: no limit for the server then.
+    const { kvs } = await this.#range({ ...this.#keys.range, ...inOrder }, 'listing', signal);
+    const members: Member[] = [];
+    for (const kv of kvs) {
+      if (members.length === most) break;
+      const name = nameOf(this.#keys.prefix, kv);
+      if (name === undefined) continue;
+      const { candidate, guid } = decodeCandidate(name, kv.value);
+      members.push({ name, token: kv.createRevision, candidate, isOurs: guid !== undefined });
+    }
+    return members;
+  }
+
+  async watchPlace(name: string, signal: AbortSignal): Promise<Watched<boolean>> {
+    const place = parsePlace(name);
+    if (place === undefined) return { value: false, changed: Promise.resolve(), cancel: () => {} };
+    const key = encodeKey(place.key);
+    const { header, kvs } = await this.#range({ key, keysOnly: true }, 'watching', signal);
+    const value = kvs[0]?.createRevision === place.createRevision;
+    // What a leader of theirs proclaims there is none of our business.
+    const filters = [watchFilter.noPut];
+    return this.#watched(value, { key, filters, startRevision: header.revision + 1n });
+  }
+
+  async watchList(signal: AbortSignal): Promise<Watched<readonly string[]>> {
+    const request = { ...this.#keys.range, ...inOrder, keysOnly: true };
+    const found = await this.#range(request, 'watching', signal);
+    const startRevision = found.header.revision + 1n;
+    return this.#watched(this.#names(found), { ...this.#keys.range, startRevision });
+  }
+
+  directlyFollows(place: Place, previous: string): boolean {
+    if ((place as EtcdPlace).before === previous) return true;
+    return this.#proved?.place === place.name && this.#proved.previous === previous;
+  }
+
+  // --- the record ---
+
+  async read(signal: AbortSignal): Promise<RecordReading> {
+    const key = encodeKey(this.#keys.record);
+    const { kvs } = await this.#range({ key }, 'reading', signal);
+    return this.#reading(kvs[0]);
+  }
+
+  async look(
+    signal: AbortSignal,
+  ): Promise<{ readonly reading: RecordReading; readonly names: readonly string[] }> {
+    // At one revision: a leader that the record names and the list lacks is gone.
+    const { responses } = await this.session.txn(
+      {
+        compare: [],
+        success: [
+          { range: { key: encodeKey(this.#keys.record) } },
+          { range: { ...this.#keys.range, ...inOrder, keysOnly: true } },
+        ],
+        failure: [],
+      },
+      'looking',
+      signal,
+    );
+    const reading = this.#reading(responses[0]?.range?.kvs[0]);
+    const names = this.#names(responses[1]?.range);
+    await this.#study(reading, names[0], signal);
+    return { reading, names };
+  }
+
+  async watchRecord(signal: AbortSignal): Promise<Watched<RecordReading>> {
+    const key = encodeKey(this.#keys.record);
+    const { header, kvs } = await this.#range({ key }, 'watching', signal);
+    const startRevision = header.revision + 1n;
+    return this.#watched(this.#reading(kvs[0]), { key, startRevision });
+  }
+
+  /** All reads here are linearizable. */
+  async sync(): Promise<void> {}
+
+  async commit(
+    place: Place,
+    record: QueueRecord,
+    version: Version,
+    signal: AbortSignal,
+  ): Promise<CommitResult> {
+    return this.#write([place as EtcdPlace], [], record, version, signal);
+  }
+
+  async release(
+    place: Place,
+    record: QueueRecord | undefined,
+    version: Version,
+    signal: AbortSignal,
+  ): Promise<CommitResult> {
+    const known = place as EtcdPlace;
+    if (record === undefined) {
+      await this.remove(place.name, signal);
+      this.#forget(known.guid, place);
+      return { outcome: 'ok', version };
+    }
+    const result = await this.#write([known], [known], record, version, signal);
+    if (result.outcome !== 'conflict') this.#forget(known.guid, place);
+    return result;
+  }
+
+  /**
+   * Atomic for the first hundred that are removed, which is what servers take. The others follow one
+   * by one: by then the record says why.
+   */
+  async amend(
+    change: {
+      readonly record: QueueRecord;
+      readonly version: Version;
+      readonly present?: string;
+      readonly remove?: readonly string[];
+    },
+    signal: AbortSignal,
+  ): Promise<CommitResult> {
+    const { record, version, present, remove = [] } = change;
+    const [atOnce, later] = [remove.slice(0, removedAtOnce), remove.slice(removedAtOnce)];
+    const removed = atOnce.map(placeOf);
+    const checked = present === undefined ? removed : [...removed, placeOf(present)];
+    const result = await this.#write(checked, removed, record, version, signal);
+    if (result.outcome === 'ok') for (const name of later) await this.remove(name, signal);
+    return result;
+  }
+
+  /** There is nothing that would have to be there first. */
+  async init(): Promise<void> {}
+
+  async close(): Promise<void> {
+    this.#stopUsing();
+  }
+
+  // --- helpers ---
+
+  async #write(
+    checked: readonly { readonly key: string; readonly token: bigint }[],
+    removed: readonly { readonly key: string }[],
+    record: QueueRecord,
+    version: Version,
+    signal: AbortSignal,
+  ): Promise<CommitResult> {
+    const recordKey = encodeKey(this.#keys.record);
+    const look = (key: string): Partial<RequestOp> => ({
+      range: { key: encodeKey(key), keysOnly: true },
+    });
+    const { header, succeeded, responses } = await this.session.txn(
+      {
+        compare: [...checked.map(isThere), isAtVersion(this.#keys.record, version as bigint)],
+        success: [
+          { put: { key: recordKey, value: encodeKey(encodeQueueRecord(record)) } },
+          ...removed.map(({ key }) => ({ deleteRange: { key: encodeKey(key) } })),
+        ],
+        failure: checked.map(({ key }) => look(key)),
+      },
+      'writing the record',
+      signal,
+    );
+    if (succeeded) return { outcome: 'ok', version: header.revision };
+    const isGone = checked.some(
+      ({ token }, index) => responses[index]?.range?.kvs[0]?.createRevision !== token,
+    );
+    return { outcome: isGone ? 'gone' : 'conflict' };
+  }
+
+  #reading(kv: KeyValue | undefined): RecordReading {
+    // 0 is what etcd compares with where no key is.
+    if (kv === undefined) return { record: undefined, version: 0n };
+    const json = text.decode(kv.value);
+    const { record: location } = this.#keys;
+    if (!isQueueRecord(json)) throw new RecordDamagedError(location, 'its value is not ours');
+    return { record: decodeQueueRecord(json, location), version: kv.modRevision };
+  }
+
+  #range(
+    request: Partial<RangeRequest>,
+    what: string,
+    signal: AbortSignal,
+  ): Promise<RangeResponse> {
+    return this.session.attempt(what, () => this.session.calls.call(range, request, signal));
+  }
+
+  #names(response: RangeResponse | undefined): readonly string[] {
+    const names: string[] = [];
+    for (const kv of response?.kvs ?? []) {
+      const name = nameOf(this.#keys.prefix, kv);
+      if (name !== undefined) names.push(name);
+    }
+    return names;
+  }
+
+  #watched<Value>(value: Value, spec: WatchSpec): Watched<Value> {
+    const { events: changed, cancel } = this.session.watches.first(spec);
+    return { value, changed, cancel };
+  }
+
+  /** Whether somebody who writes no record can have led before us, where that matters. */
+  async #study(reading: RecordReading, first: string | undefined, signal: AbortSignal) {
+    const { record, version } = reading;
+    const place = first === undefined ? undefined : this.#places.get(first);
+    if (place === undefined || record === undefined || record.leadership !== undefined) return;
+    if (record.place === '' || this.directlyFollows(place, record.place)) return;
+    const isProved = await nobodyBetween(this.session, this.#keys, {
+      previous: record.place,
+      recordRevision: version as bigint,
+      createRevision: place.token,
+      signal,
+    });
+    if (isProved) this.#proved = { place: place.name, previous: record.place };
+  }
+
+  #forget(guid: string, place: Place | undefined): void {
+    if (place !== undefined) this.#places.delete(place.name);
+    const wish = this.#wishes.get(guid);
+    if (wish === undefined) return;
+    this.#wishes.delete(guid);
+    const { lease, isUnsure } = wish;
+    if (lease.group.isOver) return;
+    if (isUnsure) void this.#expectGhost(lease, guid);
+    else this.session.leases.free(lease, this.#keys.prefix);
+  }
+
+  /**
+   * A put without an answer may land after we have given up, and nobody would know of the place that
+   * blocks everybody: it is waited for as long as the lease lives, which is given up with its last key.
+   */
+  async #expectGhost(lease: Lease, guid: string): Promise<void> {
+    const name = placeKey(this.#keys.prefix, lease.id);
+    const key = encodeKey(name);
+    const { leases, watches, clock } = this.session;
+    leases.haunt(lease, this.#keys.prefix);
+    while (!lease.group.isOver) {
+      try {
+        const { header, kvs } = await this.#range({ key }, 'looking for a place', never);
+        const [ghost] = kvs;
+        if (ghost !== undefined && decodeCandidate(name, ghost.value).guid === guid) {
+          await this.remove(placeName(name, ghost.createRevision), never);
+        }
+        const filters = [watchFilter.noDelete];
+        const put = watches.first({ key, filters, startRevision: header.revision + 1n });
+        await firstOf(put.events, leases.whenOver(lease));
+        put.cancel();
+      } catch {
+        await sleep(clock, ghostPauseMs, never, true);
+      }
+    }
+  }
+}
+
+function placeOf(name: string): { readonly key: string; readonly token: bigint } {
+  const { key, createRevision } = parsePlace(name) ?? { key: name, createRevision: -1n };
+  return { key, token: createRevision };
+}
+
+async function firstOf(...promises: readonly Promise<unknown>[]): Promise<void> {
+  await Promise.race(promises);
+}
