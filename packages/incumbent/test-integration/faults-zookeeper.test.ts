@@ -1,27 +1,18 @@
-import { afterAll, beforeAll, describe, test } from 'vitest';
 import { connect } from '../../zookeeper/src/index.ts';
-import type { TestServer } from '../../zookeeper/src/testing/index.ts';
-import { startProxy, startServer } from '../../zookeeper/src/testing/index.ts';
+import { serverAvailable, startProxy, startServer } from '../../zookeeper/src/testing/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
-import { faultScenarios, runFaultScenario } from './support/fault-scenarios.ts';
-import type { FaultStand } from './support/fault-trial.ts';
-import { missing } from './support/zookeeper.ts';
+import { describeFaults } from './support/fault-suite.ts';
 
 const sessionTimeoutMs = 1_500;
-
 /** Operations that take a number in the log of the store: create, delete, setData, multi. */
 const writing: readonly number[] = [1, 2, 5, 14, 15];
 
-describe.skipIf(missing !== undefined)(
-  'elections on ZooKeeper, through a network that fails',
-  () => {
-    let server: TestServer;
-    beforeAll(async () => {
-      server = await startServer({ tickTimeMs: 100 });
-    });
-    afterAll(async () => server?.close());
-
-    const stand: FaultStand = {
+describeFaults({
+  title: 'ZooKeeper',
+  missing: serverAvailable(),
+  async start() {
+    const server = await startServer({ tickTimeMs: 100 });
+    return {
       timing: {},
       winsInOneWrite: false,
       isWrite: (chunk) => operationsIn(chunk).some((operation) => writing.includes(operation)),
@@ -30,15 +21,10 @@ describe.skipIf(missing !== undefined)(
         const client = await connect(proxy.connectionString, { sessionTimeout: sessionTimeoutMs });
         return { backend: zookeeper(client), proxy, close: () => client.close() };
       },
+      close: () => server.close(),
     };
-
-    faultScenarios.forEach((scenario, index) => {
-      test.concurrent(scenario.name, async ({ expect }) => {
-        expect(await runFaultScenario(scenario, stand, `faults-${index}`)).toEqual([]);
-      });
-    });
   },
-);
+});
 
 /** The operations of a chunk of whole frames. */
 function operationsIn(chunk: Uint8Array): readonly number[] {

@@ -1,23 +1,32 @@
-/** One Redis for a test file, and clients of both libraries. */
+/** Redis servers, clients of both libraries and elections, for one test. */
 import { randomUUID } from 'node:crypto';
+import type { RedisServer } from '@incumbent/servers';
 import { redisAvailable } from '@incumbent/servers';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
-import type { RedisClient } from '../../src/backends/redis/index.ts';
+import { expect, onTestFinished } from 'vitest';
+import type { RedisClient, RedisGuard, RedisOptions } from '../../src/backends/redis/index.ts';
+import { redis } from '../../src/backends/redis/index.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { Scope } from '../../src/contest.ts';
+import type { Election } from '../../src/election.ts';
+import { createElection } from '../../src/election.ts';
+import type { ElectionOptions } from '../../src/options.ts';
+import type { Term } from '../../src/term.ts';
 import { resolveTiming } from '../../src/timing.ts';
+import { BeliefWatch } from './belief-watch.ts';
 
 /** Why no server can be had; in CI that is a failure. */
 export const missing: string | undefined = redisAvailable();
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
 
+export const leaseMs = 1_500;
 export const libraries = ['redis', 'ioredis'] as const;
 export type Library = (typeof libraries)[number];
 
 export interface OpenClient {
   readonly client: RedisClient;
-  close(): void;
+  close(): unknown;
 }
 
 /** A connected client whose errors are nobody's. */
@@ -34,26 +43,81 @@ export async function openClient(
   const client = createClient({ socket: { host: '127.0.0.1', port }, ...login });
   client.on('error', () => {});
   await client.connect();
-  return {
-    client,
-    close: () => {
-      if (client.isOpen) client.destroy();
-    },
-  };
+  return { client, close: () => client.isOpen && client.destroy() };
 }
 
 /** What a store gets from an election. */
-export function scopeOf(
-  election: string,
-  leaseMs = 1_000,
-  onTrouble: Scope['onTrouble'] = () => {},
-): Scope {
+export function scopeOf(election: string, onTrouble: Scope['onTrouble'] = () => {}): Scope {
   return {
     election,
     clock: systemClock,
-    timing: resolveTiming({ lease: leaseMs }),
+    timing: resolveTiming({ lease: 1_000 }),
     random: Math.random,
     uniqueId: randomUUID,
     onTrouble,
   };
+}
+
+type MoreOptions = Partial<ElectionOptions<RedisGuard>>;
+
+/** All that one test opens, and a watch over all who lead in it. Ends with the test. */
+export class Stage {
+  readonly name: string;
+  readonly watch: BeliefWatch;
+  readonly #cleanUps: (() => unknown)[] = [];
+
+  constructor(name = `jobs-${randomUUID()}`) {
+    this.name = name;
+    this.watch = new BeliefWatch(this.name);
+    onTestFinished(async () => {
+      this.watch.stop();
+      for (const cleanUp of this.#cleanUps.reverse()) await cleanUp();
+    });
+  }
+
+  /** Closed, after everything that came later, when the test is over. */
+  keep<T extends { close(): unknown }>(closable: T): T {
+    this.#cleanUps.push(() => closable.close());
+    return closable;
+  }
+
+  async client(library: Library, server: { readonly port: number }): Promise<RedisClient> {
+    return this.keep(await openClient(library, server)).client;
+  }
+
+  election(
+    id: string,
+    client: RedisClient,
+    options: RedisOptions = {},
+    more: MoreOptions = {},
+  ): Election<RedisGuard> {
+    // Nobody sets the clock of this machine while a test runs.
+    const backend = redis(client, { clockStep: 0, ...options });
+    const candidate = { id };
+    const { name } = this;
+    return this.keep(createElection({ name, backend, lease: leaseMs, candidate, ...more }));
+  }
+
+  /** Campaigns, and watches the term. */
+  async lead(election: Election<RedisGuard>): Promise<Term<RedisGuard>> {
+    const term = await election.campaign();
+    this.watch.add(term, () => Number.POSITIVE_INFINITY);
+    return term;
+  }
+
+  /** To be asked at the end of a test. */
+  expectNoOverlap(): void {
+    this.watch.look();
+    expect(this.watch.violations).toEqual([]);
+  }
+}
+
+/** The key of an election's record. */
+export function keyOf(name: string): string {
+  return `incumbent:{${name}}`;
+}
+
+/** The field of an election's record. */
+export async function fieldOf(server: RedisServer, name: string, field: string): Promise<string> {
+  return String(await server.command('HGET', keyOf(name), field));
 }

@@ -1,0 +1,41 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { createElection } from '../../src/election.ts';
+import { faultScenarios, runFaultScenario } from './fault-scenarios.ts';
+import type { FaultStand } from './fault-trial.ts';
+
+/** A server of one's own, and how its clients are made. */
+export interface FaultSuite {
+  /** For people: `elections on <title>`. */
+  readonly title: string;
+  /** Why there is no such server. In CI that is a failure. */
+  readonly missing: string | undefined;
+  start(): Promise<FaultStand & { close(): Promise<unknown> }>;
+}
+
+/** All scenarios at once, on one server: elections mostly wait. */
+export function describeFaults({ title, missing, start }: FaultSuite): void {
+  if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
+  describe.skipIf(missing !== undefined)(`elections on ${title}, when the network fails`, () => {
+    let stand: Awaited<ReturnType<FaultSuite['start']>>;
+
+    beforeAll(async () => {
+      stand = await start();
+      // What a store does once, such as taking a script in, is not what is struck.
+      const { backend, proxy, close } = await stand.connect();
+      const election = createElection({ name: `first-${randomUUID()}`, backend, ...stand.timing });
+      await election.init();
+      await election.lead(() => {});
+      await election.close();
+      await close();
+      await proxy.close();
+    });
+    afterAll(async () => stand?.close());
+
+    for (const scenario of faultScenarios) {
+      test.concurrent(scenario.name, async ({ expect }) => {
+        expect(await runFaultScenario(scenario, stand, `faults-${randomUUID()}`)).toEqual([]);
+      });
+    }
+  });
+}
