@@ -1,0 +1,52 @@
+/**
+ * What this backend needs of a client, as far as it needs it: the Pool and the Client of `pg` and the
+ * `sql` of `postgres` have all of it, and nothing of those packages is imported here.
+ */
+export type PostgresClient = PgPool | PgClient | PostgresSql;
+
+/** `new pg.Pool(…)`. */
+export interface PgPool {
+  connect(): Promise<PgPoolClient>;
+  readonly totalCount: number;
+  readonly idleCount: number;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+}
+
+/** `new pg.Client(…)`, connected. */
+export interface PgClient {
+  query(query: PgQuery): Promise<{ readonly rows: readonly unknown[] }>;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: 'end', listener: () => void): unknown;
+  on(event: 'notification', listener: (message: PgNotification) => void): unknown;
+}
+
+export interface PgPoolClient extends PgClient {
+  /** @param error with one, or true, the connection is closed instead of kept */
+  release(error?: Error | boolean): void;
+}
+
+export interface PgQuery {
+  text: string;
+  values?: (string | null)[];
+  rowMode: 'array';
+  types: { getTypeParser(): (value: string) => unknown };
+}
+
+export interface PgNotification {
+  readonly channel: string;
+  readonly payload?: string | undefined;
+}
+
+/** `postgres(…)` of the package `postgres`. */
+export interface PostgresSql {
+  unsafe(
+    text: string,
+    values?: (string | null)[],
+    options?: { prepare?: boolean },
+  ): { raw(): PromiseLike<readonly (readonly unknown[])[]> };
+  listen(
+    channel: string,
+    onNotify: (payload: string) => void,
+    onListen?: () => void,
+  ): PromiseLike<{ readonly state: { readonly pid: number }; unlisten(): Promise<unknown> }>;
+}

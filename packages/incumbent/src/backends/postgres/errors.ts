@@ -1,0 +1,124 @@
+import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
+import { ClientEndedError, PoolExhaustedError } from './driver.ts';
+import type { Table } from './options.ts';
+
+/** SQLSTATE: the statement was undone, because another transaction came between. */
+const overtaken = ['40001', '40P01', '23505'];
+
+/** The table is there, and is not what `schema` makes. */
+const otherShape = [
+  ...['42703', '42704', '42804', '42883', '42809', '42P10', '428C9'],
+  ...['23502', '23503', '23514', '22P02', '22003', '21000'],
+];
+
+/** True when a write was certainly not applied, because somebody else's was. */
+export function wasOvertaken(error: unknown): boolean {
+  const code = codeOf(error);
+  return code !== undefined && overtaken.includes(code);
+}
+
+/**
+ * What a driver throws, as an error that says what to do.
+ * @param hasWorked the client has reached a database that takes writes before. Then what looks like a
+ * wrong setting is more likely an outage, such as a fail-over, and passes
+ */
+export function asStoreError(error: unknown, table: Table, hasWorked: boolean): unknown {
+  if (error instanceof ElectionError) return error;
+  const text = describe(error);
+  if (error instanceof ClientEndedError) return new StoreUnsuitableError(text);
+  if (error instanceof PoolExhaustedError) {
+    return new StoreUnavailableError(`PostgreSQL cannot be asked: ${text}`, { cause: error });
+  }
+  const code = codeOf(error) ?? '';
+  if (code === '42P01' || code === '3F000') return new StoreUnsuitableError(missingTable(table));
+  if (code === '42501') {
+    return new StoreUnsuitableError(
+      `this user of PostgreSQL may not use the table "${table.name}": ${text}; run as its owner: ` +
+        `grant select, insert, update on ${table.sql} to … (and usage on its schema)`,
+    );
+  }
+  if (otherShape.includes(code)) return new StoreUnsuitableError(wrongShape(table, text));
+  if (code === '22P05' || code === '22021') {
+    return new StoreUnsuitableError(
+      `the database's encoding cannot hold this record: ${text}; use a database in UTF8`,
+    );
+  }
+  if (code === '25006' && !hasWorked) return new StoreUnsuitableError(readOnly(text));
+  if (isSetting(code, text) && !hasWorked) {
+    return new StoreUnsuitableError(
+      `PostgreSQL does not let this client in: ${text}; its address, user, password, database or ` +
+        'TLS setting is wrong',
+    );
+  }
+  const wayOut = waysOut[code];
+  return new StoreUnavailableError(
+    `PostgreSQL cannot be used: ${text}${wayOut === undefined ? '' : `; ${wayOut}`}`,
+    { cause: error },
+  );
+}
+
+export function missingTable(table: Table): string {
+  return (
+    `there is no table "${table.name}" in this database (as far as the search path of this user ` +
+    'goes): make it with `await election.init()`, or by a migration with what ' +
+    '`incumbent schema postgres` prints'
+  );
+}
+
+export function wrongShape(table: Table, why: string): string {
+  return (
+    `the table "${table.name}" is not one of elections (${why}): compare it with what ` +
+    '`incumbent schema postgres` prints, or name another one with the option `table`'
+  );
+}
+
+/** @param hasWorked see `asStoreError` */
+export function inRecovery(hasWorked: boolean): Error {
+  const text = 'the server is in recovery: a read replica';
+  return hasWorked
+    ? new StoreUnavailableError(
+        `PostgreSQL cannot be used: ${text}, or a primary that is not promoted yet`,
+      )
+    : new StoreUnsuitableError(readOnly(text));
+}
+
+function readOnly(text: string): string {
+  return (
+    `this PostgreSQL takes no writes (${text}), so nobody can be elected on it, and what it shows ` +
+    'may be old: connect to the primary (target_session_attrs=read-write)'
+  );
+}
+
+const waysOut: Readonly<Record<string, string>> = {
+  '25006': 'it takes no writes at the moment: it is being failed over, or its disk is full',
+  '53300': 'raise max_connections, or lower the pools of its clients',
+  '53100': 'free some space on its disk',
+  '55P03':
+    'another transaction holds the row of this election: a guarded write that has not ended, or ' +
+    'somebody in psql; set idle_in_transaction_session_timeout',
+  '57P03': 'it is starting or stopping',
+};
+
+/** Wrong from the beginning, or not at all: who may connect, to which database, by which TLS. */
+function isSetting(code: string, text: string): boolean {
+  return (
+    code.startsWith('28') ||
+    code === '3D000' ||
+    /^(ERR_TLS|ERR_SSL|EPROTO|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/.test(code) ||
+    /does not support SSL|SASL|password must be a string/i.test(text)
+  );
+}
+
+/** SQLSTATE, or the code of a network error. */
+function codeOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null | undefined)?.code;
+  return typeof code === 'string' ? code : undefined;
+}
+
+/** Node leaves the message empty when all addresses of a name were tried in vain. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.message !== '') return error.message;
+  if (!(error instanceof AggregateError)) return codeOf(error) ?? error.name;
+  return error.errors.map((each) => describe(each)).join(', ');
+}

@@ -1,0 +1,41 @@
+/** Elections in a table of PostgreSQL, on the client that a program has already. */
+import type { Backend } from '../../contest.ts';
+import { leaseBackend } from '../../lease/backend.ts';
+import type { PostgresClient } from './client.ts';
+import type { PostgresGuard } from './guard.ts';
+import { guardFor } from './guard.ts';
+import { openPostgres } from './open.ts';
+import type { PostgresOptions } from './options.ts';
+
+export type {
+  PgClient,
+  PgNotification,
+  PgPool,
+  PgPoolClient,
+  PgQuery,
+  PostgresClient,
+  PostgresSql,
+} from './client.ts';
+export { examinePostgres, type PostgresExamination } from './examine.ts';
+export { type FenceTriggerOptions, fenceTrigger, type PostgresGuard } from './guard.ts';
+export type { PostgresOptions } from './options.ts';
+export { schema } from './schema.ts';
+
+/**
+ * @param client a Pool or a connected Client of `pg`, or the `sql` of `postgres`. The caller's own:
+ *   one serves many elections, and is not closed here. A Pool needs two connections: one listens. A
+ *   Client does not connect again, so whoever leads on it loses the term with its connection
+ * @throws InvalidOptionError
+ */
+export function postgres(
+  client: PostgresClient,
+  options: PostgresOptions = {},
+): Backend<PostgresGuard> {
+  const { table, description, openStore } = openPostgres(client, options);
+  return leaseBackend<PostgresGuard>({
+    kind: 'postgres',
+    description,
+    openStore,
+    guard: (scope, _store, token) => guardFor(table, scope.election, token),
+  });
+}

@@ -1,0 +1,141 @@
+import type { CandidateInfo } from '../../candidate.ts';
+import type { Scope } from '../../contest.ts';
+import type { LeaseStore } from '../../lease/store.ts';
+import { FieldReader, readCandidate } from '../../record-fields.ts';
+import type { Connection } from './connection.ts';
+import type { CheckedOptions } from './options.ts';
+import { PostgresStore } from './store.ts';
+
+/** How often an entry of a new row is tried: once the row is there it stays. */
+const mostTries = 3;
+
+/**
+ * With wake-ups, and with the list of those who wait: an entry names the connection that listens for
+ * its candidate, so it counts until that is gone, however its process ends.
+ */
+export class ListeningPostgresStore extends PostgresStore implements LeaseStore {
+  /** Who is to be on the list, and by which connection they are. */
+  readonly #enlisted = new Map<string, { readonly candidate: CandidateInfo; pid?: number }>();
+  #lastTurn: Promise<unknown> = Promise.resolve();
+  #leave: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(connection: Connection, scope: Scope, options: CheckedOptions) {
+    super(connection, scope, options);
+  }
+
+  get hintsWork(): boolean {
+    return this.connection.wakeUps.work;
+  }
+
+  watch(onHint: () => void): () => void {
+    this.#join();
+    return this.connection.wakeUps.add(this.topic, onHint);
+  }
+
+  async enlist(candidate: CandidateInfo): Promise<() => Promise<void>> {
+    this.#join();
+    const { incarnation } = candidate;
+    const entry = { candidate };
+    this.#enlisted.set(incarnation, entry);
+    if (!this.hintsWork) await this.#startListening();
+    await this.#write();
+    return async () => {
+      // The same incarnation may be on the list again, as a candidate with other addresses.
+      if (this.#enlisted.get(incarnation) === entry) this.#enlisted.delete(incarnation);
+      await this.#inTurn(async () => {
+        if (this.#enlisted.has(incarnation)) return;
+        await this.ask(this.statements.delist, [this.scope.election, incarnation], undefined);
+      });
+    };
+  }
+
+  async list(signal: AbortSignal): Promise<readonly CandidateInfo[]> {
+    const rows = await this.ask(this.statements.list, [this.scope.election], signal);
+    const found = rows.flatMap(([text]) => parseCandidate(text));
+    return found.sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
+  }
+
+  /** Ends listening for this election. The client stays open. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#leave?.();
+    this.#leave = undefined;
+    await this.#lastTurn;
+  }
+
+  /** From the first use until it is closed: between a campaign and its term nothing is missed. */
+  #join(): void {
+    if (this.#leave !== undefined || this.#isClosed) return;
+    const { wakeUps } = this.connection;
+    const forget = wakeUps.tell(this.scope.onTrouble);
+    const remove = wakeUps.add(this.topic, () => {
+      // Raised when it listens again, by another connection: the old entries are dead.
+      if ([...this.#enlisted.values()].some(({ pid }) => pid !== wakeUps.pid)) {
+        this.#write().catch((error: unknown) =>
+          this.scope.onTrouble('listing the candidate again', error),
+        );
+      }
+    });
+    this.#leave = () => {
+      remove();
+      forget();
+    };
+  }
+
+  /** Nobody listens before a primary has answered. If it does not now, the list is written later. */
+  async #startListening(): Promise<void> {
+    const { wakeUps } = this.connection;
+    const settled = wakeUps.settled();
+    try {
+      await this.read(new AbortController().signal);
+      await settled;
+    } catch {
+      // Whoever reads next is told of it.
+    }
+  }
+
+  /** Writes the entries that name no connection, or one that is gone. */
+  #write(): Promise<void> {
+    return this.#inTurn(async () => {
+      for (const [incarnation, entry] of this.#enlisted) {
+        const { pid } = this.connection.wakeUps;
+        if (pid === undefined || entry.pid === pid) continue;
+        await this.#put(incarnation, entry.candidate, pid);
+        entry.pid = pid;
+      }
+    });
+  }
+
+  async #put(incarnation: string, candidate: CandidateInfo, pid: number): Promise<void> {
+    const { election } = this.scope;
+    const { id, addresses, metadata } = candidate;
+    // As a text within the column: its type refuses U+0000, which metadata may have.
+    const text = JSON.stringify({ id, incarnation, addresses, metadata });
+    for (let tries = 1; ; tries += 1) {
+      const values = [election, incarnation, text, `${pid}`];
+      const rows = await this.ask(this.statements.enlist, values, undefined);
+      if (rows.length > 0 || tries === mostTries) return;
+      // Nobody has led yet: there is no row to be on.
+      await this.ask(this.statements.addRow, [election, this.scope.uniqueId()], undefined).catch(
+        () => {}, // somebody else has added it
+      );
+    }
+  }
+
+  #inTurn(job: () => Promise<void>): Promise<void> {
+    const turn = this.#lastTurn.then(job);
+    this.#lastTurn = turn.catch(() => {});
+    return turn;
+  }
+}
+
+/** Entries that are not ours to read are skipped. */
+function parseCandidate(text: string | null | undefined): CandidateInfo[] {
+  try {
+    const reader = new FieldReader('an entry');
+    return [readCandidate(reader, JSON.parse(text ?? ''), 'candidate')];
+  } catch {
+    return [];
+  }
+}

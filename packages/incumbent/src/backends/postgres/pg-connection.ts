@@ -1,0 +1,84 @@
+import { OperationTimeoutError } from '../../errors.ts';
+import { onAbort } from '../../wait.ts';
+import type { PgClient, PgNotification, PgQuery } from './client.ts';
+import type { Row } from './driver.ts';
+
+/** One statement on a client of `pg`. Nothing is prepared by name: poolers share connections. */
+export async function ask(
+  client: PgClient,
+  text: string,
+  values: readonly (string | null)[],
+): Promise<readonly Row[]> {
+  const query: PgQuery = { text, values: [...values], rowMode: 'array', types: asText };
+  const { rows } = await client.query(query);
+  return rows as readonly Row[];
+}
+
+/** Whatever parsers the program has set, and whatever `binary` says: all columns are texts. */
+const asText: PgQuery['types'] = { getTypeParser: () => (value) => String(value) };
+
+/** A connection of `pg` that is used by one after the other. */
+export class PgConnection {
+  readonly #client: PgClient & { readonly processID?: unknown };
+  readonly #onEnd: (error?: Error) => void;
+  readonly #onStuck: () => void;
+  #lastTurn: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+
+  /**
+   * @param onEnd the connection is gone; may be called more than once
+   * @param onStuck a statement was not answered in time
+   */
+  constructor(client: PgClient, onEnd: (error?: Error) => void, onStuck: () => void) {
+    this.#client = client;
+    this.#onEnd = onEnd;
+    this.#onStuck = onStuck;
+    // Twice, when a connection is ended by the server. Without a listener the process would end.
+    client.on('error', (error) => this.#onEnd(error));
+    client.on('end', () => this.#onEnd());
+  }
+
+  get isFree(): boolean {
+    return this.#waiting === 0;
+  }
+
+  get pid(): number | undefined {
+    const { processID } = this.#client;
+    return typeof processID === 'number' ? processID : undefined;
+  }
+
+  onNotification(listener: (message: PgNotification) => void): void {
+    this.#client.on('notification', listener);
+  }
+
+  query(
+    text: string,
+    values: readonly (string | null)[],
+    signal: AbortSignal | undefined,
+  ): Promise<readonly Row[]> {
+    this.#waiting += 1;
+    const turn = this.#lastTurn.then(() => this.#ask(text, values, signal));
+    const leave = () => {
+      this.#waiting -= 1;
+    };
+    this.#lastTurn = turn.then(leave, leave);
+    return turn;
+  }
+
+  async #ask(
+    text: string,
+    values: readonly (string | null)[],
+    signal: AbortSignal | undefined,
+  ): Promise<readonly Row[]> {
+    // Nobody waits for it any more: then it is not sent either.
+    signal?.throwIfAborted();
+    const unwatch = onAbort(signal, () => {
+      if (signal?.reason instanceof OperationTimeoutError) this.#onStuck();
+    });
+    try {
+      return await ask(this.#client, text, values);
+    } finally {
+      unwatch();
+    }
+  }
+}

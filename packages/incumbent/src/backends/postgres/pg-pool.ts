@@ -1,0 +1,192 @@
+import { OperationTimeoutError } from '../../errors.ts';
+import { onAbort } from '../../wait.ts';
+import type { PgPool, PgPoolClient } from './client.ts';
+import type { Driver, Listener, Row } from './driver.ts';
+import { ClientEndedError, PoolExhaustedError } from './driver.ts';
+import { ask, PgConnection } from './pg-connection.ts';
+
+/** What is read of a Pool besides its declared face; absent where a pool is somebody else's. */
+interface PoolDetails {
+  readonly ending?: boolean;
+  readonly options?: { readonly max?: number };
+}
+
+/**
+ * Elections on a Pool of `pg`. The connection that listens also carries statements while nothing else
+ * is on it: so idle elections neither open connections nor starve with the pool.
+ */
+export class PgPoolDriver implements Driver {
+  readonly name = 'the Pool of pg';
+  readonly cannotListen: string | undefined;
+  readonly #pool: PgPool & PoolDetails;
+  #standing: StandingConnection | undefined;
+
+  constructor(pool: PgPool) {
+    this.#pool = pool;
+    this.cannotListen =
+      this.#max === 1
+        ? 'the Pool has only one connection (max: 1), which LISTEN would occupy: give it two or more'
+        : undefined;
+    // A server that restarts ends idle connections; without a listener that would end the process.
+    pool.on('error', () => {});
+  }
+
+  async query(
+    text: string,
+    values: readonly (string | null)[],
+    signal: AbortSignal | undefined,
+  ): Promise<readonly Row[]> {
+    if (this.#pool.ending === true) {
+      // Its `end` waits for every connection that is checked out.
+      this.#standing?.lose();
+      throw new ClientEndedError('the Pool of pg was ended');
+    }
+    const standing = this.#standing;
+    if (standing !== undefined && (standing.connection.isFree || this.#isExhausted)) {
+      return standing.connection.query(text, values, signal);
+    }
+    const client = await this.#checkOut(signal);
+    return use(client, signal, () => ask(client, text, values));
+  }
+
+  async script(text: string, signal: AbortSignal): Promise<void> {
+    const client = await this.#checkOut(signal);
+    await use(client, signal, () => ask(client, text, []));
+  }
+
+  async listen(
+    channel: string,
+    onNotify: (payload: string) => void,
+    onLost: (error?: unknown) => void,
+  ): Promise<Listener> {
+    const client = await this.#checkOut(undefined);
+    const standing = new StandingConnection(client, (error) => {
+      if (this.#standing === standing) this.#standing = undefined;
+      onLost(error);
+    });
+    standing.connection.onNotification((message) => {
+      if (message.channel === channel) onNotify(message.payload ?? '');
+    });
+    try {
+      await standing.connection.query(`listen "${channel}"`, [], undefined);
+    } catch (error) {
+      standing.lose(error);
+      throw error;
+    }
+    if (!standing.isLost) this.#standing = standing;
+    return { pid: standing.connection.pid, close: () => standing.lose() };
+  }
+
+  get #max(): number | undefined {
+    return this.#pool.options?.max;
+  }
+
+  get #isExhausted(): boolean {
+    return this.#pool.idleCount === 0 && this.#pool.totalCount >= (this.#max ?? Infinity);
+  }
+
+  /** Whoever does not wait any more leaves no statement behind that is sent late. */
+  #checkOut(signal: AbortSignal | undefined): Promise<PgPoolClient> {
+    return new Promise((resolve, reject) => {
+      let isOver = false;
+      const unwatch = onAbort(signal, () => {
+        isOver = true;
+        reject(this.#isExhausted ? this.#exhausted() : signal?.reason);
+      });
+      this.#pool.connect().then(
+        (client) => {
+          unwatch();
+          if (isOver) client.release();
+          else resolve(client);
+        },
+        (error) => {
+          unwatch();
+          const timedOut = /timeout exceeded when trying to connect/.test(String(error));
+          reject(timedOut && this.#isExhausted ? this.#exhausted() : error);
+        },
+      );
+    });
+  }
+
+  #exhausted(): PoolExhaustedError {
+    return new PoolExhaustedError(
+      `all ${this.#max ?? this.#pool.totalCount} connections of the Pool are in use, and none became ` +
+        'free in time: give elections a Pool of their own (max: 3), or this one more connections',
+    );
+  }
+}
+
+/** The connection that listens: taken out of the pool, and never given back to it. */
+class StandingConnection {
+  readonly connection: PgConnection;
+  isLost = false;
+  readonly #client: PgPoolClient & { unref?(): void };
+  readonly #onLost: (error?: unknown) => void;
+
+  constructor(client: PgPoolClient, onLost: (error?: unknown) => void) {
+    this.#client = client;
+    this.#onLost = onLost;
+    this.connection = new PgConnection(
+      client,
+      (error) => this.lose(error),
+      () => this.lose(new Error('the connection that listens does not answer')),
+    );
+    // Who only listens does not keep the process alive.
+    this.#client.unref?.();
+  }
+
+  lose(error?: unknown): void {
+    if (this.isLost) return;
+    this.isLost = true;
+    this.#onLost(error);
+    this.#client.release(true);
+  }
+}
+
+/**
+ * Runs a job on a client and gives it back: closed, if it may not be usable any more, for example
+ * because it does not answer. A connection to a host that is gone would else stay for many minutes.
+ */
+async function use<T>(
+  client: PgPoolClient,
+  signal: AbortSignal | undefined,
+  job: () => Promise<T>,
+): Promise<T> {
+  let isReleased = false;
+  const release = (isBroken: boolean) => {
+    if (!isReleased) client.release(isBroken);
+    isReleased = true;
+  };
+  if (signal?.aborted === true) {
+    release(false);
+    throw signal.reason;
+  }
+  const unwatch = onAbort(signal, () => {
+    if (signal?.reason instanceof OperationTimeoutError) release(true);
+  });
+  hear(client);
+  try {
+    const result = await job();
+    release(false);
+    return result;
+  } catch (error) {
+    release(!isStatementError(error));
+    throw error;
+  } finally {
+    unwatch();
+  }
+}
+
+const heard = new WeakSet<PgPoolClient>();
+
+/** The pool listens to the errors of its idle clients only. */
+function hear(client: PgPoolClient): void {
+  if (heard.has(client)) return;
+  heard.add(client);
+  client.on('error', () => {});
+}
+
+/** The server has refused the statement and goes on serving the connection. */
+function isStatementError(error: unknown): boolean {
+  return (error as { severity?: unknown } | null | undefined)?.severity === 'ERROR';
+}

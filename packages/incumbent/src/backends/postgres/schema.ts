@@ -1,0 +1,50 @@
+import type { PostgresOptions, Table } from './options.ts';
+import { checkOptions } from './options.ts';
+
+/** What the table must have, and of which type. */
+export const columns: Readonly<Record<string, string>> = {
+  name: 'text',
+  token: 'numeric',
+  record: 'text',
+  version: 'text',
+  written_at: 'timestamp with time zone',
+  server_start: 'timestamp with time zone',
+  server_since: 'timestamp with time zone',
+  waiting: 'jsonb',
+};
+
+/**
+ * The SQL that makes the table, for a migration: what `election.init()` runs, and
+ * `incumbent schema postgres` prints. May be run again.
+ */
+export function schema(options: Pick<PostgresOptions, 'table'> = {}): string {
+  return schemaOf(checkOptions(options).table);
+}
+
+export function schemaOf(table: Table): string {
+  return `-- Elections of incumbent: one row for each, which all of its candidates read and write.
+-- They need:  grant select, insert, update on ${table.sql} to …;
+create table if not exists ${table.sql} (
+  name         text primary key,
+  -- Of the term that leads, or led last. Never falls.
+  token        numeric not null default 0,
+  -- Who leads and led, as JSON; null until somebody has led. Text, so that nothing reorders it.
+  record       text,
+  -- Another one with every write.
+  version      text not null,
+  -- By the server's clock; by which run of the server, and since when that run writes here.
+  written_at   timestamptz not null default clock_timestamp(),
+  server_start timestamptz not null default pg_postmaster_start_time(),
+  server_since timestamptz not null default pg_postmaster_start_time(),
+  -- Candidates that wait, for people to look at.
+  waiting      jsonb not null default '{}',
+  -- Makes the token part of a key: who holds the row "for key share" keeps out a new term, but not
+  -- the renewals of the present one. Guarded writes need that.
+  unique (name, token)
+)
+-- Room for the next version of a row on its page: renewals then touch no index.
+with (fillfactor = 50);
+
+comment on table ${table.sql} is 'Leader elections of incumbent. Do not delete rows while candidates run.';
+`;
+}

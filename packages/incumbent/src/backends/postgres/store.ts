@@ -1,0 +1,172 @@
+import type { Scope } from '../../contest.ts';
+import { RecordDamagedError, StoreUnsuitableError } from '../../errors.ts';
+import type { LeaseRecord } from '../../lease/record.ts';
+import { decodeLeaseRecord, encodeLeaseRecord } from '../../lease/record.ts';
+import type { LeaseStore, Reading, SwapResult, Version } from '../../lease/store.ts';
+import type { Connection } from './connection.ts';
+import type { Row } from './driver.ts';
+import { PoolExhaustedError } from './driver.ts';
+import { asStoreError, inRecovery, missingTable, wasOvertaken, wrongShape } from './errors.ts';
+import { examineTable } from './examine-table.ts';
+import type { CheckedOptions, Table } from './options.ts';
+import { schemaOf } from './schema.ts';
+import type { Statements } from './statements.ts';
+import { statementsFor, topicOf } from './statements.ts';
+
+/** Between the life in which a version was read, and what is in the row; of no row nothing. */
+const separator = '/';
+
+/** The record of an election in a row of its own. */
+export class PostgresStore implements LeaseStore {
+  readonly clockStepMs?: number;
+  /**
+   * A server that follows another one may take over without its last writes. Lives are only told
+   * with their ages: else everybody who starts would wait one lease.
+   */
+  readonly forgets?: boolean;
+  protected readonly connection: Connection;
+  protected readonly statements: Statements;
+  protected readonly scope: Scope;
+  protected readonly topic: string;
+  readonly #table: Table;
+  /** Decoded once: nearly every read finds what the last one found. */
+  #known: { readonly version: Version; readonly record: LeaseRecord } | undefined;
+
+  constructor(connection: Connection, scope: Scope, options: CheckedOptions) {
+    const { table, clockStepMs } = options;
+    this.connection = connection;
+    this.scope = scope;
+    this.#table = table;
+    this.statements = statementsFor(table);
+    this.topic = topicOf(table, scope.election);
+    if (clockStepMs === undefined) return;
+    this.clockStepMs = clockStepMs;
+    this.forgets = true;
+  }
+
+  async read(signal: AbortSignal): Promise<Reading> {
+    const rows = await this.ask(this.statements.read, [this.scope.election], signal);
+    const [record = null, own = null, age = null, recovers, life = '', lifeAge = null] =
+      rows[0] ?? [];
+    if (recovers !== 'false') throw inRecovery(this.connection.hasWorked);
+    this.#requireOne(rows);
+    this.connection.hasWorked = true;
+    this.connection.wakeUps.ensure();
+    const version = `${life}${separator}${own ?? ''}`;
+    return {
+      record: record === null ? undefined : this.#recordOf(record, version),
+      version,
+      ...(this.forgets === true ? { life: life ?? '' } : {}),
+      ...(this.clockStepMs === undefined ? {} : ages(age, lifeAge)),
+    };
+  }
+
+  async swap(expected: Version, next: LeaseRecord, signal: AbortSignal): Promise<SwapResult> {
+    const { scope, statements } = this;
+    const [life = '', replaced = ''] = String(expected).split(separator);
+    const own = scope.uniqueId();
+    const values = [
+      scope.election,
+      encodeLeaseRecord(next),
+      // Not a number that is counted up: after a fail-over that has forgotten writes two of them
+      // could be the same one.
+      own,
+      next.token.toString(),
+      `${Math.ceil(scope.timing.operationTimeoutMs)}`,
+      this.#isRenewal(expected, next) ? null : this.topic,
+      life,
+    ];
+    let rows: readonly Row[];
+    try {
+      rows =
+        replaced === ''
+          ? await this.ask(statements.insert, values, signal)
+          : await this.ask(statements.replace, [...values, replaced], signal);
+    } catch (error) {
+      const { cause } = error as { readonly cause?: unknown };
+      if (wasOvertaken(cause)) return { outcome: 'conflict' };
+      throw error;
+    }
+    if (rows.length === 0) return { outcome: 'conflict' };
+    this.#requireOne(rows);
+    const version = `${life}${separator}${own}`;
+    this.#known = { version, record: next };
+    return { outcome: 'ok', version };
+  }
+
+  async init(signal: AbortSignal): Promise<void> {
+    const { driver } = this.connection;
+    const isThere = async () => {
+      const found = await this.attempt(() => examineTable(driver, this.#table, signal), signal);
+      if (found.problem !== undefined) {
+        throw new StoreUnsuitableError(wrongShape(this.#table, found.problem));
+      }
+      return found.exists;
+    };
+    if (await isThere()) return;
+    // Two that make it at the same time would meet an error of the catalogues.
+    const lock = `select pg_advisory_xact_lock(hashtextextended('incumbent', 0));\n`;
+    await this.attempt(() => driver.script(lock + schemaOf(this.#table), signal), signal);
+    if (!(await isThere())) throw new StoreUnsuitableError(missingTable(this.#table));
+  }
+
+  protected ask(
+    text: string,
+    values: readonly (string | null)[],
+    signal: AbortSignal | undefined,
+  ): Promise<readonly Row[]> {
+    return this.attempt(() => this.connection.driver.query(text, values, signal), signal);
+  }
+
+  protected async attempt<T>(job: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    signal?.throwIfAborted();
+    try {
+      return await job();
+    } catch (error) {
+      const shown = asStoreError(error, this.#table, this.connection.hasWorked);
+      if (error instanceof PoolExhaustedError && signal?.aborted === true) {
+        // Whoever waited is told only that there was no answer.
+        this.scope.onTrouble('waiting for a connection', shown);
+      }
+      throw shown;
+    }
+  }
+
+  #recordOf(text: string, version: Version): LeaseRecord {
+    if (this.#known?.version === version) return this.#known.record;
+    const where = `the row "${this.scope.election}" of the table "${this.#table.name}"`;
+    const record = decodeLeaseRecord(text, where);
+    if (record.election !== this.scope.election) {
+      throw new RecordDamagedError(
+        where,
+        `it belongs to the election ${JSON.stringify(record.election)}`,
+      );
+    }
+    this.#known = { version, record };
+    return record;
+  }
+
+  /** Nobody waits for it: of all that others see only the nonce is another one. */
+  #isRenewal(expected: Version, next: LeaseRecord): boolean {
+    const known = this.#known;
+    return (
+      known?.version === expected &&
+      encodeLeaseRecord({ ...known.record, nonce: '' }) ===
+        encodeLeaseRecord({ ...next, nonce: '' })
+    );
+  }
+
+  #requireOne(rows: readonly Row[]): void {
+    if (rows.length === 1) return;
+    throw new StoreUnsuitableError(
+      wrongShape(this.#table, `it has ${rows.length} rows named "${this.scope.election}"`),
+    );
+  }
+}
+
+function ages(age: string | null, lifeAge: string | null): Pick<Reading, 'ageMs' | 'lifeAgeMs'> {
+  return {
+    ...(age === null ? {} : { ageMs: Number(age) }),
+    ...(lifeAge === null ? {} : { lifeAgeMs: Number(lifeAge) }),
+  };
+}

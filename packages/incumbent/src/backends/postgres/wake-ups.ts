@@ -1,0 +1,115 @@
+import { StoreUnsuitableError } from '../../errors.ts';
+import { Deferred } from '../../wait.ts';
+import { HintHub } from '../hint-hub.ts';
+import type { Driver } from './driver.ts';
+import { channel } from './statements.ts';
+
+type OnTrouble = (what: string, error: unknown) => void;
+
+/** LISTEN for all elections on a client, whatever their tables. */
+export class WakeUps {
+  readonly #driver: Driver;
+  readonly #hub: HintHub;
+  readonly #tellers = new Set<{ readonly onTrouble: OnTrouble }>();
+  /** Resolved once the client has reached a primary: others cannot listen, or are soon gone. */
+  readonly #proved = new Deferred<undefined>();
+  #refusal: Error | undefined;
+  #pid: number | undefined;
+  #attempt = new Deferred<undefined>();
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+    if (driver.cannotListen !== undefined) this.#refusal = refusal(driver.cannotListen);
+    this.#hub = new HintHub({
+      connect: (onHint, onLost) => this.#connect(onHint, onLost),
+      onTrouble: (error) => {
+        for (const { onTrouble } of this.#tellers) onTrouble('listening for wake-ups', error);
+      },
+    });
+  }
+
+  /** True while every change is told. */
+  get work(): boolean {
+    return this.#hub.isOpen;
+  }
+
+  /** The server's process that serves the connection that listens. */
+  get pid(): number | undefined {
+    return this.#pid;
+  }
+
+  /** Who is told when hints stop working. @returns a function that ends it */
+  tell(onTrouble: OnTrouble): () => void {
+    const teller = { onTrouble };
+    this.#tellers.add(teller);
+    return () => this.#tellers.delete(teller);
+  }
+
+  /** @returns a function that ends it */
+  add(topic: string, onHint: () => void): () => void {
+    return this.#hub.add(topic, onHint);
+  }
+
+  /** After a primary has answered: listens, if anybody wants to hear and it does not yet. */
+  ensure(): void {
+    this.#proved.resolve(undefined);
+    if (this.#refusal === undefined) this.#hub.ensure();
+  }
+
+  /** Resolves when the attempt to listen that is under way has succeeded or failed. Never rejects. */
+  async settled(): Promise<void> {
+    if (!this.#hub.isOpen && this.#refusal === undefined) await this.#attempt.promise;
+  }
+
+  async #connect(
+    onHint: (topic?: string) => void,
+    onLost: (error?: unknown) => void,
+  ): Promise<{ close(): Promise<void> | void }> {
+    try {
+      await this.#proved.promise;
+      if (this.#refusal !== undefined) throw this.#refusal;
+      const listener = await this.#driver.listen(channel, onHint, (error) => {
+        this.#pid = undefined;
+        onLost(error);
+      });
+      try {
+        await this.#requireDirect(listener.pid);
+      } catch (error) {
+        await listener.close();
+        throw error;
+      }
+      this.#pid = listener.pid;
+      return listener;
+    } finally {
+      this.#attempt.resolve(undefined);
+      this.#attempt = new Deferred();
+    }
+  }
+
+  async #requireDirect(pid: number | undefined): Promise<void> {
+    if (await isDirect(this.#driver, pid)) return;
+    this.#refusal = refusal(
+      'a pooler stands between: say `listen: false`, or connect to PostgreSQL itself',
+    );
+    throw this.#refusal;
+  }
+}
+
+/**
+ * A pooler answers a LISTEN and then tells nothing, for it gives the connection to others. It also
+ * makes up the number of the process that serves a client.
+ */
+export async function isDirect(driver: Driver, pid: number | undefined): Promise<boolean> {
+  const found = await driver.query(
+    'select pid::text from pg_stat_activity where pid::text = $1::text',
+    [`${pid}`],
+    undefined,
+  );
+  return found.length > 0;
+}
+
+function refusal(why: string): StoreUnsuitableError {
+  return new StoreUnsuitableError(
+    `no wake-ups by LISTEN, so those who wait poll, and nobody can list them: ${why}`,
+  );
+}
