@@ -11,6 +11,8 @@ export type {
 export { adminToken, FakeApiServer, LeaseRegistry, StatusError } from './kubernetes/index.ts';
 export type { LocalServerPlan } from './local-server.ts';
 export { LocalServer, makeServerDirectory, waitFor } from './local-server.ts';
+export type { Meter, MeterOptions, ProtocolName, Traveller } from './meter/index.ts';
+export { protocols, RoundTrips, startMeter } from './meter/index.ts';
 export type { PgBouncerOptions } from './pgbouncer.ts';
 export { PgBouncer, pgBouncerAvailable, startPgBouncer } from './pgbouncer.ts';
 export type { PostgresOptions } from './postgres.ts';
