@@ -1,9 +1,7 @@
 /** Elections on Leases of Kubernetes, also those that Go controllers hold already. */
-import { describeValue } from '../../candidate.ts';
 import type { Backend } from '../../contest.ts';
-import { InvalidOptionError } from '../../errors.ts';
 import { leaseBackend } from '../../lease/backend.ts';
-import { fromClientNode } from './access.ts';
+import { apiOf } from './api-of.ts';
 import type { KubeConfigLike, KubernetesApi } from './client.ts';
 import { Refusals } from './errors.ts';
 import type { KubernetesGuard, KubernetesOptions } from './options.ts';
@@ -26,9 +24,13 @@ export type {
   KubernetesApi,
   WatchEvent,
 } from './client.ts';
+export type { Verb } from './errors.ts';
+export { type HealthzOptions, type LeaderHealthz, leaderHealthz } from './healthz.ts';
 export { type FromKubeConfigOptions, fromKubeConfig } from './kube-config.ts';
 export { recordAnnotation, specAnnotation, tokenAnnotation } from './lease-format.ts';
 export type { KubernetesGuard, KubernetesOptions } from './options.ts';
+export { type MissingRightsOptions, missingRights, type SchemaOptions, schema } from './schema.ts';
+export { type KubernetesObject, type WithTokenOptions, withToken } from './with-token.ts';
 
 /**
  * @param client `inCluster()`, `apiServer()`, `fromKubeConfig()`, or a `KubeConfig` of
@@ -59,21 +61,4 @@ export function kubernetes(
       leaseName: leaseNameOf(scope.election, options),
     }),
   });
-}
-
-function apiOf(client: KubernetesApi | KubeConfigLike): KubernetesApi {
-  const given = client as Partial<KubernetesApi & KubeConfigLike> | null | undefined;
-  if (typeof given?.request === 'function' && typeof given.watch === 'function') {
-    return client as KubernetesApi;
-  }
-  if (typeof given?.applyToHTTPSOptions === 'function') {
-    return fromClientNode(client as KubeConfigLike);
-  }
-  const isApiClass = typeof (given as { readNamespacedLease?: unknown })?.readNamespacedLease;
-  throw new InvalidOptionError(
-    isApiClass === 'function'
-      ? 'kubernetes() takes the KubeConfig itself, not the CoordinationV1Api made from it: that drops ' +
-          'what it does not know of a Lease'
-      : `kubernetes() takes inCluster(), apiServer(), fromKubeConfig() or a KubeConfig, not ${describeValue(client)}`,
-  );
 }

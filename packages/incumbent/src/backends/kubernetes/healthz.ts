@@ -1,0 +1,84 @@
+/** Has a kubelet restart a leader that cannot stop leading. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Clock } from '../../clock.ts';
+import { systemClock } from '../../clock.ts';
+import type { DiagnosticEvents, DiagnosticSource } from '../../diagnostics.ts';
+import type { Duration } from '../../duration.ts';
+import { parseDuration } from '../../duration.ts';
+
+export interface HealthzOptions {
+  /** How long work may go on after its belief has ended. Default 20 s, as in Go controllers. */
+  readonly tolerance?: Duration;
+  /** Only terms of these elections count. Default: all of this process. */
+  readonly elections?: readonly string[];
+  /** Time source, for tests. */
+  readonly clock?: Clock;
+}
+
+export interface LeaderHealthz {
+  /** Undefined: healthy. Else what is wrong, for people. */
+  check(): string | undefined;
+  /** Answers 200 `ok` or 503 with what is wrong: for `node:http` and Express. */
+  readonly handler: (request: unknown, response: HealthzResponse) => void;
+  /** Listens no more. */
+  close(): void;
+}
+
+/** As far as it is needed, `ServerResponse` of `node:http`. */
+export interface HealthzResponse {
+  statusCode: number;
+  setHeader(name: string, value: string): unknown;
+  end(text: string): unknown;
+}
+
+type Overrun = DiagnosticSource & DiagnosticEvents['incumbent:overrun'];
+type Ended = DiagnosticSource & DiagnosticEvents['incumbent:ended'];
+
+/**
+ * For a liveness probe. Unhealthy only while work of this process goes on though the belief of its
+ * term ended longer ago than `tolerance`: then nothing but a restart stops it. Who follows is healthy,
+ * and so is who leads and cannot reach the store: a restart would help neither. A process that hangs
+ * does not answer at all. Make it before the first election.
+ */
+export function leaderHealthz(options: HealthzOptions = {}): LeaderHealthz {
+  const toleranceMs = parseDuration('tolerance', options.tolerance ?? '20s');
+  const { elections, clock = systemClock } = options;
+  const overruns = new Map<string, { readonly sinceMs: number; readonly message: Overrun }>();
+  const keyOf = ({ election, candidate, token }: Overrun | Ended) =>
+    JSON.stringify([election, candidate, token.toString()]);
+  const onOverrun = (message: unknown) => {
+    const overrun = message as Overrun;
+    if (elections !== undefined && !elections.includes(overrun.election)) return;
+    overruns.set(keyOf(overrun), { sinceMs: clock.monotonicMs(), message: overrun });
+  };
+  const onEnded = (message: unknown) => void overruns.delete(keyOf(message as Ended));
+  subscribe('incumbent:overrun', onOverrun);
+  subscribe('incumbent:ended', onEnded);
+  const check = () => {
+    const nowMs = clock.monotonicMs();
+    for (const { sinceMs, message } of overruns.values()) {
+      const forMs = nowMs - sinceMs;
+      if (forMs <= toleranceMs) continue;
+      const { token, election, reason } = message;
+      return (
+        `work of term ${token} of election "${election}" has gone on for ` +
+        `${Math.round(forMs / 1_000)} s after the term was over (${reason})`
+      );
+    }
+    return undefined;
+  };
+  return {
+    check,
+    handler(_request, response) {
+      const trouble = check();
+      response.statusCode = trouble === undefined ? 200 : 503;
+      response.setHeader('content-type', 'text/plain; charset=utf-8');
+      response.setHeader('cache-control', 'no-store');
+      response.end(`${trouble ?? 'ok'}\n`);
+    },
+    close() {
+      unsubscribe('incumbent:overrun', onOverrun);
+      unsubscribe('incumbent:ended', onEnded);
+    },
+  };
+}
