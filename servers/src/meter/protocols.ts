@@ -20,7 +20,9 @@ export interface Protocol {
 /** Whatever the server says is an answer, or news. */
 const anything = (): Reader => ({ read: () => ({ requests: [], speaks: true }) });
 
-export const protocols = {
+export type ProtocolName = 'postgres' | 'redis' | 'grpc' | 'http';
+
+export const protocols: Readonly<Record<ProtocolName, Protocol>> = {
   /** Named by the type of message: `Q` (simple query) and `E` (execute). */
   postgres: { toServer: postgresRequests, toClient: anything },
   /** Named by the command, in capitals. */
@@ -29,6 +31,4 @@ export const protocols = {
   grpc: { toServer: () => grpcRequests('client'), toClient: () => grpcRequests('server') },
   /** Named by the method, or `WATCH`. Not over TLS. */
   http: { toServer: httpRequests, toClient: anything },
-} as const satisfies Readonly<Record<string, Protocol>>;
-
-export type ProtocolName = keyof typeof protocols;
+};
