@@ -6,11 +6,11 @@ import { detectIsolation } from './environment.ts';
 import { CommandError, exitCodes } from './failure.ts';
 
 /** A store that this version can open. */
-export type StoreLocation = FileLocation | ZooKeeperUrl;
+export type StoreLocation = FileLocation | ServerUrl;
 
 /** Its parts are read by whoever opens it: a file store need not load a client for that. */
-export interface ZooKeeperUrl {
-  readonly scheme: 'zookeeper';
+export interface ServerUrl {
+  readonly scheme: ServerKind;
   /** As it was given. May hold a password: not to be shown. */
   readonly text: string;
   readonly origin: '--store' | 'INCUMBENT_STORE';
@@ -25,24 +25,35 @@ export interface FileLocation {
   readonly origin: OpenStore['origin'];
 }
 
+export type ServerKind = 'zookeeper' | 'postgres' | 'redis' | 'etcd' | 'kubernetes';
+
+const serverSchemes: Readonly<Record<string, ServerKind>> = {
+  zk: 'zookeeper',
+  zks: 'zookeeper',
+  postgres: 'postgres',
+  postgresql: 'postgres',
+  redis: 'redis',
+  rediss: 'redis',
+  etcd: 'etcd',
+  etcds: 'etcd',
+  k8s: 'kubernetes',
+};
+
 /** Schemes of stores that come with later versions. */
 const plannedSchemes: Readonly<Record<string, string>> = {
-  postgres: 'PostgreSQL',
-  postgresql: 'PostgreSQL',
-  redis: 'Redis',
-  rediss: 'Redis',
-  etcd: 'etcd',
-  k8s: 'Kubernetes',
   gs: 'Google Cloud Storage',
   s3: 'S3',
 };
 
 const wayOut =
   'give a store that all candidates share: --store file:/shared/path (or INCUMBENT_STORE), which ' +
-  'does for candidates of one machine, or a server such as --store zk://host:2181';
+  'does for candidates of one machine, or servers such as --store postgres://host/database, ' +
+  'redis://host, etcd://host, zk://host or k8s://namespace';
 
 /** The URLs that this version takes. */
-const known = 'file:/some/directory and zk://host:2181';
+const known =
+  'file:/some/directory, postgres://host/database, redis://host, etcd://host, zk://host and ' +
+  'k8s://namespace';
 
 /** @throws CommandError */
 export function locateStore(
@@ -115,7 +126,9 @@ function parseStoreUrl(
     }
     return location(directory, origin, probe);
   }
-  if (scheme === 'zk' || scheme === 'zks') return { scheme: 'zookeeper', text, origin };
+  if (scheme !== undefined && Object.hasOwn(serverSchemes, scheme)) {
+    return { scheme: serverSchemes[scheme] as ServerKind, text, origin };
+  }
   if (scheme === 'memory') {
     throw badUrl(
       `${origin} memory: would hold the election inside this one process, where nobody else can ` +
@@ -138,7 +151,7 @@ function parseStoreUrl(
           .join(', ')}`,
     );
   }
-  if (text === '') throw badUrl(`${origin} is empty; write ${known.replace('and', 'or')}`);
+  if (text === '') throw badUrl(`${origin} is empty; write ${known.replace(' and ', ' or ')}`);
   // Both have a path for a shape: a directory given without its scheme.
   if (/^[./~]|^[a-z]:|[\\/]/i.test(text)) {
     const isRelative = !/^(?:\/|\.{1,2}[\\/]|[a-z]:)/i.test(text);

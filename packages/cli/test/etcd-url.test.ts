@@ -13,7 +13,7 @@ test('hosts, root, user, password and TLS', () => {
       { host: 'h2', port: 2380 },
       { host: '::1', port: 2379 },
     ],
-    root: 'apps/mine',
+    options: { root: '/apps/mine/' },
     user: undefined,
     password: undefined,
     tls: undefined,
@@ -28,26 +28,33 @@ test('hosts, root, user, password and TLS', () => {
     url: 'etcd://joe:***@h:2379',
   });
   for (const url of ['ETCDS://h', 'etcd://h?tls=true']) expect(parse(url).tls).toEqual({});
-  for (const url of ['etcd://h/', 'etcd://h']) expect(parse(url).root).toBeUndefined();
+  for (const url of ['etcd://h/', 'etcd://h']) expect(parse(url).options).toEqual({});
+  expect(parse('etcd://h?root=app-').options).toEqual({ root: 'app-' });
 });
 
 test('its plain form is read as the same again', () => {
   const url =
     'etcds://h1:1,h2:2/a%20b/c?ttl=10s&tls=true&user=joe&password=env:ETCD&tls-ca=ca.pem' +
-    '&tls-cert=c.pem&tls-key=k.pem&tls-servername=etcd.x&predecessor-wait=off&recheck=5s';
+    '&tls-cert=c.pem&tls-key=k.pem&tls-servername=etcd.x&predecessor-wait=off&recheck=5s' +
+    '&on-disconnect=step-down&election-timeout=500ms&delay-after-win=250ms';
   const parsed = parse(url);
   expect(parse(parsed.url)).toEqual(parsed);
   expect(parsed).toMatchObject({
-    root: 'a b/c',
     user: 'joe',
     password: { kind: 'env', name: 'ETCD' },
     tls: { ca: 'ca.pem', cert: 'c.pem', key: 'k.pem', servername: 'etcd.x' },
     ttlMs: 10_000,
-    predecessorWait: 'off',
-    recheck: '5s',
+    options: {
+      root: '/a b/c/',
+      onDisconnect: 'step-down',
+      predecessorWait: 'off',
+      recheck: '5s',
+      electionTimeout: '500ms',
+      delayAfterWin: '250ms',
+    },
   });
   // None of them was left out above.
-  for (const name of etcdParameters) expect(url).toContain(`${name}=`);
+  for (const name of etcdParameters) if (name !== 'root') expect(url).toContain(`${name}=`);
 });
 
 test('what the URL leaves out comes from the variables of etcdctl', () => {
@@ -82,10 +89,12 @@ test.each([
   ['etcd://h,,i', 'has an empty host'],
   ['etcd://http://h', 'has behind "http:" no port'],
   ['etcd://h:99999', 'has behind "h:" no port'],
-  ['etcd://h/a//b', 'has an empty name in its root'],
+  ['etcd://h/a//b', 'has an empty name in its path'],
   ['etcd://joe@h', 'has the user "joe" and no password: set ETCDCTL_PASSWORD, or add'],
   ['etcd://h?password=env:X', 'has a password and no user'],
   ['etcd://joe:x@h?user=ann', 'has two users'],
+  ['etcd://h/a?root=b', 'has two roots'],
+  ['etcd://h?on-disconnect=x', 'which is hold, step-down, not "x"'],
   ['etcd://h?ttl=10', 'has the parameter ttl, which is a duration such as'],
   ['etcd://h?ttl=0s', 'which is a duration of 1ms or more, not "0s"'],
   ['etcd://h?tls-ca=ca.pem', 'has the parameter tls-ca, which is for TLS: write etcds://'],
@@ -99,7 +108,9 @@ test.each([
   expect(error).toMatchObject({ code: 'BAD_STORE_URL', exitCode: 64 });
   expect(error.message).toContain('the etcd URL of --store ');
   expect(error.message).toContain(words);
-  expect(error.message).toContain('one looks like etcd://h1:2379,h2:2379,h3:2379/root?ttl=10s');
+  expect(error.message).toContain(
+    'one looks like etcd://h1:2379,h2:2379,h3:2379/elections?ttl=10s',
+  );
 });
 
 test.each([

@@ -55,7 +55,8 @@ test('sentinels, and the nodes of a cluster', () => {
 test('its plain form is read as the same again', () => {
   const common =
     'password=file:/run/secrets/r&tls-ca=ca.pem&tls-cert=c.pem&tls-key=k.pem&tls-servername=r.x' +
-    '&prefix=app%26:&age=off&clock-step=3s&replicas=1&token-floor=41&subscribe=false';
+    '&prefix=app%26:&age=server&clock-step=3s&token-floor=41&wait=2&wait-timeout=500ms' +
+    '&durable=true&listen=false';
   const urls = [
     `rediss://h:1/3?${common}`,
     'redis://s1:1,s2:2?sentinel=main&sentinel-user=joe&sentinel-password=env:S',
@@ -65,12 +66,15 @@ test('its plain form is read as the same again', () => {
   expect(parse(urls[0]!)).toMatchObject({
     password: { kind: 'file', path: '/run/secrets/r' },
     tls: { ca: 'ca.pem', cert: 'c.pem', key: 'k.pem', servername: 'r.x' },
-    prefix: 'app&:',
-    age: 'off',
-    clockStep: '3s',
-    replicas: 1,
-    tokenFloor: 41n,
-    subscribe: false,
+    options: {
+      prefix: 'app&:',
+      age: 'server',
+      clockStep: '3s',
+      tokenFloor: 41n,
+      wait: { replicas: 2, timeout: '500ms' },
+      durable: true,
+      listen: false,
+    },
   });
   // None of them was left out above.
   for (const name of redisParameters) expect(urls.join('&')).toContain(`${name}=`);
@@ -106,10 +110,16 @@ test.each([
   ['redis://h?tls-ca=ca.pem', 'has the parameter tls-ca, which is for TLS: write rediss://'],
   ['rediss://h?tls-cert=c.pem', 'has one of tls-cert and tls-key'],
   ['redis://h?cluster=yes', 'has the parameter cluster, which is true or false, not "yes"'],
-  ['redis://h?replicas=-1', 'is a whole number from 0 to 100, not "-1"'],
+  ['redis://h?wait=0', 'is a whole number from 1 to 100, not "0"'],
+  ['redis://h?cluster=true&wait=1', 'has the parameter wait, which a cluster cannot do'],
+  ['redis://h?wait-timeout=1s', 'has the parameter wait-timeout and no wait=REPLICAS'],
+  [
+    'redis://h?age=off&clock-step=1s',
+    'has the parameter clock-step, which means nothing with age=off',
+  ],
   ['redis://h?token-floor=x', 'is a token such as 42, not "x"'],
   ['redis://h?clock-step=3', 'is a duration such as'],
-  ['redis://h?age=on', 'which is store, off, not "on"'],
+  ['redis://h?age=on', 'which is server, off, not "on"'],
 ])('%s is refused: %s', (url, words) => {
   const error = refusal(() => parse(url));
   expect(error).toMatchObject({ code: 'BAD_STORE_URL', exitCode: 64 });

@@ -206,7 +206,7 @@ test.each([
   expect(error.message).toContain(words);
 });
 
-test.each(['postgres', 'redis', 'rediss', 'etcd', 'k8s', 'gs', 's3'])(
+test.each(['gs', 's3'])(
   'says that this version has no store for %s:, and which package will',
   (scheme) => {
     const { message } = refusal(() => store(`${scheme}://user:secret@host/db`));
@@ -216,28 +216,29 @@ test.each(['postgres', 'redis', 'rediss', 'etcd', 'k8s', 'gs', 's3'])(
   },
 );
 
-test.each(['zk://h:2181/x?layout=golea', 'ZKS://h'])(
-  'leaves the parts of %s to its client',
-  (text) => {
-    expect(locateStore(text, '/cwd', probe({}))).toEqual({
-      scheme: 'zookeeper',
-      text,
-      origin: '--store',
-    });
-    const env = { INCUMBENT_STORE: text, KUBERNETES_SERVICE_HOST: '10.0.0.1' };
-    expect(locateStore(undefined, '/cwd', probe({ env }))).toEqual({
-      scheme: 'zookeeper',
-      text,
-      origin: 'INCUMBENT_STORE',
-    });
-  },
-);
+test.each([
+  ['zk://h:2181/x?layout=golea', 'zookeeper'],
+  ['ZKS://h', 'zookeeper'],
+  ['postgres://joe:secret@h/db?table=x', 'postgres'],
+  ['PostgreSQL://h', 'postgres'],
+  ['redis://h', 'redis'],
+  ['rediss://h', 'redis'],
+  ['etcd://h', 'etcd'],
+  ['etcds://h', 'etcd'],
+  ['k8s://ops', 'kubernetes'],
+])('leaves the parts of %s to its client', (text, scheme) => {
+  expect(locateStore(text, '/cwd', probe({}))).toEqual({ scheme, text, origin: '--store' });
+  const env = { INCUMBENT_STORE: text, KUBERNETES_SERVICE_HOST: '10.0.0.1' };
+  const origin = 'INCUMBENT_STORE';
+  expect(locateStore(undefined, '/cwd', probe({ env }))).toEqual({ scheme, text, origin });
+});
 
 test('an unknown scheme names the known ones and the package, and no password', () => {
   const { message } = refusal(() => store('mysql://user:secret@host/db'));
   expect(message).toContain('unknown scheme "mysql:"');
   expect(message).toContain('file:/some/directory');
-  expect(message).toContain('postgres:, postgresql:, redis:');
+  expect(message).toContain('postgres://host/database, redis://host, etcd://host');
+  expect(message).toContain('to know gs:, s3:');
   expect(message).toContain('@incumbent/cli');
   expect(message).not.toContain('secret');
 });

@@ -1,9 +1,10 @@
 /** `etcd://` and `etcds://` URLs. */
+import type { EtcdOptions } from 'incumbent/etcd';
 import type { Environment, OpenStore } from '../context.ts';
 import type { Host, UrlParts } from '../url/parts.ts';
 import { readHosts, refuser, showHost, showUser, splitUrl } from '../url/parts.ts';
 import type { Parameter, ValuesOf } from '../url/query.ts';
-import { readQuery } from '../url/query.ts';
+import { given, readQuery } from '../url/query.ts';
 import type { SecretSource } from '../url/secrets.ts';
 import { secretSource, showSource } from '../url/secrets.ts';
 import type { TlsNames } from '../url/tls.ts';
@@ -14,22 +15,20 @@ import { choice, duration, flag, timeout, word } from '../url/values.ts';
 /** What an `etcd:` URL says, with what ETCDCTL_USER and its like say where it is silent. */
 export interface EtcdLocation {
   readonly hosts: readonly Host[];
-  /** Below which elections are: with a "/" at neither end; undefined: the default. */
-  readonly root: string | undefined;
   readonly user: string | undefined;
   readonly password: SecretSource | undefined;
   /** Undefined: without TLS. */
   readonly tls: TlsNames | undefined;
   /** The lease to ask for; undefined: that of `--lease`. */
   readonly ttlMs: number | undefined;
-  readonly predecessorWait: 'belief' | 'off' | undefined;
-  readonly recheck: string | undefined;
+  /** Handed on to the library; without the lease and without who we are. */
+  readonly options: Omit<EtcdOptions, 'ttl' | 'auth'>;
   /** In its plain form, with *** for what is secret. */
   readonly url: string;
   readonly origin: OpenStore['origin'];
 }
 
-const form = 'etcd://h1:2379,h2:2379,h3:2379/root?ttl=10s';
+const form = 'etcd://h1:2379,h2:2379,h3:2379/elections?ttl=10s';
 
 const table = {
   ttl: { read: timeout },
@@ -41,8 +40,12 @@ const table = {
     isSecret: true,
   },
   ...tlsTable,
+  root: { read: word },
+  'on-disconnect': { read: choice('hold', 'step-down') },
   'predecessor-wait': { read: choice('belief', 'off') },
   recheck: { read: duration },
+  'election-timeout': { read: duration },
+  'delay-after-win': { read: duration },
 } satisfies Readonly<Record<string, Parameter<unknown>>>;
 
 type Values = ValuesOf<typeof table>;
@@ -73,18 +76,26 @@ export function parseEtcdUrl(
     refuse(`has the parameter tls-${firstTls}, which is for TLS: write etcds://`);
   }
   const { user, password } = whoOf(parts, values, env, refuse);
-  const root = rootOf(parts.path, refuse);
+  const { path } = parts;
+  if (path !== undefined && values.root !== undefined) {
+    refuse('has two roots: one as the path and one as a parameter');
+  }
   const shownRoot =
-    root === undefined ? '' : `/${root.split('/').map(encodeURIComponent).join('/')}`;
+    path === undefined ? '' : `/${path.split('/').map(encodeURIComponent).join('/')}`;
   return {
     hosts,
-    root,
     user,
     password,
     tls: isTls ? tlsWithEnv(tls, env) : undefined,
     ttlMs: values.ttl?.[0],
-    predecessorWait: values['predecessor-wait']?.[0],
-    recheck: values.recheck?.[0],
+    options: {
+      ...given('root', values.root?.[0] ?? rootOf(path, refuse)),
+      ...given('onDisconnect', values['on-disconnect']?.[0]),
+      ...given('predecessorWait', values['predecessor-wait']?.[0]),
+      ...given('recheck', values.recheck?.[0]),
+      ...given('electionTimeout', values['election-timeout']?.[0]),
+      ...given('delayAfterWin', values['delay-after-win']?.[0]),
+    },
     url:
       `${parts.scheme}://${showUser({ user: values.user ? undefined : user, password: parts.password })}` +
       `${hosts.map(showHost).join(',')}${shownRoot}${shown === '' ? '' : `?${shown}`}`,
@@ -142,10 +153,11 @@ function tlsWithEnv(tls: TlsNames, env: Environment): TlsNames {
   return { ...(Object.fromEntries(found) as TlsNames), ...tls };
 }
 
+/** Names in etcd begin with a slash, as a rule: the election "x" of `/a/b` is the prefix "/a/b/x/". */
 function rootOf(path: string | undefined, refuse: Refuse): string | undefined {
   const root = path?.replace(/^\/+|\/+$/g, '');
-  if (root?.includes('//')) refuse('has an empty name in its root: two "/" behind each other');
-  return root === '' ? undefined : root;
+  if (root?.includes('//')) refuse('has an empty name in its path: two "/" behind each other');
+  return root === undefined || root === '' ? undefined : `/${root}/`;
 }
 
 /** `host:port` of each. */

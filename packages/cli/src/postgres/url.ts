@@ -1,4 +1,5 @@
 /** `postgres://` URLs: as libpq has them, with parameters of ours beside its own. */
+import type { PostgresOptions } from 'incumbent/postgres';
 import type { Environment, OpenStore } from '../context.ts';
 import type { Host } from '../url/parts.ts';
 import { readHosts, refuser, showHost, showUser, splitUrl } from '../url/parts.ts';
@@ -29,12 +30,8 @@ export interface PostgresLocation {
   readonly applicationName: string;
   /** Settings of the session, as `-c name=value`. */
   readonly sessionOptions: string | undefined;
-  /** Of the table, perhaps with its schema. */
-  readonly table: string | undefined;
-  /** False: no LISTEN, as behind a pooler that gives every transaction another connection. */
-  readonly listen: boolean | undefined;
-  readonly age: 'store' | 'off' | undefined;
-  readonly clockStep: string | undefined;
+  /** Handed on to the library. */
+  readonly options: PostgresOptions;
   /** In its plain form, with *** for what is secret. */
   readonly url: string;
   readonly origin: OpenStore['origin'];
@@ -60,7 +57,7 @@ const table = {
   channel_binding: { read: channelBinding },
   table: { read: tableName },
   listen: { read: flag },
-  age: { read: choice('store', 'off') },
+  age: { read: choice('on', 'off') },
   'clock-step': { read: duration },
 } satisfies Readonly<Record<string, Parameter<unknown>>>;
 
@@ -101,10 +98,7 @@ export function parsePostgresUrl(
     ssl,
     applicationName: values.application_name?.[0] ?? (env['PGAPPNAME'] || 'incumbent'),
     sessionOptions: values.options?.[0] ?? (env['PGOPTIONS'] || undefined),
-    table: values.table?.[0],
-    listen: values.listen?.[0],
-    age: values.age?.[0],
-    clockStep: values['clock-step']?.[0],
+    options: optionsOf(values, refuse),
     url:
       `postgres://${showUser({ user: parts.user ?? (values.user ? undefined : user), password: parts.password })}` +
       `${place}${shownPath}${shown === '' ? '' : `?${shown}`}`,
@@ -185,8 +179,11 @@ function channelBinding(text: string, refuse: Refuse): string {
 }
 
 function tableName(text: string, refuse: Refuse): string {
+  // As the library has it.
   const isOne = /^(?:[a-z_][a-z0-9_$]{0,62}\.)?[a-z_][a-z0-9_$]{0,62}$/i.test(text);
-  return isOne ? text : refuse(`is a table such as incumbent or ops.incumbent, not ${quote(text)}`);
+  return isOne
+    ? text
+    : refuse(`is a table such as incumbent_election or app.election, not ${quote(text)}`);
 }
 
 /** `host:port` of each. */
@@ -198,17 +195,14 @@ export function hostWords({ hosts }: PostgresLocation): string {
     .join(', ');
 }
 
-/** What of `postgres()` the URL says. */
-export function givenOptions({ table: name, listen, age, clockStep }: PostgresLocation): {
-  readonly table?: string;
-  readonly listen?: boolean;
-  readonly age?: 'store' | 'off';
-  readonly clockStep?: string;
-} {
+function optionsOf(values: Values, refuse: Refuse): PostgresOptions {
+  if (values.age?.[0] === 'off' && values['clock-step'] !== undefined) {
+    refuse('has the parameter clock-step, which means nothing with age=off');
+  }
   return {
-    ...given('table', name),
-    ...given('listen', listen),
-    ...given('age', age),
-    ...given('clockStep', clockStep),
+    ...given('table', values.table?.[0]),
+    ...given('listen', values.listen?.[0]),
+    ...given('age', values.age?.[0]),
+    ...given('clockStep', values['clock-step']?.[0]),
   };
 }

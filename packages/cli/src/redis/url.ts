@@ -1,9 +1,10 @@
 /** `redis://` and `rediss://` URLs: one server, several sentinels, or the nodes of a cluster. */
+import type { RedisOptions } from 'incumbent/redis';
 import type { Environment, OpenStore } from '../context.ts';
 import type { Host, UrlParts } from '../url/parts.ts';
 import { readHosts, refuser, showHost, showUser, splitUrl } from '../url/parts.ts';
 import type { Parameter, ValuesOf } from '../url/query.ts';
-import { readQuery } from '../url/query.ts';
+import { given, readQuery } from '../url/query.ts';
 import type { SecretSource } from '../url/secrets.ts';
 import { secretSource, showSource } from '../url/secrets.ts';
 import type { TlsNames } from '../url/tls.ts';
@@ -24,13 +25,8 @@ export interface RedisLocation {
   readonly database: number;
   /** Undefined: without TLS. */
   readonly tls: TlsNames | undefined;
-  readonly prefix: string | undefined;
-  readonly age: 'store' | 'off' | undefined;
-  readonly clockStep: string | undefined;
-  /** How many replicas must have a write before it counts. */
-  readonly replicas: number | undefined;
-  readonly tokenFloor: bigint | undefined;
-  readonly subscribe: boolean | undefined;
+  /** Handed on to the library. */
+  readonly options: RedisOptions;
   /** In its plain form, with *** for what is secret. */
   readonly url: string;
   readonly origin: OpenStore['origin'];
@@ -54,11 +50,13 @@ const table = {
   'sentinel-password': secret,
   ...tlsTable,
   prefix: { read: word },
-  age: { read: choice('store', 'off') },
+  age: { read: choice('server', 'off') },
   'clock-step': { read: duration },
-  replicas: { read: wholeNumber(0, 100) },
   'token-floor': { read: token },
-  subscribe: { read: flag },
+  wait: { read: wholeNumber(1, 100) },
+  'wait-timeout': { read: duration },
+  durable: { read: flag },
+  listen: { read: flag },
 } satisfies Readonly<Record<string, Parameter<unknown>>>;
 
 type Values = ValuesOf<typeof table>;
@@ -113,16 +111,33 @@ export function parseRedisUrl(
     sentinelPassword: values['sentinel-password']?.[0],
     database,
     tls: isTls ? tls : undefined,
-    prefix: values.prefix?.[0],
-    age: values.age?.[0],
-    clockStep: values['clock-step']?.[0],
-    replicas: values.replicas?.[0],
-    tokenFloor: values['token-floor']?.[0],
-    subscribe: values.subscribe?.[0],
+    options: optionsOf(values, kind, refuse),
     url:
       `${parts.scheme}://${showUser({ user, password: parts.password })}` +
       `${hosts.map(showHost).join(',')}${shownPath}${shown === '' ? '' : `?${shown}`}`,
     origin,
+  };
+}
+
+function optionsOf(values: Values, kind: RedisLocation['kind'], refuse: Refuse): RedisOptions {
+  const [replicas, timeout] = [values.wait?.[0], values['wait-timeout']?.[0]];
+  if (replicas !== undefined && kind === 'cluster') {
+    refuse('has the parameter wait, which a cluster cannot do');
+  }
+  if (replicas === undefined && timeout !== undefined) {
+    refuse('has the parameter wait-timeout and no wait=REPLICAS');
+  }
+  if (values.age?.[0] === 'off' && values['clock-step'] !== undefined) {
+    refuse('has the parameter clock-step, which means nothing with age=off');
+  }
+  return {
+    ...given('prefix', values.prefix?.[0]),
+    ...given('age', values.age?.[0]),
+    ...given('clockStep', values['clock-step']?.[0]),
+    ...given('tokenFloor', values['token-floor']?.[0]),
+    ...(replicas === undefined ? {} : { wait: { replicas, ...given('timeout', timeout) } }),
+    ...given('durable', values.durable?.[0]),
+    ...given('listen', values.listen?.[0]),
   };
 }
 

@@ -1,0 +1,155 @@
+/** What an API server lets us do, and what that does to elections. */
+import type { Timing } from 'incumbent';
+import { formatDuration } from 'incumbent';
+import type { ApiResponse, KubernetesApi } from 'incumbent/kubernetes';
+import { kubernetes } from 'incumbent/kubernetes';
+import type { KubernetesConnection } from '../kubernetes/connect.ts';
+import type { Finding } from './finding.ts';
+import type { Scratch } from './scratch.ts';
+import { serverClockFinding } from './server-clock.ts';
+
+const group = 'coordination.k8s.io';
+/** What elections do with Leases; `watch` only spares polling. */
+const needed = ['get', 'create', 'update', 'watch'] as const;
+/** Where a Lease cannot be removed again, it is always the same. */
+const fixedName = 'incumbent-doctor';
+
+export async function examineKubernetes(
+  connection: KubernetesConnection,
+  timing: Timing,
+  signal: AbortSignal,
+): Promise<readonly Finding[]> {
+  const { api, namespace, identity, version } = connection;
+  const rights = await Promise.all(
+    needed.map(async (verb) => [verb, await mayWe(api, namespace, verb, signal)] as const),
+  );
+  return [
+    {
+      check: 'server',
+      level: 'ok',
+      message: `${api.url}, ${version === undefined ? 'version not told' : `Kubernetes ${version}`}, by ${identity}`,
+      data: { server: api.url, version: version ?? null },
+    },
+    rightsFinding(namespace, new Map(rights)),
+    takeoverFinding(timing),
+  ];
+}
+
+/** The election to measure on. */
+export async function scratchOnKubernetes(
+  unique: string,
+  { api, namespace }: KubernetesConnection,
+  signal: AbortSignal,
+): Promise<Scratch> {
+  const leases = `/apis/${group}/v1/namespaces/${namespace}/leases`;
+  const backend = kubernetes(api, { namespace });
+  if ((await mayWe(api, namespace, 'delete', signal)) !== true) {
+    return { name: fixedName, backend, look: async () => [noClock('no right to delete one')] };
+  }
+  const remove = (name: string, until: AbortSignal) =>
+    api.request({ method: 'DELETE', path: `${leases}/${name}`, signal: until });
+  return {
+    name: unique,
+    backend,
+    async look(_election, until) {
+      const probe = `${unique}-clock`;
+      let failure: string | undefined;
+      const ask = async () => {
+        const made = await api.request({
+          method: 'POST',
+          path: leases,
+          body: { apiVersion: `${group}/v1`, kind: 'Lease', metadata: { name: probe } },
+          signal: until,
+        });
+        await remove(probe, until);
+        const time = Date.parse(creationTimeOf(made) ?? '');
+        if (Number.isNaN(time)) failure = `the answer was ${made.status}`;
+        return time;
+      };
+      const finding = await serverClockFinding(
+        ask,
+        'no election depends on it, only the times that people and Go controllers read',
+        1_000,
+      );
+      return [failure === undefined ? finding : noClock(failure)];
+    },
+    async remove(until) {
+      await remove(unique, until);
+    },
+  };
+}
+
+/** @returns undefined: that cannot be told */
+async function mayWe(
+  api: KubernetesApi,
+  namespace: string,
+  verb: string,
+  signal: AbortSignal,
+): Promise<boolean | undefined> {
+  const { status, body } = await api.request({
+    method: 'POST',
+    path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+    body: {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes: { namespace, verb, group, resource: 'leases' } },
+    },
+    signal,
+  });
+  const review = body as { readonly status?: { readonly allowed?: unknown } } | undefined;
+  const allowed = review?.status?.allowed;
+  return status < 300 && typeof allowed === 'boolean' ? allowed : undefined;
+}
+
+export function rightsFinding(
+  namespace: string,
+  rights: ReadonlyMap<string, boolean | undefined>,
+): Finding {
+  const missing = [...rights].filter(([, allowed]) => allowed === false).map(([verb]) => verb);
+  const unknown = [...rights].filter(([, allowed]) => allowed === undefined);
+  const data = { namespace, missing };
+  const where = `leases of the namespace "${namespace}"`;
+  const wayOut = `\`incumbent schema kubernetes --namespace ${namespace}\` prints the Role that it takes`;
+  if (missing.some((verb) => verb !== 'watch')) {
+    const message = `we may not ${missing.join(', ')} ${where}: ${wayOut}`;
+    return { check: 'rights', level: 'broken', message, data };
+  }
+  if (missing.length > 0) {
+    const message = `we may not watch ${where}, so that changes are found by polling: ${wayOut}`;
+    return { check: 'rights', level: 'warn', message, data };
+  }
+  if (unknown.length > 0) {
+    return {
+      check: 'rights',
+      level: 'note',
+      message: `not known for ${where}: the server does not say what we may do`,
+      data,
+    };
+  }
+  const message = `we may ${[...rights.keys()].join(', ')} ${where}`;
+  return { check: 'rights', level: 'ok', message, data };
+}
+
+function takeoverFinding({ leaseMs }: Timing): Finding {
+  return {
+    check: 'takeover',
+    level: 'note',
+    message:
+      `after a crash somebody leads within ${formatDuration(leaseMs)} of the last renewal, and who comes ` +
+      'later waits as long from when it came: the times in a Lease are those of its holder',
+    data: { leaseMs },
+  };
+}
+
+function creationTimeOf({ body }: ApiResponse): string | undefined {
+  const made = body as { readonly metadata?: { readonly creationTimestamp?: string } } | undefined;
+  return made?.metadata?.creationTimestamp;
+}
+
+function noClock(why: string): Finding {
+  return {
+    check: 'clock',
+    level: 'note',
+    message: `not known: it is told only by a Lease that is made (${why}); no election depends on it`,
+  };
+}

@@ -1,0 +1,256 @@
+/** What a Redis server says of itself, and what that does to elections. */
+import type { Timing } from 'incumbent';
+import { formatDuration, parseDuration } from 'incumbent';
+import { redis } from 'incumbent/redis';
+import type { RedisConnections, Reply } from '../redis/connect.ts';
+import type { RedisLocation } from '../redis/url.ts';
+import type { Finding } from './finding.ts';
+import type { Scratch } from './scratch.ts';
+import { serverClockFinding } from './server-clock.ts';
+import { compareVersions } from './zookeeper-servers.ts';
+
+const defaultPrefix = 'incumbent:';
+const oldestVersion = '6.0.0';
+
+/** What one server that takes writes tells; undefined: it may not say. */
+export interface RedisFacts {
+  readonly name: string;
+  /** `INFO`, as it is sent. */
+  readonly info: string | undefined;
+  /** `CONFIG GET` of what matters. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+const wanted = ['appendfsync', 'min-replicas-to-write', 'maxmemory-policy', 'save'];
+
+export async function examineRedis(
+  connections: RedisConnections,
+  timing: Timing,
+  signal: AbortSignal,
+): Promise<readonly Finding[]> {
+  const { location } = connections;
+  const primaries = await connections.primaries();
+  const findings: Finding[] = [];
+  for (const { name, send } of primaries) {
+    signal.throwIfAborted();
+    const info = await send('INFO', 'everything').then(String, () => undefined);
+    const settings: Record<string, string> = {};
+    for (const each of wanted) {
+      const reply = await send('CONFIG', 'GET', each).catch(() => undefined);
+      Object.assign(settings, asPairs(reply));
+    }
+    findings.push(...redisFindings({ name, info, settings }, location));
+  }
+  findings.push(takeoverFinding(timing, location));
+  const [first] = primaries;
+  if (first !== undefined) {
+    findings.push(
+      await serverClockFinding(async () => {
+        const [seconds, microseconds] = (await first.send('TIME')) as readonly string[];
+        return Number(seconds) * 1000 + Number(microseconds) / 1000;
+      }, clockUse(location)),
+    );
+  }
+  return findings;
+}
+
+/** The election to measure on: its keys are removed again. */
+export function scratchOnRedis(
+  name: string,
+  { client, location, send }: RedisConnections,
+): Scratch {
+  const { prefix = defaultPrefix } = location.options;
+  const key = `${prefix}{${name}}`;
+  return {
+    name,
+    // Nobody else has this name, so nothing can have been forgotten of it: not waited for.
+    backend: redis(client, { ...location.options, durable: true }),
+    look: async () => [],
+    async remove() {
+      await send('DEL', key, `${key}:candidates`);
+    },
+  };
+}
+
+/** Replies of RESP3 are objects where those of RESP2 are lists. */
+function asPairs(reply: Reply | undefined): Record<string, string> {
+  if (reply === undefined || reply === null) return {};
+  if (!Array.isArray(reply)) return reply as unknown as Record<string, string>;
+  const pairs: Record<string, string> = {};
+  for (let i = 0; i + 1 < reply.length; i += 2) pairs[String(reply[i])] = String(reply[i + 1]);
+  return pairs;
+}
+
+export function redisFindings(facts: RedisFacts, location: RedisLocation): Finding[] {
+  const { name, info, settings } = facts;
+  if (info === undefined) {
+    const message = `${name} does not let us ask INFO: nothing is known of its durability`;
+    return [{ check: 'server', level: 'note', message, data: { server: name } }];
+  }
+  const said = new Map<string, string>();
+  for (const [, key = '', value = ''] of info.matchAll(/^([a-z0-9_-]+):(.*?)\r?$/gm)) {
+    said.set(key, value);
+  }
+  return [
+    serverFinding(name, said),
+    ...roleFindings(name, said, settings, location),
+    durabilityFinding(name, said, settings, location),
+    memoryFinding(name, said, settings),
+  ];
+}
+
+function serverFinding(name: string, said: ReadonlyMap<string, string>): Finding {
+  const version = said.get('redis_version') ?? '';
+  const what = said.has('valkey_version')
+    ? `Valkey ${said.get('valkey_version')}`
+    : `Redis ${version}`;
+  const mode = said.get('redis_mode') ?? 'standalone';
+  const message = `${name} ${what}, ${mode}, ${said.get('role') ?? 'role not told'}`;
+  const data = { server: name, version, mode, role: said.get('role') ?? null };
+  if (version !== '' && compareVersions(version, oldestVersion) < 0) {
+    const why = `older than ${oldestVersion}, which this was tried on`;
+    return { check: 'server', level: 'warn', message: `${message}: ${why}`, data };
+  }
+  return { check: 'server', level: 'ok', message, data };
+}
+
+function roleFindings(
+  name: string,
+  said: ReadonlyMap<string, string>,
+  settings: Readonly<Record<string, string>>,
+  { kind, options }: RedisLocation,
+): Finding[] {
+  if (said.get('role') === 'slave') {
+    const primary = `${said.get('master_host')}:${said.get('master_port')}`;
+    return [
+      {
+        check: 'role',
+        level: 'broken',
+        message: `${name} is a read-only replica of ${primary}: name that one, or its Sentinels (sentinel=NAME)`,
+        data: { primary },
+      },
+    ];
+  }
+  const replicas = Number(said.get('connected_slaves') ?? 0);
+  const data = { replicas, waitFor: options.wait?.replicas ?? 0 };
+  if (options.wait !== undefined && options.wait.replicas > replicas) {
+    return [
+      {
+        check: 'replicas',
+        level: 'broken',
+        message: `${name} has ${replicas} replicas connected, and wait=${options.wait.replicas} asks for more: no write would count`,
+        data,
+      },
+    ];
+  }
+  if (replicas === 0) {
+    const away =
+      kind === 'server' ? 'while it is away nobody is elected' : 'nobody takes over from it';
+    return [{ check: 'replicas', level: 'note', message: `${name} has none: ${away}`, data }];
+  }
+  const needed = Number(settings['min-replicas-to-write'] ?? 0);
+  const many = `${name} has ${replicas} ${replicas === 1 ? 'replica' : 'replicas'}`;
+  if (options.wait === undefined && needed === 0) {
+    return [
+      {
+        check: 'replicas',
+        level: 'warn',
+        message:
+          `${many} that get writes after they were confirmed: a fail-over may forget a term, and then ` +
+          'two believe until the first lease is over; wait=1 makes that rarer, tokens keep effects apart',
+        data,
+      },
+    ];
+  }
+  return [{ check: 'replicas', level: 'ok', message: `${many}`, data }];
+}
+
+function durabilityFinding(
+  name: string,
+  said: ReadonlyMap<string, string>,
+  settings: Readonly<Record<string, string>>,
+  { options }: RedisLocation,
+): Finding {
+  const hasLog = said.get('aof_enabled') === '1';
+  const fsync = settings['appendfsync'];
+  const data = {
+    appendOnly: hasLog,
+    appendfsync: fsync ?? null,
+    durable: options.durable === true,
+  };
+  const finding = (level: Finding['level'], message: string): Finding => ({
+    check: 'durability',
+    level,
+    message: `${name} ${message}`,
+    data,
+  });
+  if (said.get('aof_last_write_status') === 'err') {
+    return finding('broken', 'cannot write its append-only file: look at its disk and its log');
+  }
+  const isDurable = hasLog && fsync === 'always';
+  if (options.durable === true && !isDurable) {
+    return finding(
+      fsync === undefined && hasLog ? 'note' : 'broken',
+      `${hasLog ? `has appendfsync ${fsync ?? 'not told'}` : 'has no append-only file'}, and durable=true ` +
+        'says that it forgets nothing: set appendonly yes and appendfsync always, or leave durable out',
+    );
+  }
+  if (isDurable) return finding('ok', 'writes every change to disk (appendfsync always)');
+  const loses = hasLog
+    ? `may forget the last ${fsync === 'no' ? 'half minute' : 'second'} when it crashes (appendfsync ${fsync ?? 'not told'})`
+    : 'may be empty after a restart (no append-only file)';
+  return finding(
+    'note',
+    `${loses}: then nobody leads for one lease, and tokens may begin anew: token-floor=TOKEN`,
+  );
+}
+
+/** Ours have a time to live, so that evicting any key, or any with one, may hit them. */
+function memoryFinding(
+  name: string,
+  said: ReadonlyMap<string, string>,
+  settings: Readonly<Record<string, string>>,
+): Finding {
+  const policy = said.get('maxmemory_policy') ?? settings['maxmemory-policy'];
+  const max = Number(said.get('maxmemory') ?? 0);
+  const data = { policy: policy ?? null, maxmemoryBytes: max };
+  const finding = (level: Finding['level'], message: string): Finding => ({
+    check: 'eviction',
+    level,
+    message: `${name} ${message}`,
+    data,
+  });
+  if (policy === undefined) return finding('note', 'does not tell its maxmemory-policy');
+  if (policy === 'noeviction') return finding('ok', 'evicts nothing (maxmemory-policy noeviction)');
+  const evicts = policy.startsWith('allkeys') ? 'any key' : 'keys with a time to live';
+  return finding(
+    max > 0 ? 'warn' : 'note',
+    `evicts ${evicts} when its memory is full (maxmemory-policy ${policy}` +
+      `${max > 0 ? '' : ', no maxmemory is set'}): a record that is evicted is a term that is forgotten; ` +
+      'set noeviction, or hold elections on a server of their own',
+  );
+}
+
+/** How long it takes until somebody leads after a crash. */
+export function takeoverFinding(
+  { leaseMs }: Timing,
+  { options }: Pick<RedisLocation, 'options'>,
+): Finding {
+  const stepMs = options.age === 'off' ? 0 : parseDuration('clock-step', options.clockStep ?? '2s');
+  return {
+    check: 'takeover',
+    level: 'note',
+    message: `after a crash somebody leads when the lease is over: within ${formatDuration(leaseMs)} of its last renewal for those who waited, ${
+      options.age === 'off'
+        ? 'the same again for those who come later'
+        : `${formatDuration(leaseMs + stepMs)} at most for those who come later`
+    }`,
+    data: { leaseMs },
+  };
+}
+
+function clockUse({ options }: RedisLocation): string {
+  if (options.age === 'off') return 'no election depends on it (age=off)';
+  const step = options.clockStep ?? '2s';
+  return `how far off it is does not matter, only that nobody sets it forward by more than ${step} while somebody leads (clock-step)`;
+}

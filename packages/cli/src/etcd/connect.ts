@@ -1,0 +1,187 @@
+/** Our clients for the members of an etcd cluster. */
+import { createSecureContext } from 'node:tls';
+import type { ChannelCredentials, Client } from '@grpc/grpc-js';
+import { ElectionError } from 'incumbent';
+import type { EtcdAuth, EtcdStatus } from 'incumbent/etcd';
+import { etcdStatus } from 'incumbent/etcd';
+import type { StoreNeeds } from '../context.ts';
+import { UnusableStoreError } from '../unusable.ts';
+import { showHost } from '../url/parts.ts';
+import { boundWords, reach, reasonOf, within } from '../url/reach.ts';
+import type { Machine } from '../url/secrets.ts';
+import { lineOf } from '../url/secrets.ts';
+import type { TlsContents } from '../url/tls.ts';
+import { readTlsFiles } from '../url/tls.ts';
+import type { EtcdLocation } from './url.ts';
+import { hostWords } from './url.ts';
+
+/** One member, and what it said when it was asked last. */
+export interface EtcdReport {
+  readonly server: string;
+  readonly status: EtcdStatus | undefined;
+  /** Why there is none. */
+  readonly problem: unknown;
+}
+
+export interface EtcdConnections {
+  readonly clients: readonly Client[];
+  readonly auth: EtcdAuth | undefined;
+  readonly location: EtcdLocation;
+  askMembers(timeoutMs: number, signal: AbortSignal): Promise<readonly EtcdReport[]>;
+  close(): void;
+}
+
+/** Members that do not answer must not keep those waiting that do. */
+const longestAskMs = 2_000;
+/** etcd takes pings from 5 s on, and ends the connections of those who are quicker. */
+const keepAlive = { 'grpc.keepalive_time_ms': 10_000, 'grpc.keepalive_timeout_ms': 3_000 };
+const reconnect = {
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.min_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 1_000,
+};
+
+/** @throws CommandError, UnusableStoreError that names the members and what each of them says */
+export async function connectEtcd(
+  location: EtcdLocation,
+  needs: StoreNeeds,
+  machine: Machine,
+): Promise<EtcdConnections> {
+  const { hosts, origin, tls: names, user, password } = location;
+  const [grpc, tls, secret] = await Promise.all([
+    import('@grpc/grpc-js'),
+    names && readTlsFiles(names, origin, machine, machine.env['INCUMBENT_ETCD_TLS_PASSPHRASE']),
+    password && lineOf(password, `password of ${origin}`, machine),
+  ]);
+  // The driver writes warnings of its own to stderr, which is `run`'s.
+  grpc.setLogVerbosity(grpc.logVerbosity.NONE);
+  const known = { url: location.url, origin };
+  const credentials = credentialsOf(grpc.credentials, tls, location);
+  const channel = {
+    ...keepAlive,
+    ...reconnect,
+    ...(tls?.servername === undefined
+      ? {}
+      : {
+          'grpc.ssl_target_name_override': tls.servername,
+          'grpc.default_authority': tls.servername,
+        }),
+  };
+  const clients = hosts.map((host) => new grpc.Client(showHost(host), credentials, channel));
+  const { Metadata } = grpc;
+  const auth: EtcdAuth | undefined =
+    user === undefined || secret === undefined ? undefined : { user, password: secret, Metadata };
+  const close = () => {
+    for (const client of clients) client.close();
+  };
+  const askMembers = (timeoutMs: number, signal: AbortSignal) =>
+    Promise.all(
+      clients.map(async (client, index): Promise<EtcdReport> => {
+        const server = showHost(hosts[index] ?? { host: '', port: 0 });
+        const stop = new AbortController();
+        const ask = etcdStatus(client, { ...(auth && { auth }), signal: stop.signal });
+        try {
+          return { server, status: await within(timeoutMs, signal, ask), problem: undefined };
+        } catch (problem) {
+          signal.throwIfAborted();
+          return { server, status: undefined, problem };
+        } finally {
+          stop.abort();
+        }
+      }),
+    );
+  const attempt = async (leftMs: number) => {
+    const reports = await askMembers(Math.min(leftMs, longestAskMs), needs.signal);
+    if (!reports.some(({ status }) => (status?.leader ?? 0n) !== 0n)) {
+      throw new NobodyServesError(reports);
+    }
+  };
+  try {
+    await reach(needs, attempt, (error) => !(error instanceof NobodyServesError && error.isFinal));
+    return { clients, auth, location, askMembers, close };
+  } catch (error) {
+    close();
+    needs.signal.throwIfAborted();
+    const reports = error instanceof NobodyServesError ? error.reports : [];
+    throw unusable(error, reports, location, needs, known);
+  }
+}
+
+class NobodyServesError extends Error {
+  override readonly name: string = 'NobodyServesError';
+  readonly reports: readonly EtcdReport[];
+
+  constructor(reports: readonly EtcdReport[]) {
+    super('no member serves');
+    this.reports = reports;
+  }
+
+  /** Waiting cures none of it. */
+  get isFinal(): boolean {
+    return this.reports.every(
+      ({ problem }) => problem instanceof ElectionError && !problem.retryable,
+    );
+  }
+}
+
+function credentialsOf(
+  { createInsecure, createFromSecureContext }: typeof import('@grpc/grpc-js').credentials,
+  tls: TlsContents | undefined,
+  { origin, url }: EtcdLocation,
+): ChannelCredentials {
+  if (tls === undefined) return createInsecure();
+  try {
+    return createFromSecureContext(createSecureContext(tls));
+  } catch (error) {
+    throw new UnusableStoreError(
+      'BAD_CERTIFICATE',
+      `the certificates or the key of ${origin} cannot be used: ${reasonOf(error)}`,
+      { url, origin },
+      { cause: error },
+    );
+  }
+}
+
+function unusable(
+  error: unknown,
+  reports: readonly EtcdReport[],
+  location: EtcdLocation,
+  needs: StoreNeeds,
+  known: { readonly url: string; readonly origin: EtcdLocation['origin'] },
+): UnusableStoreError {
+  const said = reports.map(inWords).join('; ');
+  const fail = (code: string, message: string) =>
+    new UnusableStoreError(code, message, known, { cause: error });
+  const within = `within ${boundWords(needs)}`;
+  if (reports.length === 0) {
+    return fail(
+      'STORE_UNAVAILABLE',
+      `etcd at ${hostWords(location)} cannot be reached ${within}: ${reasonOf(error)}`,
+    );
+  }
+  if (/authentication failed|invalid user|user name is empty|invalid auth/i.test(said)) {
+    return fail(
+      'AUTH_FAILED',
+      `etcd does not take our credentials: ${said}; look at ETCDCTL_USER and ETCDCTL_PASSWORD, and at ` +
+        'user and password of the URL',
+    );
+  }
+  if (reports.some(({ status }) => status !== undefined)) {
+    return fail('NO_QUORUM', `the members of etcd know no leader ${within}: ${said}`);
+  }
+  const isPlain = location.tls === undefined;
+  const hint = isPlain && /ECONNRESET|closed|dropped|protocol/i.test(said);
+  return fail(
+    'STORE_UNAVAILABLE',
+    `no member of etcd can be reached ${within}: ${said}${hint ? '; a server that speaks TLS there wants etcds://' : ''}`,
+  );
+}
+
+/** Of one member, for people. */
+export function inWords({ server, status, problem }: EtcdReport): string {
+  if (status !== undefined) return `${server} ${status.leader === 0n ? 'has no leader' : 'serves'}`;
+  // gRPC says the same thing several times, each time longer.
+  const why = reasonOf(problem).replace(/^etcd, asking for the status: /, '');
+  const cause = /(connect E[A-Z]+ \S+|getaddrinfo E[A-Z_]+ \S+)/.exec(why)?.[1] ?? why;
+  return cause.includes(server) ? cause : `${server}: ${cause}`;
+}

@@ -1,0 +1,34 @@
+import { postgres } from 'incumbent/postgres';
+import type { OpenStore, StoreNeeds } from '../context.ts';
+import type { Machine } from '../url/secrets.ts';
+import { connectPostgres } from './connect.ts';
+import type { PostgresLocation } from './url.ts';
+
+/**
+ * Connects, and sees that it answers.
+ * @throws CommandError that names the hosts and what is wrong; UnusableStoreError
+ */
+export async function openPostgres(
+  location: PostgresLocation,
+  needs: StoreNeeds,
+  machine: Machine,
+): Promise<OpenStore> {
+  const connections = await connectPostgres(location, needs, machine);
+  const { pool, close } = connections;
+  return {
+    url: location.url,
+    origin: location.origin,
+    backend: postgres(pool, location.options),
+    servers: {
+      async examine(timing, _timeoutMs, signal) {
+        const { examinePostgresStore } = await import('../doctor/postgres.ts');
+        return examinePostgresStore(connections, timing, signal);
+      },
+      async scratch(unique) {
+        const { scratchOnPostgres } = await import('../doctor/postgres.ts');
+        return scratchOnPostgres(unique, connections);
+      },
+    },
+    close,
+  };
+}

@@ -1,0 +1,115 @@
+/** Getting through to a server: bounded, interruptible, and with a reason when it fails. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { formatDuration } from 'incumbent';
+import type { StoreNeeds } from '../context.ts';
+import type { KnownOfStore } from '../unusable.ts';
+import { UnusableStoreError } from '../unusable.ts';
+
+/** The pause before a server that refused is asked again. */
+const askAgainMs = 200;
+
+/**
+ * Runs `attempt` until it succeeds, fails for good, or the time is over; once where nobody is patient.
+ * @param attempt is told what is left of the time, and should not take longer; it is left behind if
+ *   it does
+ * @param mayPass whether waiting may cure it
+ * @throws what the last attempt threw; the reason of `needs.signal`; TookTooLongError
+ */
+export async function reach<T>(
+  { timeoutMs, signal, patient }: StoreNeeds,
+  attempt: (leftMs: number) => Promise<T>,
+  mayPass: (error: unknown) => boolean,
+): Promise<T> {
+  const untilMs = performance.now() + timeoutMs;
+  for (;;) {
+    const leftMs = Math.max(1, untilMs - performance.now());
+    try {
+      return await within(leftMs, signal, attempt(leftMs));
+    } catch (error) {
+      signal.throwIfAborted();
+      const isOver = performance.now() + askAgainMs > untilMs;
+      if (patient !== true || isOver || !mayPass(error)) throw error;
+    }
+    await sleep(askAgainMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+  }
+}
+
+/** There was no answer at all. */
+export class TookTooLongError extends Error {
+  override readonly name: string = 'TookTooLongError';
+  constructor() {
+    super('it does not answer');
+  }
+}
+
+/** @throws TookTooLongError, the reason of `signal`; the promise then goes on unobserved */
+export async function within<T>(ms: number, signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const interrupt = () => reject(signal.reason);
+    const timer = setTimeout(() => reject(new TookTooLongError()), ms);
+    signal.addEventListener('abort', interrupt, { once: true });
+    if (signal.aborted) interrupt();
+    promise.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', interrupt);
+    });
+  });
+}
+
+/** What went wrong, in words: several addresses of one name fail without any. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) {
+    return [...new Set(error.errors.map(reasonOf))].join('; ');
+  }
+  if (!(error instanceof Error)) return String(error);
+  if (error.message !== '') return error.message.replace(/\s+/g, ' ').trim();
+  return codeOf(error) || error.name;
+}
+
+/** `ECONNREFUSED`, or what else a driver calls it; "" for nothing. */
+export function codeOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
+  const code = (error as { readonly code?: unknown } | null | undefined)?.code;
+  return typeof code === 'string' ? code : '';
+}
+
+/** Of the operating system and of the network below: a server may come, or come back. */
+export function isNetworkError(error: unknown): boolean {
+  return (
+    error instanceof TookTooLongError ||
+    /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN|ENOTFOUND|ENOENT)/.test(codeOf(error))
+  );
+}
+
+/** `10s (--timeout)` */
+export function boundWords({ timeoutMs, timeoutName }: StoreNeeds): string {
+  return formatDuration(timeoutMs) + (timeoutName === undefined ? '' : ` (${timeoutName})`);
+}
+
+/**
+ * @param what such as `PostgreSQL at h:5432`
+ * @param hint what else may be the matter
+ */
+export function unreachable(
+  what: string,
+  error: unknown,
+  needs: StoreNeeds,
+  known: KnownOfStore,
+  hint = '',
+): UnusableStoreError {
+  return new UnusableStoreError(
+    'STORE_UNAVAILABLE',
+    `${what} cannot be reached within ${boundWords(needs)}: ${reasonOf(error)}${hint}`,
+    known,
+    { cause: error },
+  );
+}
+
+/** Runs `end`, which may hang with its server, for as long as anybody would wait for it. */
+export async function endWithin(
+  ms: number,
+  end: () => Promise<unknown> | undefined,
+): Promise<void> {
+  const ended = Promise.resolve(end()).catch(() => {});
+  await within(ms, new AbortController().signal, ended).catch(() => {});
+}
