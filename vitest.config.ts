@@ -18,7 +18,10 @@ export default defineConfig({
         ...sources,
         test: {
           name: 'unit',
-          include: ['packages/*/test/**/*.test.ts', '{simulation,chaos,bench,servers}/test/**/*.test.ts'],
+          include: [
+            'packages/*/test/**/*.test.ts',
+            '{simulation,chaos,bench,servers,examples}/test/**/*.test.ts',
+          ],
           testTimeout: 30_000,
         },
       },
@@ -28,7 +31,7 @@ export default defineConfig({
           name: 'integration',
           // After the unit tests: vitest wants an order for projects that differ in workers.
           sequence: { groupOrder: 1 },
-          include: ['packages/*/test-integration/**/*.test.ts'],
+          include: ['{packages/*,examples}/test-integration/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
           // Each file may start servers of its own: more than two at once starve each other.

@@ -1,0 +1,99 @@
+/**
+ * Invoices by pg-boss: every copy works, one decides what is due and keeps the house.
+ *
+ *     psql "$DATABASE_URL" -f examples/queue/schema.sql
+ *     DATABASE_URL=postgres://… node examples/dist/queue/pg-boss.js      # as often as you like
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Term } from 'incumbent';
+import { createElection } from 'incumbent';
+import type { PostgresGuard } from 'incumbent/postgres';
+import { postgres } from 'incumbent/postgres';
+import pg from 'pg';
+import PgBoss from 'pg-boss';
+
+const { DATABASE_URL = 'postgres://localhost', LEASE = '15s', EVERY = '1 minute' } = process.env;
+
+interface Invoice {
+  readonly customer: string;
+  readonly due: string;
+  /** Of the term that made the job: whatever the job writes can refuse an older one. */
+  readonly token: string;
+}
+
+const pool = new pg.Pool({ connectionString: DATABASE_URL });
+pool.on('error', (error) => console.error(error.message)); // a connection that was idle is gone
+
+const boss = new PgBoss({ connectionString: DATABASE_URL, supervise: false, schedule: false });
+boss.on('error', (error) => console.error(error.message));
+await boss.start();
+await boss.createQueue('invoice');
+await boss.work<Invoice>('invoice', { pollingIntervalSeconds: 0.5 }, async (jobs) => {
+  for (const { data } of jobs) {
+    await pool.query('insert into invoice (customer, due, token, worker) values ($1, $2, $3, $4)', [
+      data.customer,
+      data.due,
+      data.token,
+      process.pid,
+    ]);
+  }
+});
+
+const stop = new AbortController();
+process.once('SIGTERM', () => stop.abort());
+
+const election = createElection({
+  name: 'invoice-scheduler',
+  backend: postgres(pool),
+  lease: LEASE,
+});
+await election.init();
+
+await election
+  .lead(
+    async (term) => {
+      const keeper = new PgBoss({ connectionString: DATABASE_URL }); // expires, archives, cron table
+      keeper.on('error', (error) => console.error(error.message));
+      await keeper.start();
+      try {
+        for (;;) {
+          await addDue(term);
+          await sleep(500, undefined, { signal: term.signal }); // rejects when the term is over
+        }
+      } finally {
+        await keeper.stop({ wait: true });
+      }
+    },
+    { signal: stop.signal },
+  )
+  .catch((error: unknown) => {
+    if (!stop.signal.aborted) throw error;
+  });
+
+await election.close();
+await boss.stop({ wait: true });
+await pool.end();
+
+async function addDue(term: Term<PostgresGuard>): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query('begin');
+    const { rows } = await client.query<{ name: string; next_due: Date }>(
+      `update customer set next_due = next_due + $1::interval
+       where next_due <= now() and ${term.guard.sql}
+       returning name, next_due - $1::interval as next_due`,
+      [EVERY],
+    );
+    const db = { executeSql: (text: string, values: unknown[]) => client.query(text, values) };
+    for (const { name, next_due } of rows) {
+      const invoice = { customer: name, due: next_due.toISOString(), token: `${term.token}` };
+      await boss.send('invoice', invoice, { db });
+    }
+    await client.query('commit'); // jobs and dates together, and neither once a newer term leads
+  } catch (error) {
+    await client.query('rollback');
+    throw error;
+  } finally {
+    client.release();
+  }
+}
