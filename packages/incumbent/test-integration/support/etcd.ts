@@ -1,0 +1,160 @@
+import { Client, credentials } from '@grpc/grpc-js';
+import type { EtcdCluster, EtcdServer } from '@incumbent/servers';
+import { etcdAvailable, startEtcd, startEtcdCluster } from '@incumbent/servers';
+import type { TestProxy } from '@incumbent/zookeeper/testing';
+import { startProxy } from '@incumbent/zookeeper/testing';
+import { afterAll, afterEach, beforeAll } from 'vitest';
+import type { EtcdGuard, EtcdOptions, GrpcClient } from '../../src/backends/etcd/index.ts';
+import { etcd } from '../../src/backends/etcd/index.ts';
+import type { Backend } from '../../src/contest.ts';
+import type { Election } from '../../src/election.ts';
+import { createElection } from '../../src/election.ts';
+import type { ElectionOptions } from '../../src/options.ts';
+import type { CandidateStatus } from '../../src/status.ts';
+import type { Term } from '../../src/term.ts';
+
+/** Why no server can be had; in CI that is a failure. */
+export const missing: string | undefined = etcdAvailable();
+if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
+
+/** Long enough for a loaded machine, short enough to be waited for. */
+export const ttlMs = 2_000;
+
+/** Servers for the file; clients, proxies and elections for each test. */
+export interface EtcdStand {
+  readonly server: EtcdServer;
+  readonly cluster: EtcdCluster;
+  /** The election's name in this test. */
+  readonly name: string;
+  connect(to?: { readonly port: number }): Client;
+  proxy(to?: { readonly port: number }): Promise<TestProxy>;
+  backend(clients?: GrpcClient | readonly GrpcClient[], options?: EtcdOptions): Backend<EtcdGuard>;
+  election(
+    backend: Backend<EtcdGuard>,
+    id: string,
+    more?: Partial<ElectionOptions<EtcdGuard>>,
+  ): Election<EtcdGuard>;
+  /** Of all places, in order; asked of the server itself. */
+  places(name?: string): Promise<readonly string[]>;
+  onCleanUp(action: () => unknown): void;
+}
+
+/** @param members 1: a server; more: a cluster */
+export function useEtcd(members = 1): EtcdStand {
+  let server: EtcdServer | undefined;
+  let cluster: EtcdCluster | undefined;
+  let tests = 0;
+  const cleanUps: (() => unknown)[] = [];
+  beforeAll(async () => {
+    if (missing !== undefined) return;
+    if (members === 1) server = await startEtcd();
+    else cluster = await startEtcdCluster(members);
+  });
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+    tests += 1;
+  });
+  afterAll(async () => {
+    await server?.close();
+    await cluster?.close();
+  });
+  const stand: EtcdStand = {
+    get server() {
+      return server ?? (cluster?.members[0] as EtcdServer);
+    },
+    get cluster() {
+      return cluster as EtcdCluster;
+    },
+    get name() {
+      return `test-${tests}`;
+    },
+    connect(to = stand.server) {
+      const client = new Client(`127.0.0.1:${to.port}`, credentials.createInsecure(), {
+        // A connection of its own.
+        'grpc.use_local_subchannel_pool': 1,
+        'grpc.initial_reconnect_backoff_ms': 100,
+        'grpc.max_reconnect_backoff_ms': 500,
+      });
+      cleanUps.push(() => client.close());
+      return client;
+    },
+    async proxy(to = stand.server) {
+      const proxy = await startProxy({ port: to.port });
+      cleanUps.push(() => proxy.close());
+      return proxy;
+    },
+    backend(clients = stand.connect(), options = {}) {
+      const electionTimeout = members === 1 ? 100 : 500;
+      return etcd(clients, { ttl: ttlMs, electionTimeout, ...options });
+    },
+    election(backend, id, more = {}) {
+      const election = createElection({
+        name: stand.name,
+        backend,
+        candidate: { id },
+        ...more,
+      });
+      cleanUps.push(() => election.close());
+      return election;
+    },
+    async places(name = stand.name) {
+      const words = ['get', `${name}/`, '--prefix', '--keys-only', '--sort-by=CREATE'];
+      const printed = await stand.server.etcdctl(...words, '--order=ASCEND');
+      return printed.split('\n').filter((line) => line !== '');
+    },
+    onCleanUp(action) {
+      cleanUps.push(action);
+    },
+  };
+  return stand;
+}
+
+/** Asks until the answer is true; the bound only turns a hang into a failure. */
+export async function until(what: string, ask: () => boolean | Promise<boolean>): Promise<void> {
+  const deadlineMs = performance.now() + 30_000;
+  while (!(await ask())) {
+    if (performance.now() > deadlineMs) throw new Error(`never: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** A campaign that goes on, and what it said. */
+export function waiting(election: Election<EtcdGuard>): {
+  readonly won: Promise<Term<EtcdGuard>>;
+  readonly stop: AbortController;
+  /** The places that it followed, in order. */
+  readonly following: readonly string[];
+  /** Its own places, in order. */
+  readonly places: readonly string[];
+} {
+  const stop = new AbortController();
+  const following: string[] = [];
+  const places: string[] = [];
+  const add = (list: string[], value: string | undefined) => {
+    if (value !== undefined && list.at(-1) !== value) list.push(value);
+  };
+  const onStatus = (status: CandidateStatus) => {
+    add(following, status.following);
+    add(places, status.candidateId);
+  };
+  const won = election.campaign({ signal: stop.signal, onStatus });
+  won.catch(() => {});
+  return { won, stop, following, places };
+}
+
+export async function end(term: Term<EtcdGuard>): Promise<Awaited<Term['ended']>> {
+  await term[Symbol.asyncDispose]();
+  return term.ended;
+}
+
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** The lease in a key, as etcdctl writes it. */
+export function leaseIn(key: string): string {
+  return (key.split('/').at(-1) as string).replace(/@.*$/, '');
+}
