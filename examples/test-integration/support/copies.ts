@@ -62,9 +62,9 @@ export class Copies implements AsyncDisposable {
         child.send('SIGKILL');
         await child.ended;
       },
-      async stop() {
+      stop() {
         child.send('SIGTERM');
-        return await child.ended;
+        return child.ended;
       },
     };
   }
