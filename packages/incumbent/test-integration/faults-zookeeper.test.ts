@@ -3,7 +3,7 @@ import { serverAvailable, startProxy, startServer } from '../../zookeeper/src/te
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
 import { describeFaults } from './support/fault-suite.ts';
 
-const sessionTimeoutMs = 1_500;
+const sessionTimeoutMs = 2_500;
 /** Operations that take a number in the log of the store: create, delete, setData, multi. */
 const writing: readonly number[] = [1, 2, 5, 14, 15];
 

@@ -106,6 +106,18 @@ async function operationTimeout(trial: Trial, { election }: FaultyCandidate): Pr
   trial.watch.look();
 }
 
+/** What an operator does on a machine that takes its time. */
+async function persist(ask: () => Promise<unknown>): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await ask();
+      return;
+    } catch (error) {
+      if (tries === mostTries) throw error;
+    }
+  }
+}
+
 /** How long a fault lasts. */
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
@@ -377,14 +389,14 @@ const operator: readonly FaultScenario[] = [
         const { leader } = await trial.leader();
         const term = leader.term as Term;
         // Connected before its request is sent.
-        await election.leader();
+        await persist(() => election.leader());
         proxy.dropReplies();
         const asked = election.vacate().catch((error: unknown) => error);
         await replyLost(trial, proxy);
         await pause(leader.election.timing.renewEveryMs);
         await proxy.pass();
         await asked;
-        if (!term.signal.aborted) await election.vacate();
+        if (!term.signal.aborted) await persist(() => election.vacate());
         const next = await trial.nextTerm(term);
         assert.ok(reasonOf(term) === 'vacated' || wasTooSlow(term), reasonOf(term));
         const other = trial.candidates.find(({ id }) => id === next.candidate) as FaultyCandidate;
@@ -399,12 +411,12 @@ const operator: readonly FaultScenario[] = [
     async run(trial) {
       await trial.two();
       const { election } = await trial.operator();
-      await election.leader();
+      await persist(() => election.leader());
       await provoke('a request in between', async () => {
         const struck = await strikeRenewal(trial, (proxy) => proxy.holdRequests());
         if (struck === undefined) return false;
         const { leader, term } = struck;
-        await election.vacate();
+        await persist(() => election.vacate());
         leader.proxy.letGo();
         await trial.nextTerm(term);
         const reason = reasonOf(term);

@@ -133,7 +133,7 @@ export class Trial {
     const left = new Set(this.candidates.filter(({ campaigns }) => campaigns));
     while (left.size > 0) {
       const leader = await this.until('whoever is left leads', () =>
-        [...left].find(({ isLeading, term }) => isLeading && term?.signal.aborted === false),
+        [...left].find(({ isLeading }) => isLeading),
       );
       left.delete(leader);
       await leader.withdraw();
@@ -209,8 +209,9 @@ export class FaultyCandidate {
     return this.#term;
   }
 
+  /** It believes, and is not about to stop. */
   get isLeading(): boolean {
-    return this.#term?.isLeading() === true;
+    return this.#term?.isLeading() === true && !this.#term.signal.aborted;
   }
 
   get lastWriteMs(): number {
@@ -305,5 +306,6 @@ export function reasonOf(term: Term): TermOutcome['reason'] | undefined {
 /** The machine was too busy for the fault that was meant: nothing is shown, and nothing broken. */
 export function wasTooSlow(term: Term): boolean {
   const reason = reasonOf(term);
-  return reason !== undefined && !takesSeatAway(reason);
+  // Without one its belief was over before a timer could say so.
+  return reason === undefined || !takesSeatAway(reason);
 }
