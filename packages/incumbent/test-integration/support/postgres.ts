@@ -1,11 +1,24 @@
+/** Clients of both packages and elections on PostgreSQL, for one test. */
 import { randomUUID } from 'node:crypto';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { pgBouncerAvailable, postgresAvailable } from '@incumbent/servers';
 import pg from 'pg';
 import postgresJs from 'postgres';
-import type { PostgresClient } from '../../src/backends/postgres/index.ts';
+import { expect } from 'vitest';
+import type {
+  PostgresClient,
+  PostgresGuard,
+  PostgresOptions,
+} from '../../src/backends/postgres/index.ts';
+import { postgres } from '../../src/backends/postgres/index.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { Scope } from '../../src/contest.ts';
+import type { Election } from '../../src/election.ts';
+import { createElection } from '../../src/election.ts';
+import type { ElectionOptions } from '../../src/options.ts';
+import type { Term } from '../../src/term.ts';
 import { resolveTiming } from '../../src/timing.ts';
+import { BeliefWatch } from './belief-watch.ts';
 
 /** Why no server can be had; in CI that is a failure. */
 export const missing: string | undefined = postgresAvailable() ?? pgBouncerAvailable();
@@ -39,4 +52,103 @@ export function scopeOf(election: string, more: Partial<Scope> = {}): Scope {
     onTrouble: () => {},
     ...more,
   };
+}
+
+export const leaseMs = 1_500;
+
+/** What a test's context has, that a stage needs. */
+interface TestEnd {
+  onTestFinished(cleanUp: () => Promise<void>): void;
+}
+
+type MoreOptions = Partial<ElectionOptions<PostgresGuard>>;
+
+/** All that one test opens, and a watch over all who lead in it. Ends with the test. */
+export class Stage {
+  readonly name: string = `jobs-${randomUUID()}`;
+  readonly url: string;
+  readonly watch: BeliefWatch = new BeliefWatch(this.name);
+  /** What diagnostics were told of the elections of this stage. */
+  readonly troubles: string[] = [];
+  readonly #cleanUps: (() => unknown)[] = [];
+
+  constructor(end: TestEnd, url: string) {
+    this.url = url;
+    const note = (message: unknown) => {
+      const { election, what, error } = message as {
+        readonly [key in 'election' | 'what' | 'error']: unknown;
+      };
+      if (election === this.name) this.troubles.push(`${what}: ${error}`);
+    };
+    subscribe('incumbent:trouble', note);
+    end.onTestFinished(async () => {
+      this.watch.stop();
+      unsubscribe('incumbent:trouble', note);
+      for (const cleanUp of this.#cleanUps.reverse()) await cleanUp();
+    });
+  }
+
+  /** Called when the test is over, the last one first. */
+  cleanUp(action: () => unknown): void {
+    this.#cleanUps.push(action);
+  }
+
+  pool(options: pg.PoolConfig = {}): pg.Pool {
+    const pool = new pg.Pool({ connectionString: this.url, max: 4, ...options });
+    // Of some the test has ended it.
+    this.cleanUp(() => (pool.ending ? undefined : pool.end()));
+    return pool;
+  }
+
+  async client(): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: this.url });
+    await client.connect();
+    this.cleanUp(() => client.end());
+    return client;
+  }
+
+  sql(options: postgresJs.Options<Record<never, never>> = {}): postgresJs.Sql {
+    const sql = postgresJs(this.url, { max: 4, onnotice: () => {}, ...options });
+    this.cleanUp(() => sql.end({ timeout: 1 }));
+    return sql;
+  }
+
+  election(
+    id: string,
+    client: PostgresClient,
+    options: PostgresOptions = {},
+    more: MoreOptions = {},
+  ): Election<PostgresGuard> {
+    const election = createElection({
+      name: this.name,
+      // Nobody sets the clock of this machine while a test runs.
+      backend: postgres(client, options.age === 'off' ? options : { clockStep: 0, ...options }),
+      lease: leaseMs,
+      candidate: { id },
+      ...more,
+    });
+    this.cleanUp(() => election.close());
+    return election;
+  }
+
+  /** Campaigns, and watches the term. */
+  async lead(election: Election<PostgresGuard>): Promise<Term<PostgresGuard>> {
+    const term = await election.campaign();
+    this.watch.add(term, () => Number.POSITIVE_INFINITY);
+    return term;
+  }
+
+  expectNoOverlap(): void {
+    this.watch.look();
+    expect(this.watch.violations).toEqual([]);
+  }
+}
+
+/** Asks until the answer is true; the bound only turns a hang into a failure. */
+export async function until(what: string, ask: () => unknown): Promise<void> {
+  const deadlineMs = performance.now() + 30_000;
+  while ((await ask()) !== true) {
+    if (performance.now() > deadlineMs) throw new Error(`never: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
 }

@@ -16,6 +16,8 @@ const mostTries = 3;
 export class ListeningPostgresStore extends PostgresStore implements LeaseStore {
   /** Who is to be on the list, and by which connection they are. */
   readonly #enlisted = new Map<string, { readonly candidate: CandidateInfo; pid?: number }>();
+  /** Incarnations that are to be taken off it. */
+  readonly #leaving = new Set<string>();
   #lastTurn: Promise<unknown> = Promise.resolve();
   #leave: (() => void) | undefined;
   #isClosed = false;
@@ -42,11 +44,10 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     await this.#write();
     return async () => {
       // The same incarnation may be on the list again, as a candidate with other addresses.
-      if (this.#enlisted.get(incarnation) === entry) this.#enlisted.delete(incarnation);
-      await this.#inTurn(async () => {
-        if (this.#enlisted.has(incarnation)) return;
-        await this.ask(this.statements.delist, [this.scope.election, incarnation], undefined);
-      });
+      if (this.#enlisted.get(incarnation) !== entry) return;
+      this.#enlisted.delete(incarnation);
+      this.#leaving.add(incarnation);
+      await this.#write();
     };
   }
 
@@ -70,12 +71,12 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     const { wakeUps } = this.connection;
     const forget = wakeUps.tell(this.scope.onTrouble);
     const remove = wakeUps.add(this.topic, () => {
-      // Raised when it listens again, by another connection: the old entries are dead.
-      if ([...this.#enlisted.values()].some(({ pid }) => pid !== wakeUps.pid)) {
-        this.#write().catch((error: unknown) =>
-          this.scope.onTrouble('listing the candidate again', error),
-        );
-      }
+      // Raised also when it listens again, by another connection: the old entries are dead.
+      const isDue = [...this.#enlisted.values()].some(({ pid }) => pid !== wakeUps.pid);
+      if (!isDue && this.#leaving.size === 0) return;
+      this.#write().catch((error: unknown) =>
+        this.scope.onTrouble('listing the candidate again', error),
+      );
     });
     this.#leave = () => {
       remove();
@@ -98,6 +99,12 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
   /** Writes the entries that name no connection, or one that is gone. */
   #write(): Promise<void> {
     return this.#inTurn(async () => {
+      for (const incarnation of this.#leaving) {
+        if (!this.#enlisted.has(incarnation)) {
+          await this.ask(this.statements.delist, [this.scope.election, incarnation], undefined);
+        }
+        this.#leaving.delete(incarnation);
+      }
       for (const [incarnation, entry] of this.#enlisted) {
         const { pid } = this.connection.wakeUps;
         if (pid === undefined || entry.pid === pid) continue;

@@ -60,9 +60,8 @@ export class PgPoolDriver implements Driver {
     onLost: (error?: unknown) => void,
   ): Promise<Listener> {
     const client = await this.#checkOut(undefined);
-    const standing = new StandingConnection(client, (error) => {
+    const standing = new StandingConnection(client, onLost, () => {
       if (this.#standing === standing) this.#standing = undefined;
-      onLost(error);
     });
     standing.connection.onNotification((message) => {
       if (message.channel === channel) onNotify(message.payload ?? '');
@@ -70,11 +69,11 @@ export class PgPoolDriver implements Driver {
     try {
       await standing.connection.query(`listen "${channel}"`, [], undefined);
     } catch (error) {
-      standing.lose(error);
+      standing.close();
       throw error;
     }
-    if (!standing.isLost) this.#standing = standing;
-    return { pid: standing.connection.pid, close: () => standing.lose() };
+    if (!standing.isClosed) this.#standing = standing;
+    return { pid: standing.connection.pid, close: () => standing.close() };
   }
 
   get #max(): number | undefined {
@@ -119,13 +118,15 @@ export class PgPoolDriver implements Driver {
 /** The connection that listens: taken out of the pool, and never given back to it. */
 class StandingConnection {
   readonly connection: PgConnection;
-  isLost = false;
+  isClosed = false;
   readonly #client: PgPoolClient & { unref?(): void };
   readonly #onLost: (error?: unknown) => void;
+  readonly #onClose: () => void;
 
-  constructor(client: PgPoolClient, onLost: (error?: unknown) => void) {
+  constructor(client: PgPoolClient, onLost: (error?: unknown) => void, onClose: () => void) {
     this.#client = client;
     this.#onLost = onLost;
+    this.#onClose = onClose;
     this.connection = new PgConnection(
       client,
       (error) => this.lose(error),
@@ -136,9 +137,15 @@ class StandingConnection {
   }
 
   lose(error?: unknown): void {
-    if (this.isLost) return;
-    this.isLost = true;
+    if (this.isClosed) return;
+    this.close();
     this.#onLost(error);
+  }
+
+  close(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.#onClose();
     this.#client.release(true);
   }
 }

@@ -4,6 +4,9 @@ import { HintHub } from '../hint-hub.ts';
 import type { Driver } from './driver.ts';
 import { channel } from './statements.ts';
 
+/** How often in a row a connection that listens is unknown to the server, until it is given up. */
+const surelyPooled = 3;
+
 type OnTrouble = (what: string, error: unknown) => void;
 
 /** LISTEN for all elections on a client, whatever their tables. */
@@ -14,6 +17,7 @@ export class WakeUps {
   /** Resolved once the client has reached a primary: others cannot listen, or are soon gone. */
   readonly #proved = new Deferred<undefined>();
   #refusal: Error | undefined;
+  #timesUnknown = 0;
   #pid: number | undefined;
   #attempt = new Deferred<undefined>();
 
@@ -87,11 +91,17 @@ export class WakeUps {
   }
 
   async #requireDirect(pid: number | undefined): Promise<void> {
-    if (await isDirect(this.#driver, pid)) return;
-    this.#refusal = refusal(
+    if (await isDirect(this.#driver, pid)) {
+      this.#timesUnknown = 0;
+      return;
+    }
+    // Or it has ended meanwhile. That does not happen again and again.
+    this.#timesUnknown += 1;
+    const error = refusal(
       'a pooler stands between: say `listen: false`, or connect to PostgreSQL itself',
     );
-    throw this.#refusal;
+    if (this.#timesUnknown === surelyPooled) this.#refusal = error;
+    throw error;
   }
 }
 

@@ -1,0 +1,151 @@
+import type { PostgresServer } from '@incumbent/servers';
+import { startPostgres } from '@incumbent/servers';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { schema } from '../src/backends/postgres/index.ts';
+import { openPostgres } from '../src/backends/postgres/open.ts';
+import { RecordDamagedError, RecordTooNewError, StoreUnsuitableError } from '../src/errors.ts';
+import type { LeaseRecord } from '../src/lease/record.ts';
+import { encodeLeaseRecord } from '../src/lease/record.ts';
+import { missing, Stage, scopeOf } from './support/postgres.ts';
+
+const never = new AbortController().signal;
+let server: PostgresServer;
+
+/** A database of its own, for what changes tables and roles. */
+async function database(name: string): Promise<string> {
+  await server.sql(`create database ${name}`);
+  return server.url.replace(/postgres$/, name);
+}
+
+beforeAll(async () => {
+  if (missing !== undefined) return;
+  server = await startPostgres();
+  await server.sql(schema());
+});
+
+afterAll(() => server?.close());
+
+function record(election: string): LeaseRecord {
+  return {
+    election,
+    token: 1n,
+    nonce: 'n',
+    leaseMs: 1_000,
+    ended: false,
+    holding: undefined,
+    reservation: undefined,
+    unfenced: [],
+    drains: [],
+    history: [],
+  };
+}
+
+describe.skipIf(missing !== undefined).concurrent('a table that cannot be used', () => {
+  test.concurrent('is missing: how to make it is said, and init makes it', async (context) => {
+    const { expect } = context;
+    const stage = new Stage(context, await database('without_table'));
+    for (const client of [stage.pool(), await stage.client(), stage.sql()]) {
+      const error = await stage
+        .election('a', client)
+        .campaign()
+        .catch((e: unknown) => e);
+      expect(error).toBeInstanceOf(StoreUnsuitableError);
+      expect(String(error)).toContain('election.init()');
+      expect(String(error)).toContain('incumbent schema postgres');
+    }
+    const elections = [stage.pool(), stage.sql(), stage.pool()].map((client, index) =>
+      stage.election(`${index}`, client),
+    );
+    await Promise.all(elections.map((election) => election.init()));
+    const term = await stage.lead(elections[0]!);
+    expect(term.token).toBe(1n);
+    await term[Symbol.asyncDispose]();
+  });
+
+  test.concurrent('lies in a schema that is named, and may have another name', async (context) => {
+    const { expect } = context;
+    const stage = new Stage(context, await database('with_schema'));
+    const pool = stage.pool();
+    await pool.query('create schema "App"');
+    const election = stage.election('a', pool, { table: 'App.Elections' });
+    await election.init();
+    const term = await stage.lead(election);
+    const { rows } = await pool.query('select token from "App"."Elections"');
+    expect(rows).toEqual([{ token: `${term.token}` }]);
+    await term[Symbol.asyncDispose]();
+  });
+
+  test.concurrent.for([
+    ['no unique names', 'create table incumbent_election as select * from good'],
+    [
+      'no key with the token',
+      'create table incumbent_election (like good including all); ' +
+        'alter table incumbent_election drop constraint incumbent_election_name_token_key',
+    ],
+    ['no record', 'create table incumbent_election (name text primary key, token numeric)'],
+    [
+      'a record that is JSON',
+      'create table incumbent_election (like good including all); ' +
+        'alter table incumbent_election alter record type jsonb using null',
+    ],
+  ] as const)('has another shape: %s', async ([what, sql], context) => {
+    const { expect } = context;
+    const stage = new Stage(context, await database(what.replaceAll(' ', '_').toLowerCase()));
+    const pool = stage.pool();
+    await pool.query(`${schema({ table: 'good' })}; ${sql}`);
+    const store = openPostgres(pool, { listen: false }).openStore(scopeOf('x'));
+    await expect(store.init(never)).rejects.toThrow(StoreUnsuitableError);
+    await expect(store.init(never)).rejects.toThrow(/is not one of elections .*incumbent schema/);
+    // Without init it is noticed as well, before two rows could be two elections.
+    const seen = store.read(never).then(({ version }) => store.swap(version, record('x'), never));
+    if (what !== 'no key with the token') await expect(seen).rejects.toThrow(StoreUnsuitableError);
+  });
+
+  test.concurrent('may not be used by this user: the grant is named', async (context) => {
+    const { expect } = context;
+    const url = await database('without_rights');
+    const stage = new Stage(context, url.replace('postgres@', 'stranger@'));
+    const owner = new pg.Client({ connectionString: url });
+    await owner.connect();
+    stage.cleanUp(() => owner.end());
+    await owner.query(`${schema()}; create role stranger login`);
+    for (const client of [stage.pool(), stage.sql()]) {
+      const error = await stage
+        .election('a', client)
+        .campaign()
+        .catch((e: unknown) => e);
+      expect(error).toBeInstanceOf(StoreUnsuitableError);
+      expect(String(error)).toContain('grant select, insert, update on "incumbent_election"');
+    }
+    // Who may only read sees who leads.
+    await owner.query('grant select on incumbent_election to stranger');
+    const watcher = stage.election('watcher', stage.pool());
+    expect((await watcher.leader()).state).toBe('vacant');
+    await owner.query('grant insert, update on incumbent_election to stranger');
+    const term = await stage.lead(stage.election('a', stage.pool()));
+    await term[Symbol.asyncDispose]();
+  });
+
+  test.concurrent('has a record that is not ours, which stays as it is', async (context) => {
+    const { expect } = context;
+    const stage = new Stage(context, server.url);
+    const pool = stage.pool();
+    const foreign = encodeLeaseRecord(record('other'));
+    for (const [text, kind] of [
+      ['hello', RecordDamagedError],
+      ['{"format":99}', RecordTooNewError],
+      [foreign, RecordDamagedError],
+    ] as const) {
+      await pool.query(
+        'insert into incumbent_election (name, record, version) values ($1, $2, $3) on conflict (name) do update set record = excluded.record, version = excluded.version',
+        [stage.name, text, text.slice(0, 9)],
+      );
+      await expect(stage.election('a', pool).campaign()).rejects.toThrow(kind);
+      const { rows } = await pool.query('select record from incumbent_election where name = $1', [
+        stage.name,
+      ]);
+      expect(rows).toEqual([{ record: text }]);
+    }
+  });
+});
