@@ -4,7 +4,7 @@
  * its own attempts and everybody else still waits out its belief.
  */
 import type { AdminRequest, AdminResult, Scope } from '../contest.ts';
-import { RefusedError, StoreUnavailableError } from '../errors.ts';
+import { isIncurable, RefusedError, StoreUnavailableError } from '../errors.ts';
 import { currentDrains, drainLimit } from '../record.ts';
 import { sleep } from '../wait.ts';
 import { viewOf } from './observer.ts';
@@ -42,6 +42,7 @@ export async function administerLease(
       if (result.outcome === 'ok') return { changed: true, view };
     } catch (error) {
       if (signal.aborted) throw signal.reason;
+      if (isIncurable(error) || error instanceof RefusedError) throw error;
       mayHaveWritten = true;
       scope.onTrouble(`asking for ${request.kind}`, error);
     }

@@ -211,6 +211,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       });
 
     let result: SwapResult | undefined;
+    let refusal: unknown;
     try {
       // Whoever wants us to stop waits for the answer: the write goes on travelling, and a look at
       // the store could overtake it. A seat that is won meanwhile is given back by the campaign.
@@ -224,6 +225,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         throw signal.reason;
       }
       this.#scope.onTrouble('writing as a candidate', error);
+      refusal = error;
     }
     if (result?.outcome === 'ok') {
       this.#loss.note(next.token);
@@ -241,6 +243,8 @@ export class LeaseRace<Guard> implements Contest<Guard> {
           this.#loss.note(next.token);
           return won(reading.record, reading.version);
         }
+        // The store can be read but not written, by nobody's fault but ours.
+        if (isIncurable(refusal)) throw refusal;
         return undefined;
       } catch (error) {
         if (signal.aborted) {
