@@ -411,26 +411,35 @@ function meddle(chaos: Chaos): void {
   const { sim, random } = chaos;
   const { record } = sim.server.current;
   if (record === undefined) return;
+  if (sim.scenario.store.forgets === 'lives' && random.chance(0.6)) {
+    sim.coverage.count('older records that came back');
+    const back = sim.server.commits.at(-1 - random.below(6));
+    sim.meddle(back?.record, 'lost');
+    return;
+  }
   if (random.chance(0.5)) {
     sim.coverage.count('records deleted by hand');
-    sim.meddle(undefined);
+    sim.meddle(undefined, 'lost');
     return;
   }
   sim.coverage.count('records overwritten by hand');
-  sim.meddle({
-    ...record,
-    token: record.token + 1n,
-    nonce: 'by hand',
-    leaseMs: chaos.leaseMs,
-    holding: {
-      candidate: { id: 'stranger', incarnation: 'by hand', addresses: [], metadata: {} },
-      electedAtUnixMs: 1.7e12,
-      announced: true,
-      actors: null,
-      revoked: false,
-      request: undefined,
+  sim.meddle(
+    {
+      ...record,
+      token: record.token + 1n,
+      nonce: 'by hand',
+      leaseMs: chaos.leaseMs,
+      holding: {
+        candidate: { id: 'stranger', incarnation: 'by hand', addresses: [], metadata: {} },
+        electedAtUnixMs: 1.7e12,
+        announced: true,
+        actors: null,
+        revoked: false,
+        request: undefined,
+      },
     },
-  });
+    'overwritten',
+  );
 }
 
 const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {

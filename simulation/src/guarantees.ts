@@ -386,7 +386,7 @@ export class Guarantees {
     const next = commit.record;
     const last = previous.record;
     world.trace.add(world.nowMs, commit.writer?.name ?? 'hand', `committed v${commit.version}`);
-    if (next === undefined) return;
+    if (next === undefined || commit.writer === undefined) return;
     if (last !== undefined && next.token < last.token) {
       world.fail('tokens', `the record's token fell from ${last.token} to ${next.token}`);
     }

@@ -214,7 +214,7 @@ export function storeOf(sim: Simulation, client: Client): LeaseStore {
         (result, tookMs) => guarantees.onSwapAnswer(client, result, tookMs),
       );
     },
-    forgets: scenario.store.forgets,
+    forgets: scenario.store.forgets !== 'never',
     ...(scenario.store.clockStepMs === undefined
       ? {}
       : { clockStepMs: scenario.store.clockStepMs }),

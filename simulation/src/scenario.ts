@@ -39,8 +39,11 @@ export interface StorePlan {
   /** Records travel as text. */
   readonly encodes: boolean;
   readonly clockStepMs: number | undefined;
-  /** It says that it may lose its record, so its loss excuses nobody. */
-  readonly forgets: boolean;
+  /**
+   * It says that it may lose its record, so its loss excuses nobody. `lives`: and tells each time of it,
+   * so that an old record may come back as well.
+   */
+  readonly forgets: 'never' | 'records' | 'lives';
   readonly clockRate: number;
 }
 
@@ -95,9 +98,9 @@ export function drawScenario(seed: number): Scenario {
     [1, 4],
   ]);
   const meddles = random.chance(0.1);
-  const forgets = meddles && random.chance(0.5);
+  const forgets = meddles ? random.pick(['never', 'records', 'lives', 'lives'] as const) : 'never';
   // Whoever finds no record knows of no other lease than its own.
-  const mixed = !forgets && random.chance(0.35);
+  const mixed = forgets === 'never' && random.chance(0.35);
   // Wall clocks agree about as well as they do in a data centre, or not at all.
   const skewMs = random.pick([0.05 * baseLeaseMs, 3e10]);
   const hosts: HostPlan[] = [];

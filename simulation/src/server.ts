@@ -16,6 +16,8 @@ export interface ServerOptions {
   /** σ; undefined: this store does not tell the age of its record. */
   readonly clockStepMs: number | undefined;
   readonly clockRate: number;
+  /** Says whenever it has lost something. */
+  readonly tellsLives: boolean;
 }
 
 /** The store: one record, read and replaced atomically, and everything that ever stood in it. */
@@ -29,6 +31,9 @@ export class Server {
   readonly #world: World;
   readonly #watchers = new Set<() => void>();
   #steppedMs = 0;
+  #life = 1;
+  /** By its own clock. */
+  #lifeBeganMs = 0;
 
   constructor(world: World, options: ServerOptions) {
     this.#world = world;
@@ -42,9 +47,22 @@ export class Server {
 
   read(): Reading {
     const { record, version, storeMs } = this.current;
-    const reading = { record, version };
-    if (this.options.clockStepMs === undefined) return reading;
-    return { ...reading, ageMs: this.#clockMs() - storeMs };
+    const { clockStepMs, tellsLives } = this.options;
+    const knowsAge = clockStepMs !== undefined;
+    const nowMs = this.#clockMs();
+    return {
+      record,
+      version,
+      ...(knowsAge ? { ageMs: nowMs - storeMs } : {}),
+      ...(tellsLives ? { life: `life ${this.#life}` } : {}),
+      ...(tellsLives && knowsAge ? { lifeAgeMs: nowMs - this.#lifeBeganMs } : {}),
+    };
+  }
+
+  /** It has lost something. */
+  beginLife(): void {
+    this.#life += 1;
+    this.#lifeBeganMs = this.#clockMs();
   }
 
   swap(expected: unknown, next: LeaseRecord | undefined, writer: Owner | undefined): SwapResult {

@@ -96,6 +96,7 @@ export class Simulation {
     this.network = this.scenario.network;
     this.server = new Server(this.world, {
       clockStepMs: this.scenario.store.clockStepMs,
+      tellsLives: this.scenario.store.forgets === 'lives',
       clockRate: this.scenario.store.clockRate,
     });
     this.resource = new Resource(this.world, this.coverage);
@@ -385,11 +386,11 @@ export class Simulation {
   }
 
   /** Somebody changes the record by hand: nothing can be promised to who held the seat. */
-  meddle(record: LeaseRecord | undefined): void {
+  meddle(record: LeaseRecord | undefined, how: 'lost' | 'overwritten'): void {
     const { current } = this.server;
     const held = current.record?.token ?? 0n;
-    // Of a store that forgets nobody takes "no record" for a vacant seat.
-    const isExpected = record === undefined && this.scenario.store.forgets;
+    // Of a store that forgets nobody takes what it shows then for the truth.
+    const isExpected = how !== 'overwritten' && this.scenario.store.forgets !== 'never';
     const disown = (token: bigint) => {
       this.disowned.add(token);
       this.resource.excused.add(token);
@@ -400,6 +401,7 @@ export class Simulation {
     this.guarantees.forgetTokens();
     this.resource.forget();
     this.server.swap(current.version, record, undefined);
+    if (how === 'lost') this.server.beginLife();
   }
 
   ended(entry: TermEntry): void {

@@ -380,6 +380,28 @@ export const variants: readonly Variant[] = [
     breaks: ['seat', 'belief'],
   },
   {
+    name: 'a vacant seat that came back after a loss taken at once',
+    edits: [
+      {
+        file: 'lease/loss.js',
+        find: 'this.#lifeSinceMs = this.#store.forgets === true ? lifeSinceMs : undefined;',
+        replace: '',
+      },
+    ],
+    breaks: ['seat', 'belief'],
+  },
+  {
+    name: 'a loss of the store that begins no new count',
+    edits: [
+      {
+        file: 'lease/reading.js',
+        find: 'this.#sighting?.life === life ? this.#sighting : undefined',
+        replace: 'this.#sighting',
+      },
+    ],
+    breaks: ['seat', 'belief'],
+  },
+  {
     name: 'a candidate with unsettled work campaigns',
     edits: [
       {
