@@ -3,7 +3,7 @@ import type { EtcdCluster, EtcdServer } from '@incumbent/servers';
 import { etcdAvailable, startEtcd, startEtcdCluster } from '@incumbent/servers';
 import type { TestProxy } from '@incumbent/zookeeper/testing';
 import { startProxy } from '@incumbent/zookeeper/testing';
-import { afterAll, afterEach, beforeAll } from 'vitest';
+import { afterAll, beforeAll } from 'vitest';
 import type { EtcdGuard, EtcdOptions, GrpcClient } from '../../src/backends/etcd/index.ts';
 import { etcd } from '../../src/backends/etcd/index.ts';
 import type { Backend } from '../../src/contest.ts';
@@ -20,8 +20,8 @@ if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missi
 /** Long enough for a loaded machine, short enough to be waited for. */
 export const ttlMs = 2_000;
 
-/** Servers for the file; clients, proxies and elections for each test. */
-export interface EtcdStand {
+/** One test's clients, proxies and elections; they end with it. */
+export interface EtcdScene {
   readonly server: EtcdServer;
   readonly cluster: EtcdCluster;
   /** The election's name in this test. */
@@ -36,23 +36,27 @@ export interface EtcdStand {
   ): Election<EtcdGuard>;
   /** Of all places, in order; asked of the server itself. */
   places(name?: string): Promise<readonly string[]>;
-  onCleanUp(action: () => unknown): void;
 }
 
-/** @param members 1: a server; more: a cluster */
+export interface EtcdStand {
+  readonly server: EtcdServer;
+  readonly cluster: EtcdCluster;
+  scene(onTestFinished: (cleanUp: () => Promise<void>) => void): EtcdScene;
+}
+
+let scenes = 0;
+
+/**
+ * Servers for all tests of a file.
+ * @param members 1: a server; more: a cluster
+ */
 export function useEtcd(members = 1): EtcdStand {
   let server: EtcdServer | undefined;
   let cluster: EtcdCluster | undefined;
-  let tests = 0;
-  const cleanUps: (() => unknown)[] = [];
   beforeAll(async () => {
     if (missing !== undefined) return;
     if (members === 1) server = await startEtcd();
     else cluster = await startEtcdCluster(members);
-  });
-  afterEach(async () => {
-    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-    tests += 1;
   });
   afterAll(async () => {
     await server?.close();
@@ -65,48 +69,61 @@ export function useEtcd(members = 1): EtcdStand {
     get cluster() {
       return cluster as EtcdCluster;
     },
-    get name() {
-      return `test-${tests}`;
+    scene(onTestFinished) {
+      const cleanUps: (() => unknown)[] = [];
+      onTestFinished(async () => {
+        for (const cleanUp of cleanUps.reverse()) await cleanUp();
+      });
+      scenes += 1;
+      return makeScene(stand, `test-${process.pid}-${scenes}`, members, (cleanUp) => {
+        cleanUps.push(cleanUp);
+      });
     },
-    connect(to = stand.server) {
+  };
+  return stand;
+}
+
+function makeScene(
+  { server, cluster }: EtcdStand,
+  name: string,
+  members: number,
+  onCleanUp: (action: () => unknown) => void,
+): EtcdScene {
+  const scene: EtcdScene = {
+    server,
+    cluster,
+    name,
+    connect(to = server) {
       const client = new Client(`127.0.0.1:${to.port}`, credentials.createInsecure(), {
         // A connection of its own.
         'grpc.use_local_subchannel_pool': 1,
         'grpc.initial_reconnect_backoff_ms': 100,
         'grpc.max_reconnect_backoff_ms': 500,
       });
-      cleanUps.push(() => client.close());
+      onCleanUp(() => client.close());
       return client;
     },
-    async proxy(to = stand.server) {
+    async proxy(to = server) {
       const proxy = await startProxy({ port: to.port });
-      cleanUps.push(() => proxy.close());
+      onCleanUp(() => proxy.close());
       return proxy;
     },
-    backend(clients = stand.connect(), options = {}) {
+    backend(clients = scene.connect(), options = {}) {
       const electionTimeout = members === 1 ? 100 : 500;
       return etcd(clients, { ttl: ttlMs, electionTimeout, ...options });
     },
     election(backend, id, more = {}) {
-      const election = createElection({
-        name: stand.name,
-        backend,
-        candidate: { id },
-        ...more,
-      });
-      cleanUps.push(() => election.close());
+      const election = createElection({ name, backend, candidate: { id }, ...more });
+      onCleanUp(() => election.close());
       return election;
     },
-    async places(name = stand.name) {
-      const words = ['get', `${name}/`, '--prefix', '--keys-only', '--sort-by=CREATE'];
-      const printed = await stand.server.etcdctl(...words, '--order=ASCEND');
+    async places(of = name) {
+      const words = ['get', `${of}/`, '--prefix', '--keys-only', '--sort-by=CREATE'];
+      const printed = await server.etcdctl(...words, '--order=ASCEND');
       return printed.split('\n').filter((line) => line !== '');
     },
-    onCleanUp(action) {
-      cleanUps.push(action);
-    },
   };
-  return stand;
+  return scene;
 }
 
 /** Asks until the answer is true; the bound only turns a hang into a failure. */
