@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { Option } from 'commander';
+import { Argument, Option } from 'commander';
 import type { Context } from './context.ts';
 import type {
   DemoOptions,
@@ -9,6 +9,7 @@ import type {
   InitOptions,
   LeaderOptions,
   RunOptions,
+  SchemaOptions,
   StatusOptions,
   TransferOptions,
   VacateOptions,
@@ -56,7 +57,8 @@ const electionOption = () => option('-e, --election <name>', 'the election').mak
 const storeOption = () =>
   option(
     '--store <url>',
-    'where it is held, such as file:/var/lib/incumbent or zk://h1:2181,h2:2181,h3:2181',
+    'where it is held: file:/dir, postgres://host/db, redis://host, etcd://h1,h2,h3, zk://h1,h2,h3 ' +
+      'or k8s://namespace',
     'INCUMBENT_STORE, else a directory of yours',
   );
 const jsonOption = () => option('--json', 'print one JSON object a line');
@@ -78,7 +80,7 @@ function timingOptions(command: Command): Command {
     .addOption(
       option(
         '--lease <duration>',
-        'how long a leader that does not renew is protected; on ZooKeeper the session timeout',
+        'how long a leader that does not renew is protected; on ZooKeeper and etcd the session or lease',
         '15s, on ZooKeeper 10s',
       ).argParser(duration),
     )
@@ -86,28 +88,28 @@ function timingOptions(command: Command): Command {
       option(
         '--belief <duration>',
         'how long it believes after its last renewal',
-        '0.8 lease, on ZooKeeper 0.4',
+        '0.8 lease, on ZooKeeper and etcd 0.4',
       ).argParser(duration),
     )
     .addOption(
       option(
         '--stop-margin <duration>',
         'how long before that its work is stopped',
-        '2/15 lease, on ZooKeeper 1/8 belief',
+        '2/15 lease, on ZooKeeper and etcd 1/8 belief',
       ).argParser(duration),
     )
     .addOption(
       option(
         '--renew-every <duration>',
         'time between renewals',
-        '1/5 lease, on ZooKeeper 1/4 belief',
+        '1/5 lease, on ZooKeeper and etcd 1/4 belief',
       ).argParser(duration),
     )
     .addOption(
       option(
         '--operation-timeout <duration>',
         'how long one store operation may take',
-        '1/6 lease, on ZooKeeper 1/4 belief',
+        '1/6 lease, on ZooKeeper and etcd 1/4 belief',
       ).argParser(duration),
     );
 }
@@ -389,16 +391,66 @@ export const commands: readonly CommandEntry[] = [
     group: 'Set up:',
     summary: 'prepare the store for an election',
     description:
-      'Does whatever the store needs once: on ZooKeeper it makes the chroot and the node of the ' +
-      'election. Not needed for a file store, and harmless.',
+      'Does whatever the store needs once: in PostgreSQL it makes the table, on ZooKeeper the chroot ' +
+      'and the node of the election. Not needed elsewhere, and harmless.',
     examples: [
       { line: 'incumbent init -e nightly', about: 'see that the store can be used' },
+      {
+        line: 'incumbent init -e nightly --store postgres://ann@db/app',
+        about: 'make the table of the elections; `schema` prints it for a migration',
+      },
       { line: 'incumbent init -e nightly --reopen', about: 'open an election that was ended' },
     ],
     define: (command) => {
       questionOptions(command).addOption(option('--reopen', 'open it again if it was ended'));
     },
     load: async () => (await import('./commands/init.ts')).init,
+  }),
+  command<SchemaOptions>({
+    name: 'schema',
+    group: 'Set up:',
+    summary: 'print what PostgreSQL or Kubernetes has to be given first',
+    description:
+      'Prints the SQL of the table, for a migration, or the ServiceAccount, Role and RoleBinding for ' +
+      'elections in Kubernetes. Asks nobody and changes nothing.',
+    examples: [
+      { line: 'incumbent schema postgres | psql app', about: 'what `init` makes' },
+      {
+        line: 'incumbent schema postgres --fence jobs > 0042_fence.sql',
+        about: 'a trigger that keeps stale leaders from writing to the table jobs',
+      },
+      {
+        line: 'incumbent schema kubernetes --namespace ops | kubectl apply -f -',
+        about: 'an account that may hold elections in the namespace ops',
+      },
+    ],
+    define: (command) => {
+      command
+        .usage('postgres|kubernetes [options]')
+        .addArgument(new Argument('<store>', 'whose schema').choices(['postgres', 'kubernetes']))
+        .addOption(
+          option('--table <name>', 'postgres: the table of the elections', 'incumbent_election'),
+        )
+        .addOption(
+          option('--fence <table>', 'postgres: instead a trigger that refuses stale tokens there'),
+        )
+        .addOption(option('--fence-column <name>', 'postgres: where that keeps the token', 'fence'))
+        .addOption(option('--namespace <name>', 'kubernetes: where the Leases are', 'default'))
+        .addOption(
+          option(
+            '--account <name>',
+            'kubernetes: the ServiceAccount, Role and RoleBinding',
+            'incumbent',
+          ),
+        )
+        .addOption(
+          option(
+            '-e, --election <name>',
+            'kubernetes: only for this election (repeatable)',
+          ).argParser(collect),
+        );
+    },
+    load: async () => (await import('./commands/schema.ts')).schema,
   }),
   command<DoctorOptions>({
     name: 'doctor',
@@ -417,6 +469,10 @@ export const commands: readonly CommandEntry[] = [
       {
         line: 'incumbent doctor --store zk://h1:2181,h2:2181,h3:2181 -e nightly',
         about: 'servers, quorum, session, rights and latency of ZooKeeper',
+      },
+      {
+        line: 'incumbent doctor --store postgres://ann@db/app -e nightly',
+        about: 'durability, replicas, pooler, table, rights, clock and latency of PostgreSQL',
       },
     ],
     define: (command) => {

@@ -1,6 +1,6 @@
 import type { Backend, Timing } from 'incumbent';
 import type { Finding } from './doctor/finding.ts';
-import type { Scratch } from './doctor/scratch.ts';
+import type { Scratch, Unmeasured } from './doctor/scratch.ts';
 import type { EventLog } from './run/events.ts';
 
 export interface Output {
@@ -26,15 +26,23 @@ export interface OpenStore {
   close?(): Promise<void>;
 }
 
+export interface Examination {
+  readonly timing: Timing;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  /** The one that was named. */
+  readonly election: string | undefined;
+}
+
 /** What commands ask of the servers of a store, besides its elections. */
 export interface Servers {
   /** For `doctor`: what there is to see before anything is made. */
-  examine(timing: Timing, timeoutMs: number, signal: AbortSignal): Promise<readonly Finding[]>;
+  examine(examination: Examination): Promise<readonly Finding[]>;
   /**
    * For `doctor`: an election to measure on.
    * @param unique a name that nobody has, for elections that can be removed again
    */
-  scratch(unique: string, signal: AbortSignal): Promise<Scratch>;
+  scratch(unique: string, signal: AbortSignal): Promise<Scratch | Unmeasured>;
   /** For `doctor`: how a leader confirms its term, where that is neither a read nor a write. */
   check?(signal: AbortSignal): Promise<unknown>;
   /** What is not there of an election that nobody has used yet, such as `node /a/b`. */

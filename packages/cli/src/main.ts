@@ -163,4 +163,5 @@ Examples:
   incumbent history -e nightly
 
 The store, where elections are held, is given by --store or INCUMBENT_STORE: file:/var/lib/incumbent
-for one machine, zk://h1:2181,h2:2181,h3:2181 for several. Without either it is a directory of yours.`;
+for one machine, postgres://host/db, redis://host, etcd://h1,h2,h3, zk://h1,h2,h3 or k8s://namespace
+for several. Without either it is a directory of yours.`;

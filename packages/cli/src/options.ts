@@ -58,6 +58,17 @@ export interface InitOptions extends ElectionQuestion {
   readonly reopen?: true;
 }
 
+/** `operands`: `postgres` or `kubernetes`. */
+export interface SchemaOptions extends WithOperands {
+  readonly table?: string;
+  /** A table of the user's, to be protected. */
+  readonly fence?: string;
+  readonly fenceColumn?: string;
+  readonly namespace?: string;
+  readonly account?: string;
+  readonly election?: readonly string[];
+}
+
 export interface DoctorOptions extends StoreOptions, TimingFlags {
   readonly election?: string;
   readonly timeout: string;

@@ -120,9 +120,18 @@ async function examineStore(
   };
   const { servers } = store;
   if (servers !== undefined) {
-    reportAll(await bound((signal) => servers.examine(timing, timeoutMs, signal)));
+    const { election } = options;
+    reportAll(await bound((signal) => servers.examine({ timing, timeoutMs, signal, election })));
   }
   const scratch = await bound((signal) => scratchOn(store, signal));
+  const { election: named } = options;
+  if ('unmeasured' in scratch) {
+    const { unmeasured: message, mayLook } = scratch;
+    report({ check: 'scratch', level: 'note', message: `nothing is measured: ${message}` });
+    if (named !== undefined && mayLook)
+      report(await electionFinding(named, timeoutMs, store, bound));
+    return {};
+  }
   const { name } = scratch;
   const election = createElection({
     name,
@@ -134,7 +143,6 @@ async function examineStore(
   const cleanUp = (job: (signal: AbortSignal) => Promise<void>) =>
     bounded(timeoutMs, store.url, new AbortController().signal, job).catch(() => {});
   try {
-    const { election: named } = options;
     reportAll(await bound(async (signal) => (await scratch.lookFirst?.(named, signal)) ?? []));
     await bound((signal) => election.init({ signal }));
     const found = await bound((signal) => scratch.look(named, signal));

@@ -1,11 +1,12 @@
 /** What an API server lets us do, and what that does to elections. */
 import type { Timing } from 'incumbent';
 import { formatDuration } from 'incumbent';
-import type { ApiResponse, KubernetesApi } from 'incumbent/kubernetes';
+import type { ApiResponse } from 'incumbent/kubernetes';
 import { kubernetes } from 'incumbent/kubernetes';
+import type { Examination } from '../context.ts';
 import type { KubernetesConnection } from '../kubernetes/connect.ts';
 import type { Finding } from './finding.ts';
-import type { Scratch } from './scratch.ts';
+import type { Scratch, Unmeasured } from './scratch.ts';
 import { serverClockFinding } from './server-clock.ts';
 
 const group = 'coordination.k8s.io';
@@ -16,13 +17,10 @@ const fixedName = 'incumbent-doctor';
 
 export async function examineKubernetes(
   connection: KubernetesConnection,
-  timing: Timing,
-  signal: AbortSignal,
+  { timing, signal, election }: Examination,
 ): Promise<readonly Finding[]> {
   const { api, namespace, identity, version } = connection;
-  const rights = await Promise.all(
-    needed.map(async (verb) => [verb, await mayWe(api, namespace, verb, signal)] as const),
-  );
+  const rights = await rightsOn(election, connection, signal);
   return [
     {
       check: 'server',
@@ -30,7 +28,7 @@ export async function examineKubernetes(
       message: `${api.url}, ${version === undefined ? 'version not told' : `Kubernetes ${version}`}, by ${identity}`,
       data: { server: api.url, version: version ?? null },
     },
-    rightsFinding(namespace, new Map(rights)),
+    rightsFinding(namespace, rights),
     takeoverFinding(timing),
   ];
 }
@@ -38,12 +36,18 @@ export async function examineKubernetes(
 /** The election to measure on. */
 export async function scratchOnKubernetes(
   unique: string,
-  { api, namespace }: KubernetesConnection,
+  connection: KubernetesConnection,
   signal: AbortSignal,
-): Promise<Scratch> {
+): Promise<Scratch | Unmeasured> {
+  const { api, namespace } = connection;
+  const rights = await rightsOn(unique, connection, signal);
+  if (needed.some((verb) => verb !== 'watch' && rights.get(verb) === false)) {
+    // As with a Role for certain elections alone.
+    return { unmeasured: 'we may not make a Lease of our own', mayLook: true };
+  }
   const leases = `/apis/${group}/v1/namespaces/${namespace}/leases`;
   const backend = kubernetes(api, { namespace });
-  if ((await mayWe(api, namespace, 'delete', signal)) !== true) {
+  if ((await mayWe(connection, 'delete', unique, signal)) !== true) {
     return { name: fixedName, backend, look: async () => [noClock('no right to delete one')] };
   }
   const remove = (name: string, until: AbortSignal) =>
@@ -79,20 +83,35 @@ export async function scratchOnKubernetes(
   };
 }
 
+/** What we may do with one Lease, or with any. */
+async function rightsOn(
+  name: string | undefined,
+  connection: KubernetesConnection,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, boolean | undefined>> {
+  return new Map(
+    await Promise.all(
+      needed.map(async (verb) => [verb, await mayWe(connection, verb, name, signal)] as const),
+    ),
+  );
+}
+
 /** @returns undefined: that cannot be told */
 async function mayWe(
-  api: KubernetesApi,
-  namespace: string,
+  { api, namespace }: KubernetesConnection,
   verb: string,
+  name: string | undefined,
   signal: AbortSignal,
 ): Promise<boolean | undefined> {
+  // Who may create cannot be told apart by names.
+  const which = name === undefined || verb === 'create' ? {} : { name };
   const { status, body } = await api.request({
     method: 'POST',
     path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
     body: {
       apiVersion: 'authorization.k8s.io/v1',
       kind: 'SelfSubjectAccessReview',
-      spec: { resourceAttributes: { namespace, verb, group, resource: 'leases' } },
+      spec: { resourceAttributes: { namespace, verb, group, resource: 'leases', ...which } },
     },
     signal,
   });

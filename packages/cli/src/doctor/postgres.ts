@@ -1,6 +1,6 @@
 /** What a PostgreSQL server and its table are like, and what that does to elections. */
 import type { Timing } from 'incumbent';
-import { formatDuration, parseDuration, StoreUnsuitableError } from 'incumbent';
+import { formatDuration, parseDuration } from 'incumbent';
 import type { PostgresExamination } from 'incumbent/postgres';
 import { examinePostgres, postgres } from 'incumbent/postgres';
 import type { PostgresConnections } from '../postgres/connect.ts';
@@ -8,7 +8,7 @@ import { nameOf } from '../postgres/connect.ts';
 import type { Verification } from '../postgres/tls.ts';
 import type { PostgresLocation } from '../postgres/url.ts';
 import type { Finding } from './finding.ts';
-import type { Scratch } from './scratch.ts';
+import type { Scratch, Unmeasured } from './scratch.ts';
 import { serverClockFinding } from './server-clock.ts';
 
 const defaultTable = 'incumbent_election';
@@ -45,15 +45,14 @@ export async function examinePostgresStore(
 export async function scratchOnPostgres(
   name: string,
   { pool, location }: PostgresConnections,
-): Promise<Scratch> {
+): Promise<Scratch | Unmeasured> {
   const { table = defaultTable } = location.options;
-  const { tableExists } = await examinePostgres(pool, { table });
-  // To look is not to make: `init` of the election that is measured would.
-  if (!tableExists) {
-    throw new StoreUnsuitableError(
-      `there is no table "${table}", so that nothing can be measured: \`incumbent init\` makes it, or ` +
-        `what \`incumbent schema postgres${table === defaultTable ? '' : ` --table ${table}`}\` prints`,
-    );
+  const { inRecovery, tableExists, tableProblem, missingPrivileges } = await examinePostgres(pool, {
+    table,
+  });
+  // To look is not to make, and `init` of the election that is measured would.
+  if (inRecovery || !tableExists || tableProblem !== undefined || missingPrivileges.length > 0) {
+    return { unmeasured: 'no election can be held there', mayLook: false };
   }
   const sql = table
     .split('.')

@@ -17,8 +17,18 @@ export interface Scratch {
   remove?(signal: AbortSignal): Promise<void>;
 }
 
+/** There is no election to measure on, and why. */
+export interface Unmeasured {
+  readonly unmeasured: string;
+  /** Elections of others can be looked at. */
+  readonly mayLook: boolean;
+}
+
 /** To be called before anything is made. */
-export async function scratchOn(store: OpenStore, signal: AbortSignal): Promise<Scratch> {
+export async function scratchOn(
+  store: OpenStore,
+  signal: AbortSignal,
+): Promise<Scratch | Unmeasured> {
   const { directory, servers, backend } = store;
   // One that can be removed again has a name of its own. Where it cannot, it is always the same.
   const unique = `incumbent-doctor-${randomBytes(6).toString('hex')}`;

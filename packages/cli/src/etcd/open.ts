@@ -42,7 +42,7 @@ export async function openEtcd(
 
 function serversOf(connections: EtcdConnections): OpenStore['servers'] & object {
   return {
-    async examine(timing, timeoutMs, signal) {
+    async examine({ timing, timeoutMs, signal }) {
       const { examineEtcd } = await import('../doctor/etcd.ts');
       return examineEtcd(connections, timing, timeoutMs, signal);
     },

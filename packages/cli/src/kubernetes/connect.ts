@@ -61,7 +61,9 @@ export async function connectKubernetes(
     if (error instanceof ElectionError && !error.retryable) {
       throw new UnusableStoreError(error.code, error.message, known, { cause: error });
     }
-    throw unreachable(`the API server ${api.url} (${identity})`, error, needs, known);
+    // The library's error names the server, as ours does.
+    const cause = error instanceof ElectionError ? (error.cause ?? error) : error;
+    throw unreachable(`the API server ${api.url} (${identity})`, cause, needs, known);
   }
 }
 

@@ -20,9 +20,9 @@ export async function openKubernetes(
     origin: location.origin,
     backend: kubernetes(api, { namespace }),
     servers: {
-      async examine(timing, _timeoutMs, signal) {
+      async examine(examination) {
         const { examineKubernetes } = await import('../doctor/kubernetes.ts');
-        return examineKubernetes(connection, timing, signal);
+        return examineKubernetes(connection, examination);
       },
       async scratch(unique, signal) {
         const { scratchOnKubernetes } = await import('../doctor/kubernetes.ts');

@@ -20,7 +20,7 @@ export async function openPostgres(
     origin: location.origin,
     backend: postgres(pool, location.options),
     servers: {
-      async examine(timing, _timeoutMs, signal) {
+      async examine({ timing, signal }) {
         const { examinePostgresStore } = await import('../doctor/postgres.ts');
         return examinePostgresStore(connections, timing, signal);
       },

@@ -21,7 +21,7 @@ export async function openRedis(
       origin: location.origin,
       backend: redis(client, location.options),
       servers: {
-        async examine(timing, _timeoutMs, signal) {
+        async examine({ timing, signal }) {
           const { examineRedis } = await import('../doctor/redis.ts');
           return examineRedis(connections, timing, signal);
         },

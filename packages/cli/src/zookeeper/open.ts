@@ -95,7 +95,7 @@ export async function openZooKeeper(
 function serversOf(store: OpenZooKeeper): Servers {
   const { client, location, askedTimeoutMs } = store;
   return {
-    async examine(timing, timeoutMs, signal) {
+    async examine({ timing, timeoutMs, signal }) {
       const { examineZooKeeper } = await import('../doctor/zookeeper.ts');
       return examineZooKeeper(store, timing, timeoutMs, signal);
     },
