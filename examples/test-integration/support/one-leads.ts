@@ -37,10 +37,10 @@ export async function oneLeadsAtATime(stage: Stage): Promise<void> {
   await second.copy.kill();
   const third = await workOfALeader(stage, both, second.token);
   expect(third.copy.pid).toBe(first.copy.pid);
-  expect(await third.copy.stop()).toBe('exit code 0');
-  expect(await stage.leader(), 'the seat was given back').toBeUndefined();
   const tokens = await stage.tokens();
   expect(tokens, 'nothing was accepted of an older term').toEqual(tokens.toSorted((a, b) => a - b));
+  expect(await third.copy.stop()).toBe('exit code 0');
+  expect(await stage.leader(), 'the seat was given back').toBeUndefined();
 }
 
 async function workOfALeader(
