@@ -4,7 +4,8 @@ import type { RedisServer } from '@incumbent/servers';
 import { redisAvailable } from '@incumbent/servers';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
-import { expect, onTestFinished } from 'vitest';
+import type { TestContext } from 'vitest';
+import { expect } from 'vitest';
 import type { RedisClient, RedisGuard, RedisOptions } from '../../src/backends/redis/index.ts';
 import { redis } from '../../src/backends/redis/index.ts';
 import { systemClock } from '../../src/clock.ts';
@@ -26,7 +27,7 @@ export type Library = (typeof libraries)[number];
 
 export interface OpenClient {
   readonly client: RedisClient;
-  close(): unknown;
+  close(): void;
 }
 
 /** A connected client whose errors are nobody's. */
@@ -43,7 +44,12 @@ export async function openClient(
   const client = createClient({ socket: { host: '127.0.0.1', port }, ...login });
   client.on('error', () => {});
   await client.connect();
-  return { client, close: () => client.isOpen && client.destroy() };
+  return {
+    client,
+    close: () => {
+      if (client.isOpen) client.destroy();
+    },
+  };
 }
 
 /** What a store gets from an election. */
@@ -66,8 +72,9 @@ export class Stage {
   readonly watch: BeliefWatch;
   readonly #cleanUps: (() => unknown)[] = [];
 
-  constructor(name = `jobs-${randomUUID()}`) {
-    this.name = name;
+  /** @param test of tests that run at the same time, only its own context knows when it ends */
+  constructor({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
+    this.name = `jobs-${randomUUID()}`;
     this.watch = new BeliefWatch(this.name);
     onTestFinished(async () => {
       this.watch.stop();
@@ -101,6 +108,8 @@ export class Stage {
   /** Campaigns, and watches the term. */
   async lead(election: Election<RedisGuard>): Promise<Term<RedisGuard>> {
     const term = await election.campaign();
+    // Before its election, which would wait for its work.
+    this.#cleanUps.push(() => term[Symbol.asyncDispose]());
     this.watch.add(term, () => Number.POSITIVE_INFINITY);
     return term;
   }
@@ -110,6 +119,18 @@ export class Stage {
     this.watch.look();
     expect(this.watch.violations).toEqual([]);
   }
+}
+
+/** Waits until a term is lost, and lets it go. @returns why it was */
+export async function lossOf(term: Term<RedisGuard>): Promise<string> {
+  const { signal } = term;
+  if (!signal.aborted) {
+    await new Promise((resolve) => {
+      signal.addEventListener('abort', resolve, { once: true });
+    });
+  }
+  await term[Symbol.asyncDispose]();
+  return (await term.ended).reason;
 }
 
 /** The key of an election's record. */

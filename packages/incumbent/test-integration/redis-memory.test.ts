@@ -1,0 +1,198 @@
+/** What Redis forgets, and what elections make of it. */
+import type { RedisServer } from '@incumbent/servers';
+import { startRedis, waitFor } from '@incumbent/servers';
+import { describe, expect, test } from 'vitest';
+import { startProxy } from '../../zookeeper/src/testing/index.ts';
+import type { Election } from '../src/election.ts';
+import { fieldOf, keyOf, leaseMs, libraries, lossOf, missing, Stage } from './support/redis.ts';
+
+/** From then on it knows the token of whoever leads. */
+async function hasSeenOthers(election: Election<unknown>): Promise<void> {
+  await expect(election.campaign({ wait: 0 })).rejects.toMatchObject({ code: 'NOT_ELECTED' });
+}
+
+describe.skipIf(missing !== undefined).concurrent('a Redis that forgets', () => {
+  for (const library of libraries) {
+    test(`started again empty, it is led by one at a time, with rising tokens (${library})`, async (context) => {
+      const stage = new Stage(context);
+      const server = stage.keep(await startRedis());
+      const a = stage.election('a', await stage.client(library, server));
+      const b = stage.election('b', await stage.client(library, server));
+      const first = await stage.lead(a);
+      await hasSeenOthers(b);
+      const second = stage.lead(b);
+      await server.kill();
+      await server.start();
+      // Its record is gone, or it could not be asked for too long.
+      expect(['record-gone', 'renewal-failed']).toContain(await lossOf(first));
+      expect((await second).token).toBe(first.token + 1n);
+      stage.expectNoOverlap();
+    });
+  }
+
+  test('flushed, it is led by one at a time, with rising tokens', async (context) => {
+    const stage = new Stage(context);
+    const server = stage.keep(await startRedis());
+    const a = stage.election('a', await stage.client('redis', server));
+    const b = stage.election('b', await stage.client('ioredis', server));
+    const first = await stage.lead(a);
+    await hasSeenOthers(b);
+    const second = stage.lead(b);
+    for (let times = 0; times < 3; times += 1) await server.command('FLUSHALL');
+    expect(await lossOf(first)).toBe('record-gone');
+    expect((await second).token).toBe(first.token + 1n);
+    stage.expectNoOverlap();
+  });
+
+  test('gone back to an older record of the one who leads, it is led on', async (context) => {
+    const stage = new Stage(context);
+    const server = stage.keep(await startRedis());
+    // Long enough to outlast the restart.
+    const lease = { lease: 6_000 };
+    const a = stage.election('a', await stage.client('redis', server), {}, lease);
+    const b = stage.election('b', await stage.client('redis', server), {}, lease);
+    const first = await stage.lead(a);
+    const waiting = new AbortController();
+    const second = b.campaign({ signal: waiting.signal });
+    second.catch(() => {});
+    await server.command('SAVE');
+    const saved = await fieldOf(server, stage.name, 'version');
+    await waitFor('confirmations that will be lost', async () => {
+      const version = await fieldOf(server, stage.name, 'version');
+      return version !== saved && first.isLeading();
+    });
+    const life = await fieldOf(server, stage.name, 'life');
+    await server.kill();
+    await server.start();
+    await waitFor('the leader has confirmed', async () => {
+      return (await fieldOf(server, stage.name, 'life')) !== life && first.isLeading();
+    });
+    waiting.abort(new Error('enough'));
+    await expect(second).rejects.toThrow('enough');
+    expect(first.isLeading()).toBe(true);
+    stage.expectNoOverlap();
+  });
+
+  test('gone back to a seat that was vacant, it is not led by two', async (context) => {
+    const stage = new Stage(context);
+    const server = stage.keep(await startRedis());
+    const a = stage.election('a', await stage.client('redis', server));
+    const first = await stage.lead(a);
+    await first[Symbol.asyncDispose]();
+    await server.command('SAVE');
+    // Cut off from the server that comes back: nobody tells it that its term was lost.
+    const proxy = stage.keep(await startProxy(server));
+    const b = stage.election('b', await stage.client('redis', proxy));
+    const second = await stage.lead(b);
+    proxy.silence();
+    await server.kill();
+    await server.start();
+    expect(await fieldOf(server, stage.name, 'token')).toBe(`${first.token}`);
+    // It has never heard of the second term.
+    const c = stage.election('c', await stage.client('ioredis', server), {
+      tokenFloor: second.token,
+    });
+    const third = await stage.lead(c);
+    expect(third.token).toBe(second.token + 1n);
+    stage.expectNoOverlap();
+  });
+
+  test('a write that was decided before it was flushed is not applied after it', async (context) => {
+    const stage = new Stage(context);
+    const server = stage.keep(await startRedis());
+    const proxy = stage.keep(await startProxy(server));
+    const lease = { lease: 6_000 };
+    const a = stage.election('a', await stage.client('redis', proxy), {}, lease);
+    const b = stage.election('b', await stage.client('ioredis', server), {}, lease);
+    const c = stage.election('c', await stage.client('redis', server), {}, lease);
+    const held = new Promise<void>((resolve) => {
+      proxy.onRequest((chunk) => {
+        if (!Buffer.from(chunk).includes('"nonce":')) return;
+        proxy.holdRequests();
+        resolve();
+      });
+    });
+    const giveUp = new AbortController();
+    const late = a.campaign({ signal: giveUp.signal }).then((term) => {
+      stage.watch.add(term, () => Number.POSITIVE_INFINITY);
+      return term[Symbol.asyncDispose]();
+    });
+    late.catch(() => {});
+    await held;
+    // Both have waited for the same lease.
+    const term = await stage.lead(b);
+    await server.command('FLUSHALL');
+    await c.leader();
+    proxy.letGo();
+    await waitFor('the late write has come', async () => proxy.counters.bytesHeld === 0);
+    await lossOf(term);
+    giveUp.abort(new Error('enough'));
+    await expect(late).rejects.toThrow('enough');
+    stage.expectNoOverlap();
+  });
+});
+
+describe.skipIf(missing !== undefined).concurrent('tokens', () => {
+  test('begin above the floor', async (context) => {
+    const stage = new Stage(context);
+    const server = stage.keep(await startRedis());
+    const client = await stage.client('redis', server);
+    const term = await stage.lead(stage.election('a', client, { tokenFloor: 2n ** 80n }));
+    expect(term.token).toBe(2n ** 80n + 1n);
+    await term[Symbol.asyncDispose]();
+    const next = await stage.lead(stage.election('b', client, { tokenFloor: 5n }));
+    expect(next.token).toBe(2n ** 80n + 2n);
+  });
+});
+
+describe.skipIf(missing !== undefined).concurrent('the clock of Redis', () => {
+  /** As if it had been set forward by so many ms since. */
+  async function step(server: RedisServer, name: string, ms: number): Promise<void> {
+    for (const field of ['writtenAt', 'bornAt']) {
+      await server.command('HINCRBY', keyOf(name), field, -ms);
+    }
+  }
+
+  test('may step within its bound, and nobody leads too early', async (context) => {
+    const stage = new Stage(context);
+    const server = stage.keep(await startRedis());
+    const proxy = stage.keep(await startProxy(server));
+    const a = stage.election('a', await stage.client('redis', proxy));
+    const first = await stage.lead(a);
+    proxy.silence();
+    await step(server, stage.name, 5_000);
+    const b = stage.election('b', await stage.client('redis', server), { clockStep: '5s' });
+    const second = await stage.lead(b);
+    expect(second.token).toBe(first.token + 1n);
+    stage.expectNoOverlap();
+  });
+
+  test('spares the wait for a leader that has died long ago', async (context) => {
+    const stage = new Stage(context);
+    const server = stage.keep(await startRedis());
+    const proxy = stage.keep(await startProxy(server));
+    const a = stage.election('a', await stage.client('redis', proxy));
+    const first = await stage.lead(a);
+    proxy.silence();
+    await lossOf(first);
+    await step(server, stage.name, 10 * leaseMs);
+    const client = await stage.client('redis', server);
+    const off = stage.election('b', client, { age: 'off', clockStep: undefined as never });
+    await expect(off.campaign({ wait: 0 })).rejects.toMatchObject({ code: 'NOT_ELECTED' });
+    const term = await stage.election('b', client).campaign({ wait: 0 });
+    expect(term.token).toBe(first.token + 1n);
+    await term[Symbol.asyncDispose]();
+  });
+
+  test('set back, it makes nobody wait for longer than one lease of its own time', async (context) => {
+    const stage = new Stage(context);
+    const server = stage.keep(await startRedis());
+    const a = stage.election('a', await stage.client('redis', server));
+    const first = await stage.lead(a);
+    await step(server, stage.name, -3_600_000);
+    await first[Symbol.asyncDispose]();
+    const second = await stage.lead(stage.election('b', await stage.client('ioredis', server)));
+    expect(second.token).toBe(first.token + 1n);
+    stage.expectNoOverlap();
+  });
+});
