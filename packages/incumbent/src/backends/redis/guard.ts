@@ -3,7 +3,6 @@ import { InvalidOptionError, NotLeadingError } from '../../errors.ts';
 import type { RedisClient } from './client.ts';
 import type { RedisDriver } from './driver.ts';
 import { driverOf } from './driver.ts';
-import { asStoreError } from './errors.ts';
 import { keyBeside } from './keys.ts';
 import { runScript } from './run-script.ts';
 import type { Script } from './scripts.ts';
@@ -21,19 +20,19 @@ export interface RedisGuard {
   /**
    * Asks Redis: true once a newer term has been elected. What happens between this answer and the
    * effect is not covered; `set` and `run` cover it.
-   * @throws StoreUnavailableError
+   * @throws StoreUnavailableError, StoreUnsuitableError
    */
   superseded(): Promise<boolean>;
   /**
    * SET, unless a newer term has written to `key` before.
-   * @throws NotLeadingError when one has
+   * @throws NotLeadingError when one has; else what the client rejects with
    */
   set(key: string, value: string): Promise<void>;
   /**
    * A script of one's own, unless a newer term has written to the first of `keys` before. In Lua the
    * fence is KEYS[1] and the token ARGV[1]: one's own keys and arguments begin with 2.
    * @returns what the script returns
-   * @throws NotLeadingError when a newer term has written; what the script fails with
+   * @throws NotLeadingError when a newer term has written; else what the client rejects with
    */
   run(lua: string, keys: readonly string[], args?: readonly string[]): Promise<unknown>;
 }
@@ -100,7 +99,7 @@ async function runFenced(
   } catch (error) {
     const newer =
       error instanceof Error ? /\bSTALETOKEN (\d+)/.exec(error.message)?.[1] : undefined;
-    if (newer === undefined) throw asStoreError(error, first, driver.description);
+    if (newer === undefined) throw error;
     const refusal = new NotLeadingError(election, token, 0, 0);
     refusal.cause = new Error(
       `term ${newer} has written to ${JSON.stringify(first)}; if that is a term from before Redis ` +
