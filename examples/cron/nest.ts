@@ -31,8 +31,8 @@ class Reports implements BeforeApplicationShutdown {
     try {
       await this.election.lead((term) => this.send(term), { wait: WAIT, holdAtLeast: HOLD });
     } catch (error) {
-      if (!(error instanceof NotElectedError)) throw error; // another copy did it
-    }
+      if (!(error instanceof NotElectedError) || error.cause !== undefined) throw error;
+    } // not elected, and no trouble: another copy has done it
   }
 
   private async send(term: Term<RedisGuard>): Promise<void> {

@@ -22,27 +22,24 @@ process.once('SIGTERM', () => stop.abort());
 const election = createElection({ name: 'reports', backend: postgres(pool), lease: LEASE });
 await election.init(); // makes the table; or a migration with what `incumbent schema postgres` prints
 
-await election
-  .lead(
-    async (term) => {
-      let running: Promise<void> | undefined;
-      const run = (due: Date) => {
-        running = sendReports(term, due);
-        return running;
-      };
-      const task = cron.schedule(SCHEDULE, ({ date }) => run(date), { noOverlap: true });
-      await once(term.signal, 'abort'); // until this copy must lead no more
-      await task.destroy();
-      await Promise.allSettled([running]); // the seat is given back after the last report
-    },
-    { signal: stop.signal },
-  )
-  .catch((error: unknown) => {
-    if (!stop.signal.aborted) throw error;
-  });
-
+await election.lead(keepSchedule, { signal: stop.signal }).catch((error: unknown) => {
+  if (!stop.signal.aborted) throw error;
+});
 await election.close();
 await pool.end();
+
+/** While this copy leads. */
+async function keepSchedule(term: Term<PostgresGuard>): Promise<void> {
+  let running: Promise<void> | undefined;
+  const run = (due: Date) => {
+    running = sendReports(term, due);
+    return running;
+  };
+  const task = cron.schedule(SCHEDULE, ({ date }) => run(date), { noOverlap: true });
+  await once(term.signal, 'abort'); // until this copy must lead no more
+  await task.destroy();
+  await Promise.allSettled([running]); // the seat is given back after the last report
+}
 
 async function sendReports(term: Term<PostgresGuard>, due: Date): Promise<void> {
   const { rows } = await pool.query<{ name: string }>('select name from customer order by name');

@@ -36,28 +36,25 @@ const election = createElection({
   lease: LEASE,
 });
 
-await election
-  .lead(
-    async (term) => {
-      for (;;) {
-        try {
-          await reconcile(term);
-        } catch (error) {
-          term.assertLeading(); // if that is why: ends this term, and campaigns again
-          console.error(`next time: ${(error as Error).message}`);
-        }
-        await sleep(everyMs, undefined, { signal: term.signal }); // rejects when the term is over
-      }
-    },
-    { signal: stop.signal },
-  )
-  .catch((error: unknown) => {
-    if (!stop.signal.aborted) throw error;
-  });
-
+await election.lead(control, { signal: stop.signal }).catch((error: unknown) => {
+  if (!stop.signal.aborted) throw error;
+});
 await election.close();
 api.close();
 probes.close();
+
+/** While this Pod leads. */
+async function control(term: Term<KubernetesGuard>): Promise<void> {
+  for (;;) {
+    try {
+      await reconcile(term);
+    } catch (error) {
+      term.assertLeading(); // if that is why: ends this term, and campaigns again
+      console.error(`next time: ${(error as Error).message}`);
+    }
+    await sleep(everyMs, undefined, { signal: term.signal }); // rejects when the term is over
+  }
+}
 
 interface ConfigMap extends KubernetesObject {
   readonly data?: Readonly<Record<string, string>>;

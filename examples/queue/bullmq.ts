@@ -43,24 +43,26 @@ const election = createElection({
   lease: LEASE,
 });
 
-await election
-  .lead(
-    async (term) => {
-      for (;;) {
-        await addDue(term);
-        await sleep(everyMs / 4, undefined, { signal: term.signal }); // rejects when the term is over
-      }
-    },
-    { signal: stop.signal },
-  )
-  .catch((error: unknown) => {
-    if (!stop.signal.aborted) throw error;
-  });
-
+await election.lead(schedule, { signal: stop.signal }).catch((error: unknown) => {
+  if (!stop.signal.aborted) throw error;
+});
 await election.close();
 await worker.close();
 await queue.close();
 connection.disconnect();
+
+/** While this copy leads. */
+async function schedule(term: Term<RedisGuard>): Promise<void> {
+  for (;;) {
+    try {
+      await addDue(term);
+    } catch (error) {
+      term.assertLeading(); // if that is why: ends this term, and campaigns again
+      console.error(`next time: ${(error as Error).message}`);
+    }
+    await sleep(everyMs / 4, undefined, { signal: term.signal }); // rejects when the term is over
+  }
+}
 
 async function addDue(term: Term<RedisGuard>): Promise<void> {
   for (const [customer, next] of Object.entries(await connection.hgetall('customers'))) {

@@ -21,7 +21,11 @@ interface Invoice {
   readonly token: string;
 }
 
-const pool = new pg.Pool({ connectionString: DATABASE_URL });
+const pool = new pg.Pool({
+  connectionString: DATABASE_URL,
+  // While a transaction of this term is open, nobody else can begin one: a frozen copy must not.
+  idle_in_transaction_session_timeout: 5_000,
+});
 pool.on('error', (error) => console.error(error.message)); // a connection that was idle is gone
 
 const boss = new PgBoss({ connectionString: DATABASE_URL, supervise: false, schedule: false });
@@ -49,30 +53,32 @@ const election = createElection({
 });
 await election.init();
 
-await election
-  .lead(
-    async (term) => {
-      const keeper = new PgBoss({ connectionString: DATABASE_URL }); // expires, archives, cron table
-      keeper.on('error', (error) => console.error(error.message));
-      await keeper.start();
-      try {
-        for (;;) {
-          await addDue(term);
-          await sleep(500, undefined, { signal: term.signal }); // rejects when the term is over
-        }
-      } finally {
-        await keeper.stop({ wait: true });
-      }
-    },
-    { signal: stop.signal },
-  )
-  .catch((error: unknown) => {
-    if (!stop.signal.aborted) throw error;
-  });
-
+await election.lead(schedule, { signal: stop.signal }).catch((error: unknown) => {
+  if (!stop.signal.aborted) throw error;
+});
 await election.close();
 await boss.stop({ wait: true });
 await pool.end();
+
+/** While this copy leads. */
+async function schedule(term: Term<PostgresGuard>): Promise<void> {
+  const keeper = new PgBoss({ connectionString: DATABASE_URL }); // expires, archives, reads cron
+  keeper.on('error', (error) => console.error(error.message));
+  await keeper.start();
+  try {
+    for (;;) {
+      try {
+        await addDue(term);
+      } catch (error) {
+        term.assertLeading(); // if that is why: ends this term, and campaigns again
+        console.error(`next time: ${(error as Error).message}`);
+      }
+      await sleep(500, undefined, { signal: term.signal }); // rejects when the term is over
+    }
+  } finally {
+    await keeper.stop({ wait: true });
+  }
+}
 
 async function addDue(term: Term<PostgresGuard>): Promise<void> {
   const client = await pool.connect();
@@ -91,7 +97,7 @@ async function addDue(term: Term<PostgresGuard>): Promise<void> {
     }
     await client.query('commit'); // jobs and dates together, and neither once a newer term leads
   } catch (error) {
-    await client.query('rollback');
+    await client.query('rollback').catch(() => {}); // the connection may be what failed
     throw error;
   } finally {
     client.release();
