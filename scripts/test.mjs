@@ -64,6 +64,13 @@ const stages = [
     script: ['chaos/dist/ensemble/main.js', '--short'],
     limitMin: 8,
   },
+  {
+    id: 'stores',
+    name: 'chaos on the stores (short)',
+    about: 'candidates on PostgreSQL, Redis and etcd, side by side, whose servers fail at random',
+    script: ['chaos/dist/stores/main.js', '--short'],
+    limitMin: 6,
+  },
 ];
 
 const usage = `npm test                              every stage

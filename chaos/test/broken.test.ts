@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { breakCandidates, brokenCandidates } from '../src/broken.ts';
 import * as ensemble from '../src/ensemble/broken.ts';
+import * as stores from '../src/stores/broken.ts';
 
 /** Whole packages are copied. */
 const copiesMs = 60_000;
@@ -29,6 +30,15 @@ it.each(Object.keys(ensemble.brokenCandidates) as ensemble.Broken[])(
     const file = ensemble.commandOf(name, directory);
     if (file === undefined) expect(ensemble.brokenCandidates[name].parameters).toBeDefined();
     else if (file.startsWith(directory)) expect(existsSync(file)).toBe(true);
+  },
+  copiesMs,
+);
+
+it.each(Object.keys(stores.brokenCandidates) as stores.Broken[])(
+  'can still break candidates on the stores: %s',
+  (name) => {
+    const file = stores.commandOf(name, directory);
+    if (file?.startsWith(directory)) expect(existsSync(file)).toBe(true);
   },
   copiesMs,
 );

@@ -17,7 +17,7 @@ export interface Outcome {
 }
 
 /** Resolves when somebody works. @throws StuckError */
-export async function firstLeader({ log }: Arena): Promise<TermActivity> {
+export async function firstLeader({ log }: Pick<Arena, 'log'>): Promise<TermActivity> {
   const first = await waitUntil(() => log.judge.newest, stuckMs);
   if (first === undefined) throw new StuckError('liveness: nobody has ever led');
   return first;
@@ -44,7 +44,7 @@ export async function playRound(arena: Arena, round: Round, buried: Set<bigint>)
  * @throws StuckError
  */
 export async function somebodyWorks(
-  { log, longestBeliefMs }: Arena,
+  { log, longestBeliefMs }: Pick<Arena, 'log' | 'longestBeliefMs'>,
   since: string,
   token?: bigint,
 ): Promise<TermActivity> {

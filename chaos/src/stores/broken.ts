@@ -1,0 +1,82 @@
+/** Candidates that are broken on purpose: chaos that does not find them proves nothing. */
+import type { Change } from '../broken.ts';
+import { breakCandidates, brokenCandidates as brokenElsewhere, changedCommand } from '../broken.ts';
+import type { StoreName } from './stage.ts';
+
+export type Broken =
+  | 'no-guard'
+  | 'deaf-guard'
+  | 'no-conflicts'
+  | 'absent-vacant'
+  | 'no-floor'
+  | 'no-wait'
+  | 'impatient';
+
+interface BrokenForm {
+  readonly about: string;
+  readonly stores: readonly StoreName[];
+  /** Further parameters of the store's URL. */
+  readonly parameters?: string;
+  readonly changes?: readonly Change[];
+}
+
+const all: readonly StoreName[] = ['postgres', 'redis', 'etcd'];
+
+export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
+  'no-guard': { ...brokenElsewhere['no-guard'], stores: all },
+  'deaf-guard': { about: brokenElsewhere['deaf-guard'].about, stores: all },
+  'no-conflicts': {
+    about: 'an adapter that writes whatever the version of the record is',
+    stores: ['postgres', 'redis'],
+    changes: [
+      {
+        file: 'incumbent/dist/backends/postgres/statements.js',
+        from: 'and version = $8::text',
+        to: 'and (true or version = $8::text)',
+      },
+      {
+        file: 'incumbent/dist/backends/redis/scripts.js',
+        from: "or kept[2] ~= ARGV[1] then return { 'conflict', '' }",
+        to: "then return { 'conflict', '' }",
+      },
+    ],
+  },
+  'absent-vacant': {
+    about: 'a record that is gone is taken for a vacant seat, and a restart for nothing',
+    stores: ['redis'],
+    changes: [
+      {
+        file: 'incumbent/dist/lease/loss.js',
+        from: 'return Math.max(0, sinceMs +',
+        to: 'return Math.min(0, sinceMs +',
+      },
+    ],
+  },
+  'no-floor': {
+    about: 'who is started after the store was emptied is not told of earlier tokens',
+    stores: ['redis'],
+  },
+  'no-wait': {
+    about: 'a successor does not wait the belief of an unclean leader out',
+    stores: ['etcd'],
+    parameters: '&predecessor-wait=off',
+  },
+  impatient: {
+    about: 'who waits takes the seat after half a lease',
+    stores: ['postgres', 'redis'],
+    changes: [
+      {
+        file: 'incumbent/dist/lease/race.js',
+        from: 'standsForMs = record.leaseMs;',
+        to: 'standsForMs = record.leaseMs / 2;',
+      },
+    ],
+  },
+};
+
+/** @returns the file to start in place of `incumbent`; undefined: that itself */
+export function commandOf(broken: Broken, directory: string): string | undefined {
+  if (broken === 'no-guard' || broken === 'deaf-guard') return breakCandidates(broken, directory);
+  const { changes } = brokenCandidates[broken];
+  return changes === undefined ? undefined : changedCommand(broken, changes, directory);
+}

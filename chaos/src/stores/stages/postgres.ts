@@ -1,0 +1,163 @@
+import type { PostgresServer } from '@incumbent/servers';
+import { startPostgres, startPostgresStandby } from '@incumbent/servers';
+import type { TestProxy } from '@incumbent/zookeeper/testing';
+import { startProxy } from '@incumbent/zookeeper/testing';
+import type { Timing } from 'incumbent';
+import { resolveTiming } from 'incumbent';
+import { pause } from '../../zookeeper/time.ts';
+import { leaseBoundMs } from '../bound.ts';
+import type { Card, Opening } from '../plan.ts';
+import type { Stage, Told } from '../stage.ts';
+
+/** Nothing is confirmed before a standby has it too; so fail-over loses nothing that was confirmed. */
+const settings = {
+  max_connections: 200,
+  synchronous_standby_names: '*',
+  wal_retrieve_retry_interval: '200ms',
+};
+
+const openings: readonly Opening[] = [
+  { server: 'fail over' },
+  { leader: 'silence', length: 2 },
+  { leader: 'kill both', server: 'kill' },
+  { leader: 'freeze both', length: 2.4 },
+  { waiting: 'silence', server: 'restart in recovery', length: 0.8 },
+];
+
+/** A primary and its synchronous standby. Clients find whoever is primary behind their proxies. */
+export class PostgresStage implements Stage {
+  readonly about = 'PostgreSQL, a primary and a synchronous standby';
+  readonly leasesMs: readonly number[] = [2_000, 3_000];
+  readonly openings: readonly Opening[] = openings;
+  readonly untested = undefined;
+  readonly serverFaults: Readonly<Record<string, Card>> = {
+    kill: { cards: 2, from: 0.1, to: 1.2 },
+    stop: { cards: 1, to: 0.3 },
+    freeze: { cards: 3, from: 0.2, to: 1.5 },
+    'fail over': { cards: 2, to: 0.5 },
+    'fail over from frozen': { cards: 2, from: 0.2, to: 1.5 },
+    'restart in recovery': { cards: 2, from: 0.2, to: 1.2 },
+    'lose standby': { cards: 1, from: 0.2, to: 1.2 },
+    'cut everybody': { cards: 1, to: 0.3 },
+  };
+  readonly #told: Told;
+  readonly #proxies: TestProxy[] = [];
+  #primary: PostgresServer;
+  #standby: PostgresServer;
+
+  private constructor(primary: PostgresServer, standby: PostgresServer, told: Told) {
+    this.#primary = primary;
+    this.#standby = standby;
+    this.#told = told;
+  }
+
+  static async start(told: Told): Promise<PostgresStage> {
+    const primary = await startPostgres({ settings });
+    const stage = new PostgresStage(
+      primary,
+      await startPostgresStandby(primary, { settings }),
+      told,
+    );
+    await primary.sql('create table ready (at timestamptz)');
+    return stage;
+  }
+
+  get operatorUrl(): string {
+    return urlOf(this.#primary);
+  }
+
+  timingOf(leaseMs: number): Timing {
+    return resolveTiming({ lease: leaseMs });
+  }
+
+  boundMs(timings: readonly Timing[]): number {
+    // A server that was started again may have lost something.
+    return leaseBoundMs(timings, 3);
+  }
+
+  async connect(): Promise<readonly TestProxy[]> {
+    const proxy = await startProxy(this.#primary);
+    this.#proxies.push(proxy);
+    return [proxy];
+  }
+
+  url([proxy]: readonly TestProxy[]): string {
+    return urlOf(proxy as TestProxy);
+  }
+
+  async strike(fault: string, forMs: number): Promise<void> {
+    const told = this.#told;
+    told.quorum('down');
+    switch (fault) {
+      case 'kill':
+        await this.#primary.kill();
+        await pause(forMs);
+        await this.#primary.start();
+        break;
+      case 'stop':
+        await this.#primary.stop();
+        await pause(forMs);
+        await this.#primary.start();
+        break;
+      case 'freeze':
+        await this.#primary.freeze();
+        await pause(forMs);
+        this.#primary.thaw();
+        break;
+      case 'fail over':
+        await this.#primary.kill();
+        await pause(forMs);
+        await this.#failOver();
+        break;
+      case 'fail over from frozen':
+        await this.#primary.freeze();
+        await pause(forMs);
+        await this.#failOver();
+        break;
+      case 'restart in recovery':
+        await this.#primary.restartInRecovery();
+        await pause(forMs);
+        await this.#primary.promote();
+        break;
+      case 'lose standby':
+        await this.#standby.kill();
+        await pause(forMs);
+        await this.#standby.start();
+        break;
+      default:
+        throw new Error(`PostgreSQL has no fault ${fault}`);
+    }
+    await this.ready();
+    told.quorum('up');
+  }
+
+  /** Resolves when a write is confirmed, so when the standby has it. */
+  async ready(): Promise<void> {
+    await this.#primary.sql('insert into ready values (now())');
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#proxies.map((proxy) => proxy.close()));
+    await Promise.all([this.#primary.close(), this.#standby.close()]);
+  }
+
+  /** The standby takes over, and everybody is led to it. The old primary is gone, and a new standby made. */
+  async #failOver(): Promise<void> {
+    const old = this.#primary;
+    await this.#standby.promote();
+    this.#primary = this.#standby;
+    for (const proxy of this.#proxies) {
+      proxy.switchTo(this.#primary);
+      proxy.cut();
+      await proxy.pass();
+    }
+    this.#told.note(`primary is on port ${this.#primary.port}`);
+    // A frozen one must not serve anybody again: its connections are cut.
+    await old.close();
+    this.#standby = await startPostgresStandby(this.#primary, { settings });
+  }
+}
+
+function urlOf({ port }: { readonly port: number }): string {
+  return `postgres://postgres@127.0.0.1:${port}/postgres?sslmode=disable`;
+}

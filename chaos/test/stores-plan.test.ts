@@ -1,0 +1,86 @@
+import { resolveTiming } from 'incumbent';
+import { describe, expect, it } from 'vitest';
+import { leaseBoundMs, queueBoundMs } from '../src/stores/bound.ts';
+import type { Round, Scope } from '../src/stores/plan.ts';
+import { faultNames, faultsOf, planRounds } from '../src/stores/plan.ts';
+import { readSettings } from '../src/stores/settings.ts';
+
+const scope: Scope = {
+  serverFaults: { kill: { cards: 2, from: 0.1, to: 1 }, flush: { cards: 1 } },
+  openings: [
+    { leader: 'silence', length: 2 },
+    { waiting: 'freeze both', server: 'flush' },
+  ],
+  strands: true,
+};
+
+function rounds(count: number, seed: number, of: Scope = scope): Round[] {
+  const plan = planRounds(seed, of);
+  return Array.from({ length: count }, () => plan.next().value as Round);
+}
+
+describe('the plan of chaos on a store', () => {
+  it('follows from the seed alone', () => {
+    expect(rounds(60, 7)).toEqual(rounds(60, 7));
+    expect(rounds(60, 7)).not.toEqual(rounds(60, 8));
+  });
+
+  it('strikes somebody in every round, and has every fault in two hundred', () => {
+    for (let seed = 0; seed < 20; seed += 1) {
+      const struck = rounds(200, seed).map(faultsOf);
+      expect(struck.every((faults) => faults.length > 0)).toBe(true);
+      expect(new Set(struck.flat())).toEqual(new Set(faultNames(scope)));
+    }
+  });
+
+  it('begins with what every run of that store needs, however short', () => {
+    const [first, second] = rounds(2, 3) as [Round, Round];
+    expect(faultsOf(first)).toEqual(['silence']);
+    expect(first.leader?.length).toBe(2);
+    expect(faultsOf(second)).toEqual(['waiting: freeze both', 'servers: flush']);
+  });
+
+  it('strands nobody where servers cannot be cut off, or while servers fail', () => {
+    const never = rounds(500, 5, { ...scope, strands: false }).flatMap(faultsOf);
+    expect(never).not.toContain('strand');
+    expect(faultNames({ ...scope, strands: false })).not.toContain('strand');
+    const stranded = rounds(500, 5).filter(({ leader }) => leader?.fault === 'strand');
+    expect(stranded.length).toBeGreaterThan(10);
+    expect(stranded.every(({ server }) => server === undefined)).toBe(true);
+  });
+});
+
+describe('the options of chaos on the stores', () => {
+  it('takes all stores, or the one that is named', () => {
+    expect(readSettings(['--seed', '7'])).toEqual({
+      stores: ['postgres', 'redis', 'etcd'],
+      seconds: 600,
+      candidates: 6,
+      seed: 7,
+      broken: undefined,
+    });
+    expect(readSettings(['--store', 'redis', '--short', '--seed', '1'])).toMatchObject({
+      stores: ['redis'],
+      candidates: 4,
+    });
+  });
+
+  it('runs what is broken on the stores in which it can be', () => {
+    expect(readSettings(['--broken', 'no-wait'])).toMatchObject({ stores: ['etcd'] });
+    expect(readSettings(['--broken', 'no-guard'])).toMatchObject({
+      stores: ['postgres', 'redis', 'etcd'],
+    });
+    expect(() => readSettings(['--broken', 'no-wait', '--store', 'redis'])).toThrow('for etcd');
+    expect(() => readSettings(['--store', 'mysql'])).toThrow('--store knows postgres, redis, etcd');
+    expect(() => readSettings(['--broken', 'x'])).toThrow('--broken knows');
+  });
+});
+
+describe('the bounds of chaos on the stores', () => {
+  it('are longer than every wait that a takeover may need', () => {
+    const timings = [resolveTiming({ lease: 2_000 }), resolveTiming({ lease: 3_000 })];
+    expect(leaseBoundMs(timings, 3)).toBeGreaterThan(3 * 3_000);
+    const onEtcd = [resolveTiming({}, { sessionTimeoutMs: 4_000 })];
+    expect(queueBoundMs(onEtcd, 1_500)).toBeGreaterThan(4_000 + 1_500 + 0.4 * 4_000);
+  });
+});
