@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { FencedLog } from '@incumbent/cli/trial';
-import type { TestServer } from '@incumbent/zookeeper/testing';
-import { serverAvailable, startServer } from '@incumbent/zookeeper/testing';
 import { command } from '../command.ts';
+import type { Ground } from './ground.ts';
+import { startGround } from './ground.ts';
 import { planChanges } from './plan.ts';
 import type { Arrival, Played } from './play.ts';
 import { arrivals, Play } from './play.ts';
@@ -34,7 +34,7 @@ async function main(settings: Settings): Promise<number> {
   const failed: string[] = [];
   let skipped = 0;
   for (const layout of settings.layouts) {
-    const missing = serverAvailable() ?? peerMissing(layout);
+    const missing = peerMissing(layout);
     if (missing !== undefined) {
       skipped += 1;
       console.log(`skipped: ${layout}: ${missing}`);
@@ -55,12 +55,12 @@ async function main(settings: Settings): Promise<number> {
 
 /** @returns whether all was well */
 async function playLayout(layout: Layout, settings: Settings, directory: string): Promise<boolean> {
-  if (layout !== 'kazoo') compileCurator(directory);
-  await using server = await startServer({ tickTimeMs: 200 });
+  if (layout.startsWith('curator')) compileCurator(directory);
+  await using ground = await startGround(layout);
   let good = true;
   for (const arrival of Object.keys(arrivals) as Arrival[]) {
     console.log(`\n${layout}, ${arrival}`);
-    const violations = await playArrival(arrival, layout, settings, directory, server);
+    const violations = await playArrival(arrival, layout, settings, directory, ground);
     for (const violation of violations) console.log(`  FAILED ${violation}`);
     good &&= violations.length === 0;
   }
@@ -72,7 +72,7 @@ async function playArrival(
   layout: Layout,
   { changes, seed, sessionMs }: Settings,
   directory: string,
-  server: TestServer,
+  ground: Ground,
 ): Promise<readonly string[]> {
   const name = `${layout}-${arrival.replace(' ', '-')}`;
   const log = new FencedLog(join(directory, `${name}.log`));
@@ -81,8 +81,7 @@ async function playArrival(
   await using play = new Play({
     ours: ourCommand(layout),
     theirs: peerCommand(layout, directory),
-    server,
-    path: `/elections/${name}`,
+    ...ground.venue(`/elections/${name}`),
     sessionMs,
     log,
   });

@@ -11,30 +11,45 @@ import { posix } from 'node:path';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
+import { Client, credentials } from '@grpc/grpc-js';
 import { connect } from '@incumbent/zookeeper';
-import type { Term } from 'incumbent';
+import type { Backend, Term } from 'incumbent';
 import { createElection } from 'incumbent';
+import { etcd } from 'incumbent/etcd';
 import type { ZooKeeperLayout } from 'incumbent/zookeeper';
 import { zookeeper } from 'incumbent/zookeeper';
 
 const [layout, address = '', path = '', id = '', sessionMs, logPath = ''] = process.argv.slice(2);
 const beatMs = 5;
 const lookEveryMs = 2;
-/** As the servers of these elections have it. */
-const tickTime = '200ms';
 
 const log = openSync(logPath, 'a');
-const client = await connect(`zk://${address}`, { sessionTimeout: Number(sessionMs) });
 const election = createElection({
   name: posix.basename(path),
-  backend: zookeeper(client, {
-    layout: layout as ZooKeeperLayout,
-    root: posix.dirname(path),
-    tickTime,
-  }),
+  backend: layout === 'etcdctl' ? onEtcd() : await onZooKeeper(),
   candidate: { id },
 });
 let candidacy: { readonly withdraw: AbortController; readonly ended: Promise<void> } | undefined;
+
+async function onZooKeeper(): Promise<Backend> {
+  const client = await connect(`zk://${address}`, { sessionTimeout: Number(sessionMs) });
+  return zookeeper(client, {
+    layout: layout as ZooKeeperLayout,
+    root: posix.dirname(path),
+    tickTime: '200ms', // as the servers of these elections have it
+  });
+}
+
+function onEtcd(): Backend {
+  const client = new Client(address, credentials.createInsecure(), {
+    'grpc.max_reconnect_backoff_ms': 500,
+  });
+  return etcd(client, {
+    root: `${posix.dirname(path)}/`,
+    ttl: Number(sessionMs),
+    electionTimeout: '100ms', // as the servers of these elections have it
+  });
+}
 
 function say(...words: readonly unknown[]): void {
   console.log(words.join(' '));

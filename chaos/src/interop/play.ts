@@ -15,6 +15,11 @@ export interface Venue {
   readonly path: string;
   readonly sessionMs: number;
   readonly log: FencedLog;
+  /**
+   * Ends what a struck member of theirs leaves on the server, where that stays for longer than anybody
+   * here wants to wait. Default: it ends by itself.
+   */
+  readonly bury?: (struck: TermActivity) => Promise<void>;
 }
 
 export type Side = 'ours' | 'theirs';
@@ -92,6 +97,7 @@ export class Play implements AsyncDisposable {
       }
       case 'kill': {
         await this.#end(member);
+        await this.#bury(struck);
         const [successor] = await Promise.all([
           this.#leader(since, others),
           this.#start(successorOf(member.id)).then((fresh) => fresh.join()),
@@ -102,6 +108,7 @@ export class Play implements AsyncDisposable {
       case 'freeze': {
         member.freeze();
         try {
+          await this.#bury(struck);
           next = await this.#leader(since, others);
         } finally {
           member.thaw();
@@ -112,6 +119,7 @@ export class Play implements AsyncDisposable {
       case 'silence': {
         const proxy = this.#proxies.get(member.id);
         proxy?.silence();
+        await this.#bury(struck);
         next = await this.#leader(since, others);
         await proxy?.pass();
         await this.#rejoined(member.id);
@@ -143,6 +151,10 @@ export class Play implements AsyncDisposable {
     const member = await Member.start(sideOf(id) === 'ours' ? ours : theirs, seat);
     this.#members.set(id, member);
     return member;
+  }
+
+  async #bury(struck: TermActivity): Promise<void> {
+    if (sideOf(struck.candidate) === 'theirs') await this.#venue.bury?.(struck);
   }
 
   async #end(member: Member): Promise<void> {

@@ -3,9 +3,15 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { etcdAvailable } from '@incumbent/servers';
+import { serverAvailable } from '@incumbent/zookeeper/testing';
 
-/** Elections that another library holds, of which a real one can be had here. */
-export const layouts = ['kazoo', 'curator-latch', 'curator-selector'] as const;
+/** Elections on ZooKeeper that another library holds, of which a real one can be had here. */
+export const zooKeeperLayouts = ['kazoo', 'curator-latch', 'curator-selector'] as const;
+export type ZooKeeperPeer = (typeof zooKeeperLayouts)[number];
+
+/** And on etcd: `etcdctl elect`. */
+export const layouts = [...zooKeeperLayouts, 'etcdctl'] as const;
 export type Layout = (typeof layouts)[number];
 
 /** How a member is started; address, path, id, session timeout and log are added. */
@@ -14,7 +20,8 @@ export type Command = readonly [program: string, ...args: string[]];
 const peers = fileURLToPath(
   new URL('../../../packages/incumbent/test-integration/zookeeper-interop/peers/', import.meta.url),
 );
-const ourMember = fileURLToPath(new URL('../../dist/interop/our-member.js', import.meta.url));
+const built = (file: string) =>
+  fileURLToPath(new URL(`../../dist/interop/${file}`, import.meta.url));
 /** Debian's, not one that happens to come first in PATH. */
 const python = '/usr/bin/python3';
 const jars = ['/usr/share/java/curator-recipes.jar', '/usr/share/java/slf4j-nop.jar'];
@@ -23,11 +30,14 @@ const curatorPackages =
 
 /** A candidate of ours with a process to itself: what was built, also for those who run the sources. */
 export function ourCommand(layout: Layout): Command {
-  return [process.execPath, ourMember, layout];
+  return [process.execPath, built('our-member.js'), layout];
 }
 
-/** Why the other library cannot run here, or undefined when it can. */
+/** Why the other library, or the server, cannot run here; undefined when they can. */
 export function peerMissing(layout: Layout): string | undefined {
+  if (layout === 'etcdctl') return etcdAvailable();
+  const noServer = serverAvailable();
+  if (noServer !== undefined) return noServer;
   if (layout === 'kazoo') {
     if (spawnSync(python, ['-c', 'import kazoo']).status === 0) return undefined;
     return `${python} has no kazoo. On Debian: apt-get install -y python3-kazoo`;
@@ -49,6 +59,7 @@ export function compileCurator(directory: string): void {
 
 /** @param directory what {@link compileCurator} was given */
 export function peerCommand(layout: Layout, directory: string): Command {
+  if (layout === 'etcdctl') return [process.execPath, built('etcdctl-member.js')];
   if (layout === 'kazoo') return [python, join(peers, 'kazoo-election.py')];
   return [
     'java',
