@@ -1,0 +1,197 @@
+/** Redis in more than one process: replicas, Sentinels, clusters. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { RedisServer } from '@incumbent/servers';
+import { startRedis, startRedisCluster, startSentinel, waitFor } from '@incumbent/servers';
+import { Cluster, Redis } from 'ioredis';
+import { createClientPool, createCluster, createSentinel } from 'redis';
+import type { TestContext } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { RedisClient } from '../src/backends/redis/index.ts';
+import type { Library, OpenClient } from './support/redis.ts';
+import { fieldOf, libraries, lossOf, missing, Stage } from './support/redis.ts';
+
+async function behindSentinel(library: Library, { port }: RedisServer): Promise<OpenClient> {
+  const root = { host: '127.0.0.1', port };
+  const name = 'incumbent';
+  if (library === 'ioredis') {
+    const client = new Redis({ sentinels: [root], name });
+    client.on('error', () => {});
+    return { client, close: () => client.disconnect() };
+  }
+  const client = createSentinel({ name, sentinelRootNodes: [root] });
+  client.on('error', () => {});
+  await client.connect();
+  return { client, close: () => void client.destroy() };
+}
+
+async function ofCluster(library: Library, { port }: RedisServer): Promise<OpenClient> {
+  const host = '127.0.0.1';
+  if (library === 'ioredis') {
+    const client = new Cluster([{ host, port }]);
+    client.on('error', () => {});
+    return { client, close: () => client.disconnect() };
+  }
+  const client = createCluster({ rootNodes: [{ socket: { host, port } }] });
+  client.on('error', () => {});
+  await client.connect();
+  return { client, close: () => void client.destroy() };
+}
+
+/** What candidates of an election complain of, from now to the end of the test. */
+function troublesOf(election: string, { onTestFinished }: TestContext): readonly string[] {
+  const messages: string[] = [];
+  const listener = (event: unknown) => {
+    const trouble = event as { election: string; error: Error };
+    if (trouble.election === election) messages.push(trouble.error.message);
+  };
+  subscribe('incumbent:trouble', listener);
+  onTestFinished(() => void unsubscribe('incumbent:trouble', listener));
+  return messages;
+}
+
+describe.skipIf(missing !== undefined).concurrent('Redis with a replica', () => {
+  test('is not led through the replica, and is once that is promoted', async (context) => {
+    const stage = new Stage(context);
+    const primary = stage.keep(await startRedis());
+    const replica = stage.keep(await startRedis({ replicaOf: primary }));
+    const troubles = troublesOf(stage.name, context);
+    const campaign = stage.lead(stage.election('a', await stage.client('redis', replica)));
+    await waitFor('the replica is refused', async () =>
+      troubles.some((each) => each.includes('read-only replica')),
+    );
+    await replica.promote();
+    expect((await campaign).isLeading()).toBe(true);
+  });
+
+  for (const library of libraries) {
+    test(`behind a Sentinel it fails over, led by one at a time (${library})`, async (context) => {
+      const stage = new Stage(context);
+      const primary = stage.keep(await startRedis());
+      const replica = stage.keep(await startRedis({ replicaOf: primary }));
+      const sentinel = stage.keep(await startSentinel({ primary }));
+      const [a, b] = await Promise.all(
+        ['a', 'b'].map(async (id) =>
+          stage.election(id, stage.keep(await behindSentinel(library, sentinel)).client),
+        ),
+      );
+      if (a === undefined || b === undefined) return;
+      const first = await stage.lead(a);
+      await expect(b.campaign({ wait: 0 })).rejects.toMatchObject({ code: 'NOT_ELECTED' });
+      await waitFor('the replica has the record', async () => {
+        return (await fieldOf(replica, stage.name, 'token')) === '1';
+      });
+      const second = stage.lead(b);
+      await primary.kill();
+      await waitFor('the replica is promoted', async () => {
+        const role = await replica.command('ROLE');
+        return Array.isArray(role) && role[0] === 'master';
+      });
+      await lossOf(first);
+      expect((await second).token).toBe(2n);
+      stage.expectNoOverlap();
+    });
+  }
+
+  test('with WAIT, a write counts only once the replica has it', async (context) => {
+    for (const library of libraries) {
+      const stage = new Stage(context);
+      const primary = stage.keep(await startRedis());
+      const replica = stage.keep(await startRedis({ replicaOf: primary }));
+      const wait = { replicas: 1, timeout: 100 };
+      const client = await stage.client(library, primary);
+      const first = await stage.lead(stage.election('a', client, { wait }));
+      expect(await fieldOf(replica, stage.name, 'token')).toBe('1');
+      const troubles = troublesOf(stage.name, context);
+      await replica.kill();
+      await lossOf(first);
+      expect(troubles.join()).toContain('0 of 1 replicas have it');
+      const b = stage.election('b', await stage.client(library, primary), { wait });
+      await expect(b.campaign({ wait: '3s' })).rejects.toMatchObject({ code: 'NOT_ELECTED' });
+      await replica.start();
+      await replica.linked();
+      expect((await stage.lead(b)).isLeading()).toBe(true);
+      stage.expectNoOverlap();
+    }
+  });
+
+  test('WAIT goes with pools and Sentinels, where connections are many', async (context) => {
+    const stage = new Stage(context);
+    const primary = stage.keep(await startRedis());
+    const replica = stage.keep(await startRedis({ replicaOf: primary }));
+    const sentinel = stage.keep(await startSentinel({ primary }));
+    const pool = createClientPool({ socket: { host: '127.0.0.1', port: primary.port } });
+    pool.on('error', () => {});
+    await pool.connect();
+    stage.keep({ close: () => pool.destroy() });
+    const { client } = stage.keep(await behindSentinel('redis', sentinel));
+    const wait = { replicas: 1 };
+    const first = await stage.lead(stage.election('a', pool, { wait }));
+    const waiting = stage.lead(stage.election('b', client, { wait }));
+    await first[Symbol.asyncDispose]();
+    const second = await waiting;
+    expect(await fieldOf(replica, stage.name, 'token')).toBe(`${second.token}`);
+    stage.expectNoOverlap();
+  });
+});
+
+describe.skipIf(missing !== undefined)('a Redis cluster', () => {
+  test('holds elections on all its nodes, by both libraries', async (context) => {
+    const servers = await startRedisCluster(3);
+    context.onTestFinished(async () => {
+      await Promise.all(servers.map((server) => server.close()));
+    });
+    const slots = new Set<unknown>();
+    await Promise.all(
+      Array.from({ length: 6 }, async () => {
+        const stage = new Stage(context);
+        const [one, other] = await Promise.all(
+          libraries.map(async (library, index) =>
+            stage.keep(await ofCluster(library, servers[index] as RedisServer)),
+          ),
+        );
+        if (one === undefined || other === undefined) return;
+        const a = stage.election('a', one.client);
+        const b = stage.election('b', other.client);
+        const first = await stage.lead(a);
+        const waiting = stage.lead(b);
+        await waitFor('both are listed', async () => {
+          const ids = (await a.candidates()).map(({ id }) => id);
+          return ids.join() === 'a,b';
+        });
+        await first.guard.set(`{${stage.name}}:report`, 'x');
+        await first[Symbol.asyncDispose]();
+        expect((await waiting).token).toBe(2n);
+        stage.expectNoOverlap();
+        slots.add(await servers[0]?.command('CLUSTER', 'KEYSLOT', `{${stage.name}}`));
+      }),
+    );
+    const thirds = new Set([...slots].map((slot) => Math.floor(Number(slot) / 5_462)));
+    expect(thirds.size).toBeGreaterThan(1);
+  });
+
+  test('refuses a client that is not made for one, with what to do', async (context) => {
+    const stage = new Stage(context);
+    const servers = await startRedisCluster(2);
+    for (const server of servers) stage.keep(server);
+    const troubles = troublesOf(stage.name, context);
+    const clients = await Promise.all(servers.map((server) => stage.client('redis', server)));
+    // One of them has the key, the other one says so.
+    const campaigns = clients.map((client, index) =>
+      stage.election(`${index}`, client).campaign({ wait: '2500ms' }),
+    );
+    const terms = await Promise.allSettled(campaigns);
+    expect(terms.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    for (const term of terms) {
+      if (term.status === 'fulfilled') await term.value[Symbol.asyncDispose]();
+    }
+    expect(troubles.join()).toContain('use a cluster client');
+  });
+
+  test('takes no WAIT', async (context) => {
+    const client: RedisClient = new Cluster([{ port: 1 }], { lazyConnect: true });
+    const stage = new Stage(context);
+    expect(() => stage.election('a', client, { wait: { replicas: 1 } })).toThrow(
+      'min-replicas-to-write',
+    );
+  });
+});
