@@ -17,7 +17,7 @@ import { redis } from 'incumbent/redis';
 import { createClient } from 'redis';
 
 const { REDIS_URL = 'redis://localhost', LEASE = '15s' } = process.env;
-const { SCHEDULE = '*/5 * * * *', PERIOD_S = '300', WAIT = '1m', HOLD = '4m' } = process.env;
+const { SCHEDULE = '*/5 * * * *', PERIOD_S = '300', WAIT = '1m', HOLD = '3m' } = process.env;
 
 const client = createClient({ url: REDIS_URL });
 client.on('error', (error: Error) => console.error(error.message));

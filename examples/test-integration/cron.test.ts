@@ -77,10 +77,10 @@ describe.skipIf(isMissing(redisAvailable())).concurrent('NestJS on Redis', () =>
     await using copies = await Copies.of('cron/nest', {
       REDIS_URL: server.url,
       LEASE: '1s',
-      SCHEDULE: '*/6 * * * * *',
-      PERIOD_S: '6',
-      WAIT: '4s',
-      HOLD: '5s',
+      SCHEDULE: '*/12 * * * * *',
+      PERIOD_S: '12',
+      WAIT: '5s',
+      HOLD: '6s',
     });
     const both = [await copies.start(), await copies.start()];
     let reports: readonly Report[] = [];
