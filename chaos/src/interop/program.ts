@@ -11,8 +11,8 @@ export const zooKeeperLayouts = ['kazoo', 'curator-latch', 'curator-selector'] a
 export type ZooKeeperPeer = (typeof zooKeeperLayouts)[number];
 
 /** And on etcd: `etcdctl elect`. */
-export const layouts = [...zooKeeperLayouts, 'etcdctl'] as const;
-export type Layout = (typeof layouts)[number];
+export type Layout = ZooKeeperPeer | 'etcdctl';
+export const layouts: readonly Layout[] = [...zooKeeperLayouts, 'etcdctl'];
 
 /** How a member is started; address, path, id, session timeout and log are added. */
 export type Command = readonly [program: string, ...args: string[]];
