@@ -38,7 +38,7 @@ test.each(commands.map(({ name }) => name))('`%s --help` has examples', async (n
   expect((await invoke(['help', name])).stdout).toBe(stdout);
 });
 
-test('the issue names these commands', () => {
+test('these are the commands', () => {
   expect(commands.map(({ name }) => name)).toEqual([
     'run',
     'demo',
@@ -52,6 +52,7 @@ test('the issue names these commands', () => {
     'drain',
     'end',
     'init',
+    'schema',
     'doctor',
   ]);
 });

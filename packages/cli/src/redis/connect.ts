@@ -51,6 +51,8 @@ export async function connectRedis(
     location.sentinelPassword &&
       lineOf(location.sentinelPassword, `sentinel-password of ${origin}`, machine),
   ]);
+  // Loaded before the time counts: on a busy machine that takes some, too.
+  await import('redis');
   const known = { url: location.url, origin };
   const attempt = async (leftMs: number): Promise<Opened> => {
     const opened = await openRedis(location, tls, machine, leftMs);
@@ -132,7 +134,11 @@ async function openRedis(
       rootNodes: hosts.map(({ host, port }) => ({ socket: { ...socket, host, port } })),
       defaults: { ...common, ...who, socket },
     } as RedisClusterOptions);
-    cluster.on('error', () => {});
+    // What the driver rejects with says only that it was so with all nodes.
+    let latest: unknown;
+    cluster.on('error', (error: unknown) => {
+      latest = error;
+    });
     return {
       client: cluster as unknown as RedisClient,
       send: async (...words) =>
@@ -146,7 +152,10 @@ async function openRedis(
             return { name: node.address, send };
           }),
         ),
-      connect: () => settled(cluster.connect()),
+      connect: () =>
+        settled(cluster.connect()).catch((error: unknown) => {
+          throw latest ?? error;
+        }),
       close: () => cluster.close(),
       destroy: () => cluster.destroy(),
     };
@@ -164,14 +173,23 @@ async function openRedis(
         socket,
       },
     } as RedisSentinelOptions);
-    sentinel.on('error', () => {});
+    // The driver would go on asking for minutes; whoever is patient asks again anyway.
+    const inVain = new Promise<never>((_resolve, reject) => {
+      let failures = 0;
+      sentinel.on('error', (error: unknown) => {
+        // It tells of each Sentinel once by an error, and more than once in words.
+        if (error instanceof Error) failures += 1;
+        if (failures === hosts.length) reject(error);
+      });
+    });
+    inVain.catch(() => {});
     const send: Send = async (...words) =>
       (await sentinel.sendCommand(false, [...words])) as unknown as Reply;
     return {
       client: sentinel as unknown as RedisClient,
       send,
       primaries: async () => [{ name: location.master ?? '', send }],
-      connect: () => settled(sentinel.connect()),
+      connect: () => settled(Promise.race([sentinel.connect(), inVain])),
       close: () => sentinel.close(),
       destroy: () => sentinel.destroy(),
     };

@@ -1,0 +1,187 @@
+// `incumbent run` and every other command on the servers that teams run already. Of Kubernetes it is
+// the stand-in of servers/, which follows the published rules of the API.
+import { expect } from 'vitest';
+import type { Lab, RunProcess, RunSettings } from './support/run-process.ts';
+import { checkOneAtATime, living, test, until } from './support/run-process.ts';
+import { kinds, sharedStores } from './support/stores.ts';
+
+const store = sharedStores();
+const family = 'leader,child,grandchild';
+const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+const token = expect.stringMatching(/^\d+$/);
+
+function jsonLines(text: string): Record<string, unknown>[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+}
+
+/** A machine that starts dozens of processes at once is slow at each. */
+const mostAtOnce = 3;
+const waiting: (() => void)[] = [];
+let running = 0;
+
+async function inTurn<T>(job: () => Promise<T>): Promise<T> {
+  if (running >= mostAtOnce) await new Promise<void>((resolve) => waiting.push(resolve));
+  else running += 1;
+  try {
+    return await job();
+  } finally {
+    const next = waiting.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  }
+}
+
+/** The commands on one election, each to its end. */
+function on(lab: Lab, url: string, election: string, timeout = '60s') {
+  const ask = ([command = '', ...rest]: readonly string[]) =>
+    inTurn(() => {
+      const place = ['-e', election, '--store', url, '--timeout', timeout];
+      return lab.cli(command, ...place, ...rest);
+    });
+  const init = async () => expect(await ask(['init'])).toMatchObject({ code: 0, stderr: '' });
+  return { ask, init, settings: { store: url, election } satisfies RunSettings };
+}
+
+/** Leads after the one before it, of whose program nobody is left. */
+async function takesOver(
+  lab: Lab,
+  next: RunProcess,
+  nth: number,
+  before: { readonly pid: number; readonly token: bigint },
+): Promise<void> {
+  const term = await next.started(nth);
+  expect(living(before.pid)).toEqual([]);
+  expect(term.token).toBeGreaterThan(before.token);
+  await lab.works(term.token);
+  checkOneAtATime(lab.stamps());
+}
+
+for (const { name, missing, lists, lease, isVariant } of kinds) {
+  test.concurrent(`${name}: when a leader is killed its program dies, and another one takes over with a higher token`, async ({
+    lab,
+    skip,
+  }) => {
+    if (missing !== undefined) skip(missing);
+    const { ask, init, settings } = on(lab, store(name).url, 'killed');
+    await init();
+    const a = lab.run('A', lab.worker(family, 'deaf'), { ...settings, lease });
+    await a.started();
+    const b = lab.run('B', lab.worker(family), { ...settings, lease });
+    await b.event('waiting');
+    // On a machine that stands still for a moment it may be its second term, or B's.
+    const leads = [a, b].find((run) => run.all('started').length > run.all('ended').length) ?? a;
+    const follows = leads === a ? b : a;
+    const terms = follows.all('started').length;
+    const first = await leads.started(leads.all('started').length);
+    await lab.works(first.token);
+    leads.kill('SIGKILL');
+    await takesOver(lab, follows, terms + 1, first);
+    const history = jsonLines((await ask(['history', '--json'])).stdout);
+    expect(history.slice(-2)).toMatchObject([
+      { token: String(first.token), id: leads.id, why: 'unclean' },
+      { id: follows.id, to: null },
+    ]);
+    follows.kill('SIGTERM');
+    expect(await follows.event('ended', terms + 1)).toMatchObject({ reason: 'withdrawn' });
+  });
+
+  test.concurrent(`${name}: a leader can be seen in every way, and an operator can make it go`, async ({
+    lab,
+    skip,
+  }) => {
+    if (missing !== undefined) skip(missing);
+    if (isVariant) skip('the same as on the store itself');
+    const { ask, init, settings } = on(lab, store(name).url, 'seen');
+    await init();
+    expect(await ask(['status'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('vacant (nobody has ever led it in this store)'),
+    });
+    const at = (id: string) => ({ ...settings, options: ['--address', `${id}.example:80`] });
+    const a = lab.run('a', lab.worker(), at('a'));
+    await a.started();
+    const b = lab.run('b', lab.worker(), at('b'));
+    await b.event('waiting');
+
+    const [status] = jsonLines((await ask(['status', '--json'])).stdout);
+    expect(status).toMatchObject({
+      election: 'seen',
+      state: 'led',
+      leader: { id: 'a', addresses: ['a.example:80'] },
+      token,
+      since: iso,
+      leaseMs: 15_000,
+    });
+    expect(await ask(['leader'])).toMatchObject({ code: 0, stdout: 'a.example:80\n' });
+    const candidates = () => ask(['candidates', '--json']);
+    if (lists) {
+      await until('b is listed', async () => (await candidates()).stdout.includes('"b"'));
+      expect(jsonLines((await candidates()).stdout)).toMatchObject([
+        { role: 'leading', id: 'a' },
+        { role: 'waiting', id: 'b' },
+      ]);
+    }
+    expect(await ask(['transfer', '--to', 'b'])).toMatchObject({ code: 0 });
+    await b.started();
+    expect(await ask(['drain', '--id', 'b', '--until', '1h'])).toMatchObject({ code: 0 });
+    await a.started(2);
+    expect(await ask(['drain', '--id', 'b', '--lift'])).toMatchObject({ code: 0 });
+    expect(await ask(['vacate'])).toMatchObject({ code: 0 });
+    await b.started(2);
+    expect(jsonLines((await ask(['history', '--json'])).stdout)).toMatchObject([
+      { token, id: 'a', from: iso, to: iso, why: 'handed-over' },
+      { id: 'b', why: 'vacated' },
+      { id: 'a', why: 'vacated' },
+      { id: 'b', to: null, why: null },
+    ]);
+    expect(await ask(['end'])).toMatchObject({ code: 0 });
+    for (const run of [a, b]) expect(await run.ends()).toEqual({ code: 1, signal: null });
+    expect(await ask(['init', '--reopen'])).toMatchObject({
+      code: 0,
+      stdout: 'election "seen" is open again\n',
+    });
+    checkOneAtATime(lab.stamps());
+  });
+
+  test.concurrent(`${name}: the doctor finds it well, and leaves nothing behind`, async ({
+    lab,
+    skip,
+  }) => {
+    if (missing !== undefined) skip(missing);
+    const { ask, init } = on(lab, store(name).url, 'examined');
+    await init();
+    const { code, stdout, stderr } = await ask(['doctor', '--watch-loop', '10ms', '--json']);
+    expect(stderr).toBe('');
+    const findings = jsonLines(stdout);
+    expect(findings.filter(({ level }) => level === 'broken')).toEqual([]);
+    expect(code).toBe(0);
+    const checks = findings.map(({ check }) => check);
+    const wanted = ['store', 'takeover', 'clock', 'election', 'reads', 'writes', 'result'];
+    expect(checks).toEqual(expect.arrayContaining(wanted));
+    // That it could not be removed would be one.
+    expect(checks).not.toContain('scratch');
+  });
+
+  test.concurrent(`${name}: a server that is away is 69, with its name and the reason`, async ({
+    lab,
+    skip,
+  }) => {
+    if (missing !== undefined) skip(missing);
+    const { ask } = on(lab, store(name).unreachable, 'away', '20s');
+    const { code, stdout, stderr } = await ask(['status']);
+    expect({ code, stdout }).toEqual({ code: 69, stdout: '' });
+    expect(stderr).toMatch(
+      /^incumbent: .* within 20s \(--timeout\): .*ECONNREFUSED 127\.0\.0\.1:\d+/,
+    );
+    expect(stderr.split('\n')).toHaveLength(2);
+    if (isVariant) return;
+    // What can be judged without the store is judged.
+    const doctor = await ask(['doctor', '--watch-loop', '10ms']);
+    expect(doctor.code).toBe(69);
+    expect(doctor.stdout).toMatch(/^broken +store +.*ECONNREFUSED/m);
+    expect(doctor.stdout).toMatch(/^ok +P1 /m);
+  });
+}
