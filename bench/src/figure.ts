@@ -1,6 +1,6 @@
 /** Numbers, what they are to be, and how they are shown. */
 
-export type Unit = 'ms' | '×' | '× D' | '% of a core' | 'KiB' | 'MiB' | 'per s';
+export type Unit = 'ms' | '×' | '× D' | '% of a core' | 'KiB' | 'MiB' | 'per s' | 'per h' | '';
 
 /** One line of the result. */
 export interface Figure {
@@ -71,7 +71,7 @@ export function verdictOf({ value, goal, unit }: Figure): string | undefined {
 }
 
 export function withUnit(value: number, unit: Unit): string {
-  return `${digits(value)} ${unit}`;
+  return `${digits(value)} ${unit}`.trimEnd();
 }
 
 /** About three significant digits, never an exponent. */

@@ -10,12 +10,21 @@ export interface Options {
   /** Absolute; the file store is put on its file system. */
   readonly directory: string;
   readonly help: boolean;
+  /** Only to see whether it works: one round of little. */
+  readonly quick?: true;
 }
 
 export const defaultRounds = 10;
 
-/** @throws Error that says what is wrong */
-export function readOptions(args: readonly string[], known: readonly string[]): Options {
+/**
+ * @param hasQuick whether there is a short form
+ * @throws Error that says what is wrong
+ */
+export function readOptions(
+  args: readonly string[],
+  known: readonly string[],
+  hasQuick = false,
+): Options {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -25,9 +34,11 @@ export function readOptions(args: readonly string[], known: readonly string[]): 
       markdown: { type: 'boolean', default: false },
       directory: { type: 'string', default: tmpdir() },
       help: { type: 'boolean', default: false },
+      quick: { type: 'boolean', default: false },
     },
   });
-  const { only, rounds, json, markdown, directory, help } = values;
+  const { only, rounds, json, markdown, directory, help, quick } = values;
+  if (quick && !hasQuick) throw new Error('--quick: these benchmarks have no short form');
   if (!/^[1-9]\d{0,3}$/.test(rounds)) {
     throw new Error(`--rounds takes a whole number from 1 to 9999, not "${rounds}"`);
   }
@@ -40,9 +51,10 @@ export function readOptions(args: readonly string[], known: readonly string[]): 
   }
   return {
     only: names,
-    rounds: Number(rounds),
+    rounds: quick ? 1 : Number(rounds),
     format: json ? 'json' : markdown ? 'markdown' : 'text',
     directory: resolve(directory),
     help,
+    ...(quick ? { quick } : {}),
   };
 }

@@ -17,10 +17,13 @@ export interface Suite {
   readonly usage: string;
   /** What `--directory` holds: `file store`. */
   readonly stored: string;
+  /** It has a short form, `--quick`. */
+  readonly quick?: true;
   /** Starts what they share. @throws what keeps everything from being measured */
   prepare(
     surroundings: Surroundings,
     progress: (text: string) => void,
+    options: { readonly quick: boolean },
   ): Prepared | Promise<Prepared>;
 }
 
@@ -42,7 +45,7 @@ export async function runSuite(suite: Suite): Promise<number> {
   ] as const) {
     process.on(name, () => process.exit(code));
   }
-  const { only, rounds, directory, format } = optionsOrUsage(suite);
+  const { only, rounds, directory, format, quick = false } = optionsOrUsage(suite);
   const { command, stored } = suite;
   const report = reports[format];
   const print = (text: string) => process.stdout.write(text);
@@ -54,7 +57,7 @@ export async function runSuite(suite: Suite): Promise<number> {
   const machine = describeMachine(surroundings.directory);
   let prepared: Prepared;
   try {
-    prepared = await suite.prepare(surroundings, progress);
+    prepared = await suite.prepare(surroundings, progress, { quick });
   } catch (error) {
     process.stderr.write(`nothing can be measured: ${(error as Error).message}\n`);
     await surroundings.reaper.close();
@@ -115,12 +118,12 @@ async function measure(
   return failed;
 }
 
-function optionsOrUsage({ names, defaultRounds, usage }: Suite): Options {
+function optionsOrUsage({ names, defaultRounds, usage, quick }: Suite): Options {
   let read: Options;
   try {
     // Of an option that is given twice the last one counts.
     const args = ['--rounds', String(defaultRounds), ...process.argv.slice(2)];
-    read = readOptions(args, names);
+    read = readOptions(args, names, quick === true);
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n\n${usage}`);
     process.exit(64);

@@ -1,0 +1,183 @@
+import type { Benchmark } from '../../benchmark.ts';
+import { sleep } from '../../clock.ts';
+import type { Figure } from '../../figure.ts';
+import { figureOf, median, spreadOf } from '../../figure.ts';
+import { TermLog } from '../../term-log.ts';
+import type { CandidateMethods, ContenderName } from '../messages.ts';
+import { contenders } from '../messages.ts';
+import type { Samples } from '../samples.ts';
+import { makeSamples } from '../samples.ts';
+import type { Candidate, Stage } from '../stage.ts';
+import { electionName, rotated, startCandidate } from '../stage.ts';
+
+/** In round trips of the store, where it can wake us. */
+const goal = 3;
+/** Until who has just entered again is woken. */
+const settleMs = 400;
+const leadsWithinMs = 90_000;
+
+/** Two candidates that hand the seat to and fro. */
+interface Pair {
+  readonly name: ContenderName;
+  readonly terms: TermLog;
+  readonly election: string;
+  leader: Candidate;
+  follower: Candidate;
+  /** When the follower leads. */
+  next: Promise<CandidateMethods['campaign']['result']>;
+  enteredAtMs: number;
+}
+
+/**
+ * The seat is handed over again and again, by each in turn: from the call that gives it up in one
+ * process to the first statement of the work in another one. Just before, the follower's bare client
+ * reads and writes a record.
+ */
+export function handOver(stage: Stage): Benchmark {
+  const samples = makeSamples();
+  const troubles = new Set<string>();
+  let rounds = 0;
+
+  /** @throws what goes wrong with ours, for then there is nothing to compare */
+  async function attempt(name: ContenderName, measure: () => Promise<void>): Promise<boolean> {
+    try {
+      await measure();
+      return true;
+    } catch (error) {
+      if (contenders[name].isOurs) throw error;
+      troubles.add(`${name}: ${(error as Error).message.split('\n')[0]}`);
+      return false;
+    }
+  }
+
+  /** One hand-over by each; who fails takes no further part. */
+  async function turn(pairs: Pair[], by: number, into: Samples | undefined): Promise<void> {
+    for (const pair of rotated([...pairs], by)) {
+      const done = await attempt(pair.name, () => handOnce(pair, into));
+      if (done) continue;
+      pairs.splice(pairs.indexOf(pair), 1);
+      await Promise.all([pair.leader.kill(), pair.follower.kill()]);
+    }
+  }
+
+  return {
+    name: 'hand-over',
+    about: 'clean hand-overs',
+    roundsOf: (all) => all,
+    async round() {
+      const { warmUps, perRound } = stage.scale.handOver;
+      const pairs: Pair[] = [];
+      const own = makeSamples();
+      try {
+        const started = await Promise.allSettled(
+          stage.names.map((name) =>
+            attempt(name, async () => {
+              pairs.push(await startPair(stage, name, rounds));
+            }),
+          ),
+        );
+        for (const each of started) if (each.status === 'rejected') throw each.reason;
+        for (let i = 0; i < warmUps; i += 1) await turn(pairs, i, undefined);
+        for (let i = 0; i < perRound; i += 1) await turn(pairs, i, own);
+      } finally {
+        await Promise.all(
+          pairs.flatMap(({ leader, follower }) => [leader.kill(), follower.kill()]),
+        );
+      }
+      for (const name of stage.names) {
+        for (const key of ['all', 'read', 'write']) {
+          samples.add(`${name} ${key}`, ...own.of(`${name} ${key}`));
+        }
+        const taken = own.of(`${name} all`);
+        for (const key of ['read', 'write']) {
+          const trips = own.of(`${name} ${key}`);
+          if (taken.length === 0 || trips.length === 0) continue;
+          samples.add(`${name} beside ${key}`, median(taken) / median(trips));
+        }
+      }
+      rounds += 1;
+    },
+    figures: () => [
+      ...stage.names.flatMap((name) => timesOf(name, samples)),
+      ...stage.names.flatMap((name) => ratiosOf(name, samples)),
+    ],
+    troubles: () => [...troubles],
+  };
+}
+
+async function startPair(stage: Stage, name: ContenderName, round: number): Promise<Pair> {
+  const { leaseMs } = stage.scale;
+  const started: Candidate[] = [];
+  try {
+    for (let i = 0; i < 2; i += 1) started.push(await startCandidate(stage, name, leaseMs));
+    const [leader, follower] = started as [Candidate, Candidate];
+    const election = electionName('hand-over', name, round);
+    const terms = new TermLog(election);
+    const { atMs, token } = await leader.call('campaign', { election }, leadsWithinMs);
+    if (token !== null) terms.begins(BigInt(token), atMs);
+    const next = campaign(follower, election);
+    return { name, terms, election, leader, follower, next, enteredAtMs: performance.now() };
+  } catch (error) {
+    await Promise.all(started.map((candidate) => candidate.kill()));
+    throw error;
+  }
+}
+
+async function handOnce(pair: Pair, into: Samples | undefined): Promise<void> {
+  const { name, terms, leader, follower, election } = pair;
+  const settledMs = settleMs - (performance.now() - pair.enteredAtMs);
+  if (settledMs > 0) await sleep(settledMs);
+  const { readMs, writeMs } = await follower.call('roundTrips', { times: 2 });
+  const resigned = leader.call('resign', {});
+  resigned.catch(() => {});
+  const led = await pair.next;
+  const { atMs } = await resigned;
+  // It may have led until then; that it did not is for its own tests to show.
+  terms.ends(atMs);
+  if (led.token !== null) terms.begins(BigInt(led.token), led.atMs);
+  pair.leader = follower;
+  pair.follower = leader;
+  pair.next = campaign(leader, election);
+  pair.enteredAtMs = performance.now();
+  if (into === undefined) return;
+  into.add(`${name} all`, led.atMs - atMs);
+  // The first ones after a pause wait for what has gone to sleep.
+  into.add(`${name} read`, ...readMs.slice(1));
+  into.add(`${name} write`, ...writeMs.slice(1));
+}
+
+function campaign(candidate: Candidate, election: string): Pair['next'] {
+  const led = candidate.call('campaign', { election }, leadsWithinMs);
+  // Who is killed at the end of a round never leads.
+  led.catch(() => {});
+  return led;
+}
+
+function timesOf(name: ContenderName, samples: Samples): readonly Figure[] {
+  const all = samples.of(`${name} all`);
+  if (all.length === 0) return [];
+  const label = `hand-over: ${name}`;
+  const sorted = [...all].sort((a, b) => a - b);
+  const value = sorted[Math.ceil(0.99 * sorted.length) - 1] as number;
+  const trips = (['read', 'write'] as const).flatMap((key) => {
+    const each = samples.of(`${name} ${key}`);
+    if (each.length === 0) return [];
+    return [figureOf('hand-over', `${label}: one ${key} by the bare client`, 'ms', each)];
+  });
+  return [
+    figureOf('hand-over', label, 'ms', all),
+    { benchmark: 'hand-over', name: `${label}, p99`, unit: 'ms', value, spread: spreadOf(all) },
+    ...trips,
+  ];
+}
+
+function ratiosOf(name: ContenderName, samples: Samples): readonly Figure[] {
+  const { isOurs, isWoken } = contenders[name];
+  return (['write', 'read'] as const).flatMap((key) => {
+    const all = samples.of(`${name} beside ${key}`);
+    if (all.length === 0) return [];
+    const hasGoal = key === 'write' && isOurs && isWoken;
+    const label = `hand-over: ${name}, beside one ${key}`;
+    return [figureOf('hand-over', label, '×', all, hasGoal ? goal : undefined)];
+  });
+}

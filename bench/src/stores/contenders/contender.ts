@@ -1,0 +1,24 @@
+import type { Address } from '../messages.ts';
+
+/** What each of them owes the process of a candidate. */
+export interface Contender {
+  /** Resolves when it leads. */
+  campaign(election: string): Promise<Led>;
+  /** One round trip each by the bare client. The record that is written has the size of one of ours. */
+  readonly probe?: { read(): Promise<unknown>; write(): Promise<unknown> };
+}
+
+export interface Led {
+  readonly token: string | null;
+  isLeading(): boolean;
+  /** Resolves when the seat is given back. */
+  resign(): Promise<void>;
+  onEnd(listener: () => void): void;
+}
+
+export type OpenContender = (address: Address, leaseMs: number) => Promise<Contender>;
+
+/** A key of the process's own, so that no two write the same record. */
+export const probeName: string = `bench-${process.pid}`;
+/** As long as a young record. */
+export const probeText: string = 'x'.repeat(1_000);

@@ -1,0 +1,15 @@
+import { redis } from 'incumbent/redis';
+import { Redis } from 'ioredis';
+import type { OpenContender } from './contender.ts';
+import { probeName, probeText } from './contender.ts';
+import { ours } from './ours.ts';
+
+export const open: OpenContender = async ({ port }, leaseMs) => {
+  const client = new Redis({ host: '127.0.0.1', port });
+  client.on('error', () => {});
+  return ours(
+    redis(client),
+    { lease: leaseMs },
+    { read: () => client.get(probeName), write: () => client.set(probeName, probeText) },
+  );
+};

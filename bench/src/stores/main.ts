@@ -1,0 +1,54 @@
+/**
+ * `npm run bench:stores`: elections on the stores that teams run, beside the store's own round trip, the
+ * Election of `etcd3` and a loop of `redlock`, in one run. Ends with 0 also when a goal is missed; with 1
+ * when something could not be measured or an election was wrong.
+ */
+import { loadavg } from 'node:os';
+import type { Benchmark } from '../benchmark.ts';
+import { runSuite } from '../suite.ts';
+import { crash } from './benchmarks/crash.ts';
+import { handOver } from './benchmarks/hand-over.ts';
+import { idle } from './benchmarks/idle.ts';
+import { many } from './benchmarks/many.ts';
+import { full, quick } from './scale.ts';
+import type { Stage } from './stage.ts';
+import { makeStage } from './stage.ts';
+
+const makers: Readonly<Record<string, (stage: Stage) => Benchmark>> = {
+  'hand-over': handOver,
+  crash,
+  idle,
+  many,
+};
+
+process.exitCode = await runSuite({
+  command: 'npm run bench:stores',
+  names: Object.keys(makers),
+  defaultRounds: 3,
+  quick: true,
+  stored: 'servers and the file store',
+  usage: `npm run bench:stores -- [--only NAME,...] [--rounds N] [--json | --markdown]
+
+  --only       ${Object.keys(makers).join(', ')}
+  --rounds     how often each is measured, default 3
+  --quick      one round of little, only to see whether it works
+  --json       one object a line
+  --markdown   the table of docs/benchmarks-stores.md
+  --directory  where the file store is, default the folder for temporary files
+`,
+  async prepare(surroundings, _progress, { quick: isQuick }) {
+    const stage = await makeStage(surroundings, isQuick ? quick : full);
+    return {
+      make: Object.fromEntries(
+        Object.entries(makers).map(([name, make]) => [name, () => make(stage)]),
+      ),
+      notes: [
+        ...stage.versions,
+        `D = ${stage.scale.leaseMs / 1_000} s unless a row says otherwise`,
+        `load of the last 15 minutes ${(loadavg()[2] ?? 0).toFixed(2)}`,
+        ...[...stage.absent].map(([store, reason]) => `${store} is absent: ${reason}`),
+      ],
+      close: () => stage.close(),
+    };
+  },
+});
