@@ -92,8 +92,8 @@ describe.skipIf(missing !== undefined).concurrent('Redis with a replica', () => 
     });
   }
 
-  test('with WAIT, a write counts only once the replica has it', async (context) => {
-    for (const library of libraries) {
+  for (const library of libraries) {
+    test(`with WAIT, a write counts only once the replica has it (${library})`, async (context) => {
       const stage = new Stage(context);
       const primary = stage.keep(await startRedis());
       const replica = stage.keep(await startRedis({ replicaOf: primary }));
@@ -111,8 +111,8 @@ describe.skipIf(missing !== undefined).concurrent('Redis with a replica', () => 
       await replica.linked();
       expect((await stage.lead(b)).isLeading()).toBe(true);
       stage.expectNoOverlap();
-    }
-  });
+    });
+  }
 
   test('WAIT goes with pools and Sentinels, where connections are many', async (context) => {
     const stage = new Stage(context);

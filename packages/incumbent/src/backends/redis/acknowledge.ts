@@ -32,6 +32,30 @@ export async function acknowledge(
   if (!(await stands())) throw unacknowledged('it was overtaken or lost');
 }
 
+/** Far more than can be on their way: each is conditional on a version that was read. */
+const mostUnacknowledged = 1_000;
+
+/** Versions of ours that may be there without enough replicas having them. */
+export class UnacknowledgedWrites {
+  readonly #versions = new Set<string>();
+
+  add(version: string): void {
+    this.#versions.add(version);
+    const [oldest] = this.#versions;
+    if (this.#versions.size > mostUnacknowledged && oldest !== undefined) {
+      this.#versions.delete(oldest);
+    }
+  }
+
+  has(version: string): boolean {
+    return this.#versions.has(version);
+  }
+
+  acknowledged(version: string): void {
+    this.#versions.delete(version);
+  }
+}
+
 function unacknowledged(why: string): StoreUnavailableError {
   return new StoreUnavailableError(`a write was not acknowledged by the replicas: ${why}`);
 }

@@ -5,7 +5,7 @@ import type { LeaseRecord } from '../../lease/record.ts';
 import { decodeLeaseRecord, encodeLeaseRecord } from '../../lease/record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../lease/store.ts';
 import type { HintHub } from '../hint-hub.ts';
-import { acknowledge } from './acknowledge.ts';
+import { acknowledge, UnacknowledgedWrites } from './acknowledge.ts';
 import { readListed, writeListed } from './candidates.ts';
 import type { RedisDriver, Send } from './driver.ts';
 import { asStoreError, keyLocation } from './errors.ts';
@@ -37,8 +37,7 @@ export class RedisLeaseStore implements LeaseStore {
   #enlisted: CandidateInfo | undefined;
   /** The record as we know it, to tell news from a mere confirmation. */
   #known: { readonly version: Version; readonly news: string } | undefined;
-  /** A version of ours of which we do not know that enough replicas have it. */
-  #unacknowledged: string | undefined;
+  readonly #unacknowledged = new UnacknowledgedWrites();
   #isTroubled = false;
 
   constructor(
@@ -70,7 +69,7 @@ export class RedisLeaseStore implements LeaseStore {
     const reply = await this.#run(readScript, keys, args, signal);
     const [version = '', life = '', age = '', lifeAge = '', text = ''] = texts(reply);
     // What only the primary has is no proof that a write of ours stays.
-    if (this.#unacknowledged === version) await this.#acknowledge(version);
+    if (this.#unacknowledged.has(version)) await this.#acknowledge(version);
     const record = text === '' ? undefined : this.#decode(text);
     if (record !== undefined) this.#known = { version, news: newsOf(record) };
     this.#hub?.ensure();
@@ -80,6 +79,8 @@ export class RedisLeaseStore implements LeaseStore {
   async swap(expected: Version, next: LeaseRecord, signal: AbortSignal): Promise<SwapResult> {
     const version = this.#scope.uniqueId();
     const news = newsOf(next);
+    signal.throwIfAborted();
+    if (this.#wait !== undefined) this.#unacknowledged.add(version);
     const isNews = this.#known?.version !== expected || this.#known.news !== news;
     const reply = await this.#run(
       swapScript,
@@ -93,14 +94,11 @@ export class RedisLeaseStore implements LeaseStore {
         this.#scope.election,
       ],
       signal,
-      () => {
-        if (this.#wait !== undefined) this.#unacknowledged = version;
-      },
     );
     const [outcome, trouble = ''] = texts(reply);
     if (outcome !== 'ok') return { outcome: 'conflict' };
     if (trouble !== '') this.#complain(trouble);
-    if (this.#unacknowledged === version) await this.#acknowledge(version);
+    if (this.#unacknowledged.has(version)) await this.#acknowledge(version);
     this.#known = { version, news };
     return { outcome: 'ok', version };
   }
@@ -175,7 +173,7 @@ export class RedisLeaseStore implements LeaseStore {
     await this.#translated(() =>
       together((send) => acknowledge(send, this.#keys.record, version, wait)),
     );
-    this.#unacknowledged = undefined;
+    this.#unacknowledged.acknowledged(version);
   }
 
   #send(args: readonly string[], signal?: AbortSignal): Promise<unknown> {
@@ -187,10 +185,8 @@ export class RedisLeaseStore implements LeaseStore {
     keys: readonly string[],
     args: readonly string[],
     signal?: AbortSignal,
-    onSend?: () => void,
   ): Promise<unknown> {
     signal?.throwIfAborted();
-    onSend?.();
     const send: Send = (words) => this.#driver.send(this.#keys.record, words, signal);
     return this.#translated(() => runScript(send, script, keys, args), signal);
   }
