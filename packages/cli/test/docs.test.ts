@@ -1,6 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { commands } from '../src/command-table.ts';
+import { etcdParameters, parseEtcdUrl } from '../src/etcd/url.ts';
+import { kubernetesParameters, parseKubernetesUrl } from '../src/kubernetes/url.ts';
+import { parsePostgresUrl, postgresParameters } from '../src/postgres/url.ts';
+import { parseRedisUrl, redisParameters } from '../src/redis/url.ts';
 import { parameterNames } from '../src/zookeeper/parameters.ts';
 import { parseZooKeeperUrl } from '../src/zookeeper/url.ts';
 import { invoke } from './support/invoke.ts';
@@ -21,13 +25,36 @@ test.each(commands.map(({ name }) => name))(
   },
 );
 
-test('docs/cli.md has every parameter of a ZooKeeper URL, and each of its URLs is understood', () => {
-  for (const name of parameterNames)
-    expect(page).toMatch(new RegExp(`^\\|.*\`${name}\`.*\\|`, 'm'));
-  const urls = page.match(/zks?:\/\/h1[^'\s`]*/g) ?? [];
-  expect(urls.length).toBeGreaterThan(5);
-  for (const url of urls) expect(parseZooKeeperUrl(url, '--store').url).toContain('h1:');
-});
+/** Each store, and the part of the page on it. */
+const stores = [
+  [
+    'PostgreSQL',
+    postgresParameters,
+    /postgres(?:ql)?:\/\//,
+    (url: string) => parsePostgresUrl(url, '--store', {}),
+  ],
+  ['Redis', redisParameters, /rediss?:\/\//, (url: string) => parseRedisUrl(url, '--store', {})],
+  ['etcd', etcdParameters, /etcds?:\/\//, (url: string) => parseEtcdUrl(url, '--store', {})],
+  [
+    'Kubernetes',
+    kubernetesParameters,
+    /k8s:\/\//,
+    (url: string) => parseKubernetesUrl(url, '--store'),
+  ],
+  ['ZooKeeper', parameterNames, /zks?:\/\//, (url: string) => parseZooKeeperUrl(url, '--store')],
+] as const;
+
+test.each(stores)(
+  'docs/cli.md has every parameter of a URL of %s, and each of its URLs is understood',
+  (name, parameters, scheme, parse) => {
+    const section = new RegExp(`^### ${name}\\n[^]*?(?=^##)`, 'm').exec(page)?.[0] ?? '';
+    for (const parameter of parameters)
+      expect(section).toMatch(new RegExp(`^\\|.*\`${parameter}\`.*\\|`, 'm'));
+    const urls = page.match(new RegExp(`${scheme.source}[^'"\\s\`…)]*(?=['"\\s\`])`, 'g')) ?? [];
+    expect(urls.length).toBeGreaterThan(1);
+    for (const url of urls) expect(() => parse(url), url).not.toThrow();
+  },
+);
 
 test('every example of a help is a command line that is understood', async () => {
   const table = commands.map((entry) => ({ ...entry, load: async () => async () => 0 }));
