@@ -10,12 +10,14 @@ import { crash } from './benchmarks/crash.ts';
 import { handOver } from './benchmarks/hand-over.ts';
 import { idle } from './benchmarks/idle.ts';
 import { many } from './benchmarks/many.ts';
+import { roundTrips } from './benchmarks/round-trips.ts';
 import { full, quick } from './scale.ts';
 import type { Stage } from './stage.ts';
 import { makeStage } from './stage.ts';
 
 const makers: Readonly<Record<string, (stage: Stage) => Benchmark>> = {
   'hand-over': handOver,
+  'round-trips': roundTrips,
   crash,
   idle,
   many,

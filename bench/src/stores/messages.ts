@@ -55,6 +55,16 @@ export interface CandidateMethods {
     readonly params: { readonly times: number };
     readonly result: { readonly readMs: readonly number[]; readonly writeMs: readonly number[] };
   };
+  /**
+   * The least that a hand-over takes: `wake` writes a record and tells who listens; that one reads, and
+   * writes. `listen` is answered when it listens (false: it cannot), `woken` when the last write is done.
+   */
+  readonly listen: { readonly params: { readonly topic: string }; readonly result: boolean };
+  readonly woken: { readonly params: object; readonly result: { readonly atMs: number } };
+  readonly wake: {
+    readonly params: { readonly topic: string };
+    readonly result: { readonly atMs: number };
+  };
   /** Answered when its work runs, and `atMs` is when that began. */
   readonly campaign: {
     readonly params: { readonly election: string };

@@ -1,6 +1,6 @@
 /** What the benchmarks of the stores share: the servers, and who takes part. */
 import { fileURLToPath } from 'node:url';
-import type { Meter, ProtocolName } from '@incumbent/servers';
+import type { Meter, ProtocolName, Traveller } from '@incumbent/servers';
 import {
   etcdAvailable,
   postgresAvailable,
@@ -44,7 +44,7 @@ export interface Stage {
   readonly versions: readonly string[];
   address(name: ContenderName): Address;
   /** A proxy before the store that counts; undefined where there is no server. */
-  meter(name: ContenderName): Promise<Meter | undefined>;
+  meter(name: ContenderName, traveller?: Traveller): Promise<Meter | undefined>;
   close(): Promise<void>;
 }
 
@@ -146,10 +146,11 @@ export async function makeStage(surroundings: Surroundings, scale: Scale): Promi
     absent,
     versions: [...servers.values()].map(({ version }) => version),
     address,
-    async meter(name) {
+    async meter(name, traveller) {
       const protocol = protocolOf[contenders[name].store];
       if (protocol === undefined) return undefined;
-      return startMeter({ port: address(name).port, protocol });
+      const metered = { port: address(name).port, protocol };
+      return startMeter(traveller === undefined ? metered : { ...metered, traveller });
     },
     close,
   };

@@ -4,8 +4,18 @@ import type { Address } from '../messages.ts';
 export interface Contender {
   /** Resolves when it leads. */
   campaign(election: string): Promise<Led>;
-  /** One round trip each by the bare client. The record that is written has the size of one of ours. */
-  readonly probe?: { read(): Promise<unknown>; write(): Promise<unknown> };
+  readonly probe?: Probe;
+}
+
+/** What the bare client can do. The record that is written has the size of one of ours. */
+export interface Probe {
+  /** One round trip each. */
+  read(): Promise<unknown>;
+  write(): Promise<unknown>;
+  /** Writes, and wakes who listens to `topic`, in one round trip. */
+  wake?(topic: string): Promise<unknown>;
+  /** Resolves when it listens. */
+  listen?(topic: string, onWoken: () => void): Promise<unknown>;
 }
 
 export interface Led {

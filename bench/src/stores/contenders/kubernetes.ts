@@ -35,6 +35,25 @@ export const open: OpenContender = async ({ port }, leaseMs) => {
         const body = lease(metadata.resourceVersion, writes);
         ({ metadata } = await call({ method: 'PUT', path, body }));
       },
+      wake(topic) {
+        const body = { ...lease(undefined, 0), metadata: { name: topic, annotations } };
+        return call({ method: 'POST', path: leases, body });
+      },
+      listen: (topic, onWoken) =>
+        new Promise<void>((resolve, reject) => {
+          const done = new AbortController();
+          api
+            .watch({
+              path: `${leases}?watch=1&fieldSelector=metadata.name=${topic}`,
+              signal: done.signal,
+              onOpen: resolve,
+              onEvent() {
+                onWoken();
+                done.abort();
+              },
+            })
+            .catch(reject);
+        }),
     },
   );
 };

@@ -1,12 +1,12 @@
 import type { Backend } from 'incumbent';
 import { createElection } from 'incumbent';
-import type { Contender } from './contender.ts';
+import type { Contender, Probe } from './contender.ts';
 
 /** Elections of ours on a backend, with its defaults but for the lease. */
 export function ours(
   backend: Backend,
   timing: { readonly lease?: number },
-  probe?: Contender['probe'],
+  probe?: Probe,
 ): Contender {
   return {
     async campaign(name) {

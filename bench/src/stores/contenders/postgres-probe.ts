@@ -2,6 +2,10 @@
 export const readProbe = 'select record from bench_probe where name = $1';
 export const writeProbe = 'update bench_probe set record = $2 where name = $1';
 
+export const wakeProbe: string =
+  'with written as (update bench_probe set record = $2 where name = $1 returning 1) ' +
+  "select pg_notify($3, '') from written";
+
 export function probeTable(name: string): string {
   return (
     // Two that make it at the same time would meet an error of the catalogues.

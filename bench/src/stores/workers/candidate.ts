@@ -25,6 +25,7 @@ const entersWithinMs = 1_000;
 
 let contender: Contender | undefined;
 let led: Led | undefined;
+let woken: Promise<void> | undefined;
 const terms: Led[] = [];
 let ended = 0;
 let won = 0;
@@ -43,6 +44,28 @@ serve<CandidateMethods>({
     const { probe } = present();
     if (probe === undefined) return { readMs: [], writeMs: [] };
     return { readMs: await timed(times, probe.read), writeMs: await timed(times, probe.write) };
+  },
+  async listen({ topic }) {
+    const { probe } = present();
+    if (probe?.listen === undefined) return false;
+    let wake = () => {};
+    woken = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    await probe.listen(topic, wake);
+    return true;
+  },
+  async woken() {
+    const { probe } = present();
+    await woken;
+    await probe?.read();
+    await probe?.write();
+    return { atMs: monotonicMs() };
+  },
+  async wake({ topic }) {
+    const atMs = monotonicMs();
+    await present().probe?.wake?.(topic);
+    return { atMs };
   },
   async campaign({ election }) {
     led = await present().campaign(election);
