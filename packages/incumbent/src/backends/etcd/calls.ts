@@ -130,7 +130,15 @@ export class EtcdCalls {
     stream.on('data', (bytes) => {
       if (isOver) return;
       this.#wasReached = true;
-      listener.onMessage(method.response.decode(bytes));
+      let response: Response;
+      try {
+        response = method.response.decode(bytes);
+      } catch (malformed) {
+        stream.cancel();
+        end(malformed);
+        return;
+      }
+      listener.onMessage(response);
     });
     stream.on('error', end);
     stream.on('end', () => end(new Error('the server has ended the stream')));
