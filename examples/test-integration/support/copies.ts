@@ -69,14 +69,18 @@ export class Copies implements AsyncDisposable {
     };
   }
 
+  /** What all of them have printed. */
+  async output(): Promise<string> {
+    const logs = this.#children.map((_, i) => join(this.#directory, `${i}.log`));
+    return (await Promise.all(logs.map((path) => readFile(path, 'utf8')))).join('---\n');
+  }
+
   /** Waits until `condition` is true. Rejects after 30 s with what the copies have printed. */
   async until(what: string, condition: () => Promise<boolean>): Promise<void> {
     try {
       await waitFor(what, condition);
     } catch (cause) {
-      const logs = this.#children.map((_, i) => join(this.#directory, `${i}.log`));
-      const texts = await Promise.all(logs.map((path) => readFile(path, 'utf8')));
-      throw new Error(`${(cause as Error).message}\n${texts.join('---\n')}`, { cause });
+      throw new Error(`${(cause as Error).message}\n${await this.output()}`, { cause });
     }
   }
 
