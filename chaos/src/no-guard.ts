@@ -4,10 +4,8 @@
  */
 import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
-import { connect } from '@incumbent/zookeeper';
 import { createElection } from 'incumbent';
-import { file } from 'incumbent/file';
-import { zookeeper } from 'incumbent/zookeeper';
+import { openStore } from './no-guard-store.ts';
 
 const end = process.argv.indexOf('--');
 const { values } = parseArgs({
@@ -22,14 +20,10 @@ const { values } = parseArgs({
   },
 });
 const [program = '', ...args] = process.argv.slice(end + 1);
-const { store, lease } = values;
-const client = store.startsWith('zk:') ? await connect(store) : undefined;
+const { options, close } = await openStore(values.store, values.lease);
 const election = createElection<unknown>({
   name: values.election,
-  // On ZooKeeper the lease is the timeout of the session, which the URL names.
-  ...(client === undefined
-    ? { backend: file(store.replace('file:', '')), lease }
-    : { backend: zookeeper(client) }),
+  ...options,
   candidate: { id: values.id },
 });
 const report = (fields: object) => process.stderr.write(`${JSON.stringify(fields)}\n`);
@@ -57,4 +51,4 @@ await election
   )
   .catch(() => {});
 await election.close();
-await client?.close();
+await close();

@@ -31,8 +31,8 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
     changes: [
       {
         file: 'incumbent/dist/backends/postgres/statements.js',
-        from: 'and version = $8::text',
-        to: 'and (true or version = $8::text)',
+        from: 'and version = $',
+        to: "and '' <= $",
       },
       {
         file: 'incumbent/dist/backends/redis/scripts.js',
@@ -62,13 +62,13 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
     parameters: '&predecessor-wait=off',
   },
   impatient: {
-    about: 'who waits takes the seat after half a lease',
+    about: 'who waits takes the seat after a quarter of a lease',
     stores: ['postgres', 'redis'],
     changes: [
       {
         file: 'incumbent/dist/lease/race.js',
         from: 'standsForMs = record.leaseMs;',
-        to: 'standsForMs = record.leaseMs / 2;',
+        to: 'standsForMs = record.leaseMs / 4;',
       },
     ],
   },

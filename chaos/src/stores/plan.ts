@@ -26,6 +26,8 @@ export type LeaderFault =
   | 'vacate'
   | 'cut'
   | 'drop replies'
+  /** An operator deletes its place by hand while it is frozen, so it cannot notice. */
+  | 'freeze and delete'
   /** It reaches one server alone, and that one is cut off from the others. */
   | 'strand';
 
@@ -42,6 +44,7 @@ const leaderFaults: Readonly<Record<LeaderFault, Card>> = {
   cut: { cards: 1, to: 0.4 },
   silence: { cards: 2, ...anyLength },
   'drop replies': { cards: 2, from: 0.2, to: 1.2 },
+  'freeze and delete': { cards: 2, from: 0.1, to: 0.6 },
   strand: { cards: 3, from: 1.2, to: 2.6 },
 };
 
@@ -76,8 +79,9 @@ export interface Opening {
   readonly leader?: LeaderFault;
   readonly waiting?: WaitingFault;
   readonly server?: string;
-  /** How long it lasts for the leader, or else for the servers. */
-  readonly length?: number;
+  /** How long, in leases. Default: as the seed has it. */
+  readonly leaderLength?: number;
+  readonly serverLength?: number;
 }
 
 export interface Scope {
@@ -85,6 +89,18 @@ export interface Scope {
   readonly openings: readonly Opening[];
   /** Whether a server can be cut off from the others. */
   readonly strands: boolean;
+  /** Whether a place can be deleted by hand. */
+  readonly evicts: boolean;
+}
+
+/** What can happen to a leader there. */
+function leaderFaultsOf({ strands, evicts }: Scope): Readonly<Record<LeaderFault, Card>> {
+  const never: Card = { cards: 0 };
+  return {
+    ...leaderFaults,
+    ...(strands ? {} : { strand: never }),
+    ...(evicts ? {} : { 'freeze and delete': never }),
+  };
 }
 
 /** As the rows of the table name them. */
@@ -97,9 +113,11 @@ export function faultsOf({ leader, waiting, server }: Round): string[] {
 }
 
 /** Rows of a table. */
-export function faultNames({ serverFaults, strands }: Scope): string[] {
+export function faultNames(scope: Scope): string[] {
+  const { serverFaults } = scope;
+  const leader = Object.entries(leaderFaultsOf(scope)).filter(([, { cards }]) => cards > 0);
   return [
-    ...Object.keys(leaderFaults).filter((name) => strands || name !== 'strand'),
+    ...leader.map(([name]) => name),
     ...Object.keys(waitingFaults).map((name) => `waiting: ${name}`),
     ...Object.keys(serverFaults).map((name) => `servers: ${name}`),
   ];
@@ -107,40 +125,33 @@ export function faultNames({ serverFaults, strands }: Scope): string[] {
 
 /** Endless. */
 export function* planRounds(seed: number, scope: Scope): Generator<Round> {
-  const { serverFaults, openings, strands } = scope;
+  const { serverFaults, openings } = scope;
   const random = seeded(seed);
-  const { strand, ...always } = leaderFaults;
   const decks = {
-    leader: deckOf<LeaderFault>(
-      strands ? leaderFaults : { ...always, strand: { cards: 0 } },
-      random,
-    ),
+    leader: deckOf(leaderFaultsOf(scope), random),
     waiting: deckOf(waitingFaults, random),
     server: deckOf(serverFaults, random),
   };
   const strike = <Fault extends string>(
     table: Readonly<Record<string, Card>>,
     fault: Fault,
-    long: { readonly length?: number } = {},
+    length?: number,
   ): Strike<Fault> => {
     const { from = 0, to = 0 } = table[fault] as Card;
     const afterMs = Math.round(random() * 600);
-    return { fault, afterMs, length: from + random() * (to - from), choice: random(), ...long };
+    const drawn = from + random() * (to - from);
+    return { fault, afterMs, length: length ?? drawn, choice: random() };
   };
   for (let number = 1; ; number += 1) {
     const restartMs = Math.round(random() * 500);
     const opening = openings[number - 1];
     if (opening !== undefined) {
-      const { leader, waiting, server, length } = opening;
-      const long = length === undefined ? {} : { length };
+      const { leader, waiting, server, leaderLength, serverLength } = opening;
       yield {
         number,
-        leader: leader && strike(leaderFaults, leader, long),
+        leader: leader && strike(leaderFaults, leader, leaderLength),
         waiting: waiting && strike(waitingFaults, waiting),
-        server:
-          server === undefined
-            ? undefined
-            : strike(serverFaults, server, leader === undefined ? long : {}),
+        server: server === undefined ? undefined : strike(serverFaults, server, serverLength),
         restartMs,
       };
       continue;

@@ -22,9 +22,9 @@ import { faultNames, faultsOf, planRounds } from './plan.ts';
 import type { Outcome } from './play.ts';
 import { playRound } from './play.ts';
 import type { Stage, Told } from './stage.ts';
+import { election } from './stage.ts';
 import type { Arena } from './strike.ts';
 
-const election = 'chaos';
 const stopTimeoutMs = 1_000;
 const staggerMs = 150;
 const lookEveryMs = 20;
@@ -122,6 +122,7 @@ export async function runChaos(
     serverFaults: stage.serverFaults,
     openings: stage.openings,
     strands: stage.strand !== undefined,
+    evicts: stage.evict !== undefined,
   };
   const played: Played<string>[] = [];
   const buried = new Set<bigint>();

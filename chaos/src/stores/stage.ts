@@ -3,6 +3,9 @@ import type { Timing } from 'incumbent';
 import type { QuorumState } from '../ensemble/liveness.ts';
 import type { Card, Opening } from './plan.ts';
 
+/** The name of the election. */
+export const election = 'chaos';
+
 export type StoreName = 'postgres' | 'redis' | 'etcd';
 
 /** Whoever must know what happens to the servers. */
@@ -42,6 +45,8 @@ export interface Stage {
   url(proxies: readonly TestProxy[], leaseMs: number): string;
   /** Resolves when the servers are as they were. */
   strike(fault: string, forMs: number, choice: number): Promise<void>;
+  /** Where a term has a place that can be deleted by hand: an operator does. */
+  evict?(token: bigint): Promise<void>;
   /**
    * Where a server can be cut off from the others: leaves a client alone with one that is. Resolves
    * when it is healed.

@@ -43,7 +43,7 @@ async function strikeLeader(
     arena.note(`nobody to ${strike.fault}`);
     return;
   }
-  await strikeCandidate(arena, victim, strike, restartMs, newest.group);
+  await strikeCandidate(arena, victim, strike, restartMs, newest);
 }
 
 async function strikeWaiting(
@@ -65,7 +65,7 @@ async function strikeCandidate(
   victim: CandidateProcess,
   { fault, length, choice }: Strike<LeaderFault>,
   restartMs: number,
-  group?: number,
+  term?: { readonly token: bigint; readonly group: number },
 ): Promise<void> {
   const { crew, liveness, stage } = arena;
   const { fleet } = crew;
@@ -85,13 +85,23 @@ async function strikeCandidate(
       case 'kill both':
         return kill({ supervisor: true, guard: true });
       case 'kill all':
-        return kill({ supervisor: true, guard: true, ...(group === undefined ? {} : { group }) });
+        return kill({
+          supervisor: true,
+          guard: true,
+          ...(term === undefined ? {} : { group: term.group }),
+        });
       case 'freeze supervisor':
         return freeze(true, false);
       case 'freeze guard':
         return freeze(false, true);
       case 'freeze both':
         return freeze(true, true);
+      case 'freeze and delete': {
+        const thawed = freeze(true, true);
+        if (term !== undefined) await stage.evict?.(term.token);
+        liveness.struck(monotonicMs());
+        return thawed;
+      }
       case 'withdraw':
         return fleet.withdraw(victim, crew.recruit(seat), restartMs);
       case 'vacate':

@@ -12,6 +12,7 @@ import { pause } from '../../zookeeper/time.ts';
 import { queueBoundMs } from '../bound.ts';
 import type { Card, Opening } from '../plan.ts';
 import type { Stage, Strand, Told } from '../stage.ts';
+import { election } from '../stage.ts';
 
 /** As the servers of tests have it, and longer than a client needs to find another member. */
 const electionTimeoutMs = 500;
@@ -37,11 +38,12 @@ const partingFaults: Readonly<Record<string, Card>> = {
 };
 
 const openings: readonly Opening[] = [
-  { leader: 'strand', length: 2.4 },
+  { leader: 'strand', leaderLength: 2.4 },
+  { leader: 'freeze and delete' },
   { leader: 'kill both', server: 'freeze leader' },
-  { leader: 'freeze both', length: 2.4 },
+  { leader: 'freeze both', leaderLength: 2.4 },
   { waiting: 'silence', server: 'kill leader' },
-  { server: 'part leader', length: 1.5 },
+  { server: 'part leader', serverLength: 1.5 },
 ];
 
 /** Three members, each in a network of its own where there are networks. */
@@ -131,6 +133,17 @@ export class EtcdStage implements Stage {
       this.#heal(follower);
       await Promise.all(others.map((proxy) => proxy.pass()));
     };
+  }
+
+  /** As an operator does it: the key in the queue whose creation is the token. */
+  async evict(token: bigint): Promise<void> {
+    const { leader } = await this.#choose(0);
+    const answer = await leader.etcdctl('get', '--prefix', `${election}/`, '--write-out=json');
+    const { kvs = [] } = JSON.parse(answer) as { readonly kvs?: readonly StoredKey[] };
+    const found = kvs.find(({ create_revision: revision }) => BigInt(revision) === token);
+    this.#told.note(found === undefined ? `place ${token} is not there` : `place ${token} goes`);
+    if (found === undefined) return;
+    await leader.etcdctl('del', Buffer.from(found.key, 'base64').toString());
   }
 
   async strike(fault: string, forMs: number, choice: number): Promise<void> {
@@ -256,6 +269,12 @@ export class EtcdStage implements Stage {
       await pause(lookEveryMs);
     }
   }
+}
+
+interface StoredKey {
+  /** In base64. */
+  readonly key: string;
+  readonly create_revision: number;
 }
 
 export interface EtcdStageOptions {

@@ -18,10 +18,12 @@ const settings = {
 
 const openings: readonly Opening[] = [
   { server: 'fail over' },
-  { leader: 'silence', length: 2 },
+  { leader: 'silence', leaderLength: 2 },
+  // Everybody is woken at once.
+  { leader: 'withdraw' },
   { leader: 'kill both', server: 'kill' },
-  { leader: 'freeze both', length: 2.4 },
-  { waiting: 'silence', server: 'restart in recovery', length: 0.8 },
+  { leader: 'freeze both', leaderLength: 2.4 },
+  { waiting: 'silence', server: 'restart in recovery', serverLength: 0.8 },
 ];
 
 /** A primary and its synchronous standby. Clients find whoever is primary behind their proxies. */

@@ -13,10 +13,14 @@ import type { Stage, Told } from '../stage.ts';
 const floorAhead = 100n;
 
 const openings: readonly Opening[] = [
-  { server: 'restart empty', length: 0 },
-  { leader: 'silence', length: 2 },
-  { leader: 'freeze both', length: 2.4 },
-  { leader: 'kill both', server: 'restart empty', length: 0.2 },
+  { server: 'restart empty', serverLength: 0 },
+  // The leader goes on, and the others find nothing.
+  { leader: 'silence', server: 'restart empty', leaderLength: 1, serverLength: 0 },
+  { leader: 'silence', leaderLength: 2 },
+  // Everybody is woken at once.
+  { leader: 'withdraw' },
+  { leader: 'freeze both', leaderLength: 2.4 },
+  { leader: 'kill both', server: 'restart empty', serverLength: 0.2 },
   { waiting: 'silence', server: 'freeze' },
   { server: 'flush' },
 ];
