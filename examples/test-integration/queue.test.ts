@@ -30,7 +30,7 @@ function judge(invoices: readonly Invoice[]): void {
 /** Tokens by when the jobs were due: who works on them may be late. */
 function tokensIn(invoices: readonly Invoice[]): number[] {
   return [...invoices]
-    .sort((a, b) => Date.parse(a.due) - Date.parse(b.due))
+    .sort((a, b) => Date.parse(a.due) - Date.parse(b.due) || a.token - b.token)
     .map(({ token }) => token);
 }
 

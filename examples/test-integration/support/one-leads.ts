@@ -29,32 +29,31 @@ export interface Stage {
 export async function oneLeadsAtATime(stage: Stage): Promise<void> {
   const { copies } = stage;
   const both = [await copies.start(), await copies.start()];
-  const first = await workOfALeader(stage, both, 0);
-  await first.copy.freeze();
-  const second = await workOfALeader(stage, both, first.token);
-  expect(second.copy.pid).not.toBe(first.copy.pid);
-  first.copy.thaw();
-  await second.copy.kill();
-  const third = await workOfALeader(stage, both, second.token);
-  expect(third.copy.pid).toBe(first.copy.pid);
+  const first = await workOfALeader(stage, both);
+  await first.freeze();
+  const second = await workOfALeader(stage, both, first);
+  first.thaw();
+  await second.kill();
+  expect(await workOfALeader(stage, both, second)).toBe(first);
   const tokens = await stage.tokens();
   expect(tokens, 'nothing was accepted of an older term').toEqual(tokens.toSorted((a, b) => a - b));
-  expect(await third.copy.stop()).toBe('exit code 0');
+  expect(await first.stop()).toBe('exit code 0');
   expect(await stage.leader(), 'the seat was given back').toBeUndefined();
 }
 
+/** Waits until a copy other than `except` leads and has worked in its term. */
 async function workOfALeader(
   { copies, leader, tokens }: Stage,
   all: readonly Copy[],
-  after: number,
-): Promise<{ readonly copy: Copy; readonly token: number }> {
+  except?: Copy,
+): Promise<Copy> {
   let found: Leader | undefined;
-  await copies.until(`a term after ${after} works`, async () => {
+  await copies.until(`a copy leads and works, not ${except?.pid}`, async () => {
     found = await leader();
-    const { token } = found ?? { token: 0 };
-    return token > after && (await tokens()).includes(token);
+    if (found === undefined || found.pid === except?.pid) return false;
+    return (await tokens()).includes(found.token);
   });
   const copy = all.find(({ pid }) => pid === found?.pid);
-  if (copy === undefined || found === undefined) throw new Error('somebody else leads');
-  return { copy, token: found.token };
+  if (copy === undefined) throw new Error(`${found?.pid} leads, who is not of us`);
+  return copy;
 }
