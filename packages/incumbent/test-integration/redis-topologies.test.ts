@@ -1,16 +1,22 @@
 /** Redis in more than one process: replicas, Sentinels, clusters. */
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { RedisServer } from '@incumbent/servers';
 import { startRedis, startRedisCluster, startSentinel, waitFor } from '@incumbent/servers';
 import { Cluster, Redis } from 'ioredis';
 import { createClientPool, createCluster, createSentinel } from 'redis';
-import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import type { RedisClient } from '../src/backends/redis/index.ts';
 import { openRedis } from '../src/backends/redis/open.ts';
-import type { LeaseRecord } from '../src/lease/record.ts';
 import type { Library, OpenClient } from './support/redis.ts';
-import { fieldOf, libraries, lossOf, missing, Stage, scopeOf } from './support/redis.ts';
+import {
+  fieldOf,
+  libraries,
+  lossOf,
+  missing,
+  Stage,
+  scopeOf,
+  troublesOf,
+  vacantRecord,
+} from './support/redis.ts';
 
 async function behindSentinel(library: Library, { port }: RedisServer): Promise<OpenClient> {
   const root = { host: '127.0.0.1', port };
@@ -37,33 +43,6 @@ async function ofCluster(library: Library, { port }: RedisServer): Promise<OpenC
   client.on('error', () => {});
   await client.connect();
   return { client, close: () => void client.destroy() };
-}
-
-function vacant(election: string, nonce: string): LeaseRecord {
-  return {
-    election,
-    token: 1n,
-    nonce,
-    leaseMs: 1_000,
-    ended: false,
-    holding: undefined,
-    reservation: undefined,
-    unfenced: [],
-    drains: [],
-    history: [],
-  };
-}
-
-/** What candidates of an election complain of, from now to the end of the test. */
-function troublesOf(election: string, { onTestFinished }: TestContext): readonly string[] {
-  const messages: string[] = [];
-  const listener = (event: unknown) => {
-    const trouble = event as { election: string; error: Error };
-    if (trouble.election === election) messages.push(trouble.error.message);
-  };
-  subscribe('incumbent:trouble', listener);
-  onTestFinished(() => void unsubscribe('incumbent:trouble', listener));
-  return messages;
 }
 
 describe.skipIf(missing !== undefined).concurrent('Redis with a replica', () => {
@@ -141,9 +120,11 @@ describe.skipIf(missing !== undefined).concurrent('Redis with a replica', () => 
     const { version } = await store.read(signal);
     await replica.kill();
     const why = '0 of 1 replicas have it after 50 ms';
-    await expect(store.swap(version, vacant(stage.name, 'first'), signal)).rejects.toThrow(why);
+    await expect(store.swap(version, vacantRecord(stage.name, 'first'), signal)).rejects.toThrow(
+      why,
+    );
     // It has landed, so the next attempt conflicts; and it is the first one that is read back.
-    const second = await store.swap(version, vacant(stage.name, 'second'), signal);
+    const second = await store.swap(version, vacantRecord(stage.name, 'second'), signal);
     expect(second.outcome).toBe('conflict');
     await expect(store.read(signal)).rejects.toThrow(why);
     expect((await other.read(signal)).record?.nonce).toBe('first');

@@ -1,5 +1,6 @@
 /** Redis servers, clients of both libraries and elections, for one test. */
 import { randomUUID } from 'node:crypto';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { RedisServer } from '@incumbent/servers';
 import { redisAvailable } from '@incumbent/servers';
 import { Redis } from 'ioredis';
@@ -12,6 +13,7 @@ import { systemClock } from '../../src/clock.ts';
 import type { Scope } from '../../src/contest.ts';
 import type { Election } from '../../src/election.ts';
 import { createElection } from '../../src/election.ts';
+import type { LeaseRecord } from '../../src/lease/record.ts';
 import type { ElectionOptions } from '../../src/options.ts';
 import type { Term } from '../../src/term.ts';
 import { resolveTiming } from '../../src/timing.ts';
@@ -131,6 +133,41 @@ export async function lossOf(term: Term<RedisGuard>): Promise<string> {
   }
   await term[Symbol.asyncDispose]();
   return (await term.ended).reason;
+}
+
+/** What candidates of an election complain of, from now to the end of the test. */
+export function troublesOf(
+  election: string,
+  { onTestFinished }: Pick<TestContext, 'onTestFinished'>,
+): readonly string[] {
+  const messages: string[] = [];
+  const listener = (event: unknown) => {
+    const trouble = event as { election: string; operation?: string; error: Error };
+    if (trouble.election === election) messages.push(JSON.stringify(trouble, errorText));
+  };
+  subscribe('incumbent:trouble', listener);
+  onTestFinished(() => void unsubscribe('incumbent:trouble', listener));
+  return messages;
+}
+
+function errorText(_key: string, value: unknown): unknown {
+  return value instanceof Error ? value.message : value;
+}
+
+/** A record of an election that nobody leads. */
+export function vacantRecord(election: string, nonce: string): LeaseRecord {
+  return {
+    election,
+    token: 1n,
+    nonce,
+    leaseMs: 1_000,
+    ended: false,
+    holding: undefined,
+    reservation: undefined,
+    unfenced: [],
+    drains: [],
+    history: [],
+  };
 }
 
 /** The key of an election's record. */

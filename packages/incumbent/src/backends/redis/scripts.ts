@@ -66,11 +66,11 @@ if kept[1] ~= server then
   life, bornAt, version = ARGV[1], text(now), ARGV[1]
   local born = redis.pcall('HSET', KEYS[1], 'server', server, 'life', life, 'bornAt', bornAt, 'version', version)
   if type(born) == 'table' and born.err then
-    -- Who may only read cannot tell this life from the next one: a version that nobody can write on.
+    -- Who may only read cannot mark this life, so there is no version to write on.
     if not string.find(born.err, 'NOPERM') and not string.find(born.err, 'user executing the script') then
       return born
     end
-    version = ''
+    life, version = '', ''
   end
 end
 if ARGV[2] ~= '' then enlist(ARGV[2], ARGV[3], ARGV[4]) end

@@ -1,6 +1,6 @@
 import type { CandidateInfo } from '../../candidate.ts';
 import type { Scope } from '../../contest.ts';
-import { RecordDamagedError } from '../../errors.ts';
+import { RecordDamagedError, StoreUnsuitableError } from '../../errors.ts';
 import type { LeaseRecord } from '../../lease/record.ts';
 import { decodeLeaseRecord, encodeLeaseRecord } from '../../lease/record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../lease/store.ts';
@@ -73,13 +73,20 @@ export class RedisLeaseStore implements LeaseStore {
     const record = text === '' ? undefined : this.#decode(text);
     if (record !== undefined) this.#known = { version, news: newsOf(record) };
     this.#hub?.ensure();
-    return { record, version, ...this.#ages(age, lifeAge), ...(this.forgets ? { life } : {}) };
+    const counts = this.forgets && life !== '';
+    return { record, version, ...this.#ages(age, lifeAge), ...(counts ? { life } : {}) };
   }
 
   async swap(expected: Version, next: LeaseRecord, signal: AbortSignal): Promise<SwapResult> {
     const version = this.#scope.uniqueId();
     const news = newsOf(next);
     signal.throwIfAborted();
+    if (expected === '') {
+      throw new StoreUnsuitableError(
+        `${this.#driver.description}: this user may only read, and a candidate writes; it needs the ` +
+          'rights that docs/redis.md lists',
+      );
+    }
     if (this.#wait !== undefined) this.#unacknowledged.add(version);
     const isNews = this.#known?.version !== expected || this.#known.news !== news;
     const reply = await this.#run(
