@@ -393,6 +393,15 @@ describe('what we see of a Go controller', () => {
     expect(cluster.record).toMatchObject({ token: 2n, drains: [{}] });
   });
 
+  test('what it left empty stays so when an operator writes', () => {
+    const cluster = new Cluster();
+    const empty = { holderIdentity: 'go-1', leaseDurationSeconds: 60, renewTime: null };
+    cluster.store({ metadata: { name: 'billing' }, spec: empty });
+    cluster.drain();
+    expect(cluster.lease?.spec).toEqual(empty);
+    expect(cluster.record).toMatchObject({ holding: { candidate: { id: 'go-1' } }, token: 1n });
+  });
+
   test('without a duration it gets ours, and an absurd one is cut', () => {
     const cluster = new Cluster();
     cluster.store({ metadata: {}, spec: { holderIdentity: 'x', renewTime: 'y' } });

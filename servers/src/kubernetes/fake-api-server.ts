@@ -131,7 +131,7 @@ export class FakeApiServer implements AsyncDisposable {
     if (server === undefined) return;
     const closed = new Promise((resolve) => server.close(resolve));
     for (const watch of this.#watches) watch.end();
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const socket of this.#sockets) reset(socket);
     await closed;
   }
 
@@ -160,14 +160,16 @@ export class FakeApiServer implements AsyncDisposable {
     response.on('close', () => {
       this.requests.push({ ...served, status: response.headersSent ? response.statusCode : 0 });
     });
+    let reply = (status: number, body: object) => answer(response, status, body);
     try {
       const body = await bodyOf(request);
       const action = this.faults.take(served);
+      if (action?.kind === 'drop-reply') reply = () => reset(request.socket);
       if (action !== undefined && !(await strike(action, request, response))) return;
       const user = this.accounts.userOf(request.headers.authorization, commonNameOf(request));
       served.user = user;
       if (target === undefined) {
-        answer(response, ...this.#serveOthers(request, url, user, body));
+        reply(...this.#serveOthers(request, url, user, body));
         return;
       }
       this.accounts.require(user, target);
@@ -175,15 +177,13 @@ export class FakeApiServer implements AsyncDisposable {
         this.#watch(target, url.searchParams, response);
         return;
       }
-      const [status, result] = this.#serveLeases(target, request, body);
-      if (action?.kind === 'drop-reply') request.socket.resetAndDestroy();
-      else answer(response, status, result);
+      reply(...this.#serveLeases(target, request, body));
     } catch (error) {
       const status =
         error instanceof StatusError
           ? error
           : new StatusError(500, 'InternalError', (error as Error).message);
-      if (!response.headersSent) answer(response, status.code, status);
+      if (!response.headersSent) reply(status.code, status);
     }
   }
 
@@ -311,7 +311,7 @@ async function strike(
 ): Promise<boolean> {
   switch (action.kind) {
     case 'reset':
-      request.socket.resetAndDestroy();
+      reset(request.socket);
       return false;
     case 'hang':
       return false;
@@ -327,6 +327,15 @@ async function strike(
       return true;
     default:
       return action satisfies never;
+  }
+}
+
+/** Where TLS lies over it, a socket cannot be reset, only closed without a word. */
+function reset(socket: Socket): void {
+  try {
+    socket.resetAndDestroy();
+  } catch {
+    socket.destroy();
   }
 }
 

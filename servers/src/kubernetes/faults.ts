@@ -33,14 +33,15 @@ export interface Fault {
 }
 
 export class Faults {
-  #pending: { readonly fault: Fault; left: number }[] = [];
+  readonly #pending: { readonly fault: Fault; left: number }[] = [];
 
-  add(fault: Fault): void {
-    this.#pending.push({ fault, left: fault.times ?? 1 });
-  }
-
-  clear(): void {
-    this.#pending = [];
+  /** @returns ends it */
+  add(fault: Fault): () => void {
+    const pending = { fault, left: fault.times ?? 1 };
+    this.#pending.push(pending);
+    return () => {
+      pending.left = 0;
+    };
   }
 
   /** The first one that hits this request; counts it. */

@@ -91,20 +91,21 @@ export function leaseOfRecord(
   leaseName: string,
   now: { readonly wallMs: number; readonly uniqueId: string },
 ): object {
-  const spec = nextSpec(base, next, format, microTime(now.wallMs));
+  const changed = nextSpec(base, next, format, microTime(now.wallMs));
+  const spec = { ...base?.spec, ...changed };
   const annotations = {
     ...base?.metadata.annotations,
     [recordAnnotation]: pack(encodeLeaseRecord(next), format.location),
     [tokenAnnotation]: next.token.toString(),
     // A server keeps the resourceVersion where nothing has changed: so something always does.
-    [specAnnotation]: JSON.stringify({ ...spec, write: now.uniqueId }),
+    [specAnnotation]: JSON.stringify({ ...specOf({ metadata: {}, spec }), write: now.uniqueId }),
   };
   return {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     ...base,
     metadata: { name: leaseName, ...base?.metadata, annotations },
-    spec: { ...base?.spec, ...spec },
+    spec,
   };
 }
 
@@ -116,18 +117,19 @@ function holderIdentity({ candidate }: NonNullable<LeaseRecord['holding']>): str
   return `${candidate.id}_${candidate.incarnation}`;
 }
 
+/** What changes in the spec. */
 function nextSpec(
   base: Lease | undefined,
   next: LeaseRecord,
   format: LeaseFormat,
   now: string,
-): Spec {
+): Partial<Spec> {
   const current = base === undefined ? undefined : recordOfLease(base, format);
   const spec = base === undefined ? undefined : specOf(base);
   const incarnation = next.holding?.candidate.incarnation;
   const staysSeated = incarnation === current?.holding?.candidate.incarnation;
   // What operators write prolongs nobody's lease.
-  if (spec !== undefined && staysSeated && next.nonce === current?.nonce) return spec;
+  if (spec !== undefined && staysSeated && next.nonce === current?.nonce) return {};
   const leaseTransitions = spec?.leaseTransitions ?? 0;
   if (next.holding === undefined) {
     return {

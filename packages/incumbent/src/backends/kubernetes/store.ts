@@ -73,6 +73,8 @@ export class KubernetesStore implements LeaseStore {
     const written = this.#leaseIn(response);
     if (written === undefined) throw this.#shared.refusals.error(verb, response);
     this.#shared.refusals.allowed(verb);
+    // A leader does not read, but wants to hear of requests.
+    this.#shared.watches.ensure(this.leaseName, written.metadata.resourceVersion);
     return { outcome: 'ok', version: this.#remember(written) };
   }
 
@@ -92,6 +94,8 @@ export class KubernetesStore implements LeaseStore {
       onTrouble: (error) => this.#scope.onTrouble('watching the Lease', error),
     });
     this.#unwatch.add(end);
+    const latest = [...this.#seen.keys()].at(-1);
+    if (latest !== undefined) this.#shared.watches.ensure(this.leaseName, String(latest));
     return () => {
       this.#unwatch.delete(end);
       end();

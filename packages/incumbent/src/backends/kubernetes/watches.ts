@@ -29,7 +29,7 @@ const everyLease = '';
 /**
  * Watches for all elections of a backend. A stream is opened when somebody listens, from the version
  * that was just read, so nothing is lost in between; and after it has ended, however that came about
- * (a restarted server, a version that is too old), by `ensure` at the next read. No timer, no list.
+ * (a restarted server, a version that is too old), by `ensure` at the next read or write. No timer, no list.
  */
 export class LeaseWatches {
   readonly #api: KubernetesApi;
@@ -69,7 +69,7 @@ export class LeaseWatches {
     });
   }
 
-  /** Called with what was read of the Lease: opens a stream if somebody listens and there is none. */
+  /** Called with the version that was read or written: opens a stream if somebody listens and there is none. */
   ensure(name: string, version: string | undefined): void {
     if (!this.#listeners.has(name)) return;
     if (this.#streams.has(everyLease)) return;
