@@ -8,6 +8,8 @@ import { main } from './main.ts';
 /** How long what is still going on may take to end by itself. */
 const hangingMs = 500;
 
+// What drivers do that Node deprecates is our business, and not that of whoever reads stderr.
+if (!process.env['INCUMBENT_DEBUG']) process.noDeprecation = true;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // Whoever read our output is gone (`incumbent watch | head -1`): there is nobody left to tell.
   if (error.code === 'EPIPE') process.exit(0);

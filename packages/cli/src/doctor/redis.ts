@@ -5,7 +5,7 @@ import { redis } from 'incumbent/redis';
 import type { RedisConnections, Reply } from '../redis/connect.ts';
 import type { RedisLocation } from '../redis/url.ts';
 import type { Finding } from './finding.ts';
-import type { Scratch } from './scratch.ts';
+import type { Scratch, Unmeasured } from './scratch.ts';
 import { serverClockFinding } from './server-clock.ts';
 import { compareVersions } from './zookeeper-servers.ts';
 
@@ -55,11 +55,16 @@ export async function examineRedis(
 }
 
 /** The election to measure on: its keys are removed again. */
-export function scratchOnRedis(
+export async function scratchOnRedis(
   name: string,
   { client, location, send }: RedisConnections,
-): Scratch {
-  const { prefix = defaultPrefix } = location.options;
+): Promise<Scratch | Unmeasured> {
+  const { prefix = defaultPrefix, wait } = location.options;
+  const said = factsOf(await send('INFO', 'replication').then(String, () => ''));
+  const replicas = Number(said.get('connected_slaves') ?? Number.POSITIVE_INFINITY);
+  if (said.get('role') === 'slave' || (wait !== undefined && wait.replicas > replicas)) {
+    return { unmeasured: 'no election can be held there', mayLook: true };
+  }
   const key = `${prefix}{${name}}`;
   return {
     name,
@@ -87,16 +92,19 @@ export function redisFindings(facts: RedisFacts, location: RedisLocation): Findi
     const message = `${name} does not let us ask INFO: nothing is known of its durability`;
     return [{ check: 'server', level: 'note', message, data: { server: name } }];
   }
-  const said = new Map<string, string>();
-  for (const [, key = '', value = ''] of info.matchAll(/^([a-z0-9_-]+):(.*?)\r?$/gm)) {
-    said.set(key, value);
-  }
+  const said = factsOf(info);
   return [
     serverFinding(name, said),
     ...roleFindings(name, said, settings, location),
     durabilityFinding(name, said, settings, location),
     memoryFinding(name, said, settings),
   ];
+}
+
+/** `INFO` line by line. */
+function factsOf(info: string): ReadonlyMap<string, string> {
+  const lines = info.matchAll(/^([a-z0-9_-]+):(.*?)\r?$/gm);
+  return new Map([...lines].map(([, key = '', value = '']) => [key, value]));
 }
 
 function serverFinding(name: string, said: ReadonlyMap<string, string>): Finding {

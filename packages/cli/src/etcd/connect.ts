@@ -169,19 +169,31 @@ function unusable(
   if (reports.some(({ status }) => status !== undefined)) {
     return fail('NO_QUORUM', `the members of etcd know no leader ${within}: ${said}`);
   }
-  const isPlain = location.tls === undefined;
-  const hint = isPlain && /ECONNRESET|closed|dropped|protocol/i.test(said);
   return fail(
     'STORE_UNAVAILABLE',
-    `no member of etcd can be reached ${within}: ${said}${hint ? '; a server that speaks TLS there wants etcds://' : ''}`,
+    `no member of etcd can be reached ${within}: ${said}${hintFor(location, said)}`,
   );
+}
+
+function hintFor({ tls }: EtcdLocation, said: string): string {
+  if (tls === undefined) {
+    const isCut = /Failed to connect|ECONNRESET|closed|dropped|protocol/i.test(said);
+    return isCut ? '; a server that speaks TLS there wants etcds://' : '';
+  }
+  if (/before secure TLS connection|wrong version number/i.test(said)) {
+    return '; a server that speaks no TLS there wants etcd://';
+  }
+  return /certificate|altnames/i.test(said) ? '; tls-ca names whom to trust' : '';
 }
 
 /** Of one member, for people. */
 export function inWords({ server, status, problem }: EtcdReport): string {
   if (status !== undefined) return `${server} ${status.leader === 0n ? 'has no leader' : 'serves'}`;
-  // gRPC says the same thing several times, each time longer.
+  // What gRPC says of it is about gRPC, with the reason in the middle.
   const why = reasonOf(problem).replace(/^etcd, asking for the status: /, '');
-  const cause = /(connect E[A-Z]+ \S+|getaddrinfo E[A-Z_]+ \S+)/.exec(why)?.[1] ?? why;
+  const last = /Last error: (?:Error: )?(.*?)(?: \(\d{4}-[^)]*\))?\.? Resolution note:/.exec(
+    why,
+  )?.[1];
+  const cause = /(connect E[A-Z]+ \S+|getaddrinfo E[A-Z_]+ \S+)/.exec(why)?.[1] ?? last ?? why;
   return cause.includes(server) ? cause : `${server}: ${cause}`;
 }

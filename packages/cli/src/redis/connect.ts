@@ -260,6 +260,9 @@ function hintOf({ kind, tls }: RedisLocation, error: unknown): string {
   if (tls === undefined && /closed unexpectedly|ECONNRESET|protocol/i.test(said)) {
     return '; a server that speaks TLS there wants rediss://';
   }
+  if (tls !== undefined && /timeout|does not answer/i.test(said)) {
+    return '; a server that speaks no TLS there wants redis://';
+  }
   if (kind === 'cluster' && /cluster support disabled/i.test(said)) {
     return '; for a single server leave cluster=true out';
   }
