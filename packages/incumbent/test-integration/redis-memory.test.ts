@@ -92,11 +92,9 @@ describe.skipIf(missing !== undefined).concurrent('a Redis that forgets', () => 
     await server.start();
     expect(await fieldOf(server, stage.name, 'token')).toBe(`${first.token}`);
     // It has never heard of the second term.
-    const c = stage.election('c', await stage.client('ioredis', server), {
-      tokenFloor: second.token,
-    });
+    const c = stage.election('c', await stage.client('ioredis', server));
     const third = await stage.lead(c);
-    expect(third.token).toBe(second.token + 1n);
+    expect(third.token).toBeGreaterThan(second.token);
     stage.expectNoOverlap();
   });
 

@@ -4,7 +4,7 @@ interface Emitter {
   on(event: string, listener: (...args: unknown[]) => void): unknown;
 }
 
-/** `createClient()` of the package `redis`, version 4 or newer. */
+/** `createClient()` of the package `redis`, version 5 or newer. */
 export interface NodeRedisClient extends Emitter {
   readonly isOpen: boolean;
   sendCommand(args: string[], options?: CommandOptions): Promise<unknown>;

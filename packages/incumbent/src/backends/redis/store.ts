@@ -16,17 +16,23 @@ import { runScript, texts } from './run-script.ts';
 import type { Script } from './scripts.ts';
 import { enlistScript, listScript, readScript, swapScript } from './scripts.ts';
 
+/**
+ * How many tokens are left out when a server may have lost terms, so that none comes again: those of
+ * a second or two of appending to a file, or of a replica's lag.
+ */
+const mostLostTerms = 1_000n;
+
 /** One handle on an election in Redis. */
 export class RedisLeaseStore implements LeaseStore {
   readonly clockStepMs?: number;
   readonly forgets: boolean;
-  readonly tokenFloor: bigint;
   readonly watch?: (onHint: () => void) => () => void;
   /** The token of the newest record, as far as the server knows. */
   readonly newestToken: () => Promise<bigint> = async () => {
     const token = await this.#send(['HGET', this.#keys.record, 'token']);
     return token === null || token === undefined ? 0n : BigInt(String(token));
   };
+  readonly #tokenFloor: bigint;
   readonly #driver: RedisDriver;
   readonly #scope: Scope;
   readonly #keys: ElectionKeys;
@@ -34,6 +40,8 @@ export class RedisLeaseStore implements LeaseStore {
   readonly #wait: CheckedOptions['wait'];
   readonly #hub: HintHub | undefined;
   readonly #endHints = new Set<() => void>();
+  /** The token of the record that was there when this life of the store began. */
+  #bornToken = 0n;
   #enlisted: CandidateInfo | undefined;
   /** The record as we know it, to tell news from a mere confirmation. */
   #known: { readonly version: Version; readonly news: string } | undefined;
@@ -53,7 +61,7 @@ export class RedisLeaseStore implements LeaseStore {
     this.#wait = options.wait;
     this.#hub = hub;
     this.forgets = !options.durable;
-    this.tokenFloor = options.tokenFloor;
+    this.#tokenFloor = options.tokenFloor;
     if (options.clockStepMs !== undefined) this.clockStepMs = options.clockStepMs;
     if (hub !== undefined) this.watch = (onHint) => this.#watch(hub, onHint);
   }
@@ -62,16 +70,24 @@ export class RedisLeaseStore implements LeaseStore {
     return this.#hub?.isOpen === true;
   }
 
+  get tokenFloor(): bigint {
+    // A record that has come back may hide terms that came after it.
+    const floor = this.forgets && this.#bornToken > 0n ? this.#bornToken + mostLostTerms : 0n;
+    return floor > this.#tokenFloor ? floor : this.#tokenFloor;
+  }
+
   async read(signal: AbortSignal): Promise<Reading> {
     const listed = this.#enlisted === undefined ? ['', '', ''] : this.#listing(this.#enlisted);
     const keys = [this.#keys.record, this.#keys.candidates];
     const args = [this.#scope.uniqueId(), ...listed];
     const reply = await this.#run(readScript, keys, args, signal);
-    const [version = '', life = '', age = '', lifeAge = '', text = ''] = texts(reply);
+    const [version = '', life = '', age = '', lifeAge = '', text = '', bornToken = '0'] =
+      texts(reply);
     // What only the primary has is no proof that a write of ours stays.
     if (this.#unacknowledged.has(version)) await this.#acknowledge(version);
     const record = text === '' ? undefined : this.#decode(text);
     if (record !== undefined) this.#known = { version, news: newsOf(record) };
+    this.#bornToken = BigInt(bornToken);
     this.#hub?.ensure();
     const counts = this.forgets && life !== '';
     return { record, version, ...this.#ages(age, lifeAge), ...(counts ? { life } : {}) };
@@ -107,6 +123,7 @@ export class RedisLeaseStore implements LeaseStore {
     if (trouble !== '') this.#complain(trouble);
     if (this.#unacknowledged.has(version)) await this.#acknowledge(version);
     this.#known = { version, news };
+    this.#hub?.ensure();
     return { outcome: 'ok', version };
   }
 
