@@ -31,8 +31,6 @@ export interface EtcdConnections {
   close(): void;
 }
 
-/** Members that do not answer must not keep those waiting that do. */
-const longestAskMs = 2_000;
 /** etcd takes pings from 5 s on, and ends the connections of those who are quicker. */
 const keepAlive = { 'grpc.keepalive_time_ms': 10_000, 'grpc.keepalive_timeout_ms': 3_000 };
 const reconnect = {
@@ -74,31 +72,46 @@ export async function connectEtcd(
   const close = () => {
     for (const client of clients) client.close();
   };
-  const askMembers = (timeoutMs: number, signal: AbortSignal) =>
-    Promise.all(
-      clients.map(async (client, index): Promise<EtcdReport> => {
-        const server = showHost(hosts[index] ?? { host: '', port: 0 });
-        const stop = new AbortController();
-        const ask = etcdStatus(client, { ...(auth && { auth }), signal: stop.signal });
-        try {
-          return { server, status: await within(timeoutMs, signal, ask), problem: undefined };
-        } catch (problem) {
-          signal.throwIfAborted();
-          return { server, status: undefined, problem };
-        } finally {
-          stop.abort();
-        }
-      }),
-    );
-  const attempt = async (leftMs: number) => {
-    const reports = await askMembers(Math.min(leftMs, longestAskMs), needs.signal);
-    if (!reports.some(({ status }) => (status?.leader ?? 0n) !== 0n)) {
-      throw new NobodyServesError(reports);
+  const ask = async (index: number, ms: number, until: AbortSignal): Promise<EtcdReport> => {
+    const server = showHost(hosts[index] ?? { host: '', port: 0 });
+    const client = clients[index] as Client;
+    const stop = new AbortController();
+    const asking = etcdStatus(client, { ...(auth && { auth }), signal: stop.signal });
+    try {
+      return { server, status: await within(ms, until, asking), problem: undefined };
+    } catch (problem) {
+      until.throwIfAborted();
+      return { server, status: undefined, problem };
+    } finally {
+      stop.abort();
     }
   };
+  const askAll = (ms: number, until: AbortSignal) =>
+    hosts.map((_host, index) => ask(index, ms, until));
+  const attempt = async (leftMs: number) => {
+    const asked = askAll(leftMs, needs.signal);
+    // One that serves is enough: who does not answer is not waited for.
+    const serves = asked.map(async (report, index) => {
+      if (((await report).status?.leader ?? 0n) === 0n) throw new Error('it does not serve');
+      return index;
+    });
+    for (const report of asked) report.catch(() => {});
+    return Promise.any(serves).catch(async () => {
+      throw new NobodyServesError(await Promise.all(asked));
+    });
+  };
   try {
-    await reach(needs, attempt, (error) => !(error instanceof NobodyServesError && error.isFinal));
-    return { clients, auth, location, askMembers, close };
+    const first = await reach(
+      needs,
+      attempt,
+      (error) => !(error instanceof NobodyServesError && error.isFinal),
+    );
+    return {
+      ...{ auth, location, close },
+      // Beginning with one that serves: a command asks once.
+      clients: [...clients.slice(first), ...clients.slice(0, first)],
+      askMembers: (ms, until) => Promise.all(askAll(ms, until)),
+    };
   } catch (error) {
     close();
     needs.signal.throwIfAborted();
@@ -194,6 +207,7 @@ export function inWords({ server, status, problem }: EtcdReport): string {
   const last = /Last error: (?:Error: )?(.*?)(?: \(\d{4}-[^)]*\))?\.? Resolution note:/.exec(
     why,
   )?.[1];
-  const cause = /(connect E[A-Z]+ \S+|getaddrinfo E[A-Z_]+ \S+)/.exec(why)?.[1] ?? last ?? why;
+  const cause =
+    /(connect E[A-Z]+ \S*[^\s.]|getaddrinfo E[A-Z_]+ \S*[^\s.])/.exec(why)?.[1] ?? last ?? why;
   return cause.includes(server) ? cause : `${server}: ${cause}`;
 }
