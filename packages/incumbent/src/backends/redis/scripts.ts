@@ -9,7 +9,7 @@
  *     writtenAt   ms, by the clock of the server that wrote it
  *     server      which server, in which of its lives, has kept this key since `bornAt`
  *     life        random, since then
- *     bornToken   what `token` was then
+ *     lostToken   the highest token that is known from before that, by the record or by a candidate
  *
  * A server that was started again, a replica that was promoted, or a key that was deleted may lack what
  * had been confirmed before. So who finds another server in the hash than the one that answers, or no
@@ -53,20 +53,27 @@ end
 `;
 
 /**
- * KEYS record, candidates. ARGV a random life; then, of a candidate that waits, its incarnation, JSON
- * and how many ms it stays listed.
- * Returns version, life, age of the record and of the life in ms, the record, and the token at the
- * beginning of the life, all as texts.
+ * KEYS record, candidates. ARGV a random life; of a candidate that waits, its incarnation, JSON and how
+ * many ms it stays listed, else nothing; the highest token that the reader knows: in a new life all
+ * have one lease to tell it before anybody wins.
+ * Returns version, life, age of the record and of the life in ms, the record, and the highest token
+ * known from before this life, all as texts.
  */
 export const readScript: Script = script(`${preamble}${enlisting}
-local kept = redis.call('HMGET', KEYS[1], 'server', 'life', 'bornAt', 'version', 'writtenAt', 'record', 'token', 'bornToken')
-local life, bornAt, version, bornToken = kept[2], kept[3], kept[4], kept[8]
+-- Tokens are decimal texts of any length.
+local function higher(a, b)
+  if #a > #b or (#a == #b and a > b) then return a end
+  return b
+end
+local kept = redis.call('HMGET', KEYS[1], 'server', 'life', 'bornAt', 'version', 'writtenAt', 'record', 'token', 'lostToken')
+local life, bornAt, version = kept[2], kept[3], kept[4]
+local token, lostToken = kept[7] or '0', kept[8] or '0'
 if not life and redis.call('EXISTS', KEYS[1]) == 1 then
   return redis.error_reply('NOTOURS a hash of somebody else')
 end
 if kept[1] ~= server then
-  life, bornAt, version, bornToken = ARGV[1], text(now), ARGV[1], kept[7] or '0'
-  local born = redis.pcall('HSET', KEYS[1], 'server', server, 'life', life, 'bornAt', bornAt, 'version', version, 'bornToken', bornToken)
+  life, bornAt, version, lostToken = ARGV[1], text(now), ARGV[1], higher(token, lostToken)
+  local born = redis.pcall('HSET', KEYS[1], 'server', server, 'life', life, 'bornAt', bornAt, 'version', version, 'lostToken', lostToken)
   if type(born) == 'table' and born.err then
     -- Who may only read cannot mark this life, so there is no version to write on.
     if not string.find(born.err, 'NOPERM') and not string.find(born.err, 'user executing the script') then
@@ -75,9 +82,13 @@ if kept[1] ~= server then
     life, version = '', ''
   end
 end
+if higher(ARGV[5], higher(token, lostToken)) ~= higher(token, lostToken) then
+  lostToken = ARGV[5]
+  redis.pcall('HSET', KEYS[1], 'lostToken', lostToken)
+end
 if ARGV[2] ~= '' then enlist(ARGV[2], ARGV[3], ARGV[4]) end
 local age = kept[5] and text(math.max(0, now - kept[5])) or ''
-return { version, life, age, text(math.max(0, now - bornAt)), kept[6] or '', bornToken or '0' }
+return { version, life, age, text(math.max(0, now - bornAt)), kept[6] or '', lostToken }
 `);
 
 /**

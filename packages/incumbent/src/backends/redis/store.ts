@@ -40,8 +40,9 @@ export class RedisLeaseStore implements LeaseStore {
   readonly #wait: CheckedOptions['wait'];
   readonly #hub: HintHub | undefined;
   readonly #endHints = new Set<() => void>();
-  /** The token of the record that was there when this life of the store began. */
-  #bornToken = 0n;
+  #highestToken = 0n;
+  /** The highest token that is known from before this life of the store. */
+  #lostToken = 0n;
   #enlisted: CandidateInfo | undefined;
   /** The record as we know it, to tell news from a mere confirmation. */
   #known: { readonly version: Version; readonly news: string } | undefined;
@@ -71,23 +72,23 @@ export class RedisLeaseStore implements LeaseStore {
   }
 
   get tokenFloor(): bigint {
-    // A record that has come back may hide terms that came after it.
-    const floor = this.forgets && this.#bornToken > 0n ? this.#bornToken + mostLostTerms : 0n;
+    // There may have been terms after it of which nobody knows any more.
+    const floor = this.forgets && this.#lostToken > 0n ? this.#lostToken + mostLostTerms : 0n;
     return floor > this.#tokenFloor ? floor : this.#tokenFloor;
   }
 
   async read(signal: AbortSignal): Promise<Reading> {
     const listed = this.#enlisted === undefined ? ['', '', ''] : this.#listing(this.#enlisted);
     const keys = [this.#keys.record, this.#keys.candidates];
-    const args = [this.#scope.uniqueId(), ...listed];
+    const args = [this.#scope.uniqueId(), ...listed, `${this.#highestToken}`];
     const reply = await this.#run(readScript, keys, args, signal);
-    const [version = '', life = '', age = '', lifeAge = '', text = '', bornToken = '0'] =
+    const [version = '', life = '', age = '', lifeAge = '', text = '', lostToken = '0'] =
       texts(reply);
     // What only the primary has is no proof that a write of ours stays.
     if (this.#unacknowledged.has(version)) await this.#acknowledge(version);
     const record = text === '' ? undefined : this.#decode(text);
-    if (record !== undefined) this.#known = { version, news: newsOf(record) };
-    this.#bornToken = BigInt(bornToken);
+    if (record !== undefined) this.#learn(version, record, newsOf(record));
+    this.#lostToken = BigInt(lostToken);
     this.#hub?.ensure();
     const counts = this.forgets && life !== '';
     return { record, version, ...this.#ages(age, lifeAge), ...(counts ? { life } : {}) };
@@ -122,7 +123,7 @@ export class RedisLeaseStore implements LeaseStore {
     if (outcome !== 'ok') return { outcome: 'conflict' };
     if (trouble !== '') this.#complain(trouble);
     if (this.#unacknowledged.has(version)) await this.#acknowledge(version);
-    this.#known = { version, news };
+    this.#learn(version, next, news);
     this.#hub?.ensure();
     return { outcome: 'ok', version };
   }
@@ -171,6 +172,11 @@ export class RedisLeaseStore implements LeaseStore {
     const lifeAgeMs = Number(lifeAge);
     // What was written in an earlier life was written by another clock, and may have come back.
     return age === '' ? { lifeAgeMs } : { lifeAgeMs, ageMs: Math.min(Number(age), lifeAgeMs) };
+  }
+
+  #learn(version: Version, { token }: LeaseRecord, news: string): void {
+    this.#known = { version, news };
+    if (token > this.#highestToken) this.#highestToken = token;
   }
 
   #decode(text: string): LeaseRecord {
