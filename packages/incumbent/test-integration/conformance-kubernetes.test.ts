@@ -11,7 +11,7 @@ import type { Backend, LeaseStore } from '../src/testing/index.ts';
 import { electionScenarios, leaseStoreScenarios, runConformance } from '../src/testing/index.ts';
 import { resolveTiming } from '../src/timing.ts';
 
-const leaseMs = 1_500;
+const leaseMs = 2_000;
 
 let server: FakeApiServer;
 
@@ -38,10 +38,18 @@ const clients: readonly (readonly [string, () => KubernetesApi])[] = [
 
 for (const [name, connect] of clients) {
   describe.concurrent(`Leases of Kubernetes ${name}`, () => {
+    // One for all, as a program has it: connections are made anew for nobody.
+    let api: KubernetesApi;
+
+    beforeAll(() => {
+      api = connect();
+    });
+
+    afterAll(() => api?.close());
+
     for (const scenario of leaseStoreScenarios) {
       if (['lists', 'deathProof', 'age'].includes(scenario.needs ?? '')) continue;
       test.concurrent(scenario.name, async ({ expect }) => {
-        const api = connect();
         const [result] = await runConformance<LeaseStore>([scenario], {
           open: (election) => openStore(api, election),
           capabilities: { hints: true },
@@ -55,7 +63,6 @@ for (const [name, connect] of clients) {
     for (const scenario of electionScenarios) {
       if (scenario.needs === 'lists') continue;
       test.concurrent(scenario.name, async ({ expect }) => {
-        const api = connect();
         const [result] = await runConformance<Backend>([scenario], {
           // Another process has a client and a backend of its own.
           open: () => kubernetes(api),

@@ -130,7 +130,7 @@ export class FakeApiServer implements AsyncDisposable {
     this.#server = undefined;
     if (server === undefined) return;
     const closed = new Promise((resolve) => server.close(resolve));
-    for (const watch of this.#watches) watch.end();
+    this.endWatches();
     for (const socket of this.#sockets) reset(socket);
     await closed;
   }
@@ -138,6 +138,7 @@ export class FakeApiServer implements AsyncDisposable {
   /** Ends all watches: in order, or with a last word such as `410 Expired`. */
   endWatches(status?: StatusError): void {
     for (const watch of this.#watches) watch.end(status);
+    this.#watches.clear();
   }
 
   async close(): Promise<void> {

@@ -108,10 +108,10 @@ export class LeaseWatches {
         }
         throw this.#refusals.error('watch', refusal);
       }
+      this.#ended(key, stream);
     } catch (error) {
-      if (!stream.abort.signal.aborted) this.#complain(key, error);
+      this.#ended(key, stream, error);
     }
-    this.#ended(key, stream);
   }
 
   #watchPath(key: string, version: string | undefined): string {
@@ -138,12 +138,9 @@ export class LeaseWatches {
     if (stream.abort.signal.aborted) return;
     if (type === 'ERROR') {
       const status = asStatus(object);
-      // The version was too old, or the server gives up. The next read has a newer one.
-      if (status?.code !== 410) {
-        const why = status?.message ?? 'the watch failed';
-        this.#complain(key, new StoreUnavailableError(`watching Leases: ${why}`));
-      }
-      this.#ended(key, stream);
+      const why = `watching Leases: ${status?.message ?? 'the server gave up'}`;
+      // A version that was too old is no trouble: the next read has a newer one.
+      this.#ended(key, stream, status?.code === 410 ? undefined : new StoreUnavailableError(why));
       return;
     }
     if (!stream.isProven) {
@@ -159,12 +156,18 @@ export class LeaseWatches {
     }
   }
 
-  /** However a stream ended. Whoever relied on it looks for itself, and opens another one by that. */
-  #ended(key: string, stream: Stream): void {
+  /**
+   * However a stream ended. Whoever relied on it looks for itself, and opens another one by that; but
+   * not again and again where streams only ever open.
+   */
+  #ended(key: string, stream: Stream, error?: unknown): void {
     if (this.#streams.get(key) !== stream) return;
     this.#end(key);
-    if (stream.isProven) this.#raise(key, undefined);
-    else this.#troubled.add(key);
+    const isNews = stream.isProven || !this.#troubled.has(key);
+    if (error !== undefined || !stream.isProven) this.#troubled.add(key);
+    if (!isNews) return;
+    if (error !== undefined) this.#complain(key, error);
+    if (stream.isOpen) this.#raise(key, undefined);
   }
 
   #end(key: string): void {
@@ -174,10 +177,8 @@ export class LeaseWatches {
     stream.abort.abort();
   }
 
-  /** Once, until something comes by it again. */
+  /** To one of those who listen. */
   #complain(key: string, error: unknown): void {
-    if (this.#troubled.has(key)) return;
-    this.#troubled.add(key);
     const names = key === everyLease ? [...this.#listeners.keys()] : [key];
     for (const name of names) {
       const [listener] = this.#listeners.get(name) ?? [];
