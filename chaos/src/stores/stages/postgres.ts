@@ -37,6 +37,7 @@ export class PostgresStage implements Stage {
     stop: { cards: 1, to: 0.3 },
     freeze: { cards: 3, from: 0.2, to: 1.5 },
     'fail over': { cards: 2, to: 0.5 },
+    'fail over to a late standby': { cards: 1, from: 0.1, to: 0.6 },
     'fail over from frozen': { cards: 2, from: 0.2, to: 1.5 },
     'restart in recovery': { cards: 2, from: 0.2, to: 1.2 },
     'lose standby': { cards: 1, from: 0.2, to: 1.2 },
@@ -109,6 +110,14 @@ export class PostgresStage implements Stage {
       case 'fail over':
         await this.#primary.kill();
         await pause(forMs);
+        await this.#failOver();
+        break;
+      case 'fail over to a late standby':
+        // Of what the primary did meanwhile it has been told nothing.
+        await this.#standby.freeze();
+        await pause(forMs);
+        await this.#primary.kill();
+        this.#standby.thaw();
         await this.#failOver();
         break;
       case 'fail over from frozen':
