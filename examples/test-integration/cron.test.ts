@@ -101,11 +101,13 @@ describe.skipIf(isMissing(redisAvailable())).concurrent('NestJS on Redis', () =>
     // NestJS ends by the signal that it was told with, when all has been closed.
     expect(await both.find((copy) => copy !== killed)?.stop()).toBe('SIGTERM');
 
-    const writers = new Map((await reports()).map((report) => [report.token, report.by]));
-    expect([...writers.keys()].sort()).toEqual([1, 2]);
-    expect(new Set(writers.values()).size, 'each term is that of another copy').toBe(2);
+    const all = await reports();
+    const before = all.filter((report) => report.by === by).map(({ token }) => token);
+    const after = all.filter((report) => report.by !== by).map(({ token }) => token);
+    expect(after, 'the other one has gone on').not.toEqual([]);
+    expect(Math.max(...before), 'the terms follow each other').toBeLessThan(Math.min(...after));
     const { history } = await election.inspect();
-    expect(history.map(({ why }) => why)).toEqual(['unclean', 'work-finished']);
+    expect(history.at(-1)?.why).toBe('work-finished');
     await election.close();
     await client.close();
   });
