@@ -11,7 +11,7 @@ import type { Backend, LeaseStore } from '../src/testing/index.ts';
 import { electionScenarios, leaseStoreScenarios, runConformance } from '../src/testing/index.ts';
 import { resolveTiming } from '../src/timing.ts';
 
-const leaseMs = 2_000;
+const leaseMs = 3_000;
 
 let server: FakeApiServer;
 
