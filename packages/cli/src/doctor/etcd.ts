@@ -43,7 +43,12 @@ export function scratchOnEtcd(name: string, connections: EtcdConnections): Scrat
   const { root = '' } = location.options;
   return {
     name,
-    backend: etcd(clients, { ...location.options, ...(auth === undefined ? {} : { auth }) }),
+    backend: etcd(clients, {
+      ...location.options,
+      ...(auth === undefined ? {} : { auth }),
+      // Nobody else has this name, so nobody can have led before: not waited for.
+      predecessorWait: 'off',
+    }),
     look: async () => [],
     remove: (signal) => deleteKey(connections, `${root}incumbent/record/${name}`, signal),
   };
