@@ -10,7 +10,7 @@ import { serverClockFinding } from './server-clock.ts';
 import { compareVersions } from './zookeeper-servers.ts';
 
 const defaultPrefix = 'incumbent:';
-const oldestVersion = '6.0.0';
+const oldestVersion = '5.0.0';
 
 /** What one server that takes writes tells; undefined: it may not say. */
 export interface RedisFacts {
@@ -116,8 +116,8 @@ function serverFinding(name: string, said: ReadonlyMap<string, string>): Finding
   const message = `${name} ${what}, ${mode}, ${said.get('role') ?? 'role not told'}`;
   const data = { server: name, version, mode, role: said.get('role') ?? null };
   if (version !== '' && compareVersions(version, oldestVersion) < 0) {
-    const why = `older than ${oldestVersion}, which this was tried on`;
-    return { check: 'server', level: 'warn', message: `${message}: ${why}`, data };
+    const why = `older than ${oldestVersion}, which elections need`;
+    return { check: 'server', level: 'broken', message: `${message}: ${why}`, data };
   }
   return { check: 'server', level: 'ok', message, data };
 }
@@ -164,8 +164,9 @@ function roleFindings(
         check: 'replicas',
         level: 'warn',
         message:
-          `${many} that get writes after they were confirmed: a fail-over may forget a term, and then ` +
-          'two believe until the first lease is over; wait=1 makes that rarer, tokens keep effects apart',
+          `${many}, and confirms writes before they have them: where one takes over while this server is ` +
+          'cut off and lives on, two may believe, and tokens may be equal; wait=1 or min-replicas-to-write ' +
+          'make that rarer',
         data,
       },
     ];
@@ -209,11 +210,12 @@ function durabilityFinding(
     : 'may be empty after a restart (no append-only file)';
   return finding(
     'note',
-    `${loses}: then nobody leads for one lease, and tokens may begin anew: token-floor=TOKEN`,
+    `${loses}: then nobody new leads for one lease; where nobody that runs remembers the last token, ` +
+      'tokens begin anew: token-floor=TOKEN',
   );
 }
 
-/** Ours have a time to live, so that evicting any key, or any with one, may hit them. */
+/** Records have no time to live, so only who evicts any key may hit them. */
 function memoryFinding(
   name: string,
   said: ReadonlyMap<string, string>,
@@ -229,13 +231,14 @@ function memoryFinding(
     data,
   });
   if (policy === undefined) return finding('note', 'does not tell its maxmemory-policy');
-  if (policy === 'noeviction') return finding('ok', 'evicts nothing (maxmemory-policy noeviction)');
-  const evicts = policy.startsWith('allkeys') ? 'any key' : 'keys with a time to live';
+  if (!policy.startsWith('allkeys')) {
+    return finding('ok', `evicts no records (maxmemory-policy ${policy})`);
+  }
   return finding(
     max > 0 ? 'warn' : 'note',
-    `evicts ${evicts} when its memory is full (maxmemory-policy ${policy}` +
-      `${max > 0 ? '' : ', no maxmemory is set'}): a record that is evicted is a term that is forgotten; ` +
-      'set noeviction, or hold elections on a server of their own',
+    `evicts any key when its memory is full (maxmemory-policy ${policy}` +
+      `${max > 0 ? '' : ', no maxmemory is set'}): a record that is evicted is a term that ends; set ` +
+      'noeviction, or hold elections on a server of their own',
   );
 }
 
@@ -248,11 +251,12 @@ export function takeoverFinding(
   return {
     check: 'takeover',
     level: 'note',
-    message: `after a crash somebody leads when the lease is over: within ${formatDuration(leaseMs)} of its last renewal for those who waited, ${
-      options.age === 'off'
-        ? 'the same again for those who come later'
-        : `${formatDuration(leaseMs + stepMs)} at most for those who come later`
-    }`,
+    message:
+      `after a crash somebody who waits leads within ${formatDuration(leaseMs)} of the last renewal, who ` +
+      (options.age === 'off'
+        ? 'comes later waits as long from when it came'
+        : `comes later within ${formatDuration(leaseMs + stepMs)} of it`) +
+      `; the first term of all begins ${formatDuration(leaseMs)} after its first candidate`,
     data: { leaseMs },
   };
 }
