@@ -152,6 +152,28 @@ describe.skipIf(missing !== undefined).concurrent('a Redis that forgets', () => 
   });
 });
 
+describe.skipIf(missing !== undefined).concurrent('a Redis that forgets nothing', () => {
+  test('makes nobody wait when it was started again, if it is said to be durable', async (context) => {
+    const stage = new Stage(context);
+    const server = stage.keep(await startRedis({ appendFsync: 'always' }));
+    const patient = { lease: 30_000 };
+    const first = await stage.lead(stage.election('a', await stage.client('redis', server)));
+    await first[Symbol.asyncDispose]();
+    await server.kill();
+    await server.start();
+    const client = await stage.client('ioredis', server);
+    const doubtful = stage.election('b', client, {}, patient);
+    await expect(doubtful.campaign({ wait: 0 })).rejects.toMatchObject({ code: 'NOT_ELECTED' });
+    const trusting = stage.election('c', client, { durable: true }, patient);
+    const term = await trusting.campaign({ wait: 0 });
+    expect(term.token).toBe(first.token + 1n);
+    await term[Symbol.asyncDispose]();
+    // Nor is the very first term waited for.
+    const other = new Stage(context).election('d', client, { durable: true }, patient);
+    await (await other.campaign({ wait: 0 }))[Symbol.asyncDispose]();
+  });
+});
+
 describe.skipIf(missing !== undefined).concurrent('tokens', () => {
   test('begin above the floor', async (context) => {
     const stage = new Stage(context);

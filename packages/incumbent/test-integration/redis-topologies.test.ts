@@ -9,6 +9,7 @@ import { openRedis } from '../src/backends/redis/open.ts';
 import type { Library, OpenClient } from './support/redis.ts';
 import {
   fieldOf,
+  keyOf,
   libraries,
   lossOf,
   missing,
@@ -186,6 +187,42 @@ describe.skipIf(missing !== undefined)('a Redis cluster', () => {
     );
     const thirds = new Set([...slots].map((slot) => Math.floor(Number(slot) / 5_462)));
     expect(thirds.size).toBeGreaterThan(1);
+  });
+
+  test('moves an election to another node while it is led', async (context) => {
+    const servers = await startRedisCluster(2);
+    const stages = libraries.map(() => new Stage(context));
+    context.onTestFinished(async () => {
+      await Promise.all(servers.map((server) => server.close()));
+    });
+    const [one, other] = servers as [RedisServer, RedisServer];
+    const terms = await Promise.all(
+      stages.map(async (stage, index) => {
+        const { client } = stage.keep(await ofCluster(libraries[index] as Library, one));
+        return stage.lead(stage.election('a', client, { durable: true }, { lease: 4_000 }));
+      }),
+    );
+    for (const [index, { name }] of stages.entries()) {
+      const key = keyOf(name);
+      const slot = Number(await one.command('CLUSTER', 'KEYSLOT', key));
+      const [from, to] = slot < 8_192 ? [one, other] : [other, one];
+      const ids = await Promise.all(
+        [from, to].map(async (server) => String(await server.command('CLUSTER', 'MYID'))),
+      );
+      const life = await fieldOf(from, name, 'life');
+      await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', ids[0] as string);
+      await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', ids[1] as string);
+      await from.command('MIGRATE', '127.0.0.1', to.port, '', 0, 5_000, 'KEYS', key);
+      for (const server of [to, from]) {
+        await server.command('CLUSTER', 'SETSLOT', slot, 'NODE', ids[1] as string);
+      }
+      await waitFor('the leader has confirmed there', async () => {
+        return (await fieldOf(to, name, 'life')) !== life;
+      });
+      const version = await fieldOf(to, name, 'version');
+      await waitFor('and goes on to', async () => (await fieldOf(to, name, 'version')) !== version);
+      expect(terms[index]?.isLeading()).toBe(true);
+    }
   });
 
   test('refuses a client that is not made for one, with what to do', async (context) => {

@@ -4,7 +4,7 @@ import type { RedisServer } from '@incumbent/servers';
 import { makeServerDirectory, startRedis, waitFor } from '@incumbent/servers';
 import { createCertificates } from '@incumbent/zookeeper/testing';
 import { Redis } from 'ioredis';
-import { createClient } from 'redis';
+import { createClient, RESP_TYPES } from 'redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openRedis } from '../src/backends/redis/open.ts';
 import { StoreUnavailableError } from '../src/errors.ts';
@@ -238,6 +238,22 @@ describe.skipIf(missing !== undefined).concurrent('clients', () => {
       await expect(store.read(new AbortController().signal)).rejects.toThrow('must be connected');
     });
   }
+
+  test('that were told to give bytes serve as well', async (context) => {
+    const stage = new Stage(context);
+    const client = createClient({
+      socket: { host: '127.0.0.1', port: server.port },
+      commandOptions: { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } },
+    });
+    await client.connect();
+    stage.keep({ close: () => client.destroy() });
+    const first = await stage.lead(stage.election('a', client));
+    const waiting = stage.lead(stage.election('b', client));
+    expect(await first.guard.superseded()).toBe(false);
+    await first[Symbol.asyncDispose]();
+    expect((await waiting).token).toBe(first.token + 1n);
+    expect(await first.guard.superseded()).toBe(true);
+  });
 
   test('a command that is not yet sent is taken back', async (context) => {
     const stage = new Stage(context);
