@@ -8,22 +8,24 @@ import { createElection } from '../src/index.ts';
 import type { MeteredClient, RunningStore } from './support/metered-stores.ts';
 import { meteredStores } from './support/metered-stores.ts';
 
-/** So long that hardly anybody confirms or looks by itself while a seat is handed over. */
-const leaseMs = 20_000;
+/** So long that nobody confirms while a seat is handed over: what meets a confirmation is done again. */
+const leaseMs = 600_000;
+/** Of etcd, where a confirmation is in nobody's way, and the very first leader waits 0.4 of it. */
+const ttlMs = 20_000;
 /** What is quiet for so long has settled. */
 const quietMs = 300;
 /** At first connections are opened and statements prepared. */
-const warmUps = 3;
+const warmUps = 6;
 const counted = 3;
 
-/** Until a client has all of its connections, and nothing has passed on them for a while. */
+/** Until a client has all of its connections and answers, and nothing has passed for a while. */
 async function settled({ meter }: MeteredClient, connections: number): Promise<void> {
-  await meter.until(({ open }) => open >= connections);
   await new Promise<void>((resolve) => {
-    let timer = setTimeout(resolve, quietMs);
-    void meter.until(() => {
+    let timer: NodeJS.Timeout | undefined;
+    void meter.until(({ open, isAnswered }) => {
       clearTimeout(timer);
-      timer = setTimeout(resolve, quietMs);
+      timer = undefined;
+      if (open >= connections && isAnswered) timer = setTimeout(resolve, quietMs);
       return false;
     });
   });
@@ -34,7 +36,7 @@ for (const { name, missing, connections, roundTrips, start } of meteredStores) {
     let store: RunningStore;
 
     beforeAll(async () => {
-      store = await start(leaseMs);
+      store = await start(ttlMs);
     });
 
     afterAll(() => store?.close());

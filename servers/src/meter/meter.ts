@@ -23,6 +23,8 @@ export interface Meter extends AsyncDisposable {
   /** Connections at present, and how many there have been. */
   readonly open: number;
   readonly opened: number;
+  /** On no connection the client has said the last word: it waits for no answer. */
+  readonly isAnswered: boolean;
   /** What could not be read: the numbers are worth nothing then. */
   readonly trouble: Error | undefined;
   /** Resolves when `condition` holds; it is asked again after whatever passes. No time limit. */
@@ -33,6 +35,7 @@ export interface Meter extends AsyncDisposable {
 export async function startMeter({ port, protocol, traveller }: MeterOptions): Promise<Meter> {
   const requests = new Map<string, number>();
   const sockets = new Set<Socket>();
+  const unanswered = new Set<Socket>();
   const waiting = new Set<() => void>();
   let open = 0;
   let opened = 0;
@@ -75,13 +78,18 @@ export async function startMeter({ port, protocol, traveller }: MeterOptions): P
     traveller?.connected();
     for (const socket of [client, upstream]) sockets.add(socket);
     carry(client, upstream, (chunk) => {
-      if (read(toServer, chunk)) traveller?.sent();
+      if (!read(toServer, chunk)) return;
+      unanswered.add(client);
+      traveller?.sent();
     });
     carry(upstream, client, (chunk) => {
-      if (read(toClient, chunk)) traveller?.received();
+      if (!read(toClient, chunk)) return;
+      unanswered.delete(client);
+      traveller?.received();
     });
     client.once('close', () => {
       open -= 1;
+      unanswered.delete(client);
       for (const socket of [client, upstream]) sockets.delete(socket);
       tell();
     });
@@ -106,6 +114,9 @@ export async function startMeter({ port, protocol, traveller }: MeterOptions): P
     },
     get opened() {
       return opened;
+    },
+    get isAnswered() {
+      return unanswered.size === 0;
     },
     get trouble() {
       return trouble;

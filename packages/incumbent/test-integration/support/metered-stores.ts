@@ -41,8 +41,8 @@ export interface MeteredStore {
   readonly connections: number;
   /** Of a clean hand-over. Two where what wakes the next one brings the record along. */
   readonly roundTrips: 2 | 3;
-  /** @param leaseMs where the store gives it */
-  start(leaseMs: number): Promise<RunningStore>;
+  /** @param ttlMs D, where the store gives it */
+  start(ttlMs: number): Promise<RunningStore>;
 }
 
 interface Opened {
@@ -125,12 +125,12 @@ export const meteredStores: readonly MeteredStore[] = [
     missing: noEtcd,
     connections: 1,
     roundTrips: 3,
-    async start(leaseMs) {
+    async start(ttlMs) {
       return running(await startEtcd(), 'grpc', async (port) => {
         const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), {
           'grpc.use_local_subchannel_pool': 1,
         });
-        return { backend: etcd(client, { ttl: leaseMs }), close: () => client.close() };
+        return { backend: etcd(client, { ttl: ttlMs }), close: () => client.close() };
       });
     },
   },
