@@ -21,12 +21,20 @@ describe('options', () => {
     expect(readOptions(['--markdown'], known).format).toBe('markdown');
   });
 
+  it('ask for one round of the short form, where there is one', () => {
+    expect(readOptions(['--quick', '--rounds', '3'], known, true)).toMatchObject({
+      quick: true,
+      rounds: 1,
+    });
+  });
+
   it.each([
     [['--only', 'kill,kil'], 'there is no benchmark "kil"; there are: resign, kill'],
     [['--rounds', '0'], '--rounds takes a whole number from 1 to 9999, not "0"'],
     [['--rounds', '2.5'], '--rounds takes a whole number from 1 to 9999, not "2.5"'],
     [['--json', '--markdown'], '--json and --markdown exclude each other'],
     [['--loud'], "Unknown option '--loud'"],
+    [['--quick'], '--quick: these benchmarks have no short form'],
   ])('refuse %j', (args, message) => {
     expect(() => readOptions(args, known)).toThrow(message);
   });
