@@ -9,6 +9,7 @@ export type Broken =
   | 'no-conflicts'
   | 'absent-vacant'
   | 'no-floor'
+  | 'async-standby'
   | 'no-wait'
   | 'impatient';
 
@@ -55,6 +56,10 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
   'no-floor': {
     about: 'who is started after the store was emptied is not told of earlier tokens',
     stores: ['redis'],
+  },
+  'async-standby': {
+    about: 'a standby that takes over may lack what the primary has confirmed',
+    stores: ['postgres'],
   },
   'no-wait': {
     about: 'a successor does not wait the belief of an unclean leader out',

@@ -49,7 +49,7 @@ async function main(settings: Settings): Promise<number> {
   const open = (told: Told): Promise<Stage> => {
     switch (store) {
       case 'postgres':
-        return PostgresStage.start(told);
+        return PostgresStage.start(told, broken !== 'async-standby');
       case 'redis':
         return RedisStage.start(told, broken !== 'no-floor');
       case 'etcd':

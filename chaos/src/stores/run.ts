@@ -73,8 +73,12 @@ export async function runChaos(
       liveness?.struck(monotonicMs());
       lastTroubleMs = monotonicMs();
     },
-    newestToken: () => log.judge.newest?.token ?? 0n,
+    newestToken: () => {
+      log.read();
+      return log.judge.newest?.token ?? 0n;
+    },
     note,
+    blame: (problem) => verdict.blame(problem),
   });
   const { leasesMs } = stage;
   const timings = leasesMs.map((leaseMs) => stage.timingOf(leaseMs));

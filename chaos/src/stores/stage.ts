@@ -14,6 +14,8 @@ export interface Told {
   /** A server was hit. */
   struck(): void;
   note(line: string): void;
+  /** Something that must not be: the guarantee, and what was found. */
+  blame(problem: string): void;
   /** The highest token in the log. */
   newestToken(): bigint;
 }

@@ -8,19 +8,22 @@ import { pause } from '../../zookeeper/time.ts';
 import { leaseBoundMs } from '../bound.ts';
 import type { Card, Opening } from '../plan.ts';
 import type { Stage, Told } from '../stage.ts';
+import { election } from '../stage.ts';
 
-/** Nothing is confirmed before a standby has it too; so fail-over loses nothing that was confirmed. */
-const settings = {
+type Settings = Readonly<Record<string, string | number>>;
+
+const settingsOf = (isSynchronous: boolean): Settings => ({
   max_connections: 200,
-  synchronous_standby_names: '*',
+  // Nothing is confirmed before a standby has it too; so fail-over loses nothing that was confirmed.
+  synchronous_standby_names: isSynchronous ? '*' : '',
   wal_retrieve_retry_interval: '200ms',
-};
+});
 
 const openings: readonly Opening[] = [
   { server: 'fail over' },
+  // Somebody else wins, if that is confirmed, and the standby is not told.
+  { leader: 'withdraw', server: 'fail over to a late standby', serverLength: 0.8 },
   { leader: 'silence', leaderLength: 2 },
-  // Everybody is woken at once.
-  { leader: 'withdraw' },
   { leader: 'kill both', server: 'kill' },
   { leader: 'freeze both', leaderLength: 2.4 },
   { waiting: 'silence', server: 'restart in recovery', serverLength: 0.8 },
@@ -44,22 +47,31 @@ export class PostgresStage implements Stage {
     'cut everybody': { cards: 1, to: 0.3 },
   };
   readonly #told: Told;
+  readonly #settings: Settings;
   readonly #proxies: TestProxy[] = [];
   #primary: PostgresServer;
   #standby: PostgresServer;
 
-  private constructor(primary: PostgresServer, standby: PostgresServer, told: Told) {
+  private constructor(
+    primary: PostgresServer,
+    standby: PostgresServer,
+    told: Told,
+    settings: Settings,
+  ) {
     this.#primary = primary;
     this.#standby = standby;
     this.#told = told;
+    this.#settings = settings;
   }
 
-  static async start(told: Told): Promise<PostgresStage> {
+  static async start(told: Told, isSynchronous: boolean): Promise<PostgresStage> {
+    const settings = settingsOf(isSynchronous);
     const primary = await startPostgres({ settings });
     const stage = new PostgresStage(
       primary,
       await startPostgresStandby(primary, { settings }),
       told,
+      settings,
     );
     await primary.sql('create table ready (at timestamptz)');
     return stage;
@@ -114,10 +126,10 @@ export class PostgresStage implements Stage {
         break;
       case 'fail over to a late standby':
         // Of what the primary did meanwhile it has been told nothing.
-        await this.#standby.freeze();
+        await this.#standby.kill();
         await pause(forMs);
         await this.#primary.kill();
-        this.#standby.thaw();
+        await this.#standby.start();
         await this.#failOver();
         break;
       case 'fail over from frozen':
@@ -155,8 +167,11 @@ export class PostgresStage implements Stage {
   /** The standby takes over, and everybody is led to it. The old primary is gone, and a new standby made. */
   async #failOver(): Promise<void> {
     const old = this.#primary;
+    // Whoever has left an effect was told that its win is stored.
+    const confirmed = this.#told.newestToken();
     await this.#standby.promote();
     this.#primary = this.#standby;
+    await this.#requireToken(confirmed);
     for (const proxy of this.#proxies) {
       proxy.switchTo(this.#primary);
       proxy.cut();
@@ -165,7 +180,17 @@ export class PostgresStage implements Stage {
     this.#told.note(`primary is on port ${this.#primary.port}`);
     // A frozen one must not serve anybody again: its connections are cut.
     await old.close();
-    this.#standby = await startPostgresStandby(this.#primary, { settings });
+    this.#standby = await startPostgresStandby(this.#primary, { settings: this.#settings });
+  }
+
+  async #requireToken(confirmed: bigint): Promise<void> {
+    const found = await this.#primary.sql(
+      `select token from incumbent_election where name = '${election}'`,
+    );
+    if (BigInt(found || 0) >= confirmed) return;
+    this.#told.blame(
+      `no confirmed write lost: term ${confirmed} worked, and the new primary knows of ${found || 'none'}`,
+    );
   }
 }
 
