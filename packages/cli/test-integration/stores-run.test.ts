@@ -59,7 +59,7 @@ async function takesOver(
   checkOneAtATime(lab.stamps());
 }
 
-for (const { name, missing, lists, lease, isVariant } of kinds) {
+for (const { name, missing, lists, lease, isVariant, open } of kinds) {
   test.concurrent(`${name}: when a leader is killed its program dies, and another one takes over with a higher token`, async ({
     lab,
     skip,
@@ -128,6 +128,34 @@ for (const { name, missing, lists, lease, isVariant } of kinds) {
   });
 
   if (isVariant) continue;
+  test.concurrent(`${name}: a server that is killed ends the term in time, and it leads again when that is back`, async ({
+    lab,
+    skip,
+  }) => {
+    if (missing !== undefined) skip(missing);
+    const own = await open();
+    try {
+      const { init, settings } = on(lab, own.url, 'interrupted');
+      await init();
+      const run = lab.run('A', lab.worker('leader,child', 'deaf'), { ...settings, lease });
+      const first = await run.started();
+      await lab.works(first.token);
+      const start = await own.interrupt!();
+      // For good, as far as it knows: the program is killed before its belief ends.
+      const nth = run.all('ended').length + 1;
+      expect(await run.event('ended', nth)).toMatchObject({ released: false });
+      expect(living(first.pid)).toEqual([]);
+      const terms = run.all('started').length;
+      await start();
+      const next = await run.started(terms + 1);
+      expect(next.token).toBeGreaterThan(first.token);
+      await lab.works(next.token);
+      checkOneAtATime(lab.stamps());
+    } finally {
+      await own.close();
+    }
+  });
+
   test.concurrent(`${name}: a leader can be seen in every way, and an operator can make it go`, async ({
     lab,
     skip,

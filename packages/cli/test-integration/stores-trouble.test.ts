@@ -23,6 +23,8 @@ import { incumbent, scratch } from './support/bin.ts';
 import { writeKubeconfig } from './support/stores.ts';
 
 const password = 'passw0rd-of-joe';
+/** Shows all that an error has. */
+const debug = { env: { INCUMBENT_DEBUG: '1' } };
 type Place = Parameters<typeof incumbent>[1];
 
 function need(missing: string | undefined, skip: TestContext['skip']): void {
@@ -121,7 +123,11 @@ test('PostgreSQL: passwords, rights, databases', async ({ skip }) => {
     works(at('joe'), { env: { PGPASSFILE: passFile } }),
   ]);
   await Promise.all([
-    fails(at(`joe:${password}x`), /does not take our credentials \(password authentication failed/),
+    fails(
+      at(`joe:${password}x`),
+      /does not take our credentials \(password authentication failed/,
+      debug,
+    ),
     fails(at('joe'), /does not take our credentials .*PGPASSWORD, PGPASSFILE/),
     fails(`postgres://postgres@127.0.0.1:${server.port}/none`, 'database "none" does not exist'),
   ]);
@@ -210,7 +216,7 @@ test('Redis: passwords, TLS, replicas', async ({ skip }) => {
   ]);
   await Promise.all([
     fails(at(''), /wants a password .*REDIS_PASSWORD or REDISCLI_AUTH/),
-    fails(at(`:${password}x@`), /does not take our credentials \(WRONGPASS/),
+    fails(at(`:${password}x@`), /does not take our credentials \(WRONGPASS/, debug),
     fails(`rediss://127.0.0.1:${primary.port}`, /wants redis:\/\//),
     fails(`redis://127.0.0.1:${secure.port}`, /wants rediss:\/\//),
     fails(secure.url, /certificate.*; tls-ca names whom to trust/),
@@ -261,7 +267,7 @@ test('etcd: users, TLS, members that are away', async ({ skip }) => {
     works(at(''), { env: { ETCDCTL_USER: `joe:${password}` } }),
     works(at(''), { env: { ETCDCTL_USER: 'joe', ETCDCTL_PASSWORD: password } }),
     fails(at(''), /user name is empty/),
-    fails(at(`joe:${password}x@`), /does not take our credentials: .*ETCDCTL_USER/),
+    fails(at(`joe:${password}x@`), /does not take our credentials: .*ETCDCTL_USER/, debug),
     fails(at(`joe:${password}@`, '', '/other'), /does not let this user do what an election needs/),
   ]);
   expect(await on(at(`joe:${password}@`), ['run', '--', 'true'])).toMatchObject({ code: 0 });
@@ -343,6 +349,7 @@ test('Kubernetes: tokens, rights, kubeconfigs', async () => {
     fails(
       at('nobody'),
       /does not know us by the kubeconfig .*, context nobody \(401: Unauthorized\)/,
+      debug,
     ),
   ]);
   expect(await on(at('joe'), ['run', '--', 'true'])).toMatchObject({

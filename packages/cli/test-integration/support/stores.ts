@@ -1,6 +1,7 @@
 /** One real server of every store for a file of tests; of Kubernetes the stand-in. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { LocalServer } from '@incumbent/servers';
 import {
   adminToken,
   etcdAvailable,
@@ -22,6 +23,8 @@ export interface TestStore {
   /** Listens nowhere, or nobody does there. */
   readonly unreachable: string;
   close(): Promise<unknown>;
+  /** Ends the server as if the machine had stopped. @returns starts it again */
+  interrupt?(): Promise<() => Promise<void>>;
 }
 
 interface TestStoreKind {
@@ -46,6 +49,11 @@ function together(url: string, unreachable: string, ...servers: { close(): Promi
       for (const server of servers.reverse()) await server.close();
     },
   };
+}
+
+async function interrupt(server: LocalServer): Promise<() => Promise<void>> {
+  await server.kill();
+  return () => server.start();
 }
 
 /** A kubeconfig for a stand-in, with a user for each token. */
@@ -82,7 +90,10 @@ export const kinds: readonly TestStoreKind[] = [
     lease: '4s',
     async open() {
       const server = await startPostgres();
-      return together(server.url, 'postgres://127.0.0.1:1/none', server);
+      return {
+        ...together(server.url, 'postgres://127.0.0.1:1/none', server),
+        interrupt: () => interrupt(server),
+      };
     },
   },
   {
@@ -92,7 +103,10 @@ export const kinds: readonly TestStoreKind[] = [
     lease: '4s',
     async open() {
       const server = await startRedis();
-      return together(server.url, 'redis://127.0.0.1:1', server);
+      return {
+        ...together(server.url, 'redis://127.0.0.1:1', server),
+        interrupt: () => interrupt(server),
+      };
     },
   },
   {
@@ -138,7 +152,10 @@ export const kinds: readonly TestStoreKind[] = [
       const server = await startEtcd();
       // So short are its elections, and beliefs may be the longer.
       const url = `etcd://${server.endpoint}/tests?election-timeout=100ms`;
-      return together(url, 'etcd://127.0.0.1:1', server);
+      return {
+        ...together(url, 'etcd://127.0.0.1:1', server),
+        interrupt: () => interrupt(server),
+      };
     },
   },
   {
@@ -153,7 +170,13 @@ export const kinds: readonly TestStoreKind[] = [
       const nowhere = await writeKubeconfig(gone, { admin: adminToken });
       await gone.close();
       const at = (config: string) => `k8s://?kubeconfig=${config}`;
-      return together(at(path), at(nowhere), server);
+      return {
+        ...together(at(path), at(nowhere), server),
+        async interrupt() {
+          await server.stop();
+          return () => server.listen();
+        },
+      };
     },
   },
 ];
