@@ -1,7 +1,7 @@
 /** PostgreSQL servers: alone, with a hot standby, restarted in recovery. */
 import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { chmod, chown, copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { TestCertificates } from '@incumbent/zookeeper/testing';
@@ -73,7 +73,12 @@ export class PostgresServer extends LocalServer {
     this.thaw();
     const { pid } = this;
     if (pid !== undefined) signal(pid, 'SIGINT');
-    await waitFor('the server has stopped', async () => this.pid === undefined);
+    try {
+      await waitFor('the server has stopped', async () => this.pid === undefined);
+    } catch (error) {
+      const log = await readFile(this.logPath, 'utf8');
+      throw new Error(`${(error as Error).message}\n${log.slice(-2_000)}`, { cause: error });
+    }
     await super.stop();
   }
 

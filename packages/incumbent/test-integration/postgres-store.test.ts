@@ -196,12 +196,14 @@ describe.skipIf(missing !== undefined)('a record in PostgreSQL', () => {
     // Whoever reads finds every record older than it is, as after a step of the clock.
     await pool.query(`${schema()};
       create function step() returns trigger language plpgsql as $$
-      begin new.written_at := new.written_at - interval '1.9 s'; return new; end $$;
-      create trigger step before insert or update on incumbent_election
+      begin new.written_at := new.written_at - interval '4.9 s'; return new; end $$;
+      create trigger step before insert or update of written_at on incumbent_election
         for each row execute function step()`);
-    const term = await stepping.lead(stepping.election('a', pool, { clockStep: '2s' }));
-    const second = stepping.election('b', stepping.pool(), { clockStep: '2s' });
-    await expect(second.campaign({ wait: 3 * leaseMs })).rejects.toThrow('was not won within');
+    const term = await stepping.lead(
+      stepping.election('a', pool, { clockStep: '5s' }, { lease: 4_000 }),
+    );
+    const second = stepping.election('b', stepping.pool(), { clockStep: '5s' }, { lease: 4_000 });
+    await expect(second.campaign({ wait: 5_000 })).rejects.toThrow('was not won within');
     expect(term.isLeading()).toBe(true);
     await term[Symbol.asyncDispose]();
     stage.expectNoOverlap();

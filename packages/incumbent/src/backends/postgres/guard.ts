@@ -13,10 +13,11 @@ import { checkTable, quoteName, quoteText } from './options.ts';
 export interface PostgresGuard {
   readonly token: bigint;
   /**
-   * A condition without values of its own: true as long as no newer term has been elected. It holds
-   * until the end of the transaction that it is evaluated in, because a newer term waits for that
-   * (renewals of this one do not). So nothing that was written under it is written after a newer
-   * term has begun; and a transaction that never ends keeps everybody from leading.
+   * A condition without values of its own: true until this term has given its seat back, an operator
+   * has taken it away (`vacate --force`), or a newer term has been elected. The last of these waits
+   * for the end of every transaction in which it was found true (renewals do not): so nothing that was
+   * written under it is written after a newer term has begun. A transaction that never ends, or one
+   * after the other without a gap, by a leader that does not stop, keeps everybody from leading.
    *
    * Needs the right to update the table of the elections.
    */
@@ -28,7 +29,7 @@ export function guardFor(table: Table, election: string, token: bigint): Postgre
     token,
     sql:
       `exists (select 1 from ${table.sql} where name = ${quoteText(election)} ` +
-      `and token = ${token} for key share)`,
+      `and token = ${token} and held for key share)`,
   };
 }
 

@@ -19,8 +19,10 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
   /** Incarnations that are to be taken off it. */
   readonly #leaving = new Set<string>();
   #lastTurn: Promise<unknown> = Promise.resolve();
+  readonly #watches = new Set<() => void>();
   #leave: (() => void) | undefined;
-  #isClosed = false;
+  /** Aborted when it is closed: a pool that was ended forgets those who wait for a connection. */
+  readonly #open = new AbortController();
 
   constructor(connection: Connection, scope: Scope, options: CheckedOptions) {
     super(connection, scope, options);
@@ -32,7 +34,12 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
 
   watch(onHint: () => void): () => void {
     this.#join();
-    return this.connection.wakeUps.add(this.topic, onHint);
+    const remove = this.connection.wakeUps.add(this.topic, onHint);
+    this.#watches.add(remove);
+    return () => {
+      remove();
+      this.#watches.delete(remove);
+    };
   }
 
   async enlist(candidate: CandidateInfo): Promise<() => Promise<void>> {
@@ -57,17 +64,17 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     return found.sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
   }
 
-  /** Ends listening for this election. The client stays open. */
+  /** Ends listening for this election, whoever still watches. The client stays open. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#open.abort();
+    for (const remove of this.#watches) remove();
     this.#leave?.();
     this.#leave = undefined;
-    await this.#lastTurn;
   }
 
   /** From the first use until it is closed: between a campaign and its term nothing is missed. */
   #join(): void {
-    if (this.#leave !== undefined || this.#isClosed) return;
+    if (this.#leave !== undefined || this.#open.signal.aborted) return;
     const { wakeUps } = this.connection;
     const forget = wakeUps.tell(this.scope.onTrouble);
     const remove = wakeUps.add(this.topic, () => {
@@ -89,7 +96,7 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     const { wakeUps } = this.connection;
     const settled = wakeUps.settled();
     try {
-      await this.read(new AbortController().signal);
+      await this.read(this.#open.signal);
       await settled;
     } catch {
       // Whoever reads next is told of it.
@@ -101,7 +108,11 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     return this.#inTurn(async () => {
       for (const incarnation of this.#leaving) {
         if (!this.#enlisted.has(incarnation)) {
-          await this.ask(this.statements.delist, [this.scope.election, incarnation], undefined);
+          await this.ask(
+            this.statements.delist,
+            [this.scope.election, incarnation],
+            this.#open.signal,
+          );
         }
         this.#leaving.delete(incarnation);
       }
@@ -116,15 +127,16 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
 
   async #put(incarnation: string, candidate: CandidateInfo, pid: number): Promise<void> {
     const { election } = this.scope;
+    const { signal } = this.#open;
     const { id, addresses, metadata } = candidate;
     // As a text within the column: its type refuses U+0000, which metadata may have.
     const text = JSON.stringify({ id, incarnation, addresses, metadata });
     for (let tries = 1; ; tries += 1) {
       const values = [election, incarnation, text, `${pid}`];
-      const rows = await this.ask(this.statements.enlist, values, undefined);
+      const rows = await this.ask(this.statements.enlist, values, signal);
       if (rows.length > 0 || tries === mostTries) return;
       // Nobody has led yet: there is no row to be on.
-      await this.ask(this.statements.addRow, [election, this.scope.uniqueId()], undefined).catch(
+      await this.ask(this.statements.addRow, [election, this.scope.uniqueId()], signal).catch(
         () => {}, // somebody else has added it
       );
     }

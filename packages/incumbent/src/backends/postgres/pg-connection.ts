@@ -17,6 +17,11 @@ export async function ask(
 /** Whatever parsers the program has set, and whatever `binary` says: all columns are texts. */
 const asText: PgQuery['types'] = { getTypeParser: () => (value) => String(value) };
 
+/** The connection was given up before the statement's turn: nothing was sent. */
+export class NotSentError extends Error {
+  override readonly name: string = 'NotSentError';
+}
+
 /** A connection of `pg` that is used by one after the other. */
 export class PgConnection {
   readonly #client: PgClient & { readonly processID?: unknown };
@@ -24,6 +29,7 @@ export class PgConnection {
   readonly #onStuck: () => void;
   #lastTurn: Promise<unknown> = Promise.resolve();
   #waiting = 0;
+  #isGivenUp = false;
 
   /**
    * @param onEnd the connection is gone; may be called more than once
@@ -40,6 +46,12 @@ export class PgConnection {
 
   get isFree(): boolean {
     return this.#waiting === 0;
+  }
+
+  /** Nothing more is sent. Resolves when what was sent is answered. */
+  async giveUp(): Promise<void> {
+    this.#isGivenUp = true;
+    await this.#lastTurn;
   }
 
   get pid(): number | undefined {
@@ -72,6 +84,7 @@ export class PgConnection {
   ): Promise<readonly Row[]> {
     // Nobody waits for it any more: then it is not sent either.
     signal?.throwIfAborted();
+    if (this.#isGivenUp) throw new NotSentError('the connection was given up');
     const unwatch = onAbort(signal, () => {
       if (signal?.reason instanceof OperationTimeoutError) this.#onStuck();
     });

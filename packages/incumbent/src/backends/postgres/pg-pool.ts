@@ -3,7 +3,7 @@ import { onAbort } from '../../wait.ts';
 import type { PgPool, PgPoolClient } from './client.ts';
 import type { Driver, Listener, Row } from './driver.ts';
 import { ClientEndedError, PoolExhaustedError } from './driver.ts';
-import { ask, PgConnection } from './pg-connection.ts';
+import { ask, NotSentError, PgConnection } from './pg-connection.ts';
 
 /** What is read of a Pool besides its declared face; absent where a pool is somebody else's. */
 interface PoolDetails {
@@ -43,7 +43,11 @@ export class PgPoolDriver implements Driver {
     }
     const standing = this.#standing;
     if (standing !== undefined && (standing.connection.isFree || this.#isExhausted)) {
-      return standing.connection.query(text, values, signal);
+      try {
+        return await standing.connection.query(text, values, signal);
+      } catch (error) {
+        if (!(error instanceof NotSentError)) throw error;
+      }
     }
     const client = await this.#checkOut(signal);
     return use(client, signal, () => ask(client, text, values));
@@ -69,10 +73,10 @@ export class PgPoolDriver implements Driver {
     try {
       await standing.connection.query(`listen "${channel}"`, [], undefined);
     } catch (error) {
-      standing.close();
+      standing.lose(error);
       throw error;
     }
-    if (!standing.isClosed) this.#standing = standing;
+    if (!standing.isLost) this.#standing = standing;
     return { pid: standing.connection.pid, close: () => standing.close() };
   }
 
@@ -118,7 +122,7 @@ export class PgPoolDriver implements Driver {
 /** The connection that listens: taken out of the pool, and never given back to it. */
 class StandingConnection {
   readonly connection: PgConnection;
-  isClosed = false;
+  #isReleased = false;
   readonly #client: PgPoolClient & { unref?(): void };
   readonly #onLost: (error?: unknown) => void;
   readonly #onClose: () => void;
@@ -136,16 +140,29 @@ class StandingConnection {
     this.#client.unref?.();
   }
 
+  /** It is of no use any more. */
   lose(error?: unknown): void {
-    if (this.isClosed) return;
-    this.close();
+    if (this.#isReleased) return;
+    this.#release();
     this.#onLost(error);
   }
 
-  close(): void {
-    if (this.isClosed) return;
-    this.isClosed = true;
+  /** Others may have statements under way on it. */
+  async close(): Promise<void> {
     this.#onClose();
+    await this.connection.giveUp();
+    this.#release();
+  }
+
+  get isLost(): boolean {
+    return this.#isReleased;
+  }
+
+  #release(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#onClose();
+    void this.connection.giveUp();
     this.#client.release(true);
   }
 }

@@ -5,6 +5,7 @@ import { checkOptions } from './options.ts';
 export const columns: Readonly<Record<string, string>> = {
   name: 'text',
   token: 'numeric',
+  held: 'boolean',
   record: 'text',
   version: 'text',
   written_at: 'timestamp with time zone',
@@ -28,14 +29,17 @@ create table if not exists ${table.sql} (
   name         text primary key,
   -- Of the term that leads, or led last. Never falls.
   token        numeric not null default 0,
+  -- Whether that term still holds the seat, and no operator has taken it away.
+  held         boolean not null default false,
   -- Who leads and led, as JSON; null until somebody has led. Text, so that nothing reorders it.
   record       text,
   -- Another one with every write.
   version      text not null,
-  -- By the server's clock; by which run of the server, and since when that run writes here.
+  -- By the server's clock; by which run of the server, and since when that run writes here (what
+  -- made the row can have forgotten nothing).
   written_at   timestamptz not null default clock_timestamp(),
   server_start timestamptz not null default pg_postmaster_start_time(),
-  server_since timestamptz not null default pg_postmaster_start_time(),
+  server_since timestamptz not null default 'epoch',
   -- Candidates that wait, for people to look at.
   waiting      jsonb not null default '{}',
   -- Makes the token part of a key: who holds the row "for key share" keeps out a new term, but not

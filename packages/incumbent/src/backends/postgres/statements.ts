@@ -16,10 +16,10 @@ export interface Statements {
   readonly read: string;
   /**
    * `$1` name, `$2` record, `$3` version, `$4` token, `$5` lock timeout, `$6` topic or null, `$7` life,
-   * `$8` version expected → a row if it was replaced
+   * `$8` held, `$9` version expected → a row if it was replaced
    */
   readonly replace: string;
-  /** The first one: without `$8`. */
+  /** The first one: without `$9`. */
   readonly insert: string;
   /** `$1` name, `$2` version */
   readonly addRow: string;
@@ -81,25 +81,25 @@ select
   pg_is_in_recovery()::text,
   ${life},
   case
-    when election.name is null then ${age('pg_postmaster_start_time()')}
+    when election.name is null then ${age("'epoch'::timestamptz")}
     when election.server_start = pg_postmaster_start_time() then ${age('election.server_since')}
   end
 from (select) as one left join ${sql} as election on election.name = $1::text`,
     replace: `
 with ${settings}, written as (
   update ${sql} set
-    record = $2::text, version = $3::text, token = $4::text::numeric,
+    record = $2::text, version = $3::text, token = $4::text::numeric, held = $8::text::boolean,
     written_at = clock_timestamp(), server_start = pg_postmaster_start_time(),
     server_since = case when server_start = pg_postmaster_start_time()
       then server_since else clock_timestamp() end
-  where name = $1::text and version = $8::text and ${condition}
+  where name = $1::text and version = $9::text and ${condition}
   returning name
 )
 ${announce}`,
     insert: `
 with ${settings}, written as (
-  insert into ${sql} (name, record, version, token)
-  select $1::text, $2::text, $3::text, $4::text::numeric
+  insert into ${sql} (name, record, version, token, held)
+  select $1::text, $2::text, $3::text, $4::text::numeric, $8::text::boolean
   where ${condition}
   on conflict (name) do nothing
   returning name

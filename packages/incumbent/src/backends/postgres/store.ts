@@ -13,6 +13,9 @@ import { schemaOf } from './schema.ts';
 import type { Statements } from './statements.ts';
 import { statementsFor, topicOf } from './statements.ts';
 
+/** More than can have begun in what a server had not told its follower yet. */
+const lostTerms = 1_000n;
+
 /** Between the life in which a version was read, and what is in the row; of no row nothing. */
 const separator = '/';
 
@@ -24,6 +27,7 @@ export class PostgresStore implements LeaseStore {
    * with their ages: else everybody who starts would wait one lease.
    */
   readonly forgets?: boolean;
+  tokenFloor?: bigint;
   protected readonly connection: Connection;
   protected readonly statements: Statements;
   protected readonly scope: Scope;
@@ -53,8 +57,11 @@ export class PostgresStore implements LeaseStore {
     this.connection.hasWorked = true;
     this.connection.wakeUps.ensure();
     const version = `${life}${separator}${own ?? ''}`;
+    const found = record === null ? undefined : this.#recordOf(record, version);
+    // Written in another life: there may have been terms after it, whose tokens are somewhere.
+    if (found !== undefined && lifeAge === null) this.tokenFloor = found.token + lostTerms;
     return {
-      record: record === null ? undefined : this.#recordOf(record, version),
+      record: found,
       version,
       ...(this.forgets === true ? { life: life ?? '' } : {}),
       ...(this.clockStepMs === undefined ? {} : ages(age, lifeAge)),
@@ -75,6 +82,7 @@ export class PostgresStore implements LeaseStore {
       `${Math.ceil(scope.timing.operationTimeoutMs)}`,
       this.#isRenewal(expected, next) ? null : this.topic,
       life,
+      `${next.holding !== undefined && !next.holding.revoked}`,
     ];
     let rows: readonly Row[];
     try {
