@@ -187,8 +187,8 @@ export function durabilityFindings(seen: PostgresExamination): Finding[] {
       finding(
         'replicas',
         'warn',
-        `${followers}, none synchronously: a fail-over may forget a term, its token too; set ` +
-          'synchronous_standby_names',
+        `${followers}, none synchronously: a fail-over may forget a term, and then nobody new leads for one ` +
+          'lease; synchronous_standby_names keeps that from happening',
       ),
     );
   } else {
