@@ -1,13 +1,13 @@
 /**
- * What `kubectl proxy` is for the controller: the API without credentials, on loopback. Leases are
- * those of the stand-in for kube-apiserver; ConfigMaps are kept here.
+ * What `kubectl proxy` is for the controller: the API without credentials, on loopback, with the
+ * rights of its Role. Leases are those of the stand-in for kube-apiserver; ConfigMaps are kept here.
  */
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { adminToken, FakeApiServer } from '@incumbent/servers';
+import { FakeApiServer } from '@incumbent/servers';
 
 export interface ConfigMap {
   readonly metadata: {
@@ -19,21 +19,41 @@ export interface ConfigMap {
   readonly data: Readonly<Record<string, string>>;
 }
 
+/** One of the `rules` of a Role. */
+export interface Rule {
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
+const token = 'the token of the account';
+
 export class KubeProxy implements AsyncDisposable {
   readonly maps = new Map<string, ConfigMap>();
   /** Each map as it was after a write by HTTP, in order. */
   readonly written: ConfigMap[] = [];
   readonly api: FakeApiServer;
   readonly #server: Server;
+  readonly #rules: readonly Rule[];
   #version = 0;
 
-  private constructor(api: FakeApiServer) {
+  private constructor(api: FakeApiServer, rules: readonly Rule[]) {
     this.api = api;
+    this.#rules = rules;
+    api.accounts.addToken(token, 'controller');
+    const forLeases = rules.filter(({ resources }) => resources.includes('leases'));
+    api.accounts.allow(
+      'controller',
+      ...forLeases.map(({ verbs, resourceNames: names }) => ({
+        verbs,
+        ...(names === undefined ? {} : { names }),
+      })),
+    );
     this.#server = createServer((request, response) => void this.#serve(request, response));
   }
 
-  static async start(): Promise<KubeProxy> {
-    const proxy = new KubeProxy(await FakeApiServer.start({ plain: true }));
+  static async start(rules: readonly Rule[]): Promise<KubeProxy> {
+    const proxy = new KubeProxy(await FakeApiServer.start({ plain: true }), rules);
     proxy.#server.listen(0, '127.0.0.1');
     await once(proxy.#server, 'listening');
     return proxy;
@@ -63,11 +83,19 @@ export class KubeProxy implements AsyncDisposable {
     return kept;
   }
 
+  #mayDo(verb: string): boolean {
+    return this.#rules.some(
+      ({ resources, verbs }) => resources.includes('configmaps') && verbs.includes(verb),
+    );
+  }
+
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname } = new URL(request.url ?? '/', this.url);
     const match = /^\/api\/v1\/namespaces\/default\/configmaps(?:\/([^/]+))?$/.exec(pathname);
     if (match === null) return forward(this.api.port, request, response);
     const [, name] = match;
+    const verb = name === undefined ? 'list' : request.method === 'PUT' ? 'update' : 'get';
+    if (!this.#mayDo(verb)) return answer(response, 403, { kind: 'Status', code: 403 });
     if (name === undefined) return answer(response, 200, { items: [...this.maps.values()] });
     const present = this.maps.get(name);
     if (present === undefined) return answer(response, 404, { kind: 'Status', code: 404 });
@@ -89,7 +117,7 @@ function answer(response: ServerResponse, status: number, body: object): void {
 
 function forward(port: number, request: IncomingMessage, response: ServerResponse): void {
   const { method, url: path } = request;
-  const headers = { ...request.headers, authorization: `Bearer ${adminToken}` };
+  const headers = { ...request.headers, authorization: `Bearer ${token}` };
   const onward = httpRequest({ host: '127.0.0.1', port, method, path, headers }, (answered) => {
     response.writeHead(answered.statusCode ?? 502, answered.headers);
     response.flushHeaders(); // a watch says nothing for long
