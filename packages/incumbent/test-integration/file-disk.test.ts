@@ -188,7 +188,7 @@ test('after close nothing is heard any more', async () => {
   });
   await watcher!.close?.();
   await witness!.read(forever);
-  const heard = new Promise<void>((resolve) => witness!.watch?.(resolve));
+  const heard = new Promise<void>((resolve) => witness!.watch?.(() => resolve()));
   await swapOn(writer!);
   await heard;
   expect(hints).toBe(0);
