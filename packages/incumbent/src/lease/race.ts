@@ -371,12 +371,18 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         return undefined;
       });
     // One after the other: taking an old entry off the list must not take off the next one.
+    let pending: Promise<() => Promise<void>> | undefined;
     const enlisted = this.#delisted.then(() =>
-      attempt(() => this.#store.enlist?.(this.#candidate)),
+      attempt(() => {
+        pending = this.#store.enlist?.(this.#candidate);
+        return pending;
+      }),
     );
     return () => {
       this.#delisted = enlisted.then(async (delist) => {
         if (delist !== undefined) await attempt(delist);
+        // It was not done in time, and may still be: then it is undone, and nobody waits for that.
+        else void pending?.then(attempt, () => {});
       });
       return this.#delisted;
     };
