@@ -98,7 +98,7 @@ describe.skipIf(missing !== undefined)('guarded writes', () => {
     await first.guard.set('report', 'of the first');
     await first[Symbol.asyncDispose]();
     const second = await waiting;
-    expect(second.token).toBe(first.token + 1n);
+    expect(second.token).toBeGreaterThan(first.token);
     expect(second.guard.key).toBe(`app:incumbent:{${stage.name}}`);
     expect(second.guard.key).toBe(first.guard.key);
     await second.guard.set('report', 'of the second');

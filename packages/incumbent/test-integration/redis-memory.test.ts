@@ -3,16 +3,21 @@ import type { RedisServer } from '@incumbent/servers';
 import { startRedis, waitFor } from '@incumbent/servers';
 import { describe, expect, test } from 'vitest';
 import { startProxy } from '../../zookeeper/src/testing/index.ts';
-import type { Election } from '../src/election.ts';
-import { fieldOf, keyOf, leaseMs, libraries, lossOf, missing, Stage } from './support/redis.ts';
+import {
+  fieldOf,
+  hasSeenLeader,
+  keyOf,
+  libraries,
+  lossOf,
+  missing,
+  Stage,
+} from './support/redis.ts';
+
+/** For single questions: a machine that stalls may take its time to answer. */
+const patient = { lease: 30_000 };
 
 /** Its record was missing; or a machine that stalls did not let it look in time. */
 const losses = ['record-gone', 'renewal-failed', 'stalled'];
-
-/** From then on it knows the token of whoever leads. */
-async function hasSeenOthers(election: Election<unknown>): Promise<void> {
-  await expect(election.campaign({ wait: 0 })).rejects.toMatchObject({ code: 'NOT_ELECTED' });
-}
 
 describe.skipIf(missing !== undefined).concurrent('a Redis that forgets', () => {
   for (const library of libraries) {
@@ -22,7 +27,7 @@ describe.skipIf(missing !== undefined).concurrent('a Redis that forgets', () => 
       const a = stage.election('a', await stage.client(library, server));
       const b = stage.election('b', await stage.client(library, server));
       const first = await stage.lead(a);
-      await hasSeenOthers(b);
+      await hasSeenLeader(b);
       const second = stage.lead(b);
       await server.kill();
       await server.start();
@@ -39,7 +44,7 @@ describe.skipIf(missing !== undefined).concurrent('a Redis that forgets', () => 
     const a = stage.election('a', await stage.client('redis', server));
     const b = stage.election('b', await stage.client('ioredis', server));
     const first = await stage.lead(a);
-    await hasSeenOthers(b);
+    await hasSeenLeader(b);
     const second = stage.lead(b);
     for (let times = 0; times < 3; times += 1) await server.command('FLUSHALL');
     expect(losses).toContain(await lossOf(first));
@@ -53,7 +58,7 @@ describe.skipIf(missing !== undefined).concurrent('a Redis that forgets', () => 
     const first = await stage.lead(stage.election('a', await stage.client('redis', server)));
     // It only looks, and has seen the first term; the second one, nobody else has.
     const watcher = stage.election('w', await stage.client('redis', server));
-    expect(await watcher.leader()).toMatchObject({ token: first.token });
+    await hasSeenLeader(watcher);
     await first[Symbol.asyncDispose]();
     const proxy = stage.keep(await startProxy(server));
     const second = await stage.lead(stage.election('b', await stage.client('redis', proxy)));
@@ -156,7 +161,6 @@ describe.skipIf(missing !== undefined).concurrent('a Redis that forgets nothing'
   test('makes nobody wait when it was started again, if it is said to be durable', async (context) => {
     const stage = new Stage(context);
     const server = stage.keep(await startRedis({ appendFsync: 'always' }));
-    const patient = { lease: 30_000 };
     const first = await stage.lead(stage.election('a', await stage.client('redis', server)));
     await first[Symbol.asyncDispose]();
     await server.kill();
@@ -166,7 +170,7 @@ describe.skipIf(missing !== undefined).concurrent('a Redis that forgets nothing'
     await expect(doubtful.campaign({ wait: 0 })).rejects.toMatchObject({ code: 'NOT_ELECTED' });
     const trusting = stage.election('c', client, { durable: true }, patient);
     const term = await trusting.campaign({ wait: 0 });
-    expect(term.token).toBe(first.token + 1n);
+    expect(term.token).toBeGreaterThan(first.token);
     await term[Symbol.asyncDispose]();
     // Nor is the very first term waited for.
     const other = new Stage(context).election('d', client, { durable: true }, patient);
@@ -180,10 +184,10 @@ describe.skipIf(missing !== undefined).concurrent('tokens', () => {
     const server = stage.keep(await startRedis());
     const client = await stage.client('redis', server);
     const term = await stage.lead(stage.election('a', client, { tokenFloor: 2n ** 80n }));
-    expect(term.token).toBe(2n ** 80n + 1n);
+    expect(term.token).toBeGreaterThan(2n ** 80n);
     await term[Symbol.asyncDispose]();
     const next = await stage.lead(stage.election('b', client, { tokenFloor: 5n }));
-    expect(next.token).toBe(2n ** 80n + 2n);
+    expect(next.token).toBeGreaterThan(term.token);
   });
 });
 
@@ -205,7 +209,7 @@ describe.skipIf(missing !== undefined).concurrent('the clock of Redis', () => {
     await step(server, stage.name, 5_000);
     const b = stage.election('b', await stage.client('redis', server), { clockStep: '5s' });
     const second = await stage.lead(b);
-    expect(second.token).toBe(first.token + 1n);
+    expect(second.token).toBeGreaterThan(first.token);
     stage.expectNoOverlap();
   });
 
@@ -217,12 +221,12 @@ describe.skipIf(missing !== undefined).concurrent('the clock of Redis', () => {
     const first = await stage.lead(a);
     proxy.silence();
     await lossOf(first);
-    await step(server, stage.name, 10 * leaseMs);
+    await step(server, stage.name, 100_000);
     const client = await stage.client('redis', server);
-    const off = stage.election('b', client, { age: 'off', clockStep: undefined as never });
+    const off = stage.election('b', client, { age: 'off', clockStep: undefined as never }, patient);
     await expect(off.campaign({ wait: 0 })).rejects.toMatchObject({ code: 'NOT_ELECTED' });
-    const term = await stage.election('b', client).campaign({ wait: 0 });
-    expect(term.token).toBe(first.token + 1n);
+    const term = await stage.election('b', client, {}, patient).campaign({ wait: 0 });
+    expect(term.token).toBeGreaterThan(first.token);
     await term[Symbol.asyncDispose]();
   });
 
@@ -234,7 +238,7 @@ describe.skipIf(missing !== undefined).concurrent('the clock of Redis', () => {
     await step(server, stage.name, -3_600_000);
     await first[Symbol.asyncDispose]();
     const second = await stage.lead(stage.election('b', await stage.client('ioredis', server)));
-    expect(second.token).toBe(first.token + 1n);
+    expect(second.token).toBeGreaterThan(first.token);
     stage.expectNoOverlap();
   });
 });

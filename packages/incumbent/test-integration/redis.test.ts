@@ -207,7 +207,7 @@ describe.skipIf(missing !== undefined).concurrent('clients', () => {
       await lossOf(first);
       expect(troubles.join()).toContain('must be connected');
       const b = stage.election('b', await stage.client(library, server));
-      expect((await stage.lead(b)).token).toBe(2n);
+      expect((await stage.lead(b)).token).toBeGreaterThan(first.token);
       stage.expectNoOverlap();
     });
 
@@ -222,7 +222,7 @@ describe.skipIf(missing !== undefined).concurrent('clients', () => {
         return (await fieldOf(server, stage.name, 'version')) !== version;
       });
       await first[Symbol.asyncDispose]();
-      expect((await waiting).token).toBe(first.token + 1n);
+      expect((await waiting).token).toBeGreaterThan(first.token);
       clearInterval(flushing);
     });
 
@@ -251,7 +251,7 @@ describe.skipIf(missing !== undefined).concurrent('clients', () => {
     const waiting = stage.lead(stage.election('b', client));
     expect(await first.guard.superseded()).toBe(false);
     await first[Symbol.asyncDispose]();
-    expect((await waiting).token).toBe(first.token + 1n);
+    expect((await waiting).token).toBeGreaterThan(first.token);
     expect(await first.guard.superseded()).toBe(true);
   });
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { RedisServer } from '@incumbent/servers';
-import { redisAvailable } from '@incumbent/servers';
+import { redisAvailable, waitFor } from '@incumbent/servers';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import type { TestContext } from 'vitest';
@@ -75,8 +75,11 @@ export class Stage {
   readonly #cleanUps: (() => unknown)[] = [];
 
   /** @param test of tests that run at the same time, only its own context knows when it ends */
-  constructor({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
-    this.name = `jobs-${randomUUID()}`;
+  constructor(
+    { onTestFinished }: Pick<TestContext, 'onTestFinished'>,
+    name = `jobs-${randomUUID()}`,
+  ) {
+    this.name = name;
     this.watch = new BeliefWatch(this.name);
     onTestFinished(async () => {
       this.watch.stop();
@@ -133,6 +136,11 @@ export async function lossOf(term: Term<RedisGuard>): Promise<string> {
   }
   await term[Symbol.asyncDispose]();
   return (await term.ended).reason;
+}
+
+/** From then on it knows the token of whoever leads. */
+export function hasSeenLeader(election: Election<RedisGuard>): Promise<void> {
+  return waitFor('it has seen who leads', async () => (await election.leader()).state === 'led');
 }
 
 /** What candidates of an election complain of, from now to the end of the test. */
