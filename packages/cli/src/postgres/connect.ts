@@ -43,6 +43,8 @@ export async function connectPostgres(
   let isTls = tls !== undefined;
   const open = (): Pool => {
     const hosts = new Hosts(location.hosts);
+    // The pool waits for it, whatever its types say.
+    const insist = (client: ClientBase): unknown => hosts.insistOnPrimary(client);
     const pool = new pg.Pool({
       user: location.user ?? userInfo().username,
       ...(location.database === undefined ? {} : { database: location.database }),
@@ -56,7 +58,7 @@ export async function connectPostgres(
       connectionTimeoutMillis: Math.min(needs.timeoutMs, longestConnectMs),
       idleTimeoutMillis: idleMs,
       Client: clientOn(hosts, pg.Client),
-      ...(hosts.areSeveral ? { onConnect: (client) => hosts.insistOnPrimary(client) } : {}),
+      ...(hosts.areSeveral ? { onConnect: insist } : {}),
     });
     // Whoever asks is told by the rejection; a connection that broke meanwhile is nobody's trouble.
     pool.on('error', () => {});
