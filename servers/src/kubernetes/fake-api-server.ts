@@ -112,6 +112,8 @@ export class FakeApiServer implements AsyncDisposable {
             },
             serve,
           );
+    // As kube-apiserver has it.
+    server.keepAliveTimeout = 90_000;
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
       socket.on('close', () => this.#sockets.delete(socket));

@@ -157,7 +157,14 @@ export class HttpsApi implements KubernetesApi {
       outgoing.on('timeout', () =>
         outgoing.destroy(new Error(`nothing was heard for ${options.timeout} ms`)),
       );
-      outgoing.on('error', (error) => reject(signal?.aborted ? error : this.#failure(error)));
+      outgoing.on('error', (error: Error & { readonly code?: string }) => {
+        // A kept connection that the server has closed meanwhile: to look again changes nothing.
+        const wasStale = outgoing.reusedSocket && error.code === 'ECONNRESET';
+        if (signal?.aborted) reject(error);
+        else if (wasStale && options.method === 'GET') {
+          resolve(this.#send(path, options, body, signal, inBackground));
+        } else reject(this.#failure(error));
+      });
       // Whoever only waits for news does not keep the process alive.
       if (inBackground) outgoing.on('socket', (socket) => socket.unref());
       outgoing.end(body);

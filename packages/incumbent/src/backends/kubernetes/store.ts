@@ -11,8 +11,8 @@ import type { LeaseWatches } from './watches.ts';
 
 /** The version of a Lease that is not there: no resourceVersion is empty. */
 const absent = '';
-/** Of one election: of the campaign, an observer and an operator on one handle. */
-const mostRemembered = 4;
+/** Of one election: whoever needs an older one reads again. There may be a thousand elections. */
+const mostRemembered = 2;
 
 /** What all elections of one backend share. */
 export interface Shared {
