@@ -1,6 +1,7 @@
 /** Clients of both packages and elections on PostgreSQL, for one test. */
 import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { PostgresServer } from '@incumbent/servers';
 import { pgBouncerAvailable, postgresAvailable } from '@incumbent/servers';
 import pg from 'pg';
 import postgresJs from 'postgres';
@@ -37,7 +38,7 @@ export function openClient(driver: DriverName, url: string, max = 10): OpenClien
     const pool = new pg.Pool({ connectionString: url, max });
     return { client: pool, close: () => pool.end() };
   }
-  const sql = postgresJs(url, { max, onnotice: () => {} });
+  const sql = postgresJs(url, { max, fetch_types: false, onnotice: () => {} });
   return { client: sql, close: () => sql.end({ timeout: 1 }) };
 }
 
@@ -55,6 +56,14 @@ export function scopeOf(election: string, more: Partial<Scope> = {}): Scope {
 }
 
 export const leaseMs = 1_500;
+
+/** For terms that are to outlive whatever a busy machine does to their renewals. */
+export const long = {
+  lease: 20_000,
+  renewEvery: 200,
+  retryBackoff: 100,
+  operationTimeout: 1_500,
+} as const;
 
 /** What a test's context has, that a stage needs. */
 interface TestEnd {
@@ -108,7 +117,13 @@ export class Stage {
   }
 
   sql(options: postgresJs.Options<Record<never, never>> = {}): postgresJs.Sql {
-    const sql = postgresJs(this.url, { max: 4, onnotice: () => {}, ...options });
+    // Without fetch_types: its driver asks for types by itself, and hears of no failure of that.
+    const sql = postgresJs(this.url, {
+      max: 4,
+      fetch_types: false,
+      onnotice: () => {},
+      ...options,
+    });
     this.cleanUp(() => sql.end({ timeout: 1 }));
     return sql;
   }
@@ -136,6 +151,15 @@ export class Stage {
     const term = await election.campaign();
     this.watch.add(term, () => Number.POSITIVE_INFINITY);
     return term;
+  }
+
+  /** Waits until the record has been written so many times more. */
+  async renewed(server: PostgresServer, times: number): Promise<void> {
+    const written = `select version from incumbent_election where name = '${this.name}'`;
+    for (let renewals = 0; renewals < times; renewals += 1) {
+      const version = await server.sql(written);
+      await until('it is renewed', async () => (await server.sql(written)) !== version);
+    }
   }
 
   expectNoOverlap(): void {
