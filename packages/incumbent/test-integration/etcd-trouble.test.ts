@@ -24,7 +24,7 @@ function electionOn(
   by: ChannelCredentials = credentials.createInsecure(),
 ): Election<unknown> {
   const client = new Client(endpoint, by, { 'grpc.use_local_subchannel_pool': 1 });
-  const backend = etcd(client, { ttl: '2s', electionTimeout: 100, ...options });
+  const backend = etcd(client, { ttl: '4s', electionTimeout: 100, ...options });
   const election = createElection({ name: 'jobs', backend, candidate: { id: 'a' } });
   onTestFinished(async () => {
     await election.close();
@@ -60,7 +60,7 @@ describe.skipIf(missing !== undefined)('when something is wrong', () => {
         onTestFinished,
       }) => {
         const stand = servers.scene(onTestFinished);
-        const election = stand.election(stand.backend(undefined, { ttl: 5_000 }), 'a');
+        const election = stand.election(stand.backend(undefined, { ttl: 8_000 }), 'a');
         const term = await election.campaign();
         await stand.server.freeze();
         await new Promise((resolve) => setTimeout(resolve, 300));
@@ -71,6 +71,29 @@ describe.skipIf(missing !== undefined)('when something is wrong', () => {
         await term.proclaim({ addresses: ['10.0.0.1:1'] });
         expect(await stand.server.etcdctl('get', key)).toContain('10.0.0.1:1');
         expect(term.isLeading()).toBe(true);
+        await end(term);
+      });
+
+      it('tells an observer that no server answers, and who leads when one does', async ({
+        onTestFinished,
+      }) => {
+        const stand = servers.scene(onTestFinished);
+        const term = await stand.election(stand.backend(undefined, { ttl: 8_000 }), 'a').campaign();
+        const stop = new AbortController();
+        const states: string[] = [];
+        const observing = (async () => {
+          const { signal } = stop;
+          for await (const view of stand.election(stand.backend(), 'b').observe({ signal })) {
+            states.push(view.state);
+          }
+        })();
+        await until('it sees a leader', () => states.at(-1) === 'led');
+        await stand.server.kill();
+        await until('it knows that it knows nothing', () => states.at(-1) === 'unknown');
+        await stand.server.start();
+        await until('it sees the leader again', () => states.at(-1) === 'led');
+        stop.abort();
+        await observing;
         await end(term);
       });
 

@@ -130,13 +130,24 @@ describe('leases on etcd', () => {
       await clock.advance(100);
     }
     expect(frozen.isCancelled).toBe(true);
-    expect(events.map(([event]) => event)).toEqual(['suspended']);
-    expect(keeper.isSuspended).toBe(true);
     await clock.advance(1);
     answerAll();
-    expect(events.map(([event]) => event)).toEqual(['suspended', 'restored']);
     await pass(30_000);
     expect(lease.group.isOver).toBe(false);
+    expect(events).toEqual([]);
+  });
+
+  it('are in doubt when no member answers, until one does', async () => {
+    const { keeper, pass, silence, answerAll, events, clients, clock } = stand(2);
+    await keeper.take('a/', 'one', never);
+    await pass(3_000);
+    silence();
+    for (let at = 0; at < 8_000 && !keeper.isSuspended; at += 100) await clock.advance(100);
+    expect(clients.map(({ streams }) => streams.length)).toEqual([1, 1]);
+    expect(events.map(([event]) => event)).toEqual(['suspended']);
+    await clock.advance(500);
+    answerAll();
+    expect(events.map(([event]) => event)).toEqual(['suspended', 'restored']);
     expect(keeper.isSuspended).toBe(false);
   });
 

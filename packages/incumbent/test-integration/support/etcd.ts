@@ -17,8 +17,8 @@ import type { Term } from '../../src/term.ts';
 export const missing: string | undefined = etcdAvailable();
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
 
-/** Long enough for a loaded machine, short enough to be waited for. */
-export const ttlMs = 2_000;
+/** Belief is 1.6 s: long enough for a loaded machine. */
+export const ttlMs = 4_000;
 
 /** One test's clients, proxies and elections; they end with it. */
 export interface EtcdScene {

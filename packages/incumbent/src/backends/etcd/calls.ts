@@ -32,6 +32,13 @@ export interface StreamListener<Response> {
 /** A cancelled call has no effect on anybody; a late one is of no use. */
 const longestCallMs = 10_000;
 
+/**
+ * Calls under way at once. When a thousand elections want something at the same moment, those wait
+ * here, where one that is given up costs the servers nothing; there it would be done all the same, and
+ * the others would be late as well.
+ */
+const callsAtOnce = 100;
+
 const identity = (message: Uint8Array): Uint8Array => message;
 /** The driver copies with a method that only a Buffer has. */
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array =>
@@ -46,6 +53,9 @@ export class EtcdCalls {
   readonly #auth: EtcdAuth | undefined;
   readonly #closed: Set<number> = new Set();
   readonly #movedListeners: Set<() => void> = new Set();
+  /** Those who wait for a call to end, in order. */
+  readonly #waiting: Set<() => void> = new Set();
+  #underWay = 0;
   #current = 0;
   #token: Promise<string | undefined> | undefined;
   #wasReached = false;
@@ -58,6 +68,11 @@ export class EtcdCalls {
   /** All clients were closed: nothing will ever be answered again. */
   get isClosed(): boolean {
     return this.#closed.size === this.#clients.length;
+  }
+
+  /** How many members can be asked. */
+  get members(): number {
+    return this.#clients.length - this.#closed.size;
   }
 
   /** Some call has been answered. */
@@ -89,21 +104,50 @@ export class EtcdCalls {
     }
   }
 
-  /** Rejects with what gRPC says (`GrpcError`), `signal.reason` or ClientClosedError. */
+  /**
+   * Rejects with what gRPC says (`GrpcError`), `signal.reason` or ClientClosedError.
+   * @param isUrgent it does not wait until others are done
+   */
   async call<Request, Response>(
     method: Method<Request, Response>,
     request: Partial<Request>,
     signal: AbortSignal,
+    isUrgent = false,
   ): Promise<Response> {
-    const token = await this.#authenticated(signal);
+    while (!isUrgent && this.#underWay >= callsAtOnce) await this.#turn(signal);
+    this.#underWay += 1;
     try {
-      return await this.#send(method, request, token, signal);
-    } catch (error) {
-      if (this.#auth === undefined || !isStaleToken(error)) throw error;
-      // Refused before it was applied: the token has expired, or a server has forgotten it.
-      this.#token = undefined;
-      return this.#send(method, request, await this.#authenticated(signal), signal);
+      const token = await this.#authenticated(signal);
+      try {
+        return await this.#send(method, request, token, signal);
+      } catch (error) {
+        if (this.#auth === undefined || !isStaleToken(error)) throw error;
+        // Refused before it was applied: the token has expired, or a server has forgotten it.
+        this.#token = undefined;
+        return await this.#send(method, request, await this.#authenticated(signal), signal);
+      }
+    } finally {
+      this.#underWay -= 1;
+      const [next] = this.#waiting;
+      if (next !== undefined) {
+        this.#waiting.delete(next);
+        next();
+      }
     }
+  }
+
+  #turn(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const go = () => {
+        forget();
+        resolve();
+      };
+      this.#waiting.add(go);
+      const forget = onAbort(signal, () => {
+        this.#waiting.delete(go);
+        reject(signal.reason);
+      });
+    });
   }
 
   /** @throws ClientClosedError, or what gRPC says of the token */

@@ -64,6 +64,8 @@ export class LeaseKeeper {
   /** When the timer was to fire, monotonic. */
   #dueMs = 0;
   #timer: Timer | undefined;
+  /** Streams that have failed since the last answer. */
+  #failures = 0;
   #isSuspended = false;
   #isEnded = false;
 
@@ -203,6 +205,7 @@ export class LeaseKeeper {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#closeStream();
+    this.#failures = 0;
     this.#isSuspended = false;
   }
 
@@ -304,10 +307,12 @@ export class LeaseKeeper {
   #fail(client: number, error: unknown): void {
     this.#closeStream();
     this.#onTrouble('keeping a lease', error);
-    this.#reopenMs =
-      this.#clock.monotonicMs() + Math.min(longestReopenPauseMs, this.#ttlMs / keepAlivesPerTtl);
     this.#calls.moveFrom(client);
-    if (!this.#isSuspended) {
+    this.#failures += 1;
+    const pauseMs = Math.min(longestReopenPauseMs, this.#ttlMs / keepAlivesPerTtl);
+    this.#reopenMs = this.#clock.monotonicMs() + pauseMs;
+    // Not before the other members have been tried.
+    if (!this.#isSuspended && this.#failures >= this.#calls.members) {
       this.#isSuspended = true;
       this.#tell('suspended');
     }
@@ -334,6 +339,7 @@ export class LeaseKeeper {
       return;
     }
     lease.aliveMs = Math.max(lease.aliveMs, sentMs);
+    this.#failures = 0;
     if (this.#isSuspended) {
       this.#isSuspended = false;
       this.#tell('restored');

@@ -43,12 +43,13 @@ export class EtcdSession implements QueueSession {
   constructor({ calls, clock, ttlMs, onTrouble }: SessionPlan) {
     this.calls = calls;
     this.clock = clock;
-    this.leases = new LeaseKeeper(calls, clock, ttlMs, (event) => this.#tell(event), onTrouble);
-    this.watches = new WatchHub(calls, clock, onTrouble);
+    const tell = (event: SessionEvent) => this.#tell(event);
+    this.leases = new LeaseKeeper(calls, clock, ttlMs, tell, onTrouble);
+    this.watches = new WatchHub(calls, clock, tell, onTrouble);
   }
 
   get isSuspended(): boolean {
-    return this.leases.isSuspended;
+    return this.leases.isSuspended || this.watches.isBroken;
   }
 
   get isEnded(): boolean {
@@ -104,6 +105,7 @@ export class EtcdSession implements QueueSession {
       },
       'confirming',
       signal,
+      true,
     );
     if (succeeded) return undefined;
     return known.find(
@@ -111,8 +113,14 @@ export class EtcdSession implements QueueSession {
     );
   }
 
-  txn(request: TxnRequest, what: string, signal: AbortSignal): Promise<TxnResponse> {
-    return this.attempt(what, () => this.calls.call(txn, request, signal));
+  /** @param isUrgent what leaders live by: it does not wait for those who want to become one */
+  txn(
+    request: TxnRequest,
+    what: string,
+    signal: AbortSignal,
+    isUrgent = false,
+  ): Promise<TxnResponse> {
+    return this.attempt(what, () => this.calls.call(txn, request, signal, isUrgent));
   }
 
   /** What the driver throws, as errors of this library. */

@@ -38,6 +38,7 @@ const refusedPauseMs = 1_000;
 export class WatchHub {
   readonly #calls: EtcdCalls;
   readonly #clock: Clock;
+  readonly #tell: (event: 'suspended' | 'restored') => void;
   readonly #onTrouble: (what: string, error: unknown) => void;
   /** By the number it has on every stream: none is given twice. */
   readonly #watchers: Map<bigint, Watcher> = new Map();
@@ -45,13 +46,27 @@ export class WatchHub {
   #stream: CallStream<WatchRequest> | undefined;
   #opening: AbortController | undefined;
   #pauseMs = shortestPauseMs;
+  /** Streams that have failed since something was heard. */
+  #failures = 0;
+  #isBroken = false;
   #timer: Timer | undefined;
 
-  constructor(calls: EtcdCalls, clock: Clock, onTrouble: (what: string, error: unknown) => void) {
+  constructor(
+    calls: EtcdCalls,
+    clock: Clock,
+    tell: (event: 'suspended' | 'restored') => void,
+    onTrouble: (what: string, error: unknown) => void,
+  ) {
     this.#calls = calls;
     this.#clock = clock;
+    this.#tell = tell;
     this.#onTrouble = onTrouble;
     calls.onMoved(() => this.#move());
+  }
+
+  /** True while somebody watches, and no member says anything. */
+  get isBroken(): boolean {
+    return this.#isBroken;
   }
 
   first(spec: WatchSpec): FirstEvents {
@@ -68,7 +83,13 @@ export class WatchHub {
   #forget(id: bigint): void {
     if (!this.#watchers.delete(id)) return;
     if (this.#watchers.size > 0) this.#stream?.write({ cancel: { watchId: id } });
-    else this.#close();
+    else this.#rest();
+  }
+
+  #rest(): void {
+    this.#close();
+    this.#failures = 0;
+    this.#isBroken = false;
   }
 
   #open(): void {
@@ -127,6 +148,11 @@ export class WatchHub {
       true,
     );
     this.#pauseMs = Math.min(2 * this.#pauseMs, longestPauseMs);
+    this.#failures += 1;
+    if (this.#isBroken || this.#failures < this.#calls.members) return;
+    this.#isBroken = true;
+    // Who observes has no lease that would say it.
+    this.#tell('suspended');
   }
 
   /** Somebody has found that another client does better. */
@@ -139,6 +165,11 @@ export class WatchHub {
   #heard(response: WatchResponse): void {
     const { watchId, created, canceled, cancelReason, compactRevision, events } = response;
     this.#pauseMs = shortestPauseMs;
+    this.#failures = 0;
+    if (this.#isBroken) {
+      this.#isBroken = false;
+      this.#tell('restored');
+    }
     const watcher = this.#watchers.get(watchId);
     if (watcher === undefined) {
       // Servers before 3.5 do not say which one they refuse.
@@ -149,7 +180,7 @@ export class WatchHub {
     if (!canceled && events.length === 0) return;
     this.#watchers.delete(watchId);
     if (!canceled && this.#watchers.size > 0) this.#stream?.write({ cancel: { watchId } });
-    if (this.#watchers.size === 0) this.#close();
+    if (this.#watchers.size === 0) this.#rest();
     if (!canceled) watcher.resolve(events);
     // What is asked for is forgotten: there is something new, and looking again finds it.
     else if (compactRevision > 0n) watcher.resolve(undefined);
