@@ -16,8 +16,9 @@ export function table<Fault extends string>(
     return [fault, ...cells, ...[0.5, 0.95, 1].map((share) => quantile(times, share))];
   });
   const titles = ['fault', 'rounds', 'went on', 'p50', 'p95', 'max'];
+  const width = Math.max(28, ...faults.map((fault) => fault.length));
   return [titles, ...rows]
-    .map(([name = '', ...cells]) => name.padEnd(28) + cells.map((c) => c.padStart(9)).join(''))
+    .map(([name = '', ...cells]) => name.padEnd(width) + cells.map((c) => c.padStart(9)).join(''))
     .join('\n');
 }
 

@@ -45,6 +45,13 @@ async function provoke(what: string, act: () => Promise<boolean>): Promise<void>
   assert.fail(`${what}: not provoked in ${mostTries} tries`);
 }
 
+interface Struck {
+  readonly leader: FaultyCandidate;
+  readonly term: Term;
+  /** How many bytes of replies had been dropped when it was struck. */
+  readonly droppedBefore: number;
+}
+
 /**
  * The next write of whoever leads meets `fault`. Resolves when it has.
  * @returns undefined when the term ended before
@@ -52,10 +59,11 @@ async function provoke(what: string, act: () => Promise<boolean>): Promise<void>
 async function strikeRenewal(
   trial: Trial,
   fault: (proxy: TestProxy, chunk: Uint8Array) => void,
-): Promise<{ readonly leader: FaultyCandidate; readonly term: Term } | undefined> {
+): Promise<Struck | undefined> {
   const { leader } = await trial.leader();
   const { term } = leader;
   if (term === undefined || !(await trial.goesOn(leader, term, 1))) return undefined;
+  const droppedBefore = leader.proxy.counters.bytesDropped;
   let isStruck = false;
   leader.onNextWrite((chunk) => {
     isStruck = true;
@@ -63,14 +71,13 @@ async function strikeRenewal(
   });
   await trial.until('the next renewal', () => isStruck || term.signal.aborted);
   leader.forgetTraps();
-  if (isStruck && term.isLeading()) return { leader, term };
+  if (isStruck && term.isLeading()) return { leader, term, droppedBefore };
   await leader.heal();
   return undefined;
 }
 
-/** The store has answered, and the answer did not come through. */
-function replyLost(trial: Trial, proxy: TestProxy): Promise<unknown> {
-  const before = proxy.counters.bytesDropped;
+/** The store has answered since `before` was counted, and the answer did not come through. */
+function replyLost(trial: Trial, proxy: TestProxy, before: number): Promise<unknown> {
   return trial.until('a reply that is lost', () => proxy.counters.bytesDropped > before);
 }
 
@@ -78,7 +85,7 @@ function replyLost(trial: Trial, proxy: TestProxy): Promise<unknown> {
 function renewalSurvives(
   name: string,
   fault: (proxy: TestProxy, chunk: Uint8Array) => void,
-  heal: (trial: Trial, leader: FaultyCandidate) => Promise<void>,
+  heal: (trial: Trial, struck: Struck) => Promise<void>,
 ): FaultScenario {
   return {
     name,
@@ -88,7 +95,7 @@ function renewalSurvives(
         const struck = await strikeRenewal(trial, fault);
         if (struck === undefined) return false;
         const { leader, term } = struck;
-        await heal(trial, leader);
+        await heal(trial, struck);
         if (await trial.goesOn(leader, term)) return true;
         assert.ok(
           wasTooSlow(term),
@@ -107,15 +114,18 @@ async function operationTimeout(trial: Trial, { election }: FaultyCandidate): Pr
 }
 
 /** What an operator does on a machine that takes its time. */
-async function persist(ask: () => Promise<unknown>): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      await ask();
-      return;
-    } catch (error) {
-      if (tries === mostTries) throw error;
+async function persist(trial: Trial, ask: () => Promise<unknown>): Promise<void> {
+  let isDone = false;
+  const tryOn = async () => {
+    while (!isDone) {
+      isDone = await ask().then(
+        () => true,
+        () => false,
+      );
     }
-  }
+  };
+  void tryOn();
+  await trial.until('an operator is answered', () => isDone);
 }
 
 /** How long a fault lasts. */
@@ -130,7 +140,7 @@ const acquire: readonly FaultScenario[] = [
       const candidate = await trial.candidate();
       candidate.onNextWrite(() => candidate.proxy.dropReplies());
       candidate.campaign();
-      await replyLost(trial, candidate.proxy);
+      await replyLost(trial, candidate.proxy, 0);
       await candidate.heal();
       await trial.leader();
       (await trial.candidate()).campaign();
@@ -149,7 +159,7 @@ const acquire: readonly FaultScenario[] = [
         });
         candidate.onNextWrite(() => candidate.proxy.dropReplies());
         candidate.campaign();
-        await replyLost(trial, candidate.proxy);
+        await replyLost(trial, candidate.proxy, 0);
         await operationTimeout(trial, candidate);
         await candidate.proxy.pass();
         const won = await trial.until('it leads', () => first);
@@ -199,16 +209,16 @@ const renew: readonly FaultScenario[] = [
   renewalSurvives(
     'renew: applied, the reply lost with its connection; the term goes on',
     (proxy) => proxy.dropReplies(),
-    async (trial, leader) => {
-      await replyLost(trial, leader.proxy);
+    async (trial, { leader, droppedBefore }) => {
+      await replyLost(trial, leader.proxy, droppedBefore);
       await leader.heal();
     },
   ),
   renewalSurvives(
     'renew: applied, the reply lost, and the store refuses connections for a while',
     (proxy) => proxy.dropReplies(),
-    async (trial, leader) => {
-      await replyLost(trial, leader.proxy);
+    async (trial, { leader, droppedBefore }) => {
+      await replyLost(trial, leader.proxy, droppedBefore);
       leader.proxy.refuse();
       await pause(leader.election.timing.renewEveryMs / 2);
       await leader.heal();
@@ -227,7 +237,7 @@ const renew: readonly FaultScenario[] = [
   renewalSurvives(
     'renew: all connections reset, again and again',
     (proxy) => proxy.cut(),
-    async (_trial, leader) => {
+    async (_trial, { leader }) => {
       for (let times = 0; times < 4; times += 1) {
         await leader.heal();
         await pause(leader.election.timing.renewEveryMs / 4);
@@ -253,6 +263,7 @@ const renew: readonly FaultScenario[] = [
           next = true;
         });
         await trial.until('the next renewal', () => next === true || term.signal.aborted);
+        leader.forgetTraps();
         leader.silence();
         const wasConfirmed = term.remaining() > before;
         const other = await trial.nextTerm(term);
@@ -366,16 +377,28 @@ async function releaseLost(
     const { leader } = await trial.leader();
     const { term } = leader;
     if (term === undefined || !(await trial.goesOn(leader, term, 1))) return false;
-    leader.onNextWrite(() => leader.proxy.dropReplies());
+    const droppedBefore = leader.proxy.counters.bytesDropped;
+    let isStruck = false;
+    let hasEnded = false;
+    leader.onNextWrite(() => {
+      isStruck = true;
+      leader.proxy.dropReplies();
+    });
+    void term.ended.then(() => {
+      hasEnded = true;
+    });
     leader.finish();
-    await replyLost(trial, leader.proxy);
+    // A term that was lost is not given back.
+    await trial.until('the release', () => isStruck || hasEnded);
+    leader.forgetTraps();
+    if (isStruck) await replyLost(trial, leader.proxy, droppedBefore);
     await heal(leader, term);
     await term.ended;
     const next = await trial.nextTerm(term);
     const other = trial.candidates.find(({ id }) => id === next.candidate) as FaultyCandidate;
     const goesOn = await trial.goesOn(other, next, 4);
     assert.ok(goesOn || wasTooSlow(next), `the successor lost its term: ${reasonOf(next)}`);
-    return goesOn;
+    return goesOn && isStruck;
   });
 }
 
@@ -389,20 +412,34 @@ const operator: readonly FaultScenario[] = [
         const { leader } = await trial.leader();
         const term = leader.term as Term;
         // Connected before its request is sent.
-        await persist(() => election.leader());
-        proxy.dropReplies();
-        const asked = election.vacate().catch((error: unknown) => error);
-        await replyLost(trial, proxy);
+        await persist(trial, () => election.leader());
+        const droppedBefore = proxy.counters.bytesDropped;
+        let isStruck = false;
+        const forget = proxy.onRequest((chunk) => {
+          if (isStruck || !trial.stand.isWrite(chunk)) return;
+          isStruck = true;
+          proxy.dropReplies();
+        });
+        let isOver = false;
+        const asked = election
+          .vacate()
+          .catch((error: unknown) => error)
+          .finally(() => {
+            isOver = true;
+          });
+        await trial.until('the request', () => isStruck || isOver);
+        forget();
+        if (isStruck) await replyLost(trial, proxy, droppedBefore);
         await pause(leader.election.timing.renewEveryMs);
         await proxy.pass();
         await asked;
-        if (!term.signal.aborted) await persist(() => election.vacate());
+        if (!term.signal.aborted) await persist(trial, () => election.vacate());
         const next = await trial.nextTerm(term);
         assert.ok(reasonOf(term) === 'vacated' || wasTooSlow(term), reasonOf(term));
         const other = trial.candidates.find(({ id }) => id === next.candidate) as FaultyCandidate;
         const goesOn = await trial.goesOn(other, next, 4);
         assert.ok(reasonOf(next) !== 'vacated', 'the request ended a second term');
-        return goesOn && reasonOf(term) === 'vacated';
+        return goesOn && isStruck && reasonOf(term) === 'vacated';
       });
     },
   },
@@ -411,12 +448,12 @@ const operator: readonly FaultScenario[] = [
     async run(trial) {
       await trial.two();
       const { election } = await trial.operator();
-      await persist(() => election.leader());
+      await persist(trial, () => election.leader());
       await provoke('a request in between', async () => {
         const struck = await strikeRenewal(trial, (proxy) => proxy.holdRequests());
         if (struck === undefined) return false;
         const { leader, term } = struck;
-        await persist(() => election.vacate());
+        await persist(trial, () => election.vacate());
         leader.proxy.letGo();
         await trial.nextTerm(term);
         const reason = reasonOf(term);
