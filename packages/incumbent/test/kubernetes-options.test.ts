@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -236,6 +236,22 @@ describe('schema', () => {
       },
       { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
     ]);
+  });
+
+  test('is what the example has for its Lease', () => {
+    const example = new URL('../../../examples/kubernetes/role.yaml', import.meta.url);
+    const printed = manifests(
+      schema({
+        namespace: 'ops',
+        serviceAccount: 'checksum-controller',
+        elections: ['checksum-controller'],
+      }),
+    );
+    const written = manifests(readFileSync(example, 'utf8'));
+    expect(written.map(({ kind, metadata }) => [kind, metadata])).toEqual(
+      printed.map(({ kind, metadata }) => [kind, metadata]),
+    );
+    expect(written[1]?.rules?.slice(0, 2)).toEqual(printed[1]?.rules);
   });
 
   test('refuses names that cannot be', () => {
