@@ -95,7 +95,10 @@ for (const { name, missing, lists, lease, isVariant, open } of kinds) {
     if (missing !== undefined) skip(missing);
     const { ask, init } = on(lab, store(name).url, 'examined');
     await init();
-    const { code, stdout, stderr } = await ask(['doctor', '--watch-loop', '10ms', '--json']);
+    const { code, stdout, stderr } = await ask([
+      'doctor',
+      ...['--watch-loop', '10ms', '--samples', '5', '--json'],
+    ]);
     expect(stderr).toBe('');
     const findings = jsonLines(stdout);
     expect(findings.filter(({ level }) => level === 'broken')).toEqual([]);
@@ -119,7 +122,7 @@ for (const { name, missing, lists, lease, isVariant, open } of kinds) {
       /^incumbent: .* within 20s \(--timeout\): .*ECONNREFUSED 127\.0\.0\.1:\d+/,
     );
     expect(stderr.split('\n')).toHaveLength(2);
-    if (isVariant) return;
+    if (name !== 'PostgreSQL') return;
     // What can be judged without the store is judged.
     const doctor = await ask(['doctor', '--watch-loop', '10ms']);
     expect(doctor.code).toBe(69);
@@ -163,10 +166,6 @@ for (const { name, missing, lists, lease, isVariant, open } of kinds) {
     if (missing !== undefined) skip(missing);
     const { ask, init, settings } = on(lab, store(name).url, 'seen');
     await init();
-    expect(await ask(['status'])).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining('vacant (nobody has ever led it in this store)'),
-    });
     const at = (id: string) => ({ ...settings, options: ['--address', `${id}.example:80`] });
     const a = lab.run('a', lab.worker(), at('a'));
     await a.started();
@@ -195,21 +194,17 @@ for (const { name, missing, lists, lease, isVariant, open } of kinds) {
     await b.started();
     expect(await ask(['drain', '--id', 'b', '--until', '1h'])).toMatchObject({ code: 0 });
     await a.started(2);
-    expect(await ask(['drain', '--id', 'b', '--lift'])).toMatchObject({ code: 0 });
+    // B is kept out, so it is A again that follows.
     expect(await ask(['vacate'])).toMatchObject({ code: 0 });
-    await b.started(2);
+    await a.started(3);
     expect(jsonLines((await ask(['history', '--json'])).stdout)).toMatchObject([
       { token, id: 'a', from: iso, to: iso, why: 'handed-over' },
       { id: 'b', why: 'vacated' },
       { id: 'a', why: 'vacated' },
-      { id: 'b', to: null, why: null },
+      { id: 'a', to: null, why: null },
     ]);
     expect(await ask(['end'])).toMatchObject({ code: 0 });
     for (const run of [a, b]) expect(await run.ends()).toEqual({ code: 1, signal: null });
-    expect(await ask(['init', '--reopen'])).toMatchObject({
-      code: 0,
-      stdout: 'election "seen" is open again\n',
-    });
     checkOneAtATime(lab.stamps());
   });
 }
