@@ -517,6 +517,27 @@ describe.concurrent('the watch', () => {
     await Promise.all([...leaders, ...followers].map((election) => election.close()));
   });
 
+  test('is one for each of many elections where the account may not have one for all', async () => {
+    await using own = await FakeApiServer.start({ plain: true });
+    const many = Array.from({ length: 12 }, (_, index) => `named-${index}`);
+    own.accounts.addToken('named', 'named');
+    own.accounts.allow(
+      'named',
+      { verbs: ['get', 'update', 'watch'], names: many },
+      { verbs: ['create'] },
+    );
+    const access = { ...own.access, token: 'named' };
+    const [a, b] = [kubernetes(apiServer(access)), kubernetes(apiServer(access))];
+    const leaders = many.map((name) => open(name, a, { ...rare, pollEvery: '1s' }));
+    const terms = await Promise.all(leaders.map((election) => election.campaign()));
+    const followers = many.map((name) => open(name, b, { ...rare, pollEvery: '1s' }));
+    const following = followers.map((election) => election.campaign());
+    await waitFor('each is watched by both', async () => own.watchCount === 2 * many.length);
+    for (const term of terms) await term[Symbol.asyncDispose]();
+    for (const campaign of following) await (await campaign)[Symbol.asyncDispose]();
+    await Promise.all([...leaders, ...followers].map((election) => election.close()));
+  });
+
   test('is opened again after it has ended, in order or not, or was too late', async () => {
     await using own = await FakeApiServer.start({ plain: true, bookmarkEveryMs: 50 });
     const [a, b] = [kubernetes(apiServer(own.access)), kubernetes(apiServer(own.access))];
