@@ -259,7 +259,7 @@ test('etcd: users, TLS, members that are away', async ({ skip }) => {
   await Promise.all([
     works(at('joe@', `?password=file:${file}`)),
     works(at(''), { env: { ETCDCTL_USER: `joe:${password}` } }),
-    fails(at(''), /user name is empty/),
+    fails(at(''), /wants to know users: set ETCDCTL_USER=name:password/),
     fails(at(`joe:${password}x@`), /does not take our credentials: .*ETCDCTL_USER/, debug),
     fails(at(`joe:${password}@`, '', '/other'), /does not let this user do what an election needs/),
   ]);

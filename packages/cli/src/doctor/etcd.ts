@@ -4,7 +4,7 @@ import { formatDuration } from 'incumbent';
 import { etcd } from 'incumbent/etcd';
 import type { EtcdConnections, EtcdReport } from '../etcd/connect.ts';
 import { inWords } from '../etcd/connect.ts';
-import { deleteKey } from '../etcd/delete-key.ts';
+import { deleteKey } from '../etcd/raw-calls.ts';
 import { formatBytes } from './file-system.ts';
 import type { Finding } from './finding.ts';
 import type { Scratch } from './scratch.ts';
@@ -125,7 +125,7 @@ export function takeoverFinding(
       `after a crash somebody leads within ${formatDuration(leaseMs + waitMs + 500)}: lease ` +
       `${formatDuration(leaseMs)}, late by up to 500ms` +
       (waits ? `, belief of the last leader ${formatDuration(waitMs)}` : '') +
-      '; servers raise a lease that is shorter than twice their election timeout',
+      '; servers raise a lease that is shorter than one and a half of their election timeouts',
     data: { leaseMs, waitMs },
   };
 }

@@ -12,6 +12,7 @@ import type { Machine } from '../url/secrets.ts';
 import { lineOf } from '../url/secrets.ts';
 import type { TlsContents } from '../url/tls.ts';
 import { readTlsFiles } from '../url/tls.ts';
+import { wantsUsers } from './raw-calls.ts';
 import type { EtcdLocation } from './url.ts';
 import { hostWords } from './url.ts';
 
@@ -106,6 +107,15 @@ export async function connectEtcd(
       attempt,
       (error) => !(error instanceof NobodyServesError && error.isFinal),
     );
+    const key = `${location.options.root ?? ''}incumbent/record/`;
+    if (auth === undefined && (await wantsUsers(clients[first] as Client, key))) {
+      throw new UnusableStoreError(
+        'AUTH_FAILED',
+        `etcd at ${hostWords(location)} wants to know users: set ETCDCTL_USER=name:password, or write the ` +
+          'user in front of the hosts and add password=env:NAME or password=file:/PATH',
+        known,
+      );
+    }
     return {
       ...{ auth, location, close },
       // Beginning with one that serves: a command asks once.
@@ -115,6 +125,7 @@ export async function connectEtcd(
   } catch (error) {
     close();
     needs.signal.throwIfAborted();
+    if (error instanceof UnusableStoreError) throw error;
     const reports = error instanceof NobodyServesError ? error.reports : [];
     throw unusable(error, reports, location, needs, known);
   }

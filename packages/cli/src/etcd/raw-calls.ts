@@ -1,9 +1,22 @@
 import type { Client, Metadata } from '@grpc/grpc-js';
 import type { EtcdConnections } from './connect.ts';
 
+/** Calls that elections have no need of. Their messages are so small that they are written by hand. */
+
 const callMs = 5_000;
 
-/** Deletes one key. The messages are so small that they are written by hand. */
+/** Whether a cluster that we have not logged in to wants to know users. */
+export async function wantsUsers(client: Client, key: string): Promise<boolean> {
+  try {
+    await call(client, '/etcdserverpb.KV/Range', field(1, key));
+    return false;
+  } catch (error) {
+    // Whatever else is the matter is told by whoever needs it.
+    return /user name is empty/i.test(error instanceof Error ? error.message : '');
+  }
+}
+
+/** Deletes one key. */
 export async function deleteKey(
   { clients, auth }: Pick<EtcdConnections, 'clients' | 'auth'>,
   key: string,
