@@ -15,7 +15,9 @@ import {
 import { leaseGrant, txn } from '../src/backends/etcd/methods.ts';
 import type { EtcdPlace } from '../src/backends/etcd/session.ts';
 import { EtcdSession } from '../src/backends/etcd/session.ts';
+import { EtcdStore } from '../src/backends/etcd/store.ts';
 import { createElection, InvalidOptionError, InvalidTimingError } from '../src/index.ts';
+import { emptyQueueRecord } from '../src/queue/record.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
 import { FakeGrpc } from './support/fake-grpc.ts';
 
@@ -210,6 +212,11 @@ describe('a confirmation', () => {
     const asked = server.calls.length;
     await clock.advance(200);
     await expect(session.confirm([place], signal)).rejects.toMatchObject({ retryable: true });
+    const store = new EtcdStore(session, electionKeys('', 'a'));
+    const record = emptyQueueRecord('a', 'n');
+    await expect(store.commit(place, record, 0n, signal)).rejects.toMatchObject({
+      retryable: true,
+    });
     expect(server.calls).toHaveLength(asked);
   });
 });

@@ -4,21 +4,29 @@ import { grpcCode } from '../src/backends/etcd/client.ts';
 import { encodeKey } from '../src/backends/etcd/keys.ts';
 import type { WatchResponse } from '../src/backends/etcd/messages.ts';
 import { eventType } from '../src/backends/etcd/messages.ts';
-import { watch } from '../src/backends/etcd/methods.ts';
+import { authenticate, watch } from '../src/backends/etcd/methods.ts';
 import { WatchHub } from '../src/backends/etcd/watches.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
 import type { FakeStream } from './support/fake-grpc.ts';
-import { FakeGrpc, grpcError } from './support/fake-grpc.ts';
+import { FakeGrpc, FakeMetadata, grpcError } from './support/fake-grpc.ts';
 
 const lost = grpcError(grpcCode.unavailable, 'lost');
 
-function stand(members = 1) {
+function stand(members = 1, asUser = false) {
   const clock = new SimulatedClock();
   const clients = Array.from({ length: members }, () => new FakeGrpc());
+  let tokens = 0;
+  for (const client of clients) {
+    client.onCall = ({ answer }) => {
+      tokens += 1;
+      answer(null, authenticate.response.encode({ token: `token-${tokens}` }));
+    };
+  }
+  const auth = asUser ? { user: 'joe', password: 'pass', Metadata: FakeMetadata } : undefined;
   const told: string[] = [];
   const troubles: string[] = [];
   const hub = new WatchHub(
-    new EtcdCalls(clients, undefined),
+    new EtcdCalls(clients, auth),
     clock,
     (event) => told.push(event),
     (_, error) => void troubles.push(String(error)),
@@ -160,6 +168,19 @@ describe('watches on etcd', () => {
       expect([...results]).toEqual([['a', undefined]]);
     },
   );
+
+  it('get a stream with another token when the server has forgotten that of theirs', async () => {
+    const { first, stream, clock, results, streams } = stand(1, true);
+    first('a');
+    first('b');
+    await clock.advance(0);
+    say(stream(), 1n, { created: true, canceled: true, cancelReason: 'permission denied' });
+    await clock.advance(1_000);
+    expect(streams().map(({ token }) => token)).toEqual(['token-1', 'token-2']);
+    // That one looks again, the other goes on where it was.
+    expect([...results]).toEqual([['a', undefined]]);
+    expect(asked(stream())).toEqual(['b@5#2']);
+  });
 
   it('end when all clients were closed', async () => {
     const { first, clock, results, clients, told } = stand();

@@ -31,12 +31,15 @@ export class FakeMetadata implements GrpcMetadata {
 /** A stream in both directions, from the side of the server. */
 export class FakeStream implements GrpcStream {
   readonly path: string;
+  /** That it was opened with. */
+  readonly token: string | undefined;
   readonly written: Uint8Array[] = [];
   isCancelled = false;
   readonly #listeners: Map<string, (value: never) => void> = new Map();
 
-  constructor(path: string) {
+  constructor(path: string, metadata: FakeMetadata | undefined) {
     this.path = path;
+    this.token = metadata?.values.get('token');
   }
 
   write(message: Uint8Array): void {
@@ -97,9 +100,9 @@ export class FakeGrpc implements GrpcClient {
     };
   }
 
-  makeBidiStreamRequest(path: string): GrpcStream {
+  makeBidiStreamRequest(path: string, ...rest: unknown[]): GrpcStream {
     this.#requireOpen();
-    const stream = new FakeStream(path);
+    const stream = new FakeStream(path, rest.length === 4 ? (rest[2] as FakeMetadata) : undefined);
     this.streams.push(stream);
     return stream;
   }

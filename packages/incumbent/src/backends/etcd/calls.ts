@@ -150,6 +150,16 @@ export class EtcdCalls {
     });
   }
 
+  /** Whether streams carry a token, which may be older than the server that they are open to. */
+  get usesTokens(): boolean {
+    return this.#auth !== undefined;
+  }
+
+  /** The next call or stream asks for another one. */
+  forgetToken(): void {
+    this.#token = undefined;
+  }
+
   /** @throws ClientClosedError, or what gRPC says of the token */
   async open<Request, Response>(
     method: Method<Request, Response>,

@@ -90,10 +90,7 @@ export class EtcdSession implements QueueSession {
     const known = places as readonly EtcdPlace[];
     const [first] = known;
     if (first === undefined) return undefined;
-    // Those behind us may not wait for us: belief is reckoned from a lease that has just been kept.
-    if (!known.every(({ session }) => this.leases.isFresh(session))) {
-      throw new StoreUnavailableError('the lease of these places has not been kept lately');
-    }
+    this.requireFresh(known);
     const look = (key: string): Partial<RequestOp> => ({
       range: { key: encodeKey(key), keysOnly: true },
     });
@@ -111,6 +108,15 @@ export class EtcdSession implements QueueSession {
     return known.find(
       ({ token }, index) => responses[index]?.range?.kvs[0]?.createRevision !== token,
     );
+  }
+
+  /**
+   * Those behind us may not wait for us: belief is reckoned from a lease that has just been kept.
+   * @throws StoreUnavailableError before anything is sent
+   */
+  requireFresh(places: readonly EtcdPlace[]): void {
+    if (places.every(({ session }) => this.leases.isFresh(session))) return;
+    throw new StoreUnavailableError('the lease of these places has not been kept lately');
   }
 
   /** @param isUrgent what leaders live by: it does not wait for those who want to become one */

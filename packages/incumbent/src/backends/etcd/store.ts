@@ -75,9 +75,10 @@ export class EtcdStore implements QueueStore {
 
   async enter(entry: Entry, signal: AbortSignal): Promise<Place> {
     const { prefix } = this.#keys;
+    this.#forgetDead();
     const before = this.#wishes.get(entry.guid);
     const lease =
-      before !== undefined && !before.lease.group.isOver
+      before !== undefined
         ? before.lease
         : await this.session.attempt('granting a lease', () =>
             this.session.leases.take(prefix, entry.guid, signal),
@@ -258,7 +259,9 @@ export class EtcdStore implements QueueStore {
     version: Version,
     signal: AbortSignal,
   ): Promise<CommitResult> {
-    return this.#write([place as EtcdPlace], [], record, version, signal);
+    const known = place as EtcdPlace;
+    this.session.requireFresh([known]);
+    return this.#write([known], [], record, version, signal);
   }
 
   async release(
@@ -394,6 +397,16 @@ export class EtcdStore implements QueueStore {
     if (lease.group.isOver) return;
     if (isUnsure) void this.#expectGhost(lease, guid);
     else this.session.leases.free(lease, this.#keys.prefix);
+  }
+
+  /** Those whose lease is over: nobody gives them up. */
+  #forgetDead(): void {
+    for (const [guid, { lease }] of this.#wishes) {
+      if (lease.group.isOver) this.#wishes.delete(guid);
+    }
+    for (const [name, { session }] of this.#places) {
+      if (session.group.isOver) this.#places.delete(name);
+    }
   }
 
   /**

@@ -188,8 +188,15 @@ export class WatchHub {
   }
 
   #refused({ resolve }: Watcher, reason: string): void {
-    this.#onTrouble('watching', new Error(`a watch was refused: ${reason}`));
+    const error = new Error(`a watch was refused: ${reason}`);
     this.#clock.setTimer(() => resolve(undefined), refusedPauseMs, true);
+    if (this.#stream !== undefined && this.#calls.usesTokens) {
+      // The server may have forgotten the token that the stream was opened with.
+      this.#calls.forgetToken();
+      this.#fail(this.#stream.client, error);
+    } else {
+      this.#onTrouble('watching', error);
+    }
   }
 
   /** One of those that are not made yet: all of them have to look again. */
