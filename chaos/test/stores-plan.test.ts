@@ -10,6 +10,7 @@ const scope: Scope = {
   openings: [
     { leader: 'silence', leaderLength: 2 },
     { waiting: 'freeze both', server: 'flush' },
+    { leader: 'cut', server: 'flush', lagMs: -300 },
   ],
   strands: true,
   evicts: true,
@@ -35,10 +36,11 @@ describe('the plan of chaos on a store', () => {
   });
 
   it('begins with what every run of that store needs, however short', () => {
-    const [first, second] = rounds(2, 3) as [Round, Round];
+    const [first, second, third] = rounds(3, 3) as [Round, Round, Round];
     expect(faultsOf(first)).toEqual(['silence']);
     expect(first.leader?.length).toBe(2);
     expect(faultsOf(second)).toEqual(['waiting: freeze both', 'servers: flush']);
+    expect([third.leader?.afterMs, third.server?.afterMs]).toEqual([300, 0]);
   });
 
   it('strands nobody where servers cannot be cut off, or while servers fail', () => {

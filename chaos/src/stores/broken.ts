@@ -54,8 +54,15 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
     ],
   },
   'no-floor': {
-    about: 'who is started after the store was emptied is not told of earlier tokens',
+    about: 'who is started after the store was emptied is told of earlier tokens by nobody',
     stores: ['redis'],
+    changes: [
+      {
+        file: 'incumbent/dist/backends/redis/store.js',
+        from: 'get tokenFloor() {',
+        to: 'get tokenFloor() {\nreturn 0n;',
+      },
+    ],
   },
   'async-standby': {
     about: 'a standby that takes over may lack what the primary has confirmed',

@@ -82,6 +82,8 @@ export interface Opening {
   /** How long, in leases. Default: as the seed has it. */
   readonly leaderLength?: number;
   readonly serverLength?: number;
+  /** How long after the leader the servers are struck; negative: before. Default: by chance. */
+  readonly lagMs?: number;
 }
 
 export interface Scope {
@@ -146,12 +148,20 @@ export function* planRounds(seed: number, scope: Scope): Generator<Round> {
     const restartMs = Math.round(random() * 500);
     const opening = openings[number - 1];
     if (opening !== undefined) {
-      const { leader, waiting, server, leaderLength, serverLength } = opening;
+      const { leader, waiting, server, lagMs } = opening;
+      const after = (ms: number | undefined) =>
+        ms === undefined ? {} : { afterMs: Math.max(0, ms) };
       yield {
         number,
-        leader: leader && strike(leaderFaults, leader, leaderLength),
+        leader: leader && {
+          ...strike(leaderFaults, leader, opening.leaderLength),
+          ...after(lagMs === undefined ? undefined : -lagMs),
+        },
         waiting: waiting && strike(waitingFaults, waiting),
-        server: server === undefined ? undefined : strike(serverFaults, server, serverLength),
+        server:
+          server === undefined
+            ? undefined
+            : { ...strike(serverFaults, server, opening.serverLength), ...after(lagMs) },
         restartMs,
       };
       continue;

@@ -39,7 +39,7 @@ const partingFaults: Readonly<Record<string, Card>> = {
 
 const openings: readonly Opening[] = [
   { leader: 'strand', leaderLength: 2.4 },
-  { leader: 'freeze and delete' },
+  { leader: 'freeze and delete', leaderLength: 0.45 },
   { leader: 'kill both', server: 'freeze leader' },
   { leader: 'freeze both', leaderLength: 2.4 },
   { waiting: 'silence', server: 'kill leader' },

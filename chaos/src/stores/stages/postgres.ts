@@ -22,7 +22,7 @@ const settingsOf = (isSynchronous: boolean): Settings => ({
 const openings: readonly Opening[] = [
   { server: 'fail over' },
   // Somebody else wins, if that is confirmed, and the standby is not told.
-  { leader: 'withdraw', server: 'fail over to a late standby', serverLength: 0.8 },
+  { leader: 'withdraw', server: 'fail over to a late standby', serverLength: 0.8, lagMs: -300 },
   { leader: 'silence', leaderLength: 2 },
   { leader: 'kill both', server: 'kill' },
   { leader: 'freeze both', leaderLength: 2.4 },

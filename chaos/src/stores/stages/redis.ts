@@ -15,7 +15,7 @@ const floorAhead = 100n;
 const openings: readonly Opening[] = [
   { server: 'restart empty', serverLength: 0 },
   // The leader goes on, and the others find nothing.
-  { leader: 'silence', server: 'restart empty', leaderLength: 1, serverLength: 0 },
+  { leader: 'silence', server: 'restart empty', leaderLength: 1, serverLength: 0, lagMs: 100 },
   { leader: 'silence', leaderLength: 2 },
   // Everybody is woken at once.
   { leader: 'withdraw' },
