@@ -1,0 +1,52 @@
+// `incumbent run` on a file store must start as fast as if there were no other store.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const source = fileURLToPath(new URL('../src/', import.meta.url));
+const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) =>
+  name.endsWith('.ts'),
+);
+
+/** What a file imports when it is loaded; types vanish. */
+function importsOf(name: string): string[] {
+  const text = readFileSync(join(source, name), 'utf8');
+  return [...text.matchAll(/^(?:import|export) (?!type )[^;]*?from '([^']+)';$/gms)].map(
+    ([, from]) => from!,
+  );
+}
+
+test('drivers are loaded by import() only', () => {
+  const drivers = /^(?:pg|redis|@grpc\/grpc-js|yaml)(?:\/|$)/;
+  const eager = files.filter((name) => importsOf(name).some((from) => drivers.test(from)));
+  expect(eager).toEqual([]);
+});
+
+test('a store is known to its own directory, to its doctor and to nobody else', () => {
+  const stores =
+    /^(?:incumbent\/(?:postgres|redis|etcd|kubernetes|zookeeper)|@incumbent\/zookeeper)$/;
+  const own = /^(?:postgres|redis|etcd|kubernetes|zookeeper|doctor)\//;
+  const others = files.filter(
+    (name) =>
+      !own.test(name.replaceAll('\\', '/')) && importsOf(name).some((from) => stores.test(from)),
+  );
+  expect(others).toEqual([]);
+  // Nor does what every command loads know one of those directories.
+  const reached = new Set<string>();
+  const visit = (name: string) => {
+    if (reached.has(name)) return;
+    reached.add(name);
+    for (const from of importsOf(name)) if (from.startsWith('.')) visit(join(name, '..', from));
+  };
+  for (const name of [
+    'bin.ts',
+    'open-store.ts',
+    ...files.filter((file) => file.startsWith('commands')),
+  ]) {
+    visit(name);
+  }
+  expect(
+    [...reached].filter((name) => /^(?:postgres|redis|etcd|kubernetes|zookeeper)\//.test(name)),
+  ).toEqual([]);
+});
