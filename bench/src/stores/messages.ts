@@ -73,7 +73,7 @@ export interface CandidateMethods {
   };
   /** Answered when the seat is given back; `atMs` is when it began to give it up. */
   readonly resign: { readonly params: object; readonly result: { readonly atMs: number } };
-  /** Campaigns in the elections `<prefix>-0…` at once, and is answered when it leads them all. */
+  /** Campaigns in the elections `<prefix>-0…`, 25 ms apart, and is answered when it leads them all. */
   readonly lead: {
     readonly params: { readonly prefix: string; readonly count: number };
     readonly result: { readonly elapsedMs: number };
