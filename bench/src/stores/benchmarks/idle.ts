@@ -10,8 +10,8 @@ import type { Candidate, Stage } from '../stage.ts';
 import { electionName, startCandidate } from '../stage.ts';
 
 const hourMs = 3_600_000;
-/** What keeps a session of etcd alive, for all elections of a client. */
-const upkeepOfEtcd = 'message';
+/** What keeps a lease of etcd alive, and watches: on streams that all elections of a client share. */
+const messageOfEtcd = 'message';
 
 /**
  * One process leads a few elections, another one waits in them; nothing else happens. What each asks of
@@ -93,7 +93,7 @@ export function idle(stage: Stage): Benchmark {
           return [
             figureOf('idle', label, 'per h', all, hasGoal ? hourMs / leaseMs : undefined),
             ...(upkeep.some((count) => count > 0)
-              ? [figureOf('idle', `${label}, keep-alives of the client`, 'per h', upkeep)]
+              ? [figureOf('idle', `${label}, messages on streams of the client`, 'per h', upkeep)]
               : []),
           ];
         }),
@@ -107,6 +107,6 @@ function readMeter(
   meter: Meter,
   name: ContenderName,
 ): { readonly requests: number; readonly upkeep: number } {
-  const upkeep = name === 'etcd' ? (meter.requests.get(upkeepOfEtcd) ?? 0) : 0;
+  const upkeep = name === 'etcd' ? (meter.requests.get(messageOfEtcd) ?? 0) : 0;
   return { requests: meter.requestCount - upkeep, upkeep };
 }
