@@ -24,7 +24,7 @@ function electionOn(
   by: ChannelCredentials = credentials.createInsecure(),
 ): Election<unknown> {
   const client = new Client(endpoint, by, { 'grpc.use_local_subchannel_pool': 1 });
-  const backend = etcd(client, { ttl: '4s', electionTimeout: 100, ...options });
+  const backend = etcd(client, { ttl: '6s', electionTimeout: 100, ...options });
   const election = createElection({ name: 'jobs', backend, candidate: { id: 'a' } });
   onTestFinished(async () => {
     await election.close();

@@ -17,8 +17,8 @@ import type { Term } from '../../src/term.ts';
 export const missing: string | undefined = etcdAvailable();
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
 
-/** Belief is 1.6 s: long enough for a loaded machine. */
-export const ttlMs = 4_000;
+/** Belief is 2.4 s: long enough for a loaded machine. */
+export const ttlMs = 6_000;
 
 /** One test's clients, proxies and elections; they end with it. */
 export interface EtcdScene {
