@@ -9,6 +9,8 @@ import { CommandError, exitCodes } from './failure.ts';
 import type { ElectionQuestion } from './options.ts';
 import { toJson, visible } from './output/text.ts';
 
+const tooLateCode = 'STORE_TIMEOUT';
+
 /** The pause before a server that failed is asked again. */
 const askAgainMs = 100;
 
@@ -40,9 +42,17 @@ export async function look<T>(
     missingPlace(opened.store, options.election, signal),
   );
   if (missing === undefined) {
-    return askElection(opened, (asked) =>
-      patiently(opened.store, asked.signal, () => question(asked)),
-    );
+    let latest: ElectionError | undefined;
+    const remember = (error: ElectionError) => {
+      latest = error;
+    };
+    try {
+      return await askElection(opened, (asked) =>
+        patiently(opened.store, asked.signal, () => question(asked), remember),
+      );
+    } catch (error) {
+      throw latest === undefined ? error : withReason(error, latest);
+    }
   }
   noteMissing(missing, options, context);
   leave(opened.election);
@@ -56,6 +66,7 @@ async function patiently<T>(
   { servers }: OpenStore,
   signal: AbortSignal,
   question: () => Promise<T>,
+  onFailure: (error: ElectionError) => void,
 ): Promise<T> {
   for (;;) {
     try {
@@ -63,9 +74,19 @@ async function patiently<T>(
     } catch (error) {
       const mayPass = servers !== undefined && error instanceof ElectionError && error.retryable;
       if (!mayPass || signal.aborted) throw error;
+      onFailure(error);
       await sleep(askAgainMs, undefined, { signal }).catch(() => {});
     }
   }
+}
+
+/** That time is over says less than why it was used up. */
+function withReason(error: unknown, latest: ElectionError): unknown {
+  if (!(error instanceof CommandError) || error.code !== tooLateCode) return error;
+  const { code, exitCode, message } = error;
+  const [sentence] = message.split(';');
+  const cause = { cause: latest };
+  return new CommandError(code, exitCode, `${sentence}: ${latest.message}`, cause);
 }
 
 /**
@@ -180,7 +201,7 @@ export async function bounded<T>(
 
 function tooLate(timeoutMs: number, url: string): CommandError {
   return new CommandError(
-    'STORE_TIMEOUT',
+    tooLateCode,
     exitCodes.storeUnavailable,
     `the store ${url} did not answer within ${formatDuration(timeoutMs)} (--timeout); whether a ` +
       'request took effect is unknown',

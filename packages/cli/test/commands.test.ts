@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Backend, CandidateOptions, Snapshot, Term } from 'incumbent';
-import { createElection } from 'incumbent';
+import { createElection, StoreUnavailableError } from 'incumbent';
 import { memory } from 'incumbent/memory';
 import { expect, onTestFinished, test } from 'vitest';
 import { termsOf } from '../src/commands/history.ts';
@@ -452,6 +452,38 @@ test('a store that does not answer is given up after --timeout', async () => {
   });
   expect(code).toBe(69);
   expect(stderr).toContain('the store test: did not answer within 20ms (--timeout)');
+});
+
+test('servers that fail are asked again, and in the end the reason is named', async () => {
+  const servers = { examine: async () => [], scratch: async () => Promise.reject(new Error()) };
+  const failing = (times: number) => {
+    let asked = 0;
+    const inner = memory();
+    const backend = altered({
+      inspect: async (signal) => {
+        asked += 1;
+        if (asked <= times) throw new StoreUnavailableError('it is starting');
+        return inner.open(scope!).inspect(signal);
+      },
+    });
+    let scope: Parameters<Backend['open']>[0] | undefined;
+    const seen: Backend = {
+      ...backend,
+      open: (given) => {
+        scope = given;
+        return backend.open(given);
+      },
+    };
+    return async () => ({ url: 'test:', origin: '--store', backend: seen, servers }) as const;
+  };
+  const again = await invoke(['status', '-e', 'x'], { openStore: failing(2) });
+  expect(again).toMatchObject({ code: 0, stderr: '' });
+  const never = ['status', '-e', 'x', '--timeout', '300ms'];
+  expect(await invoke(never, { openStore: failing(Number.POSITIVE_INFINITY) })).toEqual({
+    code: 69,
+    stdout: '',
+    stderr: 'incumbent: the store test: did not answer within 300ms (--timeout): it is starting\n',
+  });
 });
 
 test('an interruption does not wait for the store', async () => {

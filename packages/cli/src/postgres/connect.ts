@@ -129,8 +129,12 @@ class Hosts {
   async insistOnPrimary(client: ClientBase): Promise<void> {
     const { rows } = await client.query('select pg_is_in_recovery() as standby');
     if (rows[0]?.standby !== true) return;
-    this.leave(this.#placed.get(client) ?? this.current);
+    this.leave(this.placeOf(client));
     throw new Error('none of the servers is the primary: those that answer are standbys');
+  }
+
+  placeOf(client: ClientBase): Host {
+    return this.#placed.get(client) ?? this.current;
   }
 
   place(client: ClientBase): void {
@@ -151,10 +155,9 @@ function clientOn(hosts: Hosts, Base: typeof ClientBase): new () => ClientBase {
 
     override connect(callback?: unknown): Promise<ClientBase> {
       // The pool waits by a callback, and an attempt that failed is not an event.
-      const { current } = hosts;
       const done = callback as (error: Error | null, client?: ClientBase) => void;
       super.connect((error: Error | null, client?: ClientBase) => {
-        if (error) hosts.leave(current);
+        if (error) hosts.leave(hosts.placeOf(this));
         done(error, client);
       });
       return Promise.resolve(this);
