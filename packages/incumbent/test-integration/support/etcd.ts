@@ -71,13 +71,15 @@ export function useEtcd(members = 1): EtcdStand {
     },
     scene(onTestFinished) {
       const cleanUps: (() => unknown)[] = [];
+      const elections: Election<EtcdGuard>[] = [];
       onTestFinished(async () => {
+        // Handles first, all at once: one with a term that nobody has ended waits for that.
+        await Promise.all(elections.map((election) => election.close()));
         for (const cleanUp of cleanUps.reverse()) await cleanUp();
       });
       scenes += 1;
-      return makeScene(stand, `test-${process.pid}-${scenes}`, members, (cleanUp) => {
-        cleanUps.push(cleanUp);
-      });
+      const name = `test-${process.pid}-${scenes}`;
+      return makeScene(stand, name, members, elections, (cleanUp) => cleanUps.push(cleanUp));
     },
   };
   return stand;
@@ -87,6 +89,7 @@ function makeScene(
   { server, cluster }: EtcdStand,
   name: string,
   members: number,
+  elections: Election<EtcdGuard>[],
   onCleanUp: (action: () => unknown) => void,
 ): EtcdScene {
   const scene: EtcdScene = {
@@ -114,7 +117,7 @@ function makeScene(
     },
     election(backend, id, more = {}) {
       const election = createElection({ name, backend, candidate: { id }, ...more });
-      onCleanUp(() => election.close());
+      elections.push(election);
       return election;
     },
     async places(of = name) {
