@@ -7,7 +7,7 @@ import { openPostgres } from '../src/backends/postgres/open.ts';
 import { RecordDamagedError, RecordTooNewError, StoreUnsuitableError } from '../src/errors.ts';
 import type { LeaseRecord } from '../src/lease/record.ts';
 import { encodeLeaseRecord } from '../src/lease/record.ts';
-import { missing, Stage, scopeOf } from './support/postgres.ts';
+import { long, missing, Stage, scopeOf } from './support/postgres.ts';
 
 const never = new AbortController().signal;
 let server: PostgresServer;
@@ -120,10 +120,10 @@ describe.skipIf(missing !== undefined).concurrent('a table that cannot be used',
     }
     // Who may only read sees who leads.
     await owner.query('grant select on incumbent_election to stranger');
-    const watcher = stage.election('watcher', stage.pool());
+    const watcher = stage.election('watcher', stage.pool(), {}, long);
     expect((await watcher.leader()).state).toBe('vacant');
     await owner.query('grant insert, update on incumbent_election to stranger');
-    const term = await stage.lead(stage.election('a', stage.pool()));
+    const term = await stage.lead(stage.election('a', stage.pool(), {}, long));
     await term[Symbol.asyncDispose]();
   });
 

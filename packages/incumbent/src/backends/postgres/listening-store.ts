@@ -3,10 +3,11 @@ import type { Scope } from '../../contest.ts';
 import type { LeaseStore } from '../../lease/store.ts';
 import { FieldReader, readCandidate } from '../../record-fields.ts';
 import type { Connection } from './connection.ts';
+import { wasOvertaken } from './errors.ts';
 import type { CheckedOptions } from './options.ts';
 import { PostgresStore } from './store.ts';
 
-/** How often an entry of a new row is tried: once the row is there it stays. */
+/** How often an entry is tried, if others write the row at the same time. */
 const mostTries = 3;
 
 /**
@@ -127,18 +128,17 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
 
   async #put(incarnation: string, candidate: CandidateInfo, pid: number): Promise<void> {
     const { election } = this.scope;
-    const { signal } = this.#open;
     const { id, addresses, metadata } = candidate;
     // As a text within the column: its type refuses U+0000, which metadata may have.
     const text = JSON.stringify({ id, incarnation, addresses, metadata });
     for (let tries = 1; ; tries += 1) {
-      const values = [election, incarnation, text, `${pid}`];
-      const rows = await this.ask(this.statements.enlist, values, signal);
-      if (rows.length > 0 || tries === mostTries) return;
-      // Nobody has led yet: there is no row to be on.
-      await this.ask(this.statements.addRow, [election, this.scope.uniqueId()], signal).catch(
-        () => {}, // somebody else has added it
-      );
+      const values = [election, incarnation, text, `${pid}`, this.scope.uniqueId()];
+      try {
+        await this.ask(this.statements.enlist, values, this.#open.signal);
+        return;
+      } catch (error) {
+        if (tries === mostTries || !wasOvertaken((error as Error).cause)) throw error;
+      }
     }
   }
 

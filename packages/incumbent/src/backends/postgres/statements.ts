@@ -19,11 +19,9 @@ export interface Statements {
    * `$8` held, `$9` version expected → a row if it was replaced
    */
   readonly replace: string;
-  /** The first one: without `$9`. */
+  /** The first one, whether a candidate has made the row before or not: without `$9`. */
   readonly insert: string;
-  /** `$1` name, `$2` version */
-  readonly addRow: string;
-  /** `$1` name, `$2` incarnation, `$3` candidate, `$4` pid */
+  /** `$1` name, `$2` incarnation, `$3` candidate, `$4` pid, `$5` version of a row that this makes */
   readonly enlist: string;
   /** `$1` name, `$2` incarnation */
   readonly delist: string;
@@ -98,32 +96,34 @@ with ${settings}, written as (
 ${announce}`,
     insert: `
 with ${settings}, written as (
-  insert into ${sql} (name, record, version, token, held)
+  insert into ${sql} as election (name, record, version, token, held)
   select $1::text, $2::text, $3::text, $4::text::numeric, $8::text::boolean
   where ${condition}
-  on conflict (name) do nothing
-  returning name
+  on conflict (name) do update set
+    record = excluded.record, version = excluded.version, token = excluded.token,
+    held = excluded.held, written_at = clock_timestamp(), server_start = excluded.server_start,
+    server_since = case when election.server_start = excluded.server_start
+      then election.server_since else clock_timestamp() end
+  where election.record is null
+  returning election.name
 )
 ${announce}`,
-    addRow: `
-insert into ${sql} (name, version) values ($1::text, $2::text) on conflict (name) do nothing`,
     enlist: `
-update ${sql} as election set waiting =
+insert into ${sql} as election (name, version, waiting)
+values ($1::text, $5::text, jsonb_build_object($2::text, jsonb_build_object(
+  'candidate', $3::text,
+  'pid', $4::text,
+  'start', (
+    select extract(epoch from served.backend_start)::text
+    from pg_stat_activity served where served.pid::text = $4::text
+  )
+)))
+on conflict (name) do update set waiting =
   coalesce((
     select jsonb_object_agg(entry.key, entry.value)
     from jsonb_each(election.waiting) as entry
     where ${isAlive}
-  ), '{}')
-  || jsonb_build_object($2::text, jsonb_build_object(
-    'candidate', $3::text,
-    'pid', $4::text,
-    'start', (
-      select extract(epoch from served.backend_start)::text
-      from pg_stat_activity served where served.pid::text = $4::text
-    )
-  ))
-where election.name = $1::text
-returning election.name`,
+  ), '{}') || excluded.waiting`,
     delist: `
 update ${sql} set waiting = waiting - $2::text where name = $1::text`,
     list: `

@@ -16,7 +16,7 @@ import { statementsFor, topicOf } from './statements.ts';
 /** More than can have begun in what a server had not told its follower yet. */
 const lostTerms = 1_000n;
 
-/** Between the life in which a version was read, and what is in the row; of no row nothing. */
+/** Between the life in which a version was read, and that of the record; of no record nothing. */
 const separator = '/';
 
 /** The record of an election in a row of its own. */
@@ -56,7 +56,7 @@ export class PostgresStore implements LeaseStore {
     this.#requireOne(rows);
     this.connection.hasWorked = true;
     this.connection.wakeUps.ensure();
-    const version = `${life}${separator}${own ?? ''}`;
+    const version = `${life}${separator}${record === null ? '' : own}`;
     const found = record === null ? undefined : this.#recordOf(record, version);
     // Written in another life: there may have been terms after it, whose tokens are somewhere.
     if (found !== undefined && lifeAge === null) this.tokenFloor = found.token + lostTerms;
