@@ -1,7 +1,6 @@
 // Who we are, whom we trust, and what is said when either is wrong, or the server is not one that
 // elections can be held on. A password is in every place where one can stand, and in no output.
-import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   etcdAvailable,
@@ -77,7 +76,8 @@ function secretFile(text: string): string {
 
 test('PostgreSQL: passwords, rights, databases', async ({ skip }) => {
   need(postgresAvailable(), skip);
-  const directory = mkdtempSync(join(tmpdir(), 'incumbent-hba-'));
+  const directory = scratch();
+  // The server is another user than we.
   chmodSync(directory, 0o755);
   const rules = join(directory, 'pg_hba.conf');
   writeFileSync(
@@ -334,7 +334,7 @@ test('Kubernetes: tokens, rights, kubeconfigs', async () => {
     { verbs: ['get', 'update', 'watch'], names: ['x'] },
     { verbs: ['create'] },
   );
-  const config = await writeKubeconfig(server, tokens);
+  const config = writeKubeconfig(scratch(), server, tokens);
   const at = (context: string) => `k8s://?kubeconfig=${config}&context=${context}`;
   await Promise.all([
     works(`k8s://other?kubeconfig=${config}`),

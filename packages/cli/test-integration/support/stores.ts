@@ -1,5 +1,6 @@
 /** One real server of every store for a file of tests; of Kubernetes the stand-in. */
 import { writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LocalServer } from '@incumbent/servers';
 import {
@@ -57,11 +58,12 @@ async function interrupt(server: LocalServer): Promise<() => Promise<void>> {
 }
 
 /** A kubeconfig for a stand-in, with a user for each token. */
-export async function writeKubeconfig(
+export function writeKubeconfig(
+  directory: string,
   server: FakeApiServer,
   tokens: Readonly<Record<string, string>>,
-): Promise<string> {
-  const path = join(await makeServerDirectory('kubeconfig'), 'config');
+): string {
+  const path = join(directory, `config-${server.port}`);
   const ca = Buffer.from(server.certificates?.ca.text ?? '').toString('base64');
   const names = Object.keys(tokens);
   // JSON is YAML, but for what people write.
@@ -165,13 +167,15 @@ export const kinds: readonly TestStoreKind[] = [
     lease: '4s',
     async open() {
       const server = await FakeApiServer.start();
-      const path = await writeKubeconfig(server, { admin: adminToken });
+      const directory = await makeServerDirectory('kubeconfig');
+      const path = writeKubeconfig(directory, server, { admin: adminToken });
       const gone = await FakeApiServer.start();
-      const nowhere = await writeKubeconfig(gone, { admin: adminToken });
+      const nowhere = writeKubeconfig(directory, gone, { admin: adminToken });
       await gone.close();
+      const files = { close: () => rm(directory, { recursive: true }) };
       const at = (config: string) => `k8s://?kubeconfig=${config}`;
       return {
-        ...together(at(path), at(nowhere), server),
+        ...together(at(path), at(nowhere), server, files),
         async interrupt() {
           await server.stop();
           return () => server.listen();
