@@ -148,8 +148,8 @@ describe('statements on a Pool of pg', () => {
     expect(other.sent).toEqual(['select 2']);
   });
 
-  test('that the connection that listens does not answer cost it, and that is told', async () => {
-    const [pool, driver] = driverOn(2);
+  test('that only the connection that listens does not answer cost it, and that is told', async () => {
+    const [pool, driver] = driverOn(3);
     const lost: unknown[] = [];
     await driver.listen('incumbent', nothing, (error) => lost.push(error));
     const [standing] = pool.clients as [FakeClient];
@@ -158,6 +158,11 @@ describe('statements on a Pool of pg', () => {
     driver.query('select 1', [], stop.signal).catch(() => {});
     await settle();
     stop.abort(late());
+    await settle();
+    // The server may be slow, or the row locked.
+    expect(standing.released).toEqual([]);
+    await driver.query('select 2', [], undefined);
+    expect(pool.clients[1]?.sent).toEqual(['select 2']);
     expect(standing.released).toEqual([true]);
     expect(String(lost[0])).toContain('does not answer');
     // The server tells both: of the end, and of an error after it.
@@ -165,8 +170,24 @@ describe('statements on a Pool of pg', () => {
     standing.emit('error', new Error('terminated unexpectedly'));
     standing.emit('end');
     expect(lost.length).toBe(1);
+  });
+
+  test('that are answered late do not cost the connection that listens', async () => {
+    const [pool, driver] = driverOn(3);
+    await driver.listen('incumbent', nothing, nothing);
+    const [standing] = pool.clients as [FakeClient];
+    standing.isSilent = true;
+    const stop = new AbortController();
+    const slow = driver.query('select 1', [], stop.signal);
+    await settle();
+    stop.abort(late());
+    standing.answer();
+    await slow;
+    standing.isSilent = false;
+    await settle();
     await driver.query('select 2', [], undefined);
-    expect(pool.clients[1]?.sent).toEqual(['select 2']);
+    expect(standing.released).toEqual([]);
+    expect(standing.sent).toEqual(['listen "incumbent"', 'select 1', 'select 2']);
   });
 
   test('end with the Pool, which is not kept from ending', async () => {

@@ -12,14 +12,10 @@ export class PgClientDriver implements Driver {
   readonly #ears = new Set<Ear>();
 
   constructor(client: PgClient) {
-    this.#connection = new PgConnection(
-      client,
-      (error) => {
-        this.#hasEnded = true;
-        for (const { onLost } of [...this.#ears]) onLost(error);
-      },
-      () => {}, // there is no other connection to turn to
-    );
+    this.#connection = new PgConnection(client, (error) => {
+      this.#hasEnded = true;
+      for (const { onLost } of [...this.#ears]) onLost(error);
+    });
     this.#connection.onNotification((message) => {
       for (const { channel, onNotify } of [...this.#ears]) {
         if (message.channel === channel) onNotify(message.payload ?? '');

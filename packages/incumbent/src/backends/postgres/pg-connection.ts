@@ -26,19 +26,15 @@ export class NotSentError extends Error {
 export class PgConnection {
   readonly #client: PgClient & { readonly processID?: unknown };
   readonly #onEnd: (error?: Error) => void;
-  readonly #onStuck: () => void;
   #lastTurn: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #isGivenUp = false;
+  #isStuck = false;
 
-  /**
-   * @param onEnd the connection is gone; may be called more than once
-   * @param onStuck a statement was not answered in time
-   */
-  constructor(client: PgClient, onEnd: (error?: Error) => void, onStuck: () => void) {
+  /** @param onEnd the connection is gone; may be called more than once */
+  constructor(client: PgClient, onEnd: (error?: Error) => void) {
     this.#client = client;
     this.#onEnd = onEnd;
-    this.#onStuck = onStuck;
     // Twice, when a connection is ended by the server. Without a listener the process would end.
     client.on('error', (error) => this.#onEnd(error));
     client.on('end', () => this.#onEnd());
@@ -46,6 +42,11 @@ export class PgConnection {
 
   get isFree(): boolean {
     return this.#waiting === 0;
+  }
+
+  /** A statement was not answered in time, and still is not. */
+  get isStuck(): boolean {
+    return this.#isStuck;
   }
 
   /** Nothing more is sent. Resolves when what was sent is answered. */
@@ -86,12 +87,13 @@ export class PgConnection {
     signal?.throwIfAborted();
     if (this.#isGivenUp) throw new NotSentError('the connection was given up');
     const unwatch = onAbort(signal, () => {
-      if (signal?.reason instanceof OperationTimeoutError) this.#onStuck();
+      this.#isStuck = signal?.reason instanceof OperationTimeoutError;
     });
     try {
       return await ask(this.#client, text, values);
     } finally {
       unwatch();
+      this.#isStuck = false;
     }
   }
 }

@@ -49,8 +49,14 @@ export class PgPoolDriver implements Driver {
         if (!(error instanceof NotSentError)) throw error;
       }
     }
+    const wasStuck = standing?.connection.isStuck;
     const client = await this.#checkOut(signal);
-    return use(client, signal, () => ask(client, text, values));
+    const rows = await use(client, signal, () => ask(client, text, values));
+    // The server answers others meanwhile: so it is not the server that is slow.
+    if (wasStuck && standing?.connection.isStuck) {
+      standing.lose(new Error('the connection that listens does not answer'));
+    }
+    return rows;
   }
 
   async script(text: string, signal: AbortSignal): Promise<void> {
@@ -131,11 +137,7 @@ class StandingConnection {
     this.#client = client;
     this.#onLost = onLost;
     this.#onClose = onClose;
-    this.connection = new PgConnection(
-      client,
-      (error) => this.lose(error),
-      () => this.lose(new Error('the connection that listens does not answer')),
-    );
+    this.connection = new PgConnection(client, (error) => this.lose(error));
     // Who only listens does not keep the process alive.
     this.#client.unref?.();
   }
