@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined)('an election on a cluster of etcd', () =>
       for (const request of withoutQuorum) {
         expect((await calls.call(txn, request, within(10_000))).succeeded).toBe(true);
       }
-      const confirmation = session.confirm([place], within(4_000));
+      const confirmation = session.confirm([place], within(2_000));
       await expect(confirmation, role).rejects.toThrow();
       for (const member of stand.cluster.members) member.thaw();
       await stand.cluster.start();
@@ -98,10 +98,11 @@ describe.skipIf(missing !== undefined)('an election on a cluster of etcd', () =>
   }) => {
     const stand = servers.scene(onTestFinished);
     const [cut, ...rest] = stand.cluster.members as [EtcdServer, ...EtcdServer[]];
-    const a = stand.election(stand.backend(stand.connect(cut)), 'a');
+    const options = { ttl: 3_000 };
+    const a = stand.election(stand.backend(stand.connect(cut), options), 'a');
     const first = await a.campaign();
     const others = rest.map((member) => stand.connect(member));
-    const b = waiting(stand.election(stand.backend(others), 'b'));
+    const b = waiting(stand.election(stand.backend(others, options), 'b'));
     await until('b follows', () => b.following.length > 0);
     await cut.freeze();
     const second = await b.won;
