@@ -21,6 +21,9 @@ import type { LeaseStore, Reading, SwapResult, Version } from './store.ts';
 /** How often one confirmation re-tries on a version that an operator's write has moved. */
 const triesPerConfirmation = 3;
 
+/** Of how many of our writes the hints may still be on their way. */
+const hintsOnTheirWay = 32;
+
 /** A release is tried again soon, and then less and less soon. */
 const firstReleasePauseMs = 50;
 
@@ -63,6 +66,8 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
   readonly #attempts: Attempts;
   #record: LeaseRecord;
   #version: Version;
+  /** The versions that were ours to know last. */
+  #adopted: readonly Version[];
   #events: SeatEvents | undefined;
   #unwatch: (() => void) | undefined;
   #writing = false;
@@ -75,6 +80,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
     this.#attempts = won.attempts;
     this.#record = won.record;
     this.#version = won.version;
+    this.#adopted = [won.version];
     this.token = won.record.token;
     this.guard = won.guard;
     this.sentAt = won.sentAt;
@@ -85,11 +91,11 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
 
   attach(events: SeatEvents): void {
     this.#events = events;
-    this.#unwatch = watchStore(
-      this.#store,
-      this.#scope,
-      (reading) => void this.#checkHint(reading),
-    );
+    this.#unwatch = watchStore(this.#store, this.#scope, (told) => {
+      // What a hint brings may be an older write of ours: if that counted, each confirmation would
+      // call for the next one.
+      if (told === undefined || !this.#adopted.includes(told.version)) void this.#checkHint();
+    });
     this.#deliver();
   }
 
@@ -198,6 +204,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
   #adopt(record: LeaseRecord, version: Version): void {
     this.#record = record;
     this.#version = version;
+    this.#adopted = [...this.#adopted.slice(1 - hintsOnTheirWay), version];
     this.#attempts.settle(record.nonce);
   }
 
@@ -213,12 +220,12 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
   }
 
   /** Our own writes raise hints too: only a version that we do not know is worth a confirmation. */
-  async #checkHint(told?: Reading): Promise<void> {
+  async #checkHint(): Promise<void> {
     if (this.#writing || this.#checkingHint || this.#events === undefined) return;
     this.#checkingHint = true;
     const done = new AbortController();
     try {
-      const reading = told ?? (await readStore(this.#store, this.#scope, done.signal));
+      const reading = await readStore(this.#store, this.#scope, done.signal);
       if (!this.#writing && reading.version !== this.#version) this.#events?.onHint();
     } catch {
       // A hint is only a hint: the next confirmation will meet whatever is wrong.

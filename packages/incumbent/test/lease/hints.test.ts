@@ -113,3 +113,39 @@ test('what a hint brings during a read is read again: it may be older', async ()
   await term[Symbol.asyncDispose]();
   await election.close();
 });
+
+test('hints of a leader’s own writes that come late make it write no more', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  const listeners = new Set<(reading?: Reading) => void>();
+  const watch = (onHint: (reading?: Reading) => void) => {
+    listeners.add(onHint);
+    return () => void listeners.delete(onHint);
+  };
+  store.onSwap = async (apply) => {
+    const result = apply();
+    const reading = { record: store.record, version: store.version };
+    clock.setTimer(() => {
+      for (const listener of [...listeners]) listener(reading);
+    }, 300);
+    return result;
+  };
+  const election = candidate(store, clock, { watch, hintsWork: true });
+  const term = await election.campaign();
+  await term.proclaim({ metadata: { port: '1' } });
+  await clock.advance(30);
+  await term.proclaim({ metadata: { port: '2' } });
+  const before = store.swaps;
+  // Five renewals are due in 10 s of a lease of 10 s.
+  await clock.advance(10_000);
+  expect(store.swaps - before).toBeLessThanOrEqual(6);
+  expect(store.reads).toBeLessThanOrEqual(3);
+  // An operator's request is still heard.
+  const operator = candidate(store, clock, {});
+  await operator.vacate();
+  await clock.advance(400);
+  expect(term.signal.aborted).toBe(true);
+  await term[Symbol.asyncDispose]();
+  expect(await term.ended).toMatchObject({ reason: 'vacated' });
+  await Promise.all([election.close(), operator.close()]);
+});
