@@ -79,11 +79,14 @@ async function isFirstSince(
     const { events, cancel } = session.watches.first({ ...keys.range, filters, startRevision });
     try {
       signal.addEventListener('abort', cancel, { once: true });
-      for (const { type, kv } of (await events) ?? []) {
+      const told = await events;
+      // Not to be had, and asking again at once would be told the same for ever.
+      if (told === undefined) return false;
+      for (const { type, kv } of told) {
+        startRevision = kv.modRevision + 1n;
         if (type !== eventType.put) continue;
         if (kv.createRevision === createRevision) return true;
         if (nameOf(keys.prefix, kv) !== undefined) return false;
-        startRevision = kv.modRevision + 1n;
       }
       // Only elections whose names begin with ours: go on behind those.
       if (signal.aborted || startRevision > createRevision) return false;
