@@ -7,6 +7,7 @@ import {
   decodeCandidate,
   electionKeys,
   encodeCandidate,
+  encodeKey,
   nameOf,
   parsePlace,
   placeKey,
@@ -139,6 +140,32 @@ describe('where an election is', () => {
     for (const none of ['', 'a/1f', 'a/1f@', '@1', 'a/1f@0', 'a/1f@-1', 'a/1f@x']) {
       expect(parsePlace(none)).toBeUndefined();
     }
+  });
+
+  it.each<readonly [string, readonly number[]]>([
+    ['Latin-1', [0x63, 0x61, 0x66, 0xe9]],
+    ['characters that are cut', [0xc3, 0x28, 0xe2, 0x82, 0x41, 0xf0, 0x9f, 0x98]],
+    ['half a surrogate pair', [0xed, 0xb3, 0xa9]],
+    ['more than the shortest form', [0xc0, 0xaf, 0xe0, 0x80, 0xaf]],
+    [
+      'characters and what is none',
+      [0xc3, 0xa9, 0xff, 0xf0, 0x9f, 0x98, 0x80, 0x80, 0xef, 0xbf, 0xbd],
+    ],
+    ['a byte order mark', [0xef, 0xbb, 0xbf, 0x31]],
+    ['no text at all', [0x00, 0xff, 0xfe, 0x80]],
+  ])('has names that lead back to the key where that has %s', (_, bytes) => {
+    const key = Uint8Array.of(0x61, 0x2f, ...bytes);
+    const name = nameOf('a/', { ...kv('', 12n), key }) as string;
+    // The record may name it.
+    const place = parsePlace(JSON.parse(JSON.stringify(name)));
+    expect(place?.createRevision).toBe(12n);
+    expect([...encodeKey(place?.key as string)]).toEqual([...key]);
+  });
+
+  it('finds places again where the election begins with a byte order mark', () => {
+    const { prefix } = electionKeys('', '\uFEFFbilling');
+    const key = placeKey(prefix, 0x1fn);
+    expect(nameOf(prefix, kv(key, 12n))).toBe(placeName(key, 12n));
   });
 
   it('shows ours by what they say, and others by what they propose', () => {

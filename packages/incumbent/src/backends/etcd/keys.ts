@@ -15,9 +15,45 @@ import type { KeyValue } from './messages.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
+/** A byte order mark is as good a part of a key as any. */
+const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+/** Those that are no half of a pair. */
+const standIns = /([\udc80-\udcff])/u;
 
+/** @param text with `decodeKey`'s stand-ins for bytes that are no UTF-8 */
 export function encodeKey(text: string): Uint8Array {
-  return encoder.encode(text);
+  if (!standIns.test(text)) return encoder.encode(text);
+  const parts = text.split(standIns).map((part) => {
+    const isByte = part.length === 1 && standIns.test(part);
+    return isByte ? [part.charCodeAt(0) & 0xff] : encoder.encode(part);
+  });
+  return Uint8Array.from(parts.flatMap((part) => [...part]));
+}
+
+/**
+ * Keys are bytes, and a Go program may put any. A byte that is no UTF-8 becomes half a surrogate pair,
+ * U+DC80 to U+DCFF, which no UTF-8 says: so the name of each place leads back to its key.
+ */
+function decodeKey(key: Uint8Array): string {
+  const whole = decodeUtf8(key);
+  if (whole !== undefined) return whole;
+  let text = '';
+  for (let at = 0; at < key.length; ) {
+    const first = key[at] as number;
+    const length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    const character = decodeUtf8(key.subarray(at, at + length));
+    text += character ?? String.fromCharCode(0xdc00 + first);
+    at += character === undefined ? 1 : length;
+  }
+  return text;
+}
+
+function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return strictDecoder.decode(bytes);
+  } catch {
+    return undefined;
+  }
 }
 
 export interface ElectionKeys {
@@ -79,7 +115,7 @@ export function parsePlace(
  * with ours and a slash.
  */
 export function nameOf(prefix: string, { key, createRevision }: KeyValue): string | undefined {
-  const text = decoder.decode(key);
+  const text = decodeKey(key);
   return text.includes('/', prefix.length) ? undefined : placeName(text, createRevision);
 }
 
