@@ -187,6 +187,66 @@ describe('a call as a user of etcd', () => {
     expect((await calls.call(status, {}, never)).version).toBe('3');
   });
 
+  it('asks for a token when the cluster has begun to know users', async () => {
+    const { client, calls } = asJoe();
+    let isEnabled = false;
+    const wantsUser = grpcError(grpcCode.invalidArgument, 'etcdserver: user name is empty');
+    client.onCall = ({ path, metadata, answer }) => {
+      if (path !== authenticate.path) {
+        if (isEnabled && metadata === undefined) answer(wantsUser);
+        else answer(null, statusOf(metadata?.values.get('token') ?? 'nobody'));
+      } else if (isEnabled) {
+        answer(null, authenticate.response.encode({ token: 'token-1' }));
+      } else {
+        answer(grpcError(grpcCode.failedPrecondition, 'etcdserver: authentication is not enabled'));
+      }
+    };
+    expect((await calls.call(status, {}, never)).version).toBe('nobody');
+    isEnabled = true;
+    expect((await calls.call(status, {}, never)).version).toBe('token-1');
+    // While this member knows it, and the one that is asked for a token does not.
+    const lagging = new EtcdCalls([client], {
+      user: 'joe',
+      password: 'pass',
+      Metadata: FakeMetadata,
+    });
+    client.onCall = ((before) => (call) => {
+      if (call.path !== authenticate.path) return before(call);
+      const details = 'etcdserver: authentication is not enabled';
+      call.answer(grpcError(grpcCode.failedPrecondition, details));
+    })(client.onCall);
+    await expect(lagging.call(status, {}, never)).rejects.toThrow(StoreUnavailableError);
+  });
+
+  it('asks for one token when many were refused', async () => {
+    const { client, calls } = asJoe();
+    let tokens = 0;
+    const held: (() => void)[] = [];
+    client.onCall = ({ path, metadata, answer }) => {
+      if (path === authenticate.path) {
+        tokens += 1;
+        answer(null, authenticate.response.encode({ token: `token-${tokens}` }));
+      } else if (metadata?.values.get('token') === 'token-1') {
+        held.push(() =>
+          answer(grpcError(grpcCode.unauthenticated, 'etcdserver: invalid auth token')),
+        );
+      } else {
+        answer(null, statusOf('new'));
+      }
+    };
+    const answers = Array.from({ length: 20 }, () => calls.call(status, {}, never));
+    await settled();
+    // One after the other: the first ones have another token by then.
+    for (const refuse of held) {
+      refuse();
+      await settled();
+    }
+    expect(new Set((await Promise.all(answers)).map(({ version }) => version))).toEqual(
+      new Set(['new']),
+    );
+    expect(tokens).toBe(2);
+  });
+
   it('says that the password is wrong, and asks again the next time', async () => {
     const { client, calls } = asJoe();
     const wrong = grpcError(

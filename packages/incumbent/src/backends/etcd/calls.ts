@@ -1,4 +1,4 @@
-import { OperationTimeoutError } from '../../errors.ts';
+import { OperationTimeoutError, StoreUnavailableError } from '../../errors.ts';
 import { onAbort } from '../../wait.ts';
 import type { GrpcCall, GrpcClient, GrpcError, GrpcMetadata, GrpcStream } from './client.ts';
 import { codeOf, detailsOf, grpcCode } from './client.ts';
@@ -39,6 +39,9 @@ const longestCallMs = 10_000;
  */
 const callsAtOnce = 100;
 
+/** Resolves with undefined where the cluster does without users; undefined: nobody has asked. */
+type AskedToken = Promise<string | undefined> | undefined;
+
 const identity = (message: Uint8Array): Uint8Array => message;
 /** The driver copies with a method that only a Buffer has. */
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array =>
@@ -57,7 +60,7 @@ export class EtcdCalls {
   readonly #waiting: Set<() => void> = new Set();
   #underWay = 0;
   #current = 0;
-  #token: Promise<string | undefined> | undefined;
+  #token: AskedToken;
   #wasReached = false;
 
   constructor(clients: readonly GrpcClient[], auth: EtcdAuth | undefined) {
@@ -117,14 +120,24 @@ export class EtcdCalls {
     while (!isUrgent && this.#underWay >= callsAtOnce) await this.#turn(signal);
     this.#underWay += 1;
     try {
-      const token = await this.#authenticated(signal);
+      const asked = this.#askedToken();
       try {
-        return await this.#send(method, request, token, signal);
+        return await this.#send(method, request, await settledToken(asked, signal), signal);
       } catch (error) {
-        if (this.#auth === undefined || !isStaleToken(error)) throw error;
+        if (!this.#isStale(error)) throw error;
         // Refused before it was applied: the token has expired, or a server has forgotten it.
-        this.#token = undefined;
-        return await this.#send(method, request, await this.#authenticated(signal), signal);
+        this.#forget(asked);
+      }
+      const again = this.#askedToken();
+      try {
+        return await this.#send(method, request, await settledToken(again, signal), signal);
+      } catch (error) {
+        if (!wantsUsers(error) || !this.usesTokens) throw error;
+        // Only for as long as members do not agree yet whether they know users.
+        this.#forget(again);
+        throw new StoreUnavailableError(`etcd, asked without a token: ${detailsOf(error)}`, {
+          cause: error,
+        });
       }
     } finally {
       this.#underWay -= 1;
@@ -166,7 +179,8 @@ export class EtcdCalls {
     listener: StreamListener<Response>,
     signal: AbortSignal,
   ): Promise<CallStream<Request>> {
-    const token = await this.#authenticated(signal);
+    const asked = this.#askedToken();
+    const token = await settledToken(asked, signal);
     signal.throwIfAborted();
     const [client, stream] = this.#onOpenClient((open): GrpcStream => {
       const metadata = this.#metadata(token);
@@ -178,7 +192,7 @@ export class EtcdCalls {
     const end = (error: unknown) => {
       if (isOver) return;
       isOver = true;
-      if (isStaleToken(error)) this.#token = undefined;
+      if (this.#isStale(error)) this.#forget(asked);
       listener.onEnd(error);
     };
     stream.on('data', (bytes) => {
@@ -278,14 +292,18 @@ export class EtcdCalls {
   }
 
   /** One request for a token, for all who wait for it. */
-  async #authenticated(signal: AbortSignal): Promise<string | undefined> {
-    if (this.#auth === undefined) return undefined;
-    this.#token ??= this.#askForToken(this.#auth);
-    const asked = this.#token;
-    return new Promise((resolve, reject) => {
-      const forget = onAbort(signal, () => reject(signal.reason));
-      asked.then(resolve, reject).finally(forget);
-    });
+  #askedToken(): AskedToken {
+    if (this.#auth !== undefined) this.#token ??= this.#askForToken(this.#auth);
+    return this.#token;
+  }
+
+  /** Unless somebody has done so already: each token costs the servers a tenth of a second. */
+  #forget(asked: AskedToken): void {
+    if (this.#token === asked) this.#token = undefined;
+  }
+
+  #isStale(error: unknown): boolean {
+    return this.usesTokens && (isStaleToken(error) || wantsUsers(error));
   }
 
   async #askForToken({ user, password }: EtcdAuth): Promise<string | undefined> {
@@ -309,6 +327,14 @@ export class EtcdCalls {
   }
 }
 
+async function settledToken(asked: AskedToken, signal: AbortSignal): Promise<string | undefined> {
+  if (asked === undefined) return undefined;
+  return new Promise((resolve, reject) => {
+    const forget = onAbort(signal, () => reject(signal.reason));
+    asked.then(resolve, reject).finally(forget);
+  });
+}
+
 /** Another member may do better. */
 function meansElsewhere(error: GrpcError): boolean {
   const { code } = error;
@@ -320,4 +346,9 @@ function isStaleToken(error: unknown): boolean {
     codeOf(error) === grpcCode.unauthenticated ||
     /invalid auth token|revision of auth store is old|old revision/.test(String(error))
   );
+}
+
+/** It was not asked for a token when we looked: `etcdctl auth enable` has been since. */
+function wantsUsers(error: unknown): boolean {
+  return codeOf(error) === grpcCode.invalidArgument && /user name is empty/.test(detailsOf(error));
 }
