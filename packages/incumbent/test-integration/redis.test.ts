@@ -10,6 +10,7 @@ import { openRedis } from '../src/backends/redis/open.ts';
 import { StoreUnavailableError } from '../src/errors.ts';
 import {
   fieldOf,
+  hasSeenLeader,
   keyOf,
   libraries,
   lossOf,
@@ -154,6 +155,30 @@ describe.skipIf(missing !== undefined).concurrent('rights', () => {
         message: expect.stringContaining('docs/redis.md'),
       });
     }
+  });
+
+  test('who waits goes on waiting while they are taken away', async (context) => {
+    const stage = new Stage(context);
+    const login = await user('waiting', `${rights} ~incumbent:* &incumbent:*`);
+    const waiting = stage.election(
+      'b',
+      stage.keep(await openClient('ioredis', server, login)).client,
+      { listen: false },
+      { pollEvery: 100 },
+    );
+    const first = await stage.lead(stage.election('a', await stage.client('redis', server)));
+    await hasSeenLeader(waiting);
+    const second = stage.lead(waiting);
+    // Until it is awaited, nobody hears of a refusal.
+    second.catch(() => {});
+    await waitFor('it waits', async () => (await waiting.candidates()).length === 2);
+    const troubles = troublesOf(stage.name, context);
+    await server.command('ACL', 'SETUSER', 'waiting', '-@all');
+    await waitFor('it was refused', async () => troubles.join().includes('allowed before'));
+    await server.command('ACL', 'SETUSER', 'waiting', ...rights.split(' '));
+    await first[Symbol.asyncDispose]();
+    await second;
+    stage.expectNoOverlap();
   });
 
   test('who may only read sees who leads', async (context) => {

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { asStoreError } from '../src/backends/redis/errors.ts';
 import { ElectionError, StoreUnavailableError } from '../src/errors.ts';
 
-function translate(message: string, more: object = {}): ElectionError {
+function translate(message: string, more: object = {}, hasWorked = false): ElectionError {
   const error = Object.assign(new Error(message), more);
-  const shown = asStoreError(error, 'incumbent:{jobs}', 'redis://db:6379');
+  const shown = asStoreError(error, 'incumbent:{jobs}', 'redis://db:6379', hasWorked);
   expect(shown).toBeInstanceOf(ElectionError);
   return shown as ElectionError;
 }
@@ -40,10 +40,14 @@ describe('what Redis answers', () => {
     ["ERR The user executing the script can't run this command or subcommand", 'docs/redis.md'],
     ['NORUNID this server does not tell its run_id', 'started again'],
     ["ERR unknown command 'EVALSHA', with args beginning with: 'x'", 'scripts'],
-  ])('and will answer for ever is not: %s', (message, wayOut) => {
+  ])('and will answer for ever is not, unless it has worked: %s', (message, wayOut) => {
     const error = translate(message);
     expect(error).toMatchObject({ code: 'STORE_UNSUITABLE', retryable: false });
     expect(error.message).toContain(wayOut);
+    const later = translate(message, {}, true);
+    expect(later).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+    expect(later.message).toContain(wayOut);
+    expect(later.message).toContain('it was allowed before');
   });
 
   test.each([
@@ -68,7 +72,7 @@ describe('what client libraries say', () => {
 
   test('of several attempts is all told, and never nothing', () => {
     const all = new AggregateError([new Error('connect ECONNREFUSED'), new Error('timed out')], '');
-    expect((asStoreError(all, 'k', 'redis://db') as Error).message).toContain(
+    expect((asStoreError(all, 'k', 'redis://db', false) as Error).message).toContain(
       'connect ECONNREFUSED, timed out',
     );
     const lastNodeError = new Error('getaddrinfo ENOTFOUND');
@@ -80,6 +84,6 @@ describe('what client libraries say', () => {
 
   test('of our own errors nothing is changed', () => {
     const own = new StoreUnavailableError('x');
-    expect(asStoreError(own, 'k', 'redis://db')).toBe(own);
+    expect(asStoreError(own, 'k', 'redis://db', false)).toBe(own);
   });
 });

@@ -54,7 +54,9 @@ export class Refusals {
             'leases of coordination.k8s.io: `incumbent schema kubernetes` prints the Role',
         );
       case 404:
-        return new StoreUnsuitableError(
+        // An API server that has just started does not know all its groups yet.
+        return this.#unlessAllowed(
+          verb,
           told.details?.kind === 'namespaces'
             ? `the namespace "${this.#namespace}" is not there (404): ${message}; make it, or give ` +
                 'another one'
@@ -62,6 +64,7 @@ export class Refusals {
         );
       case 400:
       case 405:
+        return this.#unlessAllowed(verb, what);
       case 413:
       case 415:
       case 422:

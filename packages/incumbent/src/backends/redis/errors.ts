@@ -5,7 +5,13 @@ import {
   StoreUnsuitableError,
 } from '../../errors.ts';
 
-/** What the server says by the first word of an error, and what it means for an election. */
+/** What a user needs of Redis: to look, and to stand as a candidate. */
+export type Right = 'read' | 'write';
+
+/**
+ * What the server says by the first word of an error, and what it means for an election. `refuse`:
+ * waiting is hopeless, unless it has worked before.
+ */
 const sayings: readonly (readonly [RegExp, 'wait' | 'refuse', string])[] = [
   [
     /\bREADONLY\b/,
@@ -39,8 +45,15 @@ const sayings: readonly (readonly [RegExp, 'wait' | 'refuse', string])[] = [
 /**
  * What a client library rejects with, as an error that says what to do.
  * @param key where the record is, for the error
+ * @param hasWorked the client was allowed this before. Users and rights are not replicated: after a
+ * fail-over they may be missing for a moment, and an operator may put right what was taken away
  */
-export function asStoreError(error: unknown, key: string, description: string): unknown {
+export function asStoreError(
+  error: unknown,
+  key: string,
+  description: string,
+  hasWorked: boolean,
+): unknown {
   if (error instanceof ElectionError) return error;
   const message = error instanceof Error ? error.message : String(error);
   if (/\bWRONGTYPE\b/.test(message)) {
@@ -52,9 +65,8 @@ export function asStoreError(error: unknown, key: string, description: string): 
   for (const [pattern, verdict, wayOut] of sayings) {
     if (!pattern.test(message)) continue;
     const text = `${description} refuses: ${message}; ${wayOut}`;
-    return verdict === 'refuse'
-      ? new StoreUnsuitableError(text)
-      : new StoreUnavailableError(text, { cause: error });
+    if (verdict === 'wait') return new StoreUnavailableError(text, { cause: error });
+    return refusal(text, hasWorked, error);
   }
   const isClosed = /client is closed|connection is closed/i.test(message);
   return new StoreUnavailableError(
@@ -62,6 +74,12 @@ export function asStoreError(error: unknown, key: string, description: string): 
       (isClosed ? '; the client must be connected, and stay so until the election is closed' : ''),
     { cause: error },
   );
+}
+
+/** @param hasWorked see `asStoreError` */
+export function refusal(text: string, hasWorked: boolean, cause?: unknown): ElectionError {
+  if (!hasWorked) return new StoreUnsuitableError(text);
+  return new StoreUnavailableError(`${text} (it was allowed before)`, { cause });
 }
 
 export function keyLocation(key: string): string {

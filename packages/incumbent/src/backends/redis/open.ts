@@ -4,6 +4,7 @@ import { HintHub } from '../hint-hub.ts';
 import type { RedisClient } from './client.ts';
 import type { RedisDriver } from './driver.ts';
 import { driverOf } from './driver.ts';
+import type { Right } from './errors.ts';
 import { channelOf } from './keys.ts';
 import type { RedisOptions } from './options.ts';
 import { checkOptions } from './options.ts';
@@ -28,6 +29,7 @@ export function openRedis(client: RedisClient, options: RedisOptions): OpenedRed
   }
   const prefix = driver.ownPrefix + driver.clientPrefix + checked.prefix;
   const channel = channelOf(prefix);
+  const worked = new Set<Right>();
   let tell: (error: unknown) => void = () => {};
   const hub = checked.listen
     ? new HintHub({
@@ -42,7 +44,7 @@ export function openRedis(client: RedisClient, options: RedisOptions): OpenedRed
       // The connection is that of all elections: any of them may tell of its trouble.
       tell = (error) =>
         scope.onTrouble(`listening to channel ${channel}: changes are found by polling`, error);
-      return new RedisLeaseStore(driver, checked, hub, scope);
+      return new RedisLeaseStore(driver, checked, hub, worked, scope);
     },
   };
 }

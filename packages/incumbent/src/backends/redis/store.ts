@@ -1,6 +1,6 @@
 import type { CandidateInfo } from '../../candidate.ts';
 import type { Scope } from '../../contest.ts';
-import { RecordDamagedError, StoreUnsuitableError } from '../../errors.ts';
+import { RecordDamagedError } from '../../errors.ts';
 import type { LeaseRecord } from '../../lease/record.ts';
 import { decodeLeaseRecord, encodeLeaseRecord } from '../../lease/record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../lease/store.ts';
@@ -8,7 +8,8 @@ import type { HintHub } from '../hint-hub.ts';
 import { acknowledge, UnacknowledgedWrites } from './acknowledge.ts';
 import { readListed, writeListed } from './candidates.ts';
 import type { RedisDriver, Send } from './driver.ts';
-import { asStoreError, keyLocation } from './errors.ts';
+import type { Right } from './errors.ts';
+import { asStoreError, keyLocation, refusal } from './errors.ts';
 import type { ElectionKeys } from './keys.ts';
 import { channelOf, keysOf } from './keys.ts';
 import type { CheckedOptions } from './options.ts';
@@ -39,6 +40,8 @@ export class RedisLeaseStore implements LeaseStore {
   readonly #channel: string;
   readonly #wait: CheckedOptions['wait'];
   readonly #hub: HintHub | undefined;
+  /** What the client was allowed before, by whichever election. */
+  readonly #worked: Set<Right>;
   readonly #endHints = new Set<() => void>();
   #highestToken = 0n;
   /** The highest token that is known from before this life of the store. */
@@ -53,6 +56,7 @@ export class RedisLeaseStore implements LeaseStore {
     driver: RedisDriver,
     options: CheckedOptions,
     hub: HintHub | undefined,
+    worked: Set<Right>,
     scope: Scope,
   ) {
     this.#driver = driver;
@@ -61,6 +65,7 @@ export class RedisLeaseStore implements LeaseStore {
     this.#channel = channelOf(driver.ownPrefix + driver.clientPrefix + options.prefix);
     this.#wait = options.wait;
     this.#hub = hub;
+    this.#worked = worked;
     this.forgets = !options.durable;
     this.#tokenFloor = options.tokenFloor;
     if (options.clockStepMs !== undefined) this.clockStepMs = options.clockStepMs;
@@ -82,6 +87,7 @@ export class RedisLeaseStore implements LeaseStore {
     const keys = [this.#keys.record, this.#keys.candidates];
     const args = [this.#scope.uniqueId(), ...listed, `${this.#highestToken}`];
     const reply = await this.#run(readScript, keys, args, signal);
+    this.#worked.add('read');
     const [version = '', life = '', age = '', lifeAge = '', text = '', lostToken = '0'] =
       texts(reply);
     // What only the primary has is no proof that a write of ours stays.
@@ -99,9 +105,10 @@ export class RedisLeaseStore implements LeaseStore {
     const news = newsOf(next);
     signal.throwIfAborted();
     if (expected === '') {
-      throw new StoreUnsuitableError(
+      throw refusal(
         `${this.#driver.description}: this user may only read, and a candidate writes; it needs the ` +
           'rights that docs/redis.md lists',
+        this.#worked.has('write'),
       );
     }
     if (this.#wait !== undefined) this.#unacknowledged.add(version);
@@ -118,7 +125,9 @@ export class RedisLeaseStore implements LeaseStore {
         this.#scope.election,
       ],
       signal,
+      'write',
     );
+    this.#worked.add('write');
     const [outcome, trouble = ''] = texts(reply);
     if (outcome !== 'ok') return { outcome: 'conflict' };
     if (trouble !== '') this.#complain(trouble);
@@ -215,18 +224,23 @@ export class RedisLeaseStore implements LeaseStore {
     keys: readonly string[],
     args: readonly string[],
     signal?: AbortSignal,
+    right: Right = 'read',
   ): Promise<unknown> {
     signal?.throwIfAborted();
     const send: Send = (words) => this.#driver.send(this.#keys.record, words, signal);
-    return this.#translated(() => runScript(send, script, keys, args), signal);
+    return this.#translated(() => runScript(send, script, keys, args), signal, right);
   }
 
-  async #translated<T>(operation: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async #translated<T>(
+    operation: () => Promise<T>,
+    signal?: AbortSignal,
+    right: Right = 'read',
+  ): Promise<T> {
     try {
       return await operation();
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
-      throw asStoreError(error, this.key, this.#driver.description);
+      throw asStoreError(error, this.key, this.#driver.description, this.#worked.has(right));
     }
   }
 
