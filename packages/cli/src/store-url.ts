@@ -151,6 +151,13 @@ function parseStoreUrl(
           .join(', ')}`,
     );
   }
+  // A URL whose scheme is misspelt.
+  if (text.includes('@')) {
+    throw badUrl(
+      `${origin} is not the URL of a store (it is not shown, for it may hold a password): it has to ` +
+        `begin with a scheme; write ${known.replace(' and ', ' or ')}`,
+    );
+  }
   if (text === '') throw badUrl(`${origin} is empty; write ${known.replace(' and ', ' or ')}`);
   // Both have a path for a shape: a directory given without its scheme.
   if (/^[./~]|^[a-z]:|[\\/]/i.test(text)) {

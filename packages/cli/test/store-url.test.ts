@@ -247,3 +247,17 @@ test('names the variable when the store came from there', () => {
   const error = refusal(() => defaultStore({ env: { INCUMBENT_STORE: '/var/lib/x' } }));
   expect(error.message).toContain('INCUMBENT_STORE "/var/lib/x" is a path');
 });
+
+test('what may hold a password is not shown, however its scheme is misspelt', () => {
+  for (const text of ['postgres//ann:secret@db/app', 'secret@redis://h', './ann:secret@db']) {
+    const refused = (() => {
+      try {
+        return locateStore(text, '/', probe({}));
+      } catch (error) {
+        return String(error);
+      }
+    })();
+    expect(refused).toContain('is not the URL of a store');
+    expect(refused).not.toContain('secret');
+  }
+});

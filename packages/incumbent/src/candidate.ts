@@ -83,6 +83,11 @@ export function checkAddresses(value: unknown): readonly string[] {
   return Object.freeze(value.map((address) => checkName('an address', address, maxAddressBytes)));
 }
 
+/** What was given for a client. A text may be a URL with a password in it. */
+export function describeClient(value: unknown): string {
+  return typeof value === 'string' ? 'a string' : describeValue(value);
+}
+
 export function checkMetadata(value: unknown): Readonly<Record<string, string>> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new InvalidOptionError(

@@ -47,7 +47,7 @@ describe('options of postgres()', () => {
 
 describe('a client of postgres()', () => {
   test.each<[string, unknown, RegExp]>([
-    ['a connection string', 'postgres://db', /not "postgres:\/\/db": postgres\(new pg.Pool\(\{/],
+    ['a connection string', 'postgres://ann:secret@db', /not a string: postgres\(new pg.Pool\(\{/],
     ['nothing', undefined, /a Pool or a Client of the package "pg", or the sql .* not undefined/],
     ['another library’s', { raw() {}, transaction() {} }, /not a value of type object/],
     [

@@ -49,7 +49,7 @@ describe('clients', () => {
   test.each([
     [undefined, 'not undefined'],
     [null, 'not null'],
-    ['redis://127.0.0.1', 'not "redis://127.0.0.1"'],
+    ['redis://:secret@127.0.0.1', 'not a string'],
     [{}, 'not '],
     [Promise.resolve(node), 'await it'],
     [createClient().legacy(), 'legacy()'],

@@ -1,4 +1,4 @@
-import { describeValue } from '../../candidate.ts';
+import { describeClient, describeValue } from '../../candidate.ts';
 import { formatDuration, parseDuration } from '../../duration.ts';
 import { InvalidOptionError } from '../../errors.ts';
 import type { EtcdAuth } from './calls.ts';
@@ -38,7 +38,7 @@ export function checkClients(given: unknown): readonly GrpcClient[] {
     const { makeUnaryRequest, makeBidiStreamRequest } = (client ?? {}) as Partial<GrpcClient>;
     if (typeof makeUnaryRequest !== 'function' || typeof makeBidiStreamRequest !== 'function') {
       throw new InvalidOptionError(
-        `etcd() takes clients of @grpc/grpc-js, not ${describeValue(client)}: ` +
+        `etcd() takes clients of @grpc/grpc-js, not ${describeClient(client)}: ` +
           'etcd(new grpc.Client("127.0.0.1:2379", grpc.credentials.createInsecure()))',
       );
     }

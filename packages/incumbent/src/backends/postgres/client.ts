@@ -15,6 +15,8 @@ export interface PgPool {
 /** `new pg.Client(…)`, connected. */
 export interface PgClient {
   query(query: PgQuery): Promise<{ readonly rows: readonly unknown[] }>;
+  /** `I` outside of transactions, as the server last said. Older versions of `pg` do not tell. */
+  getTransactionStatus?(): string | null;
   on(event: 'error', listener: (error: Error) => void): unknown;
   on(event: 'end', listener: () => void): unknown;
   on(event: 'notification', listener: (message: PgNotification) => void): unknown;

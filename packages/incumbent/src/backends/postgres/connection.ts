@@ -1,4 +1,4 @@
-import { describeValue } from '../../candidate.ts';
+import { describeClient } from '../../candidate.ts';
 import { InvalidOptionError } from '../../errors.ts';
 import type { PgClient, PgPool, PostgresClient, PostgresSql } from './client.ts';
 import type { Driver } from './driver.ts';
@@ -55,6 +55,6 @@ function driverFor(client: PostgresClient): Driver {
       : ': postgres(new pg.Pool(…)), or postgres(sql)';
   throw new InvalidOptionError(
     'postgres() takes a Pool or a Client of the package "pg", or the sql of the package ' +
-      `"postgres", not ${describeValue(client)}${hint}`,
+      `"postgres", not ${describeClient(client)}${hint}`,
   );
 }

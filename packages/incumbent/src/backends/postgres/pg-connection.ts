@@ -1,9 +1,13 @@
-import { OperationTimeoutError } from '../../errors.ts';
+import { OperationTimeoutError, StoreUnavailableError } from '../../errors.ts';
 import { onAbort } from '../../wait.ts';
 import type { PgClient, PgNotification, PgQuery } from './client.ts';
 import type { Row } from './driver.ts';
 
-/** One statement on a client of `pg`. Nothing is prepared by name: poolers share connections. */
+/**
+ * One statement on a client of `pg`. Nothing is prepared by name: poolers share connections.
+ * @throws StoreUnavailableError when the connection is in a transaction of the program: what we write
+ *   there may be rolled back, and what we read there nobody else sees
+ */
 export async function ask(
   client: PgClient,
   text: string,
@@ -11,8 +15,19 @@ export async function ask(
 ): Promise<readonly Row[]> {
   const query: PgQuery = { text, values: [...values], rowMode: 'array', types: asText };
   const { rows } = await client.query(query);
+  const status = client.getTransactionStatus?.() ?? idle;
+  if (status !== idle) {
+    throw new StoreUnavailableError(
+      'the connection of pg that elections were given is in a transaction of the program, which may ' +
+        'still undo what is written there: give elections a Pool, or a Client of their own, and end ' +
+        'every transaction before its client is released',
+    );
+  }
   return rows as readonly Row[];
 }
+
+/** As the server calls a connection outside of transactions. */
+const idle = 'I';
 
 /** Whatever parsers the program has set, and whatever `binary` says: all columns are texts. */
 const asText: PgQuery['types'] = { getTypeParser: () => (value) => String(value) };

@@ -11,6 +11,7 @@ export const columns: Readonly<Record<string, string>> = {
   written_at: 'timestamp with time zone',
   server_start: 'timestamp with time zone',
   server_since: 'timestamp with time zone',
+  token_floor: 'numeric',
   waiting: 'jsonb',
 };
 
@@ -35,11 +36,12 @@ create table if not exists ${table.sql} (
   record       text,
   -- Another one with every write.
   version      text not null,
-  -- By the server's clock; by which run of the server, and since when that run writes here (what
-  -- made the row can have forgotten nothing).
+  -- By the server's clock; by which run of the server, and since when that run writes here.
   written_at   timestamptz not null default clock_timestamp(),
   server_start timestamptz not null default pg_postmaster_start_time(),
-  server_since timestamptz not null default 'epoch',
+  server_since timestamptz not null default clock_timestamp(),
+  -- No later term has this token or a lower one: an earlier run may have known terms that are lost.
+  token_floor  numeric not null default 0,
   -- Candidates that wait, for people to look at.
   waiting      jsonb not null default '{}',
   -- Makes the token part of a key: who holds the row "for key share" keeps out a new term, but not
@@ -48,6 +50,10 @@ create table if not exists ${table.sql} (
 )
 -- Room for the next version of a row on its page: renewals then touch no index.
 with (fillfactor = 50);
+
+-- Stands for the elections that have no row yet: since when this run of the server writes here. It has
+-- forgotten nothing of a table that it has made.
+insert into ${table.sql} (name, version, server_since) values ('', '', 'epoch') on conflict do nothing;
 
 comment on table ${table.sql} is 'Leader elections of incumbent. Do not delete rows while candidates run.';
 `;

@@ -11,7 +11,7 @@ export function topicOf(table: Table, election: string): string {
 export interface Statements {
   /**
    * `$1` name → record, version, age in ms, whether the server is in recovery, life, age of that life
-   * in ms. Always a row.
+   * in ms, token floor. Always a row.
    */
   readonly read: string;
   /**
@@ -28,6 +28,9 @@ export interface Statements {
   /** `$1` name → candidates as JSON */
   readonly list: string;
 }
+
+/** More than can have begun in what a server had not told its follower yet. */
+const lostTerms = 1_000;
 
 /**
  * One run of the server. A restart begins another one, and a standby that is promoted is another one:
@@ -49,6 +52,29 @@ const settings = `settings as (
       case current_setting('synchronous_commit')
         when 'off' then 'on' else current_setting('synchronous_commit') end, true)
 )`;
+
+/**
+ * Of the row of no election, which stands for those that have none: rewritten once in each life of the
+ * server, by whoever writes first. Whoever lost a row has lost fewer terms than are left out.
+ */
+const beginLife = (table: string) => `born as (
+  update ${table} set
+    server_start = pg_postmaster_start_time(), server_since = clock_timestamp(),
+    token_floor = token_floor + ${lostTerms}
+  where name = '' and server_start <> pg_postmaster_start_time()
+)`;
+
+/** What a row that is made now starts with. Without the row of no election nothing can be proved. */
+const newRow = (table: string) => `
+  coalesce((select server_since from ${table}
+    where name = '' and server_start = pg_postmaster_start_time()), clock_timestamp()),
+  coalesce((select ${floorOf('marker', '0')} from ${table} as marker where name = ''), ${lostTerms})`;
+
+/** What the last run of the server may have known besides is skipped. */
+function floorOf(row: string, token: string): string {
+  return `case when ${row}.server_start = pg_postmaster_start_time() then ${row}.token_floor
+    else greatest(${row}.token_floor, ${token}) + ${lostTerms} end`;
+}
 
 /** Both must hold, the first for its effect. */
 const condition = `exists (select from settings) and ${life} = $7::text`;
@@ -79,45 +105,50 @@ select
   pg_is_in_recovery()::text,
   ${life},
   case
-    when election.name is null then ${age("'epoch'::timestamptz")}
-    when election.server_start = pg_postmaster_start_time() then ${age('election.server_since')}
-  end
-from (select) as one left join ${sql} as election on election.name = $1::text`,
+    when known.server_start = pg_postmaster_start_time() then ${age('known.server_since')}
+  end,
+  coalesce(${floorOf('known', 'known.token')}, ${lostTerms})::text
+from (select) as one
+  left join ${sql} as election on election.name = $1::text
+  left join ${sql} as known on known.name = coalesce(election.name, '')`,
     replace: `
-with ${settings}, written as (
-  update ${sql} set
+with ${settings}, ${beginLife(sql)}, written as (
+  update ${sql} as election set
     record = $2::text, version = $3::text, token = $4::text::numeric, held = $8::text::boolean,
     written_at = clock_timestamp(), server_start = pg_postmaster_start_time(),
     server_since = case when server_start = pg_postmaster_start_time()
-      then server_since else clock_timestamp() end
+      then server_since else clock_timestamp() end,
+    token_floor = ${floorOf('election', 'election.token')}
   where name = $1::text and version = $9::text and ${condition}
   returning name
 )
 ${announce}`,
     insert: `
-with ${settings}, written as (
-  insert into ${sql} as election (name, record, version, token, held)
-  select $1::text, $2::text, $3::text, $4::text::numeric, $8::text::boolean
+with ${settings}, ${beginLife(sql)}, written as (
+  insert into ${sql} as election
+    (name, record, version, token, held, server_since, token_floor)
+  select $1::text, $2::text, $3::text, $4::text::numeric, $8::text::boolean, ${newRow(sql)}
   where ${condition}
   on conflict (name) do update set
     record = excluded.record, version = excluded.version, token = excluded.token,
     held = excluded.held, written_at = clock_timestamp(), server_start = excluded.server_start,
     server_since = case when election.server_start = excluded.server_start
-      then election.server_since else clock_timestamp() end
+      then election.server_since else clock_timestamp() end,
+    token_floor = ${floorOf('election', 'election.token')}
   where election.record is null
   returning election.name
 )
 ${announce}`,
     enlist: `
-insert into ${sql} as election (name, version, waiting)
-values ($1::text, $5::text, jsonb_build_object($2::text, jsonb_build_object(
+insert into ${sql} as election (name, version, waiting, server_since, token_floor)
+select $1::text, $5::text, jsonb_build_object($2::text, jsonb_build_object(
   'candidate', $3::text,
   'pid', $4::text,
   'start', (
     select extract(epoch from served.backend_start)::text
     from pg_stat_activity served where served.pid::text = $4::text
   )
-)))
+)), ${newRow(sql)}
 on conflict (name) do update set waiting =
   coalesce((
     select jsonb_object_agg(entry.key, entry.value)

@@ -13,9 +13,6 @@ import { schemaOf } from './schema.ts';
 import type { Statements } from './statements.ts';
 import { statementsFor, topicOf } from './statements.ts';
 
-/** More than can have begun in what a server had not told its follower yet. */
-const lostTerms = 1_000n;
-
 /** Between the life in which a version was read, and that of the record; of no record nothing. */
 const separator = '/';
 
@@ -50,7 +47,7 @@ export class PostgresStore implements LeaseStore {
 
   async read(signal: AbortSignal): Promise<Reading> {
     const rows = await this.ask(this.statements.read, [this.scope.election], signal);
-    const [record = null, own = null, age = null, recovers, life = '', lifeAge = null] =
+    const [record = null, own = null, age = null, recovers, life = '', lifeAge = null, floor] =
       rows[0] ?? [];
     if (recovers !== 'false') throw inRecovery(this.connection.hasWorked);
     this.#requireOne(rows);
@@ -58,8 +55,8 @@ export class PostgresStore implements LeaseStore {
     this.connection.wakeUps.ensure();
     const version = `${life}${separator}${record === null ? '' : own}`;
     const found = record === null ? undefined : this.#recordOf(record, version);
-    // Written in another life: there may have been terms after it, whose tokens are somewhere.
-    if (found !== undefined && lifeAge === null) this.tokenFloor = found.token + lostTerms;
+    // In an earlier life there may have been terms that are lost, and whose tokens are somewhere.
+    this.tokenFloor = BigInt(floor ?? 0);
     return {
       record: found,
       version,

@@ -1,4 +1,4 @@
-import { describeValue } from '../../candidate.ts';
+import { describeClient } from '../../candidate.ts';
 import { InvalidOptionError } from '../../errors.ts';
 import type { HintConnection } from '../hint-hub.ts';
 import type {
@@ -42,7 +42,7 @@ export interface RedisDriver {
 /** @throws InvalidOptionError for what is no client */
 export function driverOf(client: RedisClient): RedisDriver {
   const shape = (typeof client === 'object' || typeof client === 'function') && client;
-  if (!shape) throw notAClient(`not ${describeValue(client)}`);
+  if (!shape) throw notAClient(`not ${describeClient(client)}`);
   const has = (...names: string[]) =>
     names.every((name) => typeof (client as never)[name] === 'function');
   if (has('call', 'duplicate') && typeof (client as IoRedisClient).status === 'string') {
@@ -66,7 +66,7 @@ export function driverOf(client: RedisClient): RedisDriver {
     throw notAClient('not the callback client of redis 3 or what legacy() makes');
   }
   if (has('then')) throw notAClient('not a promise of one: await it');
-  throw notAClient(`not ${describeValue(client)}`);
+  throw notAClient(`not ${describeClient(client)}`);
 }
 
 function notAClient(what: string): InvalidOptionError {
