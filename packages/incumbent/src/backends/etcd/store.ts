@@ -86,16 +86,23 @@ export class EtcdStore implements QueueStore {
     const wish = before?.lease === lease ? before : { lease, isUnsure: false };
     this.#wishes.set(entry.guid, wish);
     const key = placeKey(prefix, lease.id);
-    const response = await this.#put(wish, key, entry, signal);
+    let response = await this.#put(wish, key, entry, signal);
+    const leftBehind = this.#leftBehind(response, key, wish, entry.guid);
+    if (leftBehind !== undefined) {
+      await this.remove(leftBehind, signal);
+      response = await this.#put(wish, key, entry, signal);
+    }
     const place = this.#placeFrom(response, key, lease, entry.guid);
     this.#places.set(place.name, place);
     return place;
   }
 
   async #put(wish: Wish, key: string, entry: Entry, signal: AbortSignal): Promise<TxnResponse> {
-    const { lease } = wish;
+    const { lease, isUnsure } = wish;
+    // Until it is known better; an earlier attempt may land even later.
+    wish.isUnsure = true;
     try {
-      return await this.session.txn(
+      const response = await this.session.txn(
         {
           // Nobody has put it since it was last deleted.
           compare: [isThere({ key, token: 0n })],
@@ -109,15 +116,30 @@ export class EtcdStore implements QueueStore {
         'entering',
         signal,
       );
+      wish.isUnsure = isUnsure;
+      return response;
     } catch (error) {
-      const { cause } = error as Error;
-      if (codeOf(cause) === grpcCode.notFound) {
+      // Then it is the caller's reason, whatever that is, and says nothing of the put.
+      if (signal.aborted) throw error;
+      if (codeOf((error as Error).cause) === grpcCode.notFound) {
         this.session.leases.lost(lease);
-      } else if (!isIncurable(error)) {
-        wish.isUnsure = true;
+      } else if (isIncurable(error)) {
+        wish.isUnsure = isUnsure;
       }
       throw error;
     }
+  }
+
+  /**
+   * The slot is ours, and on our lease there is an earlier entry of ours, as after a cluster was
+   * restored from a copy: nobody else would remove it for as long as we keep the lease.
+   */
+  #leftBehind(response: TxnResponse, key: string, wish: Wish, guid: string): string | undefined {
+    const found = response.succeeded ? undefined : response.responses[0]?.range?.kvs[0];
+    if (found === undefined || found.lease !== wish.lease.id) return undefined;
+    const theirs = decodeCandidate(key, found.value).guid;
+    if (theirs === undefined || theirs === guid) return undefined;
+    return placeName(key, found.createRevision);
   }
 
   #placeFrom(response: TxnResponse, key: string, lease: Lease, guid: string): EtcdPlace {
