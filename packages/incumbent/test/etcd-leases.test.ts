@@ -293,6 +293,38 @@ describe('leases on etcd', () => {
     await expect(keeper.take('a/', 'one', never)).rejects.toThrow('closed');
   });
 
+  it('are asked for again, of another member, when a grant has no answer', async () => {
+    const { keeper, clients, clock, granted } = stand(2);
+    const [first] = clients as [FakeGrpc, FakeGrpc];
+    first.onCall = undefined;
+    const taken = keeper.take('a/', 'one', never);
+    let error: unknown;
+    taken.catch((reason: unknown) => {
+      error = reason;
+    });
+    await clock.advance(ttlMs / 2);
+    expect(error).toMatchObject({ retryable: true });
+    expect(first.calls).toHaveLength(1);
+    expect((await keeper.take('a/', 'one', never)).id).toBe(granted[0]);
+  });
+
+  it('are taken even where grants take long', async () => {
+    const { keeper, clients, clock, events, revoked } = stand();
+    const [client] = clients as [FakeGrpc];
+    const answerNow = client.onCall;
+    client.onCall = undefined;
+    const taken = keeper.take('a/', 'one', never);
+    let lease: unknown;
+    void taken.then((found) => {
+      lease = found;
+    });
+    await clock.advance(0.4 * ttlMs);
+    for (const call of client.calls) answerNow?.(call);
+    await clock.advance(0);
+    expect(lease).toBeDefined();
+    expect([events, revoked]).toEqual([[], []]);
+  });
+
   it('are waited for no longer than the caller wants, and then serve the next one', async () => {
     const { keeper, clients, granted } = stand();
     const [client] = clients as [FakeGrpc];

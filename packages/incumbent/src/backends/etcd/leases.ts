@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../clock.ts';
 import { StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
-import { Deferred, onAbort } from '../../wait.ts';
+import { bounded, Deferred, onAbort } from '../../wait.ts';
 import type { CallStream, EtcdCalls } from './calls.ts';
 import { ClientClosedError } from './errors.ts';
 import type { LeaseKeepAliveRequest, LeaseKeepAliveResponse } from './messages.ts';
@@ -8,6 +8,9 @@ import { leaseGrant, leaseKeepAlive, leaseRevoke } from './methods.ts';
 
 /** Keep-alives are sent so often in a TTL, and an answer may take as long. */
 const keepAlivesPerTtl = 5;
+
+/** Everybody waits for a grant: one that was lost is asked for again, of another member. */
+const longestGrantMs = 5_000;
 
 /** After a stream that has failed. */
 const longestReopenPauseMs = 250;
@@ -93,9 +96,10 @@ export class LeaseKeeper {
    * until `free`, or until the lease is over.
    */
   async take(prefix: string, guid: string, signal: AbortSignal): Promise<Lease> {
-    for (;;) {
+    for (let isGranted = false; ; isGranted = true) {
       if (this.#isEnded) throw new ClientClosedError();
-      this.#dropStale();
+      // What was granted slowly is old already, and another one would be no younger.
+      if (!isGranted) this.#dropStale();
       const found = this.#group?.leases.find(
         ({ slots, haunted }) => (slots.get(prefix) ?? guid) === guid && !haunted.has(prefix),
       );
@@ -155,7 +159,13 @@ export class LeaseKeeper {
     const sentMs = this.#clock.monotonicMs();
     const request = { ttl: BigInt(this.#ttlMs / 1000) };
     // For all who wait: none of their signals is everybody's.
-    const { id, ttl } = await this.#calls.call(leaseGrant, request, new AbortController().signal);
+    const { id, ttl } = await bounded(
+      this.#clock,
+      'granting a lease',
+      Math.min(this.#ttlMs / 2, longestGrantMs),
+      new AbortController().signal,
+      (operation) => this.#calls.call(leaseGrant, request, operation, true),
+    );
     const grantedMs = Number(ttl) * 1000;
     if (grantedMs < this.#ttlMs) {
       throw new StoreUnsuitableError(
