@@ -108,8 +108,9 @@ export class NotElectedError extends ElectionError {
   constructor(election: string, waitMs: number, trouble?: unknown) {
     const what =
       waitMs === 0
-        ? `election "${election}" could not be won now: somebody leads, the seat is reserved, or ` +
-          'this candidate is drained or unhealthy'
+        ? `election "${election}" could not be won now: somebody leads, the seat is reserved, this ` +
+          'candidate is drained or unhealthy, or the store may have forgotten a leader, which is ' +
+          'waited for one lease'
         : `election "${election}" was not won within ${waitMs} ms`;
     const why = trouble instanceof Error ? `; the last trouble was: ${trouble.message}` : '';
     super('NOT_ELECTED', what + why, { cause: trouble, retryable: true });

@@ -97,7 +97,7 @@ test('to try once does not wait for a health that does not come', async () => {
   const trying = election.campaign({ wait: 0, health: { check: () => false } });
   await expect(trying).rejects.toThrow(NotElectedError);
   await expect(election.lead(() => 1, { wait: 0, health: { check: () => false } })).rejects.toThrow(
-    'this candidate is drained or unhealthy',
+    'candidate is drained or unhealthy',
   );
   await clock.advance(1);
   await election.close();

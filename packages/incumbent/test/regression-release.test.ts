@@ -428,7 +428,7 @@ test('campaign with wait gives up in time; wait 0 tries once', async () => {
   const { clock, store, election } = setUp();
   store.hold('b', 1n, 600_000);
   await expect(election.campaign({ wait: 0 })).rejects.toThrow(
-    'somebody leads, the seat is reserved, or',
+    'somebody leads, the seat is reserved, this candidate is drained',
   );
   const waiting = election.campaign({ wait: '30s' });
   waiting.catch(() => {});

@@ -224,16 +224,13 @@ export function tableFinding(
 }
 
 function takeoverFinding({ leaseMs }: Timing, { options }: PostgresLocation): Finding {
-  const lease = formatDuration(leaseMs);
-  const stepMs = parseDuration('clock-step', options.clockStep ?? '2s');
-  const later =
-    options.age === 'off'
-      ? 'who comes later waits as long from when it came'
-      : `who comes later within ${formatDuration(leaseMs + stepMs)} of it`;
+  const isOff = options.age === 'off';
+  const stepMs = isOff ? 0 : parseDuration('clock-step', options.clockStep ?? '2s');
+  const later = isOff ? ', who comes later waits as long from when it came' : '';
   return {
     check: 'takeover',
     level: 'note',
-    message: `after a crash somebody who waits leads within ${lease} of the last renewal, ${later}`,
+    message: `after a crash somebody leads within ${formatDuration(leaseMs + stepMs)} of the last renewal${later}`,
     data: { leaseMs },
   };
 }

@@ -252,10 +252,8 @@ export function takeoverFinding(
     check: 'takeover',
     level: 'note',
     message:
-      `after a crash somebody who waits leads within ${formatDuration(leaseMs)} of the last renewal, who ` +
-      (options.age === 'off'
-        ? 'comes later waits as long from when it came'
-        : `comes later within ${formatDuration(leaseMs + stepMs)} of it`) +
+      `after a crash somebody leads within ${formatDuration(leaseMs + stepMs)} of the last renewal` +
+      (options.age === 'off' ? ', who comes later waits as long from when it came' : '') +
       `; the first term of all begins ${formatDuration(leaseMs)} after its first candidate`,
     data: { leaseMs },
   };

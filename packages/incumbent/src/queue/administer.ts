@@ -4,7 +4,7 @@
  * is safe as long as the leader's own is there, which the same transaction checks.
  */
 import type { AdminRequest, AdminResult, Scope } from '../contest.ts';
-import { RefusedError, StoreUnavailableError } from '../errors.ts';
+import { isIncurable, RefusedError, StoreUnavailableError } from '../errors.ts';
 import { currentDrains, drainLimit } from '../record.ts';
 import { bounded, sleep } from '../wait.ts';
 import { viewOf } from './observer.ts';
@@ -78,6 +78,7 @@ export async function administerQueue(
       if (result.outcome === 'ok') return { changed: true, view };
     } catch (error) {
       if (signal.aborted) throw signal.reason;
+      if (isIncurable(error)) throw error;
       mayHaveWritten = true;
       onTrouble(`asking for ${request.kind}`, error);
     }

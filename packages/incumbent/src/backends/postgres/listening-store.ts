@@ -29,8 +29,9 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     super(connection, scope, options);
   }
 
+  /** Without ages nobody who looks once per lease could tell a dead leader's last renewal from a new one. */
   get hintsWork(): boolean {
-    return this.connection.wakeUps.work;
+    return this.clockStepMs !== undefined && this.connection.wakeUps.work;
   }
 
   watch(onHint: () => void): () => void {
@@ -48,7 +49,7 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     const { incarnation } = candidate;
     const entry = { candidate };
     this.#enlisted.set(incarnation, entry);
-    if (!this.hintsWork) await this.#startListening();
+    if (!this.connection.wakeUps.work) await this.#startListening();
     await this.#write();
     return async () => {
       // The same incarnation may be on the list again, as a candidate with other addresses.
