@@ -12,7 +12,7 @@ import type { EtcdOptions } from '../src/backends/etcd/index.ts';
 import { etcd } from '../src/backends/etcd/index.ts';
 import type { Election } from '../src/index.ts';
 import { createElection, StoreUnsuitableError } from '../src/index.ts';
-import { aborted, end, leaseIn, missing, until, useEtcd } from './support/etcd.ts';
+import { aborted, end, leaseIn, missing, until, useEtcd, waiting } from './support/etcd.ts';
 
 type OnTestFinished = (cleanUp: () => Promise<void>) => void;
 
@@ -173,6 +173,32 @@ describe.skipIf(missing !== undefined)('when something is wrong', () => {
       const term = await electionOn(onTestFinished, server.endpoint, { auth }).campaign();
       expect(term.isLeading()).toBe(true);
       await end(term as never);
+    });
+
+    it('goes on when the cluster begins to know users', async ({ expect, onTestFinished }) => {
+      const server = await startEtcd();
+      onTestFinished(() => server.close());
+      for (const words of [
+        ['user', 'add', 'root:secret'],
+        ['user', 'grant-role', 'root', 'root'],
+        ['user', 'add', 'joe:pass'],
+        ['role', 'add', 'all'],
+        ['role', 'grant-permission', 'all', '--prefix=true', 'readwrite', ''],
+        ['user', 'grant-role', 'joe', 'all'],
+      ]) {
+        await server.etcdctl(...words);
+      }
+      const auth = { user: 'joe', password: 'pass', Metadata };
+      const term = await electionOn(onTestFinished, server.endpoint, { auth }).campaign();
+      const follower = waiting(electionOn(onTestFinished, server.endpoint, { auth }) as never);
+      await until('it follows', () => follower.following.length > 0);
+      await server.etcdctl('auth', 'enable');
+      await term.proclaim({ addresses: ['10.0.0.1:1'] });
+      expect(term.isLeading()).toBe(true);
+      expect((await end(term as never)).released).toBe(true);
+      const next = await follower.won;
+      expect(next.token).toBeGreaterThan(term.token);
+      await end(next);
     });
 
     it('says what is wrong with TLS, and speaks it', async ({ expect, onTestFinished }) => {
