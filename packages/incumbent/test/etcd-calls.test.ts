@@ -218,6 +218,21 @@ describe('a call as a user of etcd', () => {
     await expect(lagging.call(status, {}, never)).rejects.toThrow(StoreUnavailableError);
   });
 
+  it('asks another member for a token when one stands still, before leases are over', async () => {
+    const clients = [new FakeGrpc(), new FakeGrpc()] as const;
+    const auth = { user: 'joe', password: 'pass', Metadata: FakeMetadata };
+    const calls = new EtcdCalls(clients, auth);
+    const answer = calls.call(status, {}, never);
+    await settled();
+    const [asked] = clients[0].calls;
+    expect(asked?.options.deadline).toBeLessThanOrEqual(Date.now() + 3_000);
+    asked?.answer(grpcError(grpcCode.deadlineExceeded, 'Deadline exceeded'));
+    await expect(answer).rejects.toMatchObject({ code: grpcCode.deadlineExceeded });
+    void calls.call(status, {}, never);
+    await settled();
+    expect(clients[1].calls.map(({ path }) => path)).toEqual([authenticate.path]);
+  });
+
   it('asks for one token when many were refused', async () => {
     const { client, calls } = asJoe();
     let tokens = 0;

@@ -31,6 +31,8 @@ export interface StreamListener<Response> {
 
 /** A cancelled call has no effect on anybody; a late one is of no use. */
 const longestCallMs = 10_000;
+/** All calls wait for a token: another member is asked for it before a lease is over. */
+const longestTokenMs = 3_000;
 
 /**
  * Calls under way at once. When a thousand elections want something at the same moment, those wait
@@ -227,12 +229,13 @@ export class EtcdCalls {
     request: Partial<Request>,
     token: string | undefined,
     signal: AbortSignal,
+    longestMs = longestCallMs,
   ): Promise<Response> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
       const message = method.request.encode(request);
       const metadata = this.#metadata(token);
-      const options = { deadline: Date.now() + longestCallMs };
+      const options = { deadline: Date.now() + longestMs };
       let forget = () => {};
       let answeredBy = this.#current;
       const answer = (error: GrpcError | null, response?: Uint8Array) => {
@@ -310,7 +313,7 @@ export class EtcdCalls {
     const never = new AbortController().signal;
     try {
       const request = { name: user, password };
-      return (await this.#send(authenticate, request, undefined, never)).token;
+      return (await this.#send(authenticate, request, undefined, never, longestTokenMs)).token;
     } catch (error) {
       // The cluster does without users.
       if (codeOf(error) === grpcCode.failedPrecondition) return undefined;
