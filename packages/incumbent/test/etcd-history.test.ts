@@ -9,11 +9,11 @@ import { SimulatedClock } from '../src/testing/index.ts';
 import { FakeGrpc } from './support/fake-grpc.ts';
 
 /** The place `a/1` of revision 5 was given up at 7, and ours is of revision 9. */
-function stand() {
+function stand(ttlMs = 9_000) {
   const clock = new SimulatedClock();
   const server = new FakeGrpc();
   const calls = new EtcdCalls([server], undefined);
-  const session = new EtcdSession({ calls, clock, ttlMs: 9_000, onTrouble: () => {} });
+  const session = new EtcdSession({ calls, clock, ttlMs, onTrouble: () => {} });
   const { watches } = session;
   const first = watches.first.bind(watches);
   let watched = 0;
@@ -81,6 +81,23 @@ describe('what was between two places', () => {
     });
     expect(await proof).toBe(false);
     expect(watched()).toBe(1);
+  });
+
+  it('is not known when no server tells it soon, and sooner where leases are short', async () => {
+    for (const [ttlMs, patienceMs] of [
+      [1_000, 125],
+      [60_000, 500],
+    ] as const) {
+      const { clock, proof } = stand(ttlMs);
+      let isProved: boolean | undefined;
+      void proof.then((answer) => {
+        isProved = answer;
+      });
+      await clock.advance(patienceMs - 1);
+      expect(isProved).toBeUndefined();
+      await clock.advance(1);
+      expect(isProved).toBe(false);
+    }
   });
 
   it('is not known when it is compacted meanwhile, and nobody asks again', async () => {

@@ -11,8 +11,12 @@ import { eventType, watchFilter } from './messages.ts';
 import { range } from './methods.ts';
 import type { EtcdSession } from './session.ts';
 
-/** Looking is not worth more than this: waiting is the alternative. */
-const patienceMs = 500;
+/**
+ * Looking is not worth more than this: waiting is the alternative. Less where the TTL is short, for
+ * whoever looks has to be done within half of it.
+ */
+const longestPatienceMs = 500;
+const patiencePerTtl = 1 / 8;
 
 /** A server reads all revisions, of whatever keys, to find those of ours. */
 const maxRevisions = 10_000n;
@@ -34,6 +38,7 @@ export async function nobodyBetween(
   between: Between,
 ): Promise<boolean> {
   const { signal } = between;
+  const patienceMs = Math.min(longestPatienceMs, session.ttlMs * patiencePerTtl);
   try {
     return await bounded(session.clock, 'reading the history', patienceMs, signal, (operation) =>
       prove(session, keys, { ...between, signal: operation }),

@@ -37,12 +37,15 @@ export class EtcdSession implements QueueSession {
   readonly watches: WatchHub;
   readonly calls: EtcdCalls;
   readonly clock: Clock;
+  /** As asked for. */
+  readonly ttlMs: number;
   readonly #listeners: Set<{ readonly listener: (event: SessionEvent) => void }> = new Set();
   #users = 0;
 
   constructor({ calls, clock, ttlMs, onTrouble }: SessionPlan) {
     this.calls = calls;
     this.clock = clock;
+    this.ttlMs = ttlMs;
     const tell = (event: SessionEvent) => this.#tell(event);
     this.leases = new LeaseKeeper(calls, clock, ttlMs, tell, onTrouble);
     this.watches = new WatchHub(calls, clock, tell, onTrouble);
