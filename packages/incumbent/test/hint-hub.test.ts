@@ -108,3 +108,65 @@ test('a connection that opens after nobody listens any more is closed', async ()
   expect([wire.opened, wire.closed]).toEqual([2, 1]);
   await hub.close();
 });
+
+test('a connection in doubt is no longer relied on, and given up if nothing comes by it', async () => {
+  const wire = new Wire();
+  const hub = wire.hub();
+  hub.doubt();
+  expect(hub.isDoubted).toBe(false);
+  let woken = 0;
+  hub.add('a', () => {
+    woken += 1;
+  });
+  await settle();
+  woken = 0;
+  hub.doubt();
+  expect([hub.isOpen, hub.isDoubted]).toEqual([false, true]);
+  // Whoever has asked nothing since cannot know that the hint is overdue.
+  hub.ensure();
+  expect([wire.opened, wire.closed]).toEqual([1, 0]);
+  wire.onHint('unknown');
+  expect([hub.isOpen, hub.isDoubted]).toEqual([true, false]);
+  hub.ensure(true);
+  expect([wire.opened, woken]).toEqual([1, 0]);
+  hub.doubt();
+  hub.ensure(true);
+  await settle();
+  expect([wire.opened, wire.closed]).toEqual([2, 1]);
+  expect([hub.isOpen, hub.isDoubted]).toEqual([true, false]);
+  expect(woken).toBe(2);
+  expect(wire.troubles).toMatchObject([{ message: expect.stringContaining('has missed news') }]);
+  await hub.close();
+});
+
+test('the last hint is another one after each, and after whatever may have lost one', async () => {
+  const wire = new Wire();
+  const hub = wire.hub();
+  const seen: (number | undefined)[] = [];
+  const look = () => void seen.push(hub.lastHint('a'));
+  expect(hub.lastHint('a')).toBeUndefined();
+  const end = hub.add('a', () => {});
+  look();
+  await settle();
+  look();
+  wire.onHint('a');
+  look();
+  wire.onHint();
+  look();
+  wire.onLost();
+  look();
+  hub.ensure();
+  await settle();
+  look();
+  end();
+  expect(hub.lastHint('a')).toBeUndefined();
+  hub.add('a', () => {});
+  look();
+  expect(new Set(seen).size).toBe(7);
+  await settle();
+  const before = hub.lastHint('a');
+  wire.onHint('b');
+  expect(hub.lastHint('a')).toBe(before);
+  expect(hub.lastHint('b')).toBeUndefined();
+  await hub.close();
+});

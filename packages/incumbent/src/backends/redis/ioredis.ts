@@ -2,6 +2,9 @@ import type { HintConnection } from '../hint-hub.ts';
 import type { IoRedisClient, IoRedisCluster, IoRedisSubscriber } from './client.ts';
 import type { RedisDriver } from './driver.ts';
 
+/** That of version 6, and below what is usual for forgetting idle connections. */
+const keepAliveMs = 30_000;
+
 /** The package `ioredis`, and what is made after it (iovalkey). */
 export function ioRedisDriver(client: IoRedisClient | IoRedisCluster): RedisDriver {
   const options = (client as { options?: Record<string, unknown> }).options ?? {};
@@ -17,7 +20,7 @@ export function ioRedisDriver(client: IoRedisClient | IoRedisCluster): RedisDriv
     send: (_key, args) => send(args),
     together: isCluster(client) ? undefined : (job) => job(send),
     subscribe: (channel, onMessage, onLost) =>
-      subscribe(copyOf(client), channel, onMessage, onLost),
+      subscribe(copyOf(client, options), channel, onMessage, onLost),
   };
 }
 
@@ -26,7 +29,10 @@ function isCluster(client: IoRedisClient | IoRedisCluster): client is IoRedisClu
 }
 
 /** Connects once: whoever still waits opens another one. */
-function copyOf(client: IoRedisClient | IoRedisCluster): IoRedisSubscriber {
+function copyOf(
+  client: IoRedisClient | IoRedisCluster,
+  options: Record<string, unknown>,
+): IoRedisSubscriber {
   const once = { lazyConnect: true, enableOfflineQueue: true };
   const never = () => null;
   if (isCluster(client)) return client.duplicate([], { ...once, clusterRetryStrategy: never });
@@ -35,6 +41,9 @@ function copyOf(client: IoRedisClient | IoRedisCluster): IoRedisSubscriber {
     retryStrategy: never,
     sentinelRetryStrategy: never,
     autoResubscribe: false,
+    // Nothing is sent on it for hours, and what stands between forgets such connections. Version 5
+    // sends no such probes unless told to.
+    keepAlive: Number(options['keepAlive']) || keepAliveMs,
   });
 }
 

@@ -49,6 +49,8 @@ export class RedisLeaseStore implements LeaseStore {
   #enlisted: CandidateInfo | undefined;
   /** The record as we know it, to tell news from a mere confirmation. */
   #known: { readonly version: Version; readonly news: string } | undefined;
+  /** The last hint there was when the last look began. */
+  #lastHint: number | undefined;
   readonly #unacknowledged = new UnacknowledgedWrites();
   #isTroubled = false;
 
@@ -72,8 +74,9 @@ export class RedisLeaseStore implements LeaseStore {
     if (hub !== undefined) this.watch = (onHint) => this.#watch(hub, onHint);
   }
 
+  /** Without ages nobody who looks once per lease could tell a dead leader's last renewal from a new one. */
   get hintsWork(): boolean {
-    return this.#hub?.isOpen === true;
+    return this.clockStepMs !== undefined && this.#hub?.isOpen === true;
   }
 
   get tokenFloor(): bigint {
@@ -86,6 +89,8 @@ export class RedisLeaseStore implements LeaseStore {
     const listed = this.#enlisted === undefined ? ['', '', ''] : this.#listing(this.#enlisted);
     const keys = [this.#keys.record, this.#keys.candidates];
     const args = [this.#scope.uniqueId(), ...listed, `${this.#highestToken}`];
+    const wasDoubted = this.#hub?.isDoubted;
+    const lastHint = this.#hub?.lastHint(this.#scope.election);
     const reply = await this.#run(readScript, keys, args, signal);
     this.#worked.add('read');
     const [version = '', life = '', age = '', lifeAge = '', text = '', lostToken = '0'] =
@@ -93,9 +98,14 @@ export class RedisLeaseStore implements LeaseStore {
     // What only the primary has is no proof that a write of ours stays.
     if (this.#unacknowledged.has(version)) await this.#acknowledge(version);
     const record = text === '' ? undefined : this.#decode(text);
-    if (record !== undefined) this.#learn(version, record, newsOf(record));
+    this.#hub?.ensure(wasDoubted);
+    if (record !== undefined) {
+      const news = newsOf(record);
+      if (this.#isUnannounced(record, news)) this.#hub?.doubt();
+      this.#learn(version, record, news);
+    }
+    this.#lastHint = lastHint;
     this.#lostToken = BigInt(lostToken);
-    this.#hub?.ensure();
     const counts = this.forgets && life !== '';
     return { record, version, ...this.#ages(age, lifeAge), ...(counts ? { life } : {}) };
   }
@@ -112,6 +122,7 @@ export class RedisLeaseStore implements LeaseStore {
       );
     }
     if (this.#wait !== undefined) this.#unacknowledged.add(version);
+    const wasDoubted = this.#hub?.isDoubted;
     const isNews = this.#known?.version !== expected || this.#known.news !== news;
     const reply = await this.#run(
       swapScript,
@@ -133,7 +144,7 @@ export class RedisLeaseStore implements LeaseStore {
     if (trouble !== '') this.#complain(trouble);
     if (this.#unacknowledged.has(version)) await this.#acknowledge(version);
     this.#learn(version, next, news);
-    this.#hub?.ensure();
+    this.#hub?.ensure(wasDoubted);
     return { outcome: 'ok', version };
   }
 
@@ -196,6 +207,18 @@ export class RedisLeaseStore implements LeaseStore {
       location,
       `it belongs to the election ${JSON.stringify(record.election)}`,
     );
+  }
+
+  /**
+   * A change since the last look, of which no hint has told. A record that has gone back is none:
+   * nobody tells of a loss.
+   */
+  #isUnannounced({ token }: LeaseRecord, news: string): boolean {
+    if (this.#known === undefined || this.#known.news === news || token < this.#highestToken) {
+      return false;
+    }
+    const lastHint = this.#hub?.lastHint(this.#scope.election);
+    return lastHint !== undefined && lastHint === this.#lastHint;
   }
 
   /** Listed until well after the next look, which renews it. */
