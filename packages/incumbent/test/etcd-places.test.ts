@@ -1,12 +1,17 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { EtcdCalls } from '../src/backends/etcd/calls.ts';
+import { grpcCode } from '../src/backends/etcd/client.ts';
 import { electionKeys, encodeCandidate, encodeKey } from '../src/backends/etcd/keys.ts';
 import type { TxnRequest } from '../src/backends/etcd/messages.ts';
 import { leaseGrant, range, txn, watch } from '../src/backends/etcd/methods.ts';
+import type { EtcdPlace } from '../src/backends/etcd/session.ts';
 import { EtcdSession } from '../src/backends/etcd/session.ts';
 import { EtcdStore } from '../src/backends/etcd/store.ts';
+import type { Instant } from '../src/clock.ts';
+import { readClocks } from '../src/clock.ts';
+import { Confirmations } from '../src/queue/confirmations.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
-import { FakeGrpc } from './support/fake-grpc.ts';
+import { FakeGrpc, grpcError } from './support/fake-grpc.ts';
 
 const entryOf = (guid: string) => ({
   guid,
@@ -25,6 +30,18 @@ function stand(onTxn: (request: TxnRequest, answer: (bytes: Uint8Array) => void)
   const calls = new EtcdCalls([server], undefined);
   const session = new EtcdSession({ calls, clock, ttlMs: 9_000, onTrouble: () => {} });
   return { clock, server, session, store: new EtcdStore(session, electionKeys('', 'a')) };
+}
+
+function watchWarnings(): () => Promise<readonly string[]> {
+  const names: string[] = [];
+  const onWarning = ({ name }: Error) => void names.push(name);
+  process.on('warning', onWarning);
+  onTestFinished(() => void process.off('warning', onWarning));
+  return async () => {
+    // Node tells them in a later turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    return names;
+  };
 }
 
 describe('a place in etcd', () => {
@@ -52,6 +69,58 @@ describe('a place in etcd', () => {
       .flatMap(({ written }) => written.map((bytes) => watch.request.decode(bytes).create?.key));
     expect(watched).toEqual([encodeKey('a/7')]);
     expect(other.group.isOver).toBe(false);
+  });
+
+  it('is confirmed with many others without a warning of Node', async () => {
+    const warnings = watchWarnings();
+    const { clock, server, session } = stand(() => {});
+    const { signal } = new AbortController();
+    const lease = await session.leases.take('b/', 'other', signal);
+    server.onCall = ({ path, request, answer }) => {
+      // One is not permitted: each is asked for by itself, and those have no answer.
+      if (path === txn.path && txn.request.decode(request).compare.length > 1) {
+        answer(grpcError(grpcCode.permissionDenied, 'etcdserver: permission denied'));
+      }
+    };
+    const confirmations = Confirmations.of(session, clock);
+    const before = readClocks(clock);
+    const places = Array.from({ length: 20 }, (_, index): EtcdPlace => {
+      const key = `b${index}/7`;
+      return { name: `${key}@5`, key, token: 5n, session: lease, guid: 'g', before: '' };
+    });
+    for (const place of places) confirmations.add(place, before);
+    await clock.advance(1);
+    const isNewer = ({ monotonicMs }: Instant) => monotonicMs > before.monotonicMs;
+    confirmations.confirm(places[0] as EtcdPlace, isNewer, 1_000, signal).catch(() => {});
+    await clock.advance(0);
+    expect(server.calls.filter(({ path }) => path === txn.path)).toHaveLength(21);
+    expect(await warnings()).toEqual([]);
+  });
+
+  it('is given up with many others without a warning of Node', async () => {
+    const warnings = watchWarnings();
+    const { clock, server, session } = stand(() => {});
+    await session.leases.take('b/', 'other', new AbortController().signal);
+    const answerNow = server.onCall;
+    const seen = new Set<string>();
+    server.onCall = (call) => {
+      const key = String(call.request);
+      // Found empty when it is left; looked for again, without an answer, for its put may land.
+      if (call.path !== range.path || !seen.has(key)) answerNow?.(call);
+      if (call.path === range.path) seen.add(key);
+    };
+    for (let index = 0; index < 20; index += 1) {
+      const store = new EtcdStore(session, electionKeys('', `c${index}`));
+      const stop = new AbortController();
+      store.enter(entryOf('g'), stop.signal).catch(() => {});
+      await clock.advance(0);
+      stop.abort(new Error('enough'));
+      await clock.advance(0);
+      await store.leave(entryOf('g'), undefined, new AbortController().signal);
+      await clock.advance(0);
+    }
+    expect(server.calls.filter(({ path }) => path === range.path)).toHaveLength(40);
+    expect(await warnings()).toEqual([]);
   });
 
   it('is made where an earlier one of ours was left behind on the same lease', async () => {

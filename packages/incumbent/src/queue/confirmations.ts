@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Clock, Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
 import { isIncurable, StoreUnavailableError } from '../errors.ts';
@@ -111,6 +112,8 @@ export class Confirmations {
       timeoutMs,
       new AbortController().signal,
       async (signal) => {
+        // A call for each place may listen to it; Node would warn at the eleventh.
+        setMaxListeners(0, signal);
         const chunks: Place[][] = [];
         for (let i = 0; i < places.length; i += this.#session.maxPlaces) {
           chunks.push(places.slice(i, i + this.#session.maxPlaces));

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { isIncurable, RecordDamagedError, StoreUnavailableError } from '../../errors.ts';
 import type { QueueRecord } from '../../queue/record.ts';
 import { decodeQueueRecord, encodeQueueRecord, isQueueRecord } from '../../queue/record.ts';
@@ -39,6 +40,8 @@ const removedAtOnce = 100;
 const ghostPauseMs = 1_000;
 
 const never = new AbortController().signal;
+// One for all ghosts; Node would warn at the eleventh.
+setMaxListeners(0, never);
 const text = new TextDecoder();
 
 const inOrder = { sortOrder: sortOrder.ascend, sortTarget: sortTarget.create } as const;
