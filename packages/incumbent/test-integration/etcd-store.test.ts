@@ -177,6 +177,22 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
       expect(await one.store.list(signal)).toEqual([second.name]);
     });
 
+    it('follows and removes a key that is no UTF-8', async ({ expect, onTestFinished }) => {
+      const scene = servers.scene(onTestFinished);
+      const one = open(scene);
+      const key = Buffer.concat([Buffer.from(`${scene.name}/caf`), Buffer.of(0xe9)]);
+      const body = JSON.stringify({ key: key.toString('base64'), value: '' });
+      await fetch(`${servers.server.url}/v3/kv/put`, { method: 'POST', body });
+      const ours = await one.enter('a');
+      const [theirs, ...others] = await one.store.list(signal);
+      expect(others).toEqual([ours.name]);
+      const watched = await one.store.watchPlace(theirs as string, signal);
+      expect(watched.value).toBe(true);
+      await one.store.remove(theirs as string, signal);
+      expect(await watched.changed).toHaveLength(1);
+      expect(await one.store.list(signal)).toEqual([ours.name]);
+    });
+
     it('tells which of many places is gone', async ({ expect, onTestFinished }) => {
       const scene = servers.scene(onTestFinished);
       const session = openSession(scene);
