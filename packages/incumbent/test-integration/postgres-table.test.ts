@@ -124,7 +124,20 @@ describe.skipIf(missing !== undefined).concurrent('a table that cannot be used',
     expect((await watcher.leader()).state).toBe('vacant');
     await owner.query('grant insert, update on incumbent_election to stranger');
     const term = await stage.lead(stage.election('a', stage.pool(), {}, long));
+    // Who waits goes on waiting while it is taken away.
+    const follower = stage.election('b', stage.pool(), { listen: false }, { pollEvery: 100 });
+    expect((await follower.leader()).state).toBe('led');
+    const waiting = stage.lead(follower);
+    let refusal: unknown;
+    waiting.catch((error: unknown) => {
+      refusal = error;
+    });
+    await owner.query('revoke select on incumbent_election from stranger');
+    await expect(follower.leader()).rejects.toThrow('it was allowed before');
+    await owner.query('grant select on incumbent_election to stranger');
     await term[Symbol.asyncDispose]();
+    await (await waiting)[Symbol.asyncDispose]();
+    expect(refusal).toBeUndefined();
   });
 
   test.concurrent('has a record that is not ours, which stays as it is', async (context) => {

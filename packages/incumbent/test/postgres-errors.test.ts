@@ -14,25 +14,38 @@ function shown(
   code: string | undefined,
   message = 'what the server says',
   hasWorked = false,
+  wasAllowed = false,
 ): Error {
   const error =
     code === undefined ? new Error(message) : Object.assign(new Error(message), { code });
-  return asStoreError(error, table, hasWorked) as Error;
+  return asStoreError(error, table, hasWorked, wasAllowed) as Error;
 }
 
 describe('an error of PostgreSQL', () => {
   test.each([
-    ['42P01', /no table "incumbent_election" .*election\.init\(\).*incumbent schema postgres/],
-    ['3F000', /no table/],
-    ['42501', /grant select, insert, update on "incumbent_election"/],
     ['42703', /not one of elections \(what the server says\).*option `table`/],
     ['42P10', /not one of elections/],
     ['22P05', /use a database in UTF8/],
   ])('%s is nothing that waiting cures', (code, message) => {
     for (const hasWorked of [false, true]) {
-      expect(shown(code, undefined, hasWorked)).toBeInstanceOf(StoreUnsuitableError);
-      expect(shown(code, undefined, hasWorked).message).toMatch(message);
+      const error = shown(code, undefined, hasWorked, hasWorked);
+      expect(error).toBeInstanceOf(StoreUnsuitableError);
+      expect(error.message).toMatch(message);
     }
+  });
+
+  test.each([
+    ['42P01', /no table "incumbent_election" .*election\.init\(\).*incumbent schema postgres/],
+    ['3F000', /no table/],
+    ['42501', /grant select, insert, update on "incumbent_election"/],
+  ])('%s is final, also beside other tables that work, unless it was allowed', (code, message) => {
+    for (const hasWorked of [false, true]) {
+      expect(shown(code, undefined, hasWorked, false)).toBeInstanceOf(StoreUnsuitableError);
+      expect(shown(code, undefined, hasWorked, false).message).toMatch(message);
+    }
+    const later = shown(code, undefined, true, true);
+    expect(later).toBeInstanceOf(StoreUnavailableError);
+    expect(later.message).toMatch(message);
   });
 
   test.each([
@@ -78,15 +91,15 @@ describe('an error of PostgreSQL', () => {
       new Error('connect ECONNREFUSED ::1:5432'),
       new Error('connect ECONNREFUSED 127.0.0.1:5432'),
     ];
-    const both = asStoreError(new AggregateError(each), table, true) as Error;
+    const both = asStoreError(new AggregateError(each), table, true, true) as Error;
     expect(both.message).toContain('::1:5432, connect ECONNREFUSED 127.0.0.1:5432');
     expect(shown('ECONNRESET', '').message).toContain('ECONNRESET');
   });
 
   test('of our own stays what it is; of a client that was ended it is final', () => {
     const own = new OperationTimeoutError('x', 1);
-    expect(asStoreError(own, table, true)).toBe(own);
-    const ended = asStoreError(new ClientEndedError('it was ended'), table, true);
+    expect(asStoreError(own, table, true, true)).toBe(own);
+    const ended = asStoreError(new ClientEndedError('it was ended'), table, true, true);
     expect(ended).toBeInstanceOf(StoreUnsuitableError);
   });
 });

@@ -21,8 +21,15 @@ export function wasOvertaken(error: unknown): boolean {
  * What a driver throws, as an error that says what to do.
  * @param hasWorked the client has reached a database that takes writes before. Then what looks like a
  * wrong setting is more likely an outage, such as a fail-over, and passes
+ * @param wasAllowed the same was done with this table before: it may have been taken away by a
+ * migration, or by a fail-over to a server that has not got it yet, and may come again
  */
-export function asStoreError(error: unknown, table: Table, hasWorked: boolean): unknown {
+export function asStoreError(
+  error: unknown,
+  table: Table,
+  hasWorked: boolean,
+  wasAllowed: boolean,
+): unknown {
   if (error instanceof ElectionError) return error;
   const text = describe(error);
   if (error instanceof ClientEndedError) return new StoreUnsuitableError(text);
@@ -30,12 +37,11 @@ export function asStoreError(error: unknown, table: Table, hasWorked: boolean): 
     return new StoreUnavailableError(`PostgreSQL cannot be asked: ${text}`, { cause: error });
   }
   const code = codeOf(error) ?? '';
-  if (code === '42P01' || code === '3F000') return new StoreUnsuitableError(missingTable(table));
-  if (code === '42501') {
-    return new StoreUnsuitableError(
-      `this user of PostgreSQL may not use the table "${table.name}": ${text}; run as its owner: ` +
-        `grant select, insert, update on ${table.sql} to … (and usage on its schema)`,
-    );
+  const refusal = refusalOf(code, table, text);
+  if (refusal !== undefined) {
+    return wasAllowed
+      ? new StoreUnavailableError(`${refusal} (it was allowed before)`, { cause: error })
+      : new StoreUnsuitableError(refusal);
   }
   if (otherShape.includes(code)) return new StoreUnsuitableError(wrongShape(table, text));
   if (code === '22P05' || code === '22021') {
@@ -54,6 +60,15 @@ export function asStoreError(error: unknown, table: Table, hasWorked: boolean): 
   return new StoreUnavailableError(
     `PostgreSQL cannot be used: ${text}${wayOut === undefined ? '' : `; ${wayOut}`}`,
     { cause: error },
+  );
+}
+
+function refusalOf(code: string, table: Table, text: string): string | undefined {
+  if (code === '42P01' || code === '3F000') return missingTable(table);
+  if (code !== '42501') return undefined;
+  return (
+    `this user of PostgreSQL may not use the table "${table.name}": ${text}; run as its owner: ` +
+    `grant select, insert, update on ${table.sql} to … (and usage on its schema)`
   );
 }
 

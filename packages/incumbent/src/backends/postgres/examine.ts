@@ -83,7 +83,7 @@ export async function examinePostgres(
       replicas: Number(row[7]),
     };
   } catch (error) {
-    throw asStoreError(error, table, hasWorked);
+    throw asStoreError(error, table, hasWorked, false);
   }
 }
 

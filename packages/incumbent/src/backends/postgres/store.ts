@@ -30,6 +30,9 @@ export class PostgresStore implements LeaseStore {
   protected readonly scope: Scope;
   protected readonly topic: string;
   readonly #table: Table;
+  /** What this handle has done with the table. */
+  #hasRead = false;
+  #hasWritten = false;
   /** Decoded once: nearly every read finds what the last one found. */
   #known: { readonly version: Version; readonly record: LeaseRecord } | undefined;
 
@@ -52,6 +55,7 @@ export class PostgresStore implements LeaseStore {
     if (recovers !== 'false') throw inRecovery(this.connection.hasWorked);
     this.#requireOne(rows);
     this.connection.hasWorked = true;
+    this.#hasRead = true;
     this.connection.wakeUps.ensure();
     const version = `${life}${separator}${record === null ? '' : own}`;
     const found = record === null ? undefined : this.#recordOf(record, version);
@@ -85,13 +89,14 @@ export class PostgresStore implements LeaseStore {
     try {
       rows =
         replaced === ''
-          ? await this.ask(statements.insert, values, signal)
-          : await this.ask(statements.replace, [...values, replaced], signal);
+          ? await this.ask(statements.insert, values, signal, this.#hasWritten)
+          : await this.ask(statements.replace, [...values, replaced], signal, this.#hasWritten);
     } catch (error) {
       const { cause } = error as { readonly cause?: unknown };
       if (wasOvertaken(cause)) return { outcome: 'conflict' };
       throw error;
     }
+    this.#hasWritten = true;
     if (rows.length === 0) return { outcome: 'conflict' };
     this.#requireOne(rows);
     const version = `${life}${separator}${own}`;
@@ -119,16 +124,22 @@ export class PostgresStore implements LeaseStore {
     text: string,
     values: readonly (string | null)[],
     signal: AbortSignal | undefined,
+    wasAllowed: boolean = this.#hasRead,
   ): Promise<readonly Row[]> {
-    return this.attempt(() => this.connection.driver.query(text, values, signal), signal);
+    const job = () => this.connection.driver.query(text, values, signal);
+    return this.attempt(job, signal, wasAllowed);
   }
 
-  protected async attempt<T>(job: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  protected async attempt<T>(
+    job: () => Promise<T>,
+    signal: AbortSignal | undefined,
+    wasAllowed: boolean = false,
+  ): Promise<T> {
     signal?.throwIfAborted();
     try {
       return await job();
     } catch (error) {
-      const shown = asStoreError(error, this.#table, this.connection.hasWorked);
+      const shown = asStoreError(error, this.#table, this.connection.hasWorked, wasAllowed);
       if (error instanceof PoolExhaustedError && signal?.aborted === true) {
         // Whoever waited is told only that there was no answer.
         this.scope.onTrouble('waiting for a connection', shown);
