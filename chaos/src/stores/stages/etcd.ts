@@ -137,13 +137,24 @@ export class EtcdStage implements Stage {
 
   /** As an operator does it: the key in the queue whose creation is the token. */
   async evict(token: bigint): Promise<void> {
-    const { leader } = await this.#choose(0);
-    const answer = await leader.etcdctl('get', '--prefix', `${election}/`, '--write-out=json');
-    const { kvs = [] } = JSON.parse(answer) as { readonly kvs?: readonly StoredKey[] };
+    const answer = await this.#ask('get', '--prefix', `${election}/`, '--write-out=json');
+    const { kvs = [] } = JSON.parse(answer ?? '{}') as { readonly kvs?: readonly StoredKey[] };
     const found = kvs.find(({ create_revision: revision }) => BigInt(revision) === token);
     this.#told.note(found === undefined ? `place ${token} is not there` : `place ${token} goes`);
     if (found === undefined) return;
-    await leader.etcdctl('del', Buffer.from(found.key, 'base64').toString());
+    await this.#ask('del', Buffer.from(found.key, 'base64').toString());
+  }
+
+  /** As somebody does who has several addresses: a member may have no leader just now. */
+  async #ask(...words: readonly string[]): Promise<string | undefined> {
+    for (const member of this.#cluster.members) {
+      try {
+        return await member.etcdctl(...words);
+      } catch {
+        this.#told.note(`${member.name} does not answer`);
+      }
+    }
+    return undefined;
   }
 
   async strike(fault: string, forMs: number, choice: number): Promise<void> {
