@@ -23,6 +23,8 @@ export default defineConfig({
             '{simulation,chaos,bench,servers,examples}/test/**/*.test.ts',
           ],
           testTimeout: 30_000,
+          // Else one less than there are processors, which is one of two.
+          maxWorkers: 2,
         },
       },
       {

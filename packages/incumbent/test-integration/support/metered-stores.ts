@@ -100,7 +100,7 @@ export const meteredStores: readonly MeteredStore[] = [
           const max = driver === 'pg' ? 10 : 1;
           const { client, close } = openPostgres(driver, url, max);
           // Else nobody leads before a server was there for one lease.
-          return { backend: postgres(client, { age: 'off' }), close };
+          return { backend: postgres(client), close };
         });
       },
     }),
