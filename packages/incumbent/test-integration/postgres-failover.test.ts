@@ -4,6 +4,8 @@ import { schema } from '../src/backends/postgres/index.ts';
 import { StoreUnsuitableError } from '../src/errors.ts';
 import { drivers, long, missing, Stage, until } from './support/postgres.ts';
 
+const patient = { lease: 6_000 };
+
 describe.skipIf(missing !== undefined)('a PostgreSQL', () => {
   test.concurrent('that follows another one is refused, and takes over without its last writes: nobody leads beside who led before', async (context) => {
     const { expect } = context;
@@ -79,9 +81,11 @@ describe.skipIf(missing !== undefined)('a PostgreSQL', () => {
 
     const started = await Promise.all(
       stages.map(async ({ stage, client }) => {
-        const leader = stage.election('a', client());
+        // Only the recovery is to end it: were b elected because the machine stood still, nobody would
+        // wait any more.
+        const leader = stage.election('a', client(), {}, patient);
         const first = await stage.lead(leader);
-        const following = stage.lead(stage.election('b', client()));
+        const following = stage.lead(stage.election('b', client(), {}, patient));
         following.catch(() => {});
         await until('b waits', async () => (await leader.candidates()).length === 2);
         return { stage, first, following };
