@@ -16,7 +16,10 @@ export interface TimingOptions {
   readonly operationTimeout?: Duration;
   /** Pause after a failed confirmation. Default R / 4. */
   readonly retryBackoff?: Duration;
-  /** How often a follower reads the store when no change is announced. Default R, at most 5 s. */
+  /**
+   * How often a follower reads the store when no change is announced. Default R, at most
+   * 5 s; on object stores half a lease.
+   */
   readonly pollEvery?: Duration;
   /** How long a leader goes on renewing for work that was asked to stop. Default 30 s. */
   readonly stopTimeout?: Duration;
@@ -41,6 +44,10 @@ export interface Timing {
 export interface TimingLimits {
   readonly defaultLeaseMs?: number;
   readonly minLeaseMs?: number;
+  /** The shortest R that the store bears: object stores take few writes of one object. */
+  readonly minRenewEveryMs?: number;
+  /** How often followers look within one lease, unless `pollEvery` says. Where reading costs money. */
+  readonly pollsPerLease?: number;
   /**
    * D is given by the store: the timeout of the session on which all elections of a client live. A
    * crash then costs D and H, so H is well below D: 0.4 D, with R and X 0.25 H and G 0.125 H.
@@ -66,6 +73,13 @@ const roundingMs = 1e-6;
 export function resolveTiming(options: TimingOptions = {}, limits: TimingLimits = {}): Timing {
   const timing = deriveTiming(options, limits);
   const violations = timingViolations(timing, limits.minLeaseMs ?? smallestLeaseMs);
+  const { minRenewEveryMs = 0 } = limits;
+  if (timing.renewEveryMs < minRenewEveryMs) {
+    violations.push(
+      `renewEvery: ${formatDuration(timing.renewEveryMs)} is shorter than ` +
+        `${formatDuration(minRenewEveryMs)}: this store takes no more writes of one record`,
+    );
+  }
   const { maxBelief } = limits;
   if (maxBelief !== undefined && timing.beliefMs > maxBelief.ms) {
     violations.push(
@@ -125,7 +139,12 @@ export function deriveTiming(options: TimingOptions = {}, limits: TimingLimits =
       Math.min(hasSession ? beliefMs / 4 : leaseMs / 6, 10_000),
     ),
     retryBackoffMs: given('retryBackoff', renewEveryMs / 4),
-    pollEveryMs: given('pollEvery', Math.min(renewEveryMs, 5_000)),
+    pollEveryMs: given(
+      'pollEvery',
+      limits.pollsPerLease === undefined
+        ? Math.min(renewEveryMs, 5_000)
+        : leaseMs / limits.pollsPerLease,
+    ),
     stopTimeoutMs: given('stopTimeout', 30_000),
     clockDrift: options.clockDrift ?? 0.05,
   };

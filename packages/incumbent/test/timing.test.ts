@@ -101,3 +101,17 @@ test('deriveTiming gives the numbers of a set that cannot be kept, and refuses w
   expect(timingViolations(timing)).toHaveLength(1);
   expect(() => deriveTiming({ lease: '15' })).toThrow('has no unit');
 });
+
+test('a store of which reading costs money is looked at as often as it says, unless pollEvery says', () => {
+  const limits = { defaultLeaseMs: 45_000, pollsPerLease: 2 };
+  expect(resolveTiming({}, limits).pollEveryMs).toBe(22_500);
+  expect(resolveTiming({ pollEvery: '3s' }, limits).pollEveryMs).toBe(3_000);
+});
+
+test('confirming more often than the store bears is refused with both durations', () => {
+  const limits = { minLeaseMs: 5_000, minRenewEveryMs: 1_000 };
+  expect(resolveTiming({ lease: '5s' }, limits).renewEveryMs).toBe(1_000);
+  expect(() => resolveTiming({ lease: '5s', renewEvery: '900ms' }, limits)).toThrow(
+    'renewEvery: 900ms is shorter than 1s',
+  );
+});

@@ -107,8 +107,9 @@ export function viewOf(sighting: Sighting, protectedStill: boolean, sinceUnixMs:
     return { state: 'vacant', token, sinceUnixMs: record.history.at(-1)?.toUnixMs ?? sinceUnixMs };
   }
   if (!protectedStill || !record.holding.announced) return { state: 'vacant', token, sinceUnixMs };
-  const { candidate, electedAtUnixMs } = record.holding;
-  return { state: 'led', leader: candidate, token, sinceUnixMs: electedAtUnixMs };
+  const { candidate, electedAtUnixMs, tokenless } = record.holding;
+  const led = { state: 'led', leader: candidate, sinceUnixMs: electedAtUnixMs } as const;
+  return tokenless === true ? led : { ...led, token };
 }
 
 function asError(error: unknown): Error {

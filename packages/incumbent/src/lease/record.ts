@@ -28,6 +28,11 @@ export interface Holding {
   readonly request: LeaderRequest | undefined;
   /** The work is done and the seat is only held: so it stays even if the holder dies. */
   readonly held?: Held | undefined;
+  /**
+   * The holder is a foreign program that counts its confirmations and not its terms: observers are
+   * told of no token. Only in what a store has read, never written.
+   */
+  readonly tokenless?: boolean;
 }
 
 /**
