@@ -31,7 +31,7 @@ pool.on('error', (error) => console.error(error.message)); // a connection that 
 const boss = new PgBoss({ connectionString: DATABASE_URL, supervise: false, schedule: false });
 boss.on('error', (error) => console.error(error.message));
 await boss.start();
-await boss.createQueue('invoice');
+await inTurn(() => boss.createQueue('invoice'));
 await boss.work<Invoice>('invoice', { pollingIntervalSeconds: 0.5 }, async (jobs) => {
   for (const { data } of jobs) {
     await pool.query('insert into invoice (customer, due, token, worker) values ($1, $2, $3, $4)', [
@@ -60,11 +60,22 @@ await election.close();
 await boss.stop({ wait: true });
 await pool.end();
 
+/** One copy after the other: two that create queues at once can deadlock in the database. */
+async function inTurn(create: () => Promise<unknown>): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query("select pg_advisory_lock(hashtext('create queues'))");
+    await create();
+  } finally {
+    client.release(true); // the lock goes with the connection
+  }
+}
+
 /** While this copy leads. */
 async function schedule(term: Term<PostgresGuard>): Promise<void> {
   const keeper = new PgBoss({ connectionString: DATABASE_URL }); // expires, archives, reads cron
   keeper.on('error', (error) => console.error(error.message));
-  await keeper.start();
+  await inTurn(() => keeper.start()); // it has queues of its own
   try {
     for (;;) {
       try {
