@@ -12,18 +12,8 @@ import {
   RecordDamagedError,
 } from '../src/index.ts';
 import { leaseBackend } from '../src/lease/backend.ts';
-import type { LeaseStore } from '../src/lease/store.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
 import { lost, ScriptedStore } from './support/scripted-store.ts';
-
-function backendOf(store: ScriptedStore, changes: Partial<LeaseStore>): Backend<bigint> {
-  return leaseBackend({
-    kind: 'changed',
-    description: 'a scripted store with changes',
-    openStore: () => ({ ...store.open(), ...changes }),
-    guard: (_scope, _store, token) => token,
-  });
-}
 
 function candidate(
   backend: Backend<bigint>,
@@ -51,7 +41,7 @@ test('whoever holds the belief is an actor, whatever else is declared', async ()
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
   const dead = new Set<number>();
-  const backend = backendOf(store, {
+  const backend = store.backend({
     describe: async ({ pid }) => ({ pid }),
     provesGone: (actors) => actors.every(({ pid }) => dead.has(pid as number)),
   });
@@ -106,7 +96,7 @@ test('to try once does not wait for a health that does not come', async () => {
 test('a store that hangs when asked to describe a process or to close is waited for in bounds', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
-  const backend = backendOf(store, { describe: () => lost(), close: () => lost() });
+  const backend = store.backend({ describe: () => lost(), close: () => lost() });
   const election = candidate(backend, clock, 'a');
   const campaign = election.campaign();
   await clock.advance(5_000);
@@ -124,7 +114,7 @@ test('a store that cannot describe a process elects all the same', async () => {
   const describe = async () => {
     throw new Error('EMFILE');
   };
-  const election = candidate(backendOf(store, { describe }), clock, 'a');
+  const election = candidate(store.backend({ describe }), clock, 'a');
   expect(await election.lead(() => 1)).toBe(1);
   await election.close();
 });
@@ -151,7 +141,7 @@ test('a store that cannot be watched is polled', async () => {
   const watch = () => {
     throw new Error('ENOSPC: no inotify watch left');
   };
-  const election = candidate(backendOf(store, { watch }), clock, 'a');
+  const election = candidate(store.backend({ watch }), clock, 'a');
   const views = election.observe();
   expect((await views.next()).value?.state).toBe('vacant');
   expect(await election.lead(() => 1)).toBe(1);
@@ -424,7 +414,7 @@ test('a job that is done stays done for the time it is held, even if its process
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
   let dead = false;
-  const backend = backendOf(store, {
+  const backend = store.backend({
     describe: async ({ pid }) => ({ pid }),
     provesGone: () => dead,
   });

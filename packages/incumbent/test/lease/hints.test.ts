@@ -1,26 +1,9 @@
 /** What good hints spare those who wait. */
 import { expect, test } from 'vitest';
-import { createElection } from '../../src/index.ts';
-import { leaseBackend } from '../../src/lease/backend.ts';
-import type { LeaseStore, Reading } from '../../src/lease/store.ts';
+import type { Reading } from '../../src/lease/store.ts';
 import { SimulatedClock, settle } from '../../src/testing/index.ts';
+import { candidate } from '../support/scripted-candidate.ts';
 import { ScriptedStore } from '../support/scripted-store.ts';
-
-function candidate(store: ScriptedStore, clock: SimulatedClock, says: Partial<LeaseStore>) {
-  return createElection({
-    name: 'jobs',
-    backend: leaseBackend({
-      kind: 'scripted',
-      description: 'a store that does what a test says',
-      openStore: () => ({ ...store.open(), ...says }),
-      guard: (_scope, _store, token) => token,
-    }),
-    clock,
-    lease: 10_000,
-    candidate: { id: 'b' },
-    random: () => 0,
-  });
-}
 
 test('where hints work, followers and observers read once per lease', async () => {
   const clock = new SimulatedClock();
@@ -141,7 +124,7 @@ test('hints of a leader’s own writes that come late make it write no more', as
   expect(store.swaps - before).toBeLessThanOrEqual(6);
   expect(store.reads).toBeLessThanOrEqual(3);
   // An operator's request is still heard.
-  const operator = candidate(store, clock, {});
+  const operator = candidate(store, clock);
   await operator.vacate();
   await clock.advance(400);
   expect(term.signal.aborted).toBe(true);

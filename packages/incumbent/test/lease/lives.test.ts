@@ -1,12 +1,10 @@
 /** A store that forgets mostly goes back: an older record is there again, and only its life tells. */
 import { expect, test } from 'vitest';
-import { createElection } from '../../src/index.ts';
-import { leaseBackend } from '../../src/lease/backend.ts';
 import type { LeaseStore, Reading } from '../../src/lease/store.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
+import { candidate, leaseMs } from '../support/scripted-candidate.ts';
 import { ScriptedStore } from '../support/scripted-store.ts';
 
-const leaseMs = 10_000;
 const clockStepMs = 2_000;
 
 /** What a store that forgets knows of its memory. */
@@ -26,19 +24,7 @@ function stage(says: Partial<LeaseStore> = {}) {
     const { life } = memory;
     return { ...apply(), life, ...(says.clockStepMs === undefined ? {} : ages) };
   };
-  const election = createElection({
-    name: 'jobs',
-    backend: leaseBackend({
-      kind: 'scripted',
-      description: 'a store that does what a test says',
-      openStore: () => ({ ...store.open(), forgets: true, ...says }),
-      guard: (_scope, _store, token) => token,
-    }),
-    clock,
-    lease: leaseMs,
-    candidate: { id: 'b' },
-    random: () => 0,
-  });
+  const election = candidate(store, clock, { forgets: true, ...says });
   return { clock, store, memory, election };
 }
 

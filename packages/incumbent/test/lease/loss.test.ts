@@ -1,28 +1,8 @@
 /** A record that vanishes says nothing of whoever led. */
 import { expect, test } from 'vitest';
-import { createElection } from '../../src/index.ts';
-import { leaseBackend } from '../../src/lease/backend.ts';
-import type { LeaseStore } from '../../src/lease/store.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
+import { candidate, leaseMs } from '../support/scripted-candidate.ts';
 import { ScriptedStore } from '../support/scripted-store.ts';
-
-const leaseMs = 10_000;
-
-function candidate(store: ScriptedStore, clock: SimulatedClock, says: Partial<LeaseStore> = {}) {
-  return createElection({
-    name: 'jobs',
-    backend: leaseBackend({
-      kind: 'scripted',
-      description: 'a store that does what a test says',
-      openStore: () => ({ ...store.open(), ...says }),
-      guard: (_scope, _store, token) => token,
-    }),
-    clock,
-    lease: leaseMs,
-    candidate: { id: 'b' },
-    random: () => 0,
-  });
-}
 
 function lose(store: ScriptedStore): void {
   store.record = undefined;

@@ -33,11 +33,12 @@ export class ScriptedStore {
     };
   }
 
-  backend(): Backend<bigint> {
+  /** @param says what the store says or does otherwise */
+  backend(says: Partial<LeaseStore> = {}): Backend<bigint> {
     return leaseBackend({
       kind: 'scripted',
       description: 'a store that does what a test says',
-      openStore: () => this.open(),
+      openStore: () => ({ ...this.open(), ...says }),
       guard: (_scope, _store, token) => token,
     });
   }
