@@ -15,9 +15,9 @@ import { Fleet } from './fleet.ts';
 import type { Fault } from './plan.ts';
 import { faults, planRounds } from './plan.ts';
 import type { Arena, Outcome } from './play-round.ts';
-import { firstLeader, playRound, seconds } from './play-round.ts';
+import { firstLeader, playRound } from './play-round.ts';
 import type { Played } from './report.ts';
-import { table } from './report.ts';
+import { inSeconds, table } from './report.ts';
 import type { Settings } from './settings.ts';
 import { readSettings, usage } from './settings.ts';
 import { StuckError } from './stuck.ts';
@@ -72,7 +72,7 @@ async function chaos(settings: Settings, directory: string): Promise<number> {
   const boundMs = takeoverBoundMs('kill supervisor', timing);
   console.log(
     `${count} rounds, ${candidates} candidates, lease ${lease}, ${store}\n` +
-      `seed ${seed}; after a kill somebody must work within ${seconds(boundMs)}\n`,
+      `seed ${seed}; after a kill somebody must work within ${inSeconds(boundMs)}\n`,
   );
   const played: Played<Fault>[] = [];
   try {
@@ -111,7 +111,7 @@ function progress(
   const to =
     takeoverMs === undefined
       ? 'goes on'
-      : `-> ${leader.candidate} (term ${leader.token}) after ${seconds(takeoverMs)}`;
+      : `-> ${leader.candidate} (term ${leader.token}) after ${inSeconds(takeoverMs)}`;
   return `${String(number).padStart(String(count).length)}/${count}  ${what.padEnd(24)} ${from} ${to}`;
 }
 

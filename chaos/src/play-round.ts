@@ -4,6 +4,7 @@ import type { Timing } from 'incumbent';
 import { takeoverBoundMs } from './bound.ts';
 import type { Fleet } from './fleet.ts';
 import type { Round } from './plan.ts';
+import { inSeconds } from './report.ts';
 import { StuckError } from './stuck.ts';
 
 export interface Arena {
@@ -71,7 +72,7 @@ export async function playRound(arena: Arena, round: Round): Promise<Outcome> {
   const tookMs = msBetween(countsFromNs, leader.firstNs);
   if (tookMs > boundMs) {
     problems.push(
-      `liveness: nobody led for ${seconds(tookMs)} after ${since}; the bound is ${seconds(boundMs)}`,
+      `liveness: nobody led for ${inSeconds(tookMs)} after ${since}; the bound is ${inSeconds(boundMs)}`,
     );
   }
   problems.push(...leftBehind(log, leader, arena.buried));
@@ -194,10 +195,6 @@ function newest(log: FencedLog): TermActivity {
   const { newest } = log.judge;
   if (newest === undefined) throw new StuckError('nobody has led');
   return newest;
-}
-
-export function seconds(ms: number): string {
-  return `${(ms / 1000).toFixed(2)} s`;
 }
 
 function nsOf(ms: number): bigint {

@@ -25,5 +25,9 @@ export function table<Fault extends string>(
 /** The smallest of `sorted` that so many are not above. */
 function quantile(sorted: readonly number[], share: number): string {
   const ms = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
-  return ms === undefined ? '-' : `${(ms / 1000).toFixed(2)} s`;
+  return ms === undefined ? '-' : inSeconds(ms);
+}
+
+export function inSeconds(ms: number): string {
+  return `${(ms / 1000).toFixed(2)} s`;
 }

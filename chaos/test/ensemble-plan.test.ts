@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { startSlackMs } from '../src/bound.ts';
 import { leaderBoundMs } from '../src/ensemble/bound.ts';
 import type { Round } from '../src/ensemble/plan.ts';
-import { faultNames, faultsOf, planRounds } from '../src/ensemble/plan.ts';
+import { faultNames, planRounds } from '../src/ensemble/plan.ts';
 import { readSettings } from '../src/ensemble/settings.ts';
+import { faultsOf } from '../src/rounds.ts';
 
 function rounds(count: number, seed: number, parts = true): Round[] {
   const plan = planRounds(seed, parts);

@@ -1,8 +1,9 @@
 import { resolveTiming } from 'incumbent';
 import { describe, expect, it } from 'vitest';
+import { faultsOf } from '../src/rounds.ts';
 import { leaseBoundMs, queueBoundMs } from '../src/stores/bound.ts';
 import type { Round, Scope } from '../src/stores/plan.ts';
-import { faultNames, faultsOf, planRounds } from '../src/stores/plan.ts';
+import { faultNames, planRounds } from '../src/stores/plan.ts';
 import { readSettings } from '../src/stores/settings.ts';
 
 const scope: Scope = {

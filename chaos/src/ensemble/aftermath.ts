@@ -2,9 +2,8 @@ import { waitUntil } from '@incumbent/cli/trial';
 import { StuckError } from '../stuck.ts';
 import { monotonicMs, until } from '../zookeeper/time.ts';
 import type { Places, StoredPlace } from './places.ts';
-import { somebodyWorks } from './play.ts';
+import { somebodyWorks, stuckMs } from './play.ts';
 import type { Arena } from './strike.ts';
-import { stuckMs } from './strike.ts';
 
 /** All is healed: whoever is left must be able to lead, and nobody else may stand in the queue. */
 export async function judgeSurvivors(arena: Arena, boundMs: number): Promise<string[]> {

@@ -1,36 +1,19 @@
-import { deckOf, draw, seeded } from '../random.ts';
+import type { Round as AnyRound, Cards, Opening } from '../rounds.ts';
+import { anyLength, drawRounds, namesOf } from '../rounds.ts';
+import type { UsualFault } from '../strike-candidates.ts';
 import type { ProcessFault } from '../zookeeper/plan.ts';
-
-/** In how many rounds of a deck, and how long, as a part of the session timeout (default: at once). */
-interface Card {
-  readonly cards: number;
-  readonly from?: number;
-  readonly to?: number;
-}
-
-/** Shorter than the belief, longer than that, and until after a successor leads. */
-const anyLength: Omit<Card, 'cards'> = { from: 0.2, to: 2.4 };
 
 /** What happens to one who waits. */
 export type WaitingFault = 'kill both' | 'freeze both' | 'withdraw' | 'delete place' | 'silence';
 
 /** What happens to the leader. */
 export type LeaderFault =
-  | WaitingFault
-  | 'kill supervisor'
-  | 'kill guard'
-  /** And the program with its group. */
-  | 'kill all'
+  | UsualFault
   /** The supervisor killed, and the next leader's before its program has started. */
   | 'kill next'
-  | 'freeze supervisor'
-  | 'freeze guard'
-  /** An operator asks it to go. */
-  | 'vacate'
+  | 'delete place'
   /** An operator deletes its place by hand while it is frozen, so it cannot notice. */
   | 'freeze and delete'
-  | 'cut'
-  | 'drop replies'
   /** It reaches one follower alone, and that one is parted from the others. */
   | 'strand';
 
@@ -40,7 +23,7 @@ export type PartingFault = 'part leader' | 'part follower' | 'deafen leader' | '
 /** What happens to the servers, or to all connections at once. */
 export type ServerFault = ProcessFault | 'cut everybody' | PartingFault;
 
-const leaderFaults: Readonly<Record<LeaderFault, Card>> = {
+const leaderFaults: Cards<LeaderFault> = {
   'kill supervisor': { cards: 2 },
   'kill guard': { cards: 1 },
   'kill both': { cards: 2 },
@@ -59,7 +42,7 @@ const leaderFaults: Readonly<Record<LeaderFault, Card>> = {
   strand: { cards: 3, from: 1.2, to: 2.6 },
 };
 
-const waitingFaults: Readonly<Record<WaitingFault, Card>> = {
+const waitingFaults: Cards<WaitingFault> = {
   'kill both': { cards: 2 },
   'freeze both': { cards: 2, ...anyLength },
   withdraw: { cards: 1 },
@@ -67,7 +50,7 @@ const waitingFaults: Readonly<Record<WaitingFault, Card>> = {
   silence: { cards: 2, ...anyLength },
 };
 
-const serverFaults: Readonly<Record<ServerFault, Card>> = {
+const serverFaults: Cards<ServerFault> = {
   'kill leader': { cards: 3, from: 0.1, to: 0.7 },
   'kill follower': { cards: 1, from: 0.1, to: 0.7 },
   'freeze leader': { cards: 3, from: 0.2, to: 1.5 },
@@ -82,111 +65,43 @@ const serverFaults: Readonly<Record<ServerFault, Card>> = {
   'mute leader': { cards: 1, from: 0.3, to: 1.8 },
 };
 
+const faults = { leader: leaderFaults, waiting: waitingFaults, server: serverFaults };
+
 /** Rows of a table. */
-export const faultNames: readonly string[] = [
-  ...Object.keys(leaderFaults),
-  ...Object.keys(waitingFaults).map((name) => `waiting: ${name}`),
-  ...Object.keys(serverFaults).map((name) => `servers: ${name}`),
-];
+export const faultNames: readonly string[] = namesOf(faults);
 
 const parting: readonly string[] = [
   ...(['part leader', 'part follower', 'deafen leader', 'mute leader'] satisfies PartingFault[]),
   'strand' satisfies LeaderFault,
 ];
 
-export interface Strike<Fault> {
-  readonly fault: Fault;
-  readonly afterMs: number;
-  /** In session timeouts of whoever is struck. */
-  readonly length: number;
-  /** 0 up to 1: whatever else has to be chosen. */
-  readonly choice: number;
-}
-
-/** What a round does. All of it follows from the seed. */
-export interface Round {
-  /** From 1. */
-  readonly number: number;
-  readonly leader: Strike<LeaderFault> | undefined;
-  readonly waiting: Strike<WaitingFault> | undefined;
-  readonly server: Strike<ServerFault> | undefined;
-  /** When a killed candidate is started again. */
-  readonly restartMs: number;
-}
-
-/** As the rows of the table name them. */
-export function faultsOf({ leader, waiting, server }: Round): string[] {
-  return [
-    ...(leader === undefined ? [] : [leader.fault]),
-    ...(waiting === undefined ? [] : [`waiting: ${waiting.fault}`]),
-    ...(server === undefined ? [] : [`servers: ${server.fault}`]),
-  ];
-}
-
-interface Opening {
-  readonly leader?: LeaderFault;
-  readonly waiting?: WaitingFault;
-  readonly server?: ServerFault;
-  /** How long the leader's fault lasts. */
-  readonly length?: number;
-}
+export type Round = AnyRound<LeaderFault, WaitingFault, ServerFault>;
 
 /** Rounds that every run needs, however short. */
-const openings: readonly Opening[] = [
+const openings: readonly Opening<LeaderFault, WaitingFault, ServerFault>[] = [
   // Whoever believes in its server still believes in it when the next one leads.
-  { leader: 'strand', length: 2.4 },
+  { leader: 'strand', leaderLength: 2.4 },
   { leader: 'freeze and delete' },
   { leader: 'kill supervisor', server: 'freeze leader' },
   { waiting: 'kill both', server: 'kill follower' },
-  { leader: 'freeze supervisor', length: 2.4 },
+  { leader: 'freeze supervisor', leaderLength: 2.4 },
   // Its belief is over, its session is not.
-  { leader: 'freeze both', length: 0.45 },
+  { leader: 'freeze both', leaderLength: 0.45 },
   { leader: 'withdraw', server: 'part leader' },
 ];
 
 /** Endless. @param parts whether servers can be parted from each other */
-export function* planRounds(seed: number, parts: boolean): Generator<Round> {
-  const random = seeded(seed);
+export function planRounds(seed: number, parts: boolean): Generator<Round> {
   const canBe = (fault: string) => parts || !parting.includes(fault);
-  const deck = <Fault extends string>(table: Readonly<Record<Fault, Card>>) =>
-    deckOf(
-      Object.fromEntries(Object.entries(table).filter(([fault]) => canBe(fault))) as typeof table,
-      random,
-    );
-  const decks = {
-    leader: deck(leaderFaults),
-    waiting: deck(waitingFaults),
-    server: deck(serverFaults),
-  };
-  const strike = <Fault extends string>(
-    table: Readonly<Record<Fault, Card>>,
-    fault: Fault,
-  ): Strike<Fault> => {
-    const { from = 0, to = 0 } = table[fault];
-    const afterMs = Math.round(random() * 600);
-    return { fault, afterMs, length: from + random() * (to - from), choice: random() };
-  };
-  for (let number = 1; ; number += 1) {
-    const restartMs = Math.round(random() * 500);
-    const opening = openings[number - 1];
-    if (opening !== undefined) {
-      const { leader, waiting, server, length } = opening;
-      const long = length === undefined ? {} : { length };
-      yield {
-        number,
-        leader: leader && canBe(leader) ? { ...strike(leaderFaults, leader), ...long } : undefined,
-        waiting: waiting && strike(waitingFaults, waiting),
-        server: server && canBe(server) ? strike(serverFaults, server) : undefined,
-        restartMs,
-      };
-      continue;
-    }
-    const [forLeader, forWaiting, forServer] = [random() < 0.8, random() < 0.35, random() < 0.5];
-    const leader = forLeader ? strike(leaderFaults, draw(decks.leader)) : undefined;
-    const waiting = forWaiting ? strike(waitingFaults, draw(decks.waiting)) : undefined;
-    // A stranded leader needs servers that are as they were found.
-    const withServer = leader === undefined || (forServer && leader.fault !== 'strand');
-    const server = withServer ? strike(serverFaults, draw(decks.server)) : undefined;
-    yield { number, leader, waiting, server, restartMs };
-  }
+  const onlyPossible = <Fault extends string>(cards: Cards<Fault>) =>
+    Object.fromEntries(Object.entries(cards).filter(([fault]) => canBe(fault))) as Cards<Fault>;
+  return drawRounds(seed, {
+    faults: { ...faults, leader: onlyPossible(leaderFaults), server: onlyPossible(serverFaults) },
+    shares: { leader: 0.8, waiting: 0.35, server: 0.5 },
+    openings: openings.map(({ leader, server, ...others }) => ({
+      ...others,
+      ...(leader !== undefined && canBe(leader) ? { leader } : {}),
+      ...(server !== undefined && canBe(server) ? { server } : {}),
+    })),
+  });
 }

@@ -7,12 +7,12 @@ import { startEnsemble, TestServerError } from '@incumbent/zookeeper/testing';
 import { resolveTiming } from 'incumbent';
 import { Fleet } from '../fleet.ts';
 import { Overruns } from '../overruns.ts';
-import type { Played } from '../report.ts';
-import { table } from '../report.ts';
+import { inSeconds, table } from '../report.ts';
 import { StuckError } from '../stuck.ts';
 import { vacate } from '../vacate.ts';
 import { Verdict } from '../verdict.ts';
 import { Auditor } from '../zookeeper/auditor.ts';
+import { allServe } from '../zookeeper/strike-servers.ts';
 import { monotonicMs, pause, Stalls, until } from '../zookeeper/time.ts';
 import { judgeEmptyQueue, judgeSurvivors } from './aftermath.ts';
 import { electionBoundMs, leaderBoundMs } from './bound.ts';
@@ -21,14 +21,12 @@ import { Crew, takeSeats } from './crew.ts';
 import { Liveness } from './liveness.ts';
 import { isInside, Network } from './network.ts';
 import { Places } from './places.ts';
-import type { Round } from './plan.ts';
-import { faultNames, faultsOf, planRounds } from './plan.ts';
-import type { Outcome } from './play.ts';
-import { firstLeader, playRound } from './play.ts';
+import { faultNames, planRounds } from './plan.ts';
+import { firstLeader, playRounds, Score, stuckMs } from './play.ts';
 import { Servers } from './servers.ts';
 import type { Settings } from './settings.ts';
 import type { Arena } from './strike.ts';
-import { stuckMs } from './strike.ts';
+import { strikeAll } from './strike.ts';
 
 const election = 'chaos';
 const tickMs = 500;
@@ -59,8 +57,8 @@ export async function runChaos(
   const noteFile = join(directory, 'notes.txt');
   const note = (line: string) => {
     const atMs = monotonicMs();
-    const seconds = ((atMs - startMs) / 1000).toFixed(3).padStart(9);
-    appendFileSync(noteFile, `${seconds}  ${atMs.toFixed(0)}  ${line}\n`);
+    const at = ((atMs - startMs) / 1000).toFixed(3).padStart(9);
+    appendFileSync(noteFile, `${at}  ${atMs.toFixed(0)}  ${line}\n`);
   };
   const say = (line: string) => {
     console.log(line);
@@ -71,7 +69,7 @@ export async function runChaos(
     `${minutes} min, ${candidates} candidates with sessions of ${leasesMs.join(', ')} ms, 3 servers ` +
       `with ticks of ${tickMs} ms${network === undefined ? '' : ', each in a network of its own'}\n` +
       `seed ${seed}; with a quorum up and nobody struck somebody must work within ` +
-      `${seconds(boundMs)}\n`,
+      `${inSeconds(boundMs)}\n`,
   );
   const log = new FencedLog(join(directory, 'fenced.log'));
   const verdict = new Verdict(log.judge, say);
@@ -90,6 +88,7 @@ export async function runChaos(
   const seats = await takeSeats(ensemble, candidates, leasesMs);
   const command = broken && commandOf(broken, directory);
   const overruns = new Overruns();
+  const score = new Score();
   const fleet = new Fleet({
     ...{ election, store: ensemble.connectionString, lease: `${leasesMs[0]}ms`, stopTimeoutMs },
     ...{ log: log.path, history: join(directory, 'history.jsonl') },
@@ -129,14 +128,6 @@ export async function runChaos(
     if (late !== undefined) verdict.blame(late);
   }, lookEveryMs);
 
-  let passed = 0;
-  let failed = 0;
-  const count = (isBad: boolean) => {
-    if (isBad) failed += 1;
-    else passed += 1;
-  };
-  const played: Played<string>[] = [];
-  const buried = new Set<bigint>();
   try {
     servers.watch();
     for (const seat of seats) {
@@ -147,18 +138,14 @@ export async function runChaos(
     await firstLeader(arena);
     const isComplete = async () => (await arena.places.list()).length === candidates;
     if (!(await until(stuckMs, isComplete))) throw new StuckError('not everybody can wait');
-    for (const round of planRounds(seed, network !== undefined)) {
-      note(`round ${round.number}`);
-      const outcome = await playRound(arena, round, buried);
-      const isNew = outcome.leader.token > outcome.before.token;
-      for (const fault of faultsOf(round)) {
-        played.push({ fault, takeoverMs: isNew ? outcome.idleMs : undefined });
-      }
-      verdict.blame(...outcome.problems, ...overruns.judge(log.judge));
-      say(progress(round, outcome));
-      count(verdict.tell());
-      if (monotonicMs() > deadlineMs) break;
-    }
+    await playRounds(arena, {
+      ...{ score, verdict, overruns, say, deadlineMs },
+      rounds: planRounds(seed, network !== undefined),
+      async strike(round) {
+        await strikeAll(arena, round);
+        await allServe(ensemble);
+      },
+    });
     verdict.blame(...(await judgeSurvivors(arena, boundMs)));
   } catch (error) {
     if (!(error instanceof StuckError || error instanceof TestServerError)) throw error;
@@ -176,8 +163,8 @@ export async function runChaos(
     verdict.blame((error as Error).message);
   }
   log.close();
-  count(verdict.tell());
-  say(`\n${table(faultNames, played)}\n`);
+  score.count(verdict.tell());
+  say(`\n${table(faultNames, score.played)}\n`);
   say(
     `${liveness.electionsMs.length} elections of the servers, ${quantiles(liveness.electionsMs)}`,
   );
@@ -186,24 +173,11 @@ export async function runChaos(
   await servers.stop();
   await Promise.all(seats.flatMap(({ proxies }) => proxies.map((proxy) => proxy.close())));
   await ensemble.close();
-  return { passed, failed };
-}
-
-function progress(round: Round, { before, leader, idleMs }: Outcome): string {
-  const from = `${before.candidate} (term ${before.token})`;
-  const to =
-    leader.token === before.token
-      ? 'goes on'
-      : `-> ${leader.candidate} (term ${leader.token}), nobody for ${seconds(idleMs)}`;
-  return `${String(round.number).padStart(4)}  ${faultsOf(round).join(', ').padEnd(52)} ${from} ${to}`;
+  return { passed: score.passed, failed: score.failed };
 }
 
 function quantiles(timesMs: readonly number[]): string {
   const sorted = [...timesMs].sort((a, b) => a - b);
   const at = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
-  return `p50 ${seconds(at(0.5))}, max ${seconds(at(1))}`;
-}
-
-function seconds(ms: number): string {
-  return `${(ms / 1000).toFixed(2)} s`;
+  return `p50 ${inSeconds(at(0.5))}, max ${inSeconds(at(1))}`;
 }

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { FencedLog } from '@incumbent/cli/trial';
 import { command } from '../command.ts';
+import { inSeconds } from '../report.ts';
 import type { Ground } from './ground.ts';
 import { startGround } from './ground.ts';
 import { planChanges } from './plan.ts';
@@ -94,7 +95,7 @@ async function playArrival(
       const number = String(played.length).padStart(String(plan.length).length);
       console.log(
         `${number}/${plan.length}  ${strike.padEnd(7)} ${struck.candidate} -> ${next.candidate} ` +
-          `(term ${next.token}) after ${(takeoverMs / 1000).toFixed(2)} s`,
+          `(term ${next.token}) after ${inSeconds(takeoverMs)}`,
       );
     }
   } catch (error) {

@@ -1,3 +1,4 @@
+import { inSeconds } from '../report.ts';
 import { strikes } from './plan.ts';
 import type { Played } from './play.ts';
 import { sideOf } from './play.ts';
@@ -44,10 +45,6 @@ function pairOf({ struck, next }: Played): string {
 function spread(times: readonly number[]): [median: string, longest: string] {
   const sorted = [...times].sort((a, b) => a - b);
   const ms = (value: number | undefined) =>
-    value === undefined
-      ? '-'
-      : value < 100
-        ? `${value.toFixed(1)} ms`
-        : `${(value / 1000).toFixed(2)} s`;
+    value === undefined ? '-' : value < 100 ? `${value.toFixed(1)} ms` : inSeconds(value);
   return [ms(sorted[Math.floor((sorted.length - 1) / 2)]), ms(sorted.at(-1))];
 }

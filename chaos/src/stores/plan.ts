@@ -1,37 +1,19 @@
-import { deckOf, draw, seeded } from '../random.ts';
-
-/** In how many rounds of a deck, and how long, in leases (default: at once). */
-export interface Card {
-  readonly cards: number;
-  readonly from?: number;
-  readonly to?: number;
-}
-
-/** Shorter than the belief, longer than that, and until after a successor leads. */
-const anyLength: Omit<Card, 'cards'> = { from: 0.2, to: 2.4 };
+import type { Opening as AnyOpening, Round as AnyRound, Card, Cards, Faults } from '../rounds.ts';
+import { anyLength, drawRounds, namesOf } from '../rounds.ts';
+import type { UsualFault } from '../strike-candidates.ts';
 
 /** What happens to one who waits. */
 export type WaitingFault = 'kill both' | 'freeze both' | 'withdraw' | 'silence';
 
 /** What happens to the leader. */
 export type LeaderFault =
-  | WaitingFault
-  | 'kill supervisor'
-  | 'kill guard'
-  /** And the program with its group. */
-  | 'kill all'
-  | 'freeze supervisor'
-  | 'freeze guard'
-  /** An operator asks it to go. */
-  | 'vacate'
-  | 'cut'
-  | 'drop replies'
+  | UsualFault
   /** An operator deletes its place by hand while it is frozen, so it cannot notice. */
   | 'freeze and delete'
   /** It reaches one server alone, and that one is cut off from the others. */
   | 'strand';
 
-const leaderFaults: Readonly<Record<LeaderFault, Card>> = {
+const leaderFaults: Cards<LeaderFault> = {
   'kill supervisor': { cards: 2 },
   'kill guard': { cards: 1 },
   'kill both': { cards: 2 },
@@ -48,43 +30,15 @@ const leaderFaults: Readonly<Record<LeaderFault, Card>> = {
   strand: { cards: 3, from: 1.2, to: 2.6 },
 };
 
-const waitingFaults: Readonly<Record<WaitingFault, Card>> = {
+const waitingFaults: Cards<WaitingFault> = {
   'kill both': { cards: 2 },
   'freeze both': { cards: 2, ...anyLength },
   withdraw: { cards: 1 },
   silence: { cards: 2, ...anyLength },
 };
 
-export interface Strike<Fault> {
-  readonly fault: Fault;
-  readonly afterMs: number;
-  /** In leases of whoever is struck; of the longest, for servers. */
-  readonly length: number;
-  /** 0 up to 1: whatever else has to be chosen. */
-  readonly choice: number;
-}
-
-/** What a round does. All of it follows from the seed. */
-export interface Round {
-  /** From 1. */
-  readonly number: number;
-  readonly leader: Strike<LeaderFault> | undefined;
-  readonly waiting: Strike<WaitingFault> | undefined;
-  readonly server: Strike<string> | undefined;
-  /** When a killed candidate is started again. */
-  readonly restartMs: number;
-}
-
-export interface Opening {
-  readonly leader?: LeaderFault;
-  readonly waiting?: WaitingFault;
-  readonly server?: string;
-  /** How long, in leases. Default: as the seed has it. */
-  readonly leaderLength?: number;
-  readonly serverLength?: number;
-  /** How long after the leader the servers are struck; negative: before. Default: by chance. */
-  readonly lagMs?: number;
-}
+export type Round = AnyRound<LeaderFault, WaitingFault>;
+export type Opening = AnyOpening<LeaderFault, WaitingFault>;
 
 export interface Scope {
   readonly serverFaults: Readonly<Record<string, Card>>;
@@ -95,83 +49,32 @@ export interface Scope {
   readonly evicts: boolean;
 }
 
-/** What can happen to a leader there. */
-function leaderFaultsOf({ strands, evicts }: Scope): Readonly<Record<LeaderFault, Card>> {
-  const never: Card = { cards: 0 };
+/** What can happen there. */
+function faultsIn({ serverFaults, strands, evicts }: Scope): Faults<LeaderFault, WaitingFault> {
+  const possibly = (fault: LeaderFault, isPossible: boolean) => ({
+    [fault]: { ...leaderFaults[fault], ...(isPossible ? {} : { cards: 0 }) },
+  });
   return {
-    ...leaderFaults,
-    ...(strands ? {} : { strand: never }),
-    ...(evicts ? {} : { 'freeze and delete': never }),
+    leader: {
+      ...leaderFaults,
+      ...possibly('strand', strands),
+      ...possibly('freeze and delete', evicts),
+    },
+    waiting: waitingFaults,
+    server: serverFaults,
   };
-}
-
-/** As the rows of the table name them. */
-export function faultsOf({ leader, waiting, server }: Round): string[] {
-  return [
-    ...(leader === undefined ? [] : [leader.fault]),
-    ...(waiting === undefined ? [] : [`waiting: ${waiting.fault}`]),
-    ...(server === undefined ? [] : [`servers: ${server.fault}`]),
-  ];
 }
 
 /** Rows of a table. */
 export function faultNames(scope: Scope): string[] {
-  const { serverFaults } = scope;
-  const leader = Object.entries(leaderFaultsOf(scope)).filter(([, { cards }]) => cards > 0);
-  return [
-    ...leader.map(([name]) => name),
-    ...Object.keys(waitingFaults).map((name) => `waiting: ${name}`),
-    ...Object.keys(serverFaults).map((name) => `servers: ${name}`),
-  ];
+  return namesOf(faultsIn(scope));
 }
 
 /** Endless. */
-export function* planRounds(seed: number, scope: Scope): Generator<Round> {
-  const { serverFaults, openings } = scope;
-  const random = seeded(seed);
-  const decks = {
-    leader: deckOf(leaderFaultsOf(scope), random),
-    waiting: deckOf(waitingFaults, random),
-    server: deckOf(serverFaults, random),
-  };
-  const strike = <Fault extends string>(
-    table: Readonly<Record<string, Card>>,
-    fault: Fault,
-    length?: number,
-  ): Strike<Fault> => {
-    const { from = 0, to = 0 } = table[fault] as Card;
-    const afterMs = Math.round(random() * 600);
-    const drawn = from + random() * (to - from);
-    return { fault, afterMs, length: length ?? drawn, choice: random() };
-  };
-  for (let number = 1; ; number += 1) {
-    const restartMs = Math.round(random() * 500);
-    const opening = openings[number - 1];
-    if (opening !== undefined) {
-      const { leader, waiting, server, lagMs } = opening;
-      const after = (ms: number | undefined) =>
-        ms === undefined ? {} : { afterMs: Math.max(0, ms) };
-      yield {
-        number,
-        leader: leader && {
-          ...strike(leaderFaults, leader, opening.leaderLength),
-          ...after(lagMs === undefined ? undefined : -lagMs),
-        },
-        waiting: waiting && strike(waitingFaults, waiting),
-        server:
-          server === undefined
-            ? undefined
-            : { ...strike(serverFaults, server, opening.serverLength), ...after(lagMs) },
-        restartMs,
-      };
-      continue;
-    }
-    const [forLeader, forWaiting, forServer] = [random() < 0.7, random() < 0.35, random() < 0.6];
-    const leader = forLeader ? strike(leaderFaults, draw(decks.leader)) : undefined;
-    const waiting = forWaiting ? strike(waitingFaults, draw(decks.waiting)) : undefined;
-    // A stranded leader needs servers that are as they were found.
-    const withServer = leader === undefined || (forServer && leader.fault !== 'strand');
-    const server = withServer ? strike(serverFaults, draw(decks.server)) : undefined;
-    yield { number, leader, waiting, server, restartMs };
-  }
+export function planRounds(seed: number, scope: Scope): Generator<Round> {
+  return drawRounds(seed, {
+    faults: faultsIn(scope),
+    shares: { leader: 0.7, waiting: 0.35, server: 0.6 },
+    openings: scope.openings,
+  });
 }

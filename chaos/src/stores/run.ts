@@ -6,24 +6,21 @@ import { promisify } from 'node:util';
 import { cliFile, FencedLog } from '@incumbent/cli/trial';
 import { Crew } from '../ensemble/crew.ts';
 import { Liveness } from '../ensemble/liveness.ts';
-import { firstLeader } from '../ensemble/play.ts';
+import { firstLeader, playRounds, Score } from '../ensemble/play.ts';
 import { Fleet } from '../fleet.ts';
 import { Overruns } from '../overruns.ts';
-import type { Played } from '../report.ts';
-import { table } from '../report.ts';
+import { inSeconds, table } from '../report.ts';
 import { StuckError } from '../stuck.ts';
 import { vacate } from '../vacate.ts';
 import { Verdict } from '../verdict.ts';
 import { monotonicMs, pause, Stalls } from '../zookeeper/time.ts';
 import type { Broken } from './broken.ts';
 import { commandOf } from './broken.ts';
-import type { Round } from './plan.ts';
-import { faultNames, faultsOf, planRounds } from './plan.ts';
-import type { Outcome } from './play.ts';
-import { playRound } from './play.ts';
+import { faultNames, planRounds } from './plan.ts';
 import type { Stage, Told } from './stage.ts';
 import { election } from './stage.ts';
 import type { Arena } from './strike.ts';
+import { strikeAll } from './strike.ts';
 
 const stopTimeoutMs = 1_000;
 const staggerMs = 150;
@@ -92,6 +89,7 @@ export async function runChaos(
   );
   const command = broken && commandOf(broken, directory);
   const overruns = new Overruns();
+  const score = new Score();
   const fleet = new Fleet({
     ...{ election, store: stage.operatorUrl, lease: `${leasesMs[0]}ms`, stopTimeoutMs },
     ...{ log: log.path, history: join(directory, 'history.jsonl') },
@@ -128,14 +126,6 @@ export async function runChaos(
     strands: stage.strand !== undefined,
     evicts: stage.evict !== undefined,
   };
-  const played: Played<string>[] = [];
-  const buried = new Set<bigint>();
-  let passed = 0;
-  let failed = 0;
-  const count = (isBad: boolean) => {
-    if (isBad) failed += 1;
-    else passed += 1;
-  };
   try {
     await setUp(stage.operatorUrl);
     for (const seat of seats) {
@@ -144,18 +134,14 @@ export async function runChaos(
     }
     judge.struck(monotonicMs());
     await firstLeader(arena);
-    for (const round of planRounds(seed, scope)) {
-      note(`round ${round.number}`);
-      const outcome = await playRound(arena, round, buried);
-      const isNew = outcome.leader.token > outcome.before.token;
-      for (const fault of faultsOf(round)) {
-        played.push({ fault, takeoverMs: isNew ? outcome.idleMs : undefined });
-      }
-      verdict.blame(...outcome.problems, ...overruns.judge(log.judge));
-      say(progress(round, outcome));
-      count(verdict.tell());
-      if (monotonicMs() > deadlineMs) break;
-    }
+    await playRounds(arena, {
+      ...{ score, verdict, overruns, say, deadlineMs },
+      rounds: planRounds(seed, scope),
+      async strike(round) {
+        await strikeAll(arena, round);
+        await stage.ready();
+      },
+    });
   } catch (error) {
     if (!(error instanceof StuckError)) throw error;
     verdict.blame(error.message);
@@ -167,28 +153,16 @@ export async function runChaos(
   const left = await fleet.end();
   verdict.blame(...left.map((what) => `nobody left behind: ${what}`));
   log.close();
-  count(verdict.tell());
-  const rows = faultNames(scope).filter((name) => played.some(({ fault }) => fault === name));
-  say(`\n${table(rows, played)}\n`);
+  score.count(verdict.tell());
+  const rows = faultNames(scope).filter((name) => score.played.some(({ fault }) => fault === name));
+  say(`\n${table(rows, score.played)}\n`);
   say(verdict.summary());
   await stage.close();
+  const { passed, failed } = score;
   return { passed, failed, ...(stage.untested === undefined ? {} : { untested: stage.untested }) };
 }
 
 /** What the store needs once, as an operator does it. */
 async function setUp(store: string): Promise<void> {
   await promisify(execFile)(process.execPath, [cliFile, 'init', '-e', election, '--store', store]);
-}
-
-function progress(round: Round, { before, leader, idleMs }: Outcome): string {
-  const from = `${before.candidate} (term ${before.token})`;
-  const to =
-    leader.token === before.token
-      ? 'goes on'
-      : `-> ${leader.candidate} (term ${leader.token}), nobody for ${inSeconds(idleMs)}`;
-  return `${String(round.number).padStart(4)}  ${faultsOf(round).join(', ').padEnd(46)} ${from} ${to}`;
-}
-
-function inSeconds(ms: number): string {
-  return `${(ms / 1000).toFixed(2)} s`;
 }

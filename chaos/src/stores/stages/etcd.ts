@@ -7,10 +7,11 @@ import type { Timing } from 'incumbent';
 import { resolveTiming } from 'incumbent';
 import type { Member } from '../../ensemble/network.ts';
 import { Network } from '../../ensemble/network.ts';
+import type { Card } from '../../rounds.ts';
 import { StuckError } from '../../stuck.ts';
 import { pause } from '../../zookeeper/time.ts';
 import { queueBoundMs } from '../bound.ts';
-import type { Card, Opening } from '../plan.ts';
+import type { Opening } from '../plan.ts';
 import type { Stage, Strand, Told } from '../stage.ts';
 import { election } from '../stage.ts';
 

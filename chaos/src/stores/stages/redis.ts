@@ -4,9 +4,10 @@ import type { TestProxy } from '@incumbent/zookeeper/testing';
 import { startProxy } from '@incumbent/zookeeper/testing';
 import type { Timing } from 'incumbent';
 import { resolveTiming } from 'incumbent';
+import type { Card } from '../../rounds.ts';
 import { pause } from '../../zookeeper/time.ts';
 import { leaseBoundMs } from '../bound.ts';
-import type { Card, Opening } from '../plan.ts';
+import type { Opening } from '../plan.ts';
 import type { Stage, Told } from '../stage.ts';
 
 /** Whoever starts knows of all tokens up to now, and of those who win before it has looked. */
