@@ -1,7 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
-// Our packages resolve to their sources, so a test never sees a stale build.
-const conditions = ['@incumbent/source', 'module', 'node', 'development|production'];
+// Our packages resolve to their sources, so a test never sees a stale build; those of others as Node
+// has it: what they keep for bundlers ("module") Node cannot always load.
+const conditions = ['@incumbent/source', 'node', 'development|production'];
 const sources = { resolve: { conditions }, ssr: { resolve: { conditions } } };
 
 export default defineConfig({
