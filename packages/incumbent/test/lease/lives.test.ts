@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { LeaseStore, Reading } from '../../src/lease/store.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
-import { candidate, leaseMs } from '../support/scripted-candidate.ts';
+import { candidate, leaseMs, waitsThenWins } from '../support/scripted-candidate.ts';
 import { ScriptedStore } from '../support/scripted-store.ts';
 
 const clockStepMs = 2_000;
@@ -43,13 +43,7 @@ test('a record that comes back is not as old as when it was seen first', async (
   // Every one of these confirmations is lost; with hints that work nobody has looked meanwhile.
   await clock.advance(9_500);
   beginAnew(all);
-  await clock.advance(leaseMs - 100);
-  expect(store.swaps).toBe(0);
-  await clock.advance(3_000);
-  const term = await campaign;
-  expect(term.token).toBe(8n);
-  await term[Symbol.asyncDispose]();
-  await election.close();
+  expect(await waitsThenWins(all, campaign, leaseMs - 100)).toBe(8n);
 });
 
 test('a record that comes back is not as old as its store’s clock makes it', async () => {
@@ -59,27 +53,19 @@ test('a record that comes back is not as old as its store’s clock makes it', a
   beginAnew(all);
   memory.writtenAtMs = clock.monotonicMs() - 60_000;
   const campaign = election.campaign();
-  await clock.advance(leaseMs - 100);
-  expect(store.swaps).toBe(0);
-  await clock.advance(3_000);
-  await (await campaign)[Symbol.asyncDispose]();
-  await election.close();
+  await waitsThenWins(all, campaign, leaseMs - 100);
 });
 
 test('a vacant seat that comes back may have been taken in between', async () => {
   for (const says of [{}, { clockStepMs }]) {
     const all = stage(says);
-    const { clock, store, election } = all;
+    const { store, election } = all;
     store.hold('a', 6n, leaseMs);
     store.record = { ...store.record!, holding: undefined };
     // Somebody has won 7 since, and this candidate starts after that was lost.
     beginAnew(all);
     const campaign = election.campaign();
-    await clock.advance(leaseMs - 100);
-    expect(store.swaps).toBe(0);
-    await clock.advance(clockStepMs + 3_000);
-    await (await campaign)[Symbol.asyncDispose]();
-    await election.close();
+    await waitsThenWins(all, campaign, leaseMs - 100, clockStepMs + 3_000);
   }
 });
 

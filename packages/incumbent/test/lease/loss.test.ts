@@ -1,7 +1,7 @@
 /** A record that vanishes says nothing of whoever led. */
 import { expect, test } from 'vitest';
 import { SimulatedClock } from '../../src/testing/index.ts';
-import { candidate, leaseMs } from '../support/scripted-candidate.ts';
+import { candidate, leaseMs, waitsThenWins } from '../support/scripted-candidate.ts';
 import { ScriptedStore } from '../support/scripted-store.ts';
 
 function lose(store: ScriptedStore): void {
@@ -18,13 +18,7 @@ test('a record that vanishes is waited for as long as its leader may believe', a
   await clock.advance(5_000);
   lose(store);
   // It is noticed at the next look, and then the record's lease counts, which is longer than ours.
-  await clock.advance(29_900);
-  expect(store.swaps).toBe(0);
-  await clock.advance(3_000);
-  const term = await campaign;
-  expect(term.token).toBe(8n);
-  await term[Symbol.asyncDispose]();
-  await election.close();
+  expect(await waitsThenWins({ clock, store, election }, campaign, 29_900)).toBe(8n);
 });
 
 test('a record that goes back to an older term is waited for, and tokens do not go back', async () => {
@@ -37,13 +31,7 @@ test('a record that goes back to an older term is waited for, and tokens do not 
   // A copy that lagged behind has taken over: there the seat is free.
   store.hold('x', 3n, leaseMs);
   store.record = { ...store.record!, holding: undefined };
-  await clock.advance(leaseMs - 100);
-  expect(store.swaps).toBe(0);
-  await clock.advance(3_000);
-  const term = await campaign;
-  expect(term.token).toBe(8n);
-  await term[Symbol.asyncDispose]();
-  await election.close();
+  expect(await waitsThenWins({ clock, store, election }, campaign, leaseMs - 100)).toBe(8n);
 });
 
 test('where the store forgets, the first to win waits one lease, and again after every loss', async () => {
@@ -55,13 +43,9 @@ test('where the store forgets, the first to win waits one lease, and again after
   expect(store.swaps).toBe(0);
   // Another leader came and was lost while nobody looked: only the version tells.
   store.version += 1;
-  await clock.advance(leaseMs - 1_000);
-  expect(store.swaps).toBe(0);
-  await clock.advance(3_500);
-  const term = await campaign;
-  expect(term.token).toBe(1n);
-  await term[Symbol.asyncDispose]();
-  await election.close();
+  expect(await waitsThenWins({ clock, store, election }, campaign, leaseMs - 1_000, 3_500)).toBe(
+    1n,
+  );
 });
 
 test('where the store forgets but knows how long nothing has been there, that counts', async () => {

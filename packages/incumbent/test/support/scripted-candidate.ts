@@ -1,4 +1,5 @@
-import type { Election, ElectionOptions } from '../../src/index.ts';
+import { expect } from 'vitest';
+import type { Election, ElectionOptions, Term } from '../../src/index.ts';
 import { createElection } from '../../src/index.ts';
 import type { LeaseStore } from '../../src/lease/store.ts';
 import type { SimulatedClock } from '../../src/testing/index.ts';
@@ -26,4 +27,29 @@ export function candidate(
     random: () => 0,
     ...options,
   });
+}
+
+export interface Waiting {
+  readonly clock: SimulatedClock;
+  readonly store: ScriptedStore;
+  readonly election: Election<bigint>;
+}
+
+/**
+ * Nobody writes for `waitsMs`, and within `thenMs` more the campaign wins.
+ * @returns its token, when the term has ended and the election is closed
+ */
+export async function waitsThenWins(
+  { clock, store, election }: Waiting,
+  campaign: Promise<Term<bigint>>,
+  waitsMs: number,
+  thenMs = 3_000,
+): Promise<bigint> {
+  await clock.advance(waitsMs);
+  expect(store.swaps).toBe(0);
+  await clock.advance(thenMs);
+  const term = await campaign;
+  await term[Symbol.asyncDispose]();
+  await election.close();
+  return term.token;
 }
