@@ -1,0 +1,14 @@
+/** Calls that find the leader, and leaders that stop answering: for `@grpc/grpc-js` 1.13 and 1.14. */
+export { carryKnownToken, type InterceptorOf } from './carry-known-token.ts';
+export type { GrpcModule } from './module.ts';
+export {
+  type LeaderResolverHandle,
+  type LeaderResolverOptions,
+  registerLeaderResolver,
+} from './register.ts';
+export {
+  type MethodSelection,
+  type RequireLeadershipOptions,
+  requireLeadership,
+  type ServerInterceptorOf,
+} from './require-leadership.ts';

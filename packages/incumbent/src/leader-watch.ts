@@ -1,0 +1,211 @@
+/** One observation of an election for everybody in this process who follows its leader. */
+import type { CandidateInfo } from './candidate.ts';
+import { systemClock } from './clock.ts';
+import type { Election } from './election.ts';
+import { ClosedError } from './errors.ts';
+import type { StoppableIterator } from './iterate.ts';
+import type { View } from './record.ts';
+
+/** A leader that was seen. */
+export interface KnownLeader {
+  readonly info: CandidateInfo;
+  readonly token: bigint | undefined;
+}
+
+/** What a follower of the leader knows. */
+export interface Sight {
+  /** `closed`: the handle on the election was closed, nothing will ever be seen again. */
+  readonly state: View['state'] | 'closed';
+  /** Who leads, or led last: while the state is `unknown`, whoever led when the store was last read. */
+  readonly leader: KnownLeader | undefined;
+  /** Whether that leader led when last seen: true for `led`, and for `unknown` after `led`. */
+  readonly led: boolean;
+  /** The highest token known of the term that leads or led last. */
+  readonly token: bigint | undefined;
+  /** Why the state is `unknown`. */
+  readonly error: Error | undefined;
+}
+
+/** Between looks that were asked for, at first and at most; doubled until something new is seen. */
+const firstPauseMs = 1000;
+const longestPauseMs = 30_000;
+
+const watches = new WeakMap<Election, LeaderWatch>();
+
+/**
+ * Follows `election.observe()` as long as somebody subscribes: the first subscription begins it, the
+ * end of the last one ends it. Keeps no process alive.
+ */
+export class LeaderWatch {
+  readonly #election: Election;
+  readonly #subscribers = new Set<(sight: Sight) => void>();
+  #observing: Observing | undefined;
+  #sight: Sight | undefined;
+
+  private constructor(election: Election) {
+    this.#election = election;
+  }
+
+  /** The one watch on this handle. */
+  static of(election: Election): LeaderWatch {
+    let watch = watches.get(election);
+    if (watch === undefined) {
+      watch = new LeaderWatch(election);
+      watches.set(election, watch);
+    }
+    return watch;
+  }
+
+  /** Undefined until something was seen, and when nobody subscribes. */
+  get sight(): Sight | undefined {
+    return this.#sight;
+  }
+
+  /**
+   * @param listener told every change; never from within this call. What is known stands in `sight`
+   * @returns ends the subscription; idempotent
+   */
+  subscribe(listener: (sight: Sight) => void): () => void {
+    // A function of our own, so that one listener can subscribe twice.
+    const subscriber = (sight: Sight) => listener(sight);
+    this.#subscribers.add(subscriber);
+    this.#observing ??= new Observing(this.#election, (view) => this.#see(view));
+    return () => {
+      this.#subscribers.delete(subscriber);
+      if (this.#subscribers.size > 0) return;
+      this.#observing?.end();
+      this.#observing = undefined;
+      // What is not watched is not known.
+      this.#sight = undefined;
+    };
+  }
+
+  /** Reads the store soon, once, besides what the observation does; rarely, however often asked. */
+  lookAgain(): void {
+    this.#observing?.lookAgain((view) => {
+      if (this.#sight !== undefined && isNews(view, this.#sight)) this.#see(view);
+    });
+  }
+
+  #see(view: View | 'closed'): void {
+    this.#sight = next(this.#sight, view);
+    for (const subscriber of [...this.#subscribers]) subscriber(this.#sight);
+  }
+}
+
+function next(before: Sight | undefined, view: View | 'closed'): Sight {
+  const leader = before?.leader;
+  const token = before?.token;
+  if (view === 'closed') return { state: 'closed', leader, led: false, token, error: undefined };
+  const { state, error } = view;
+  if (state === 'unknown') return { state, leader, led: before?.led ?? false, token, error };
+  if (state === 'led' && view.leader !== undefined) {
+    const info = view.leader;
+    const seen = { info, token: view.token };
+    return { state, leader: seen, led: true, token: view.token, error: undefined };
+  }
+  return { state, leader, led: false, token: view.token ?? token, error: undefined };
+}
+
+/**
+ * Whether one look knows more than the observation. It does not know for how long a record has not
+ * changed, so a term that the observation found dead may look alive to it: only another term counts.
+ */
+function isNews(view: View, sight: Sight): boolean {
+  const known = sight.token ?? -1n;
+  if (view.state === 'vacant') return sight.state === 'led' && (view.token ?? -1n) >= known;
+  if (view.state !== 'led') return false;
+  if (view.token !== undefined) return view.token > known;
+  return view.leader?.incarnation !== sight.leader?.info.incarnation;
+}
+
+/** One observation from its beginning to its end. */
+class Observing {
+  readonly #election: Election;
+  readonly #see: (view: View | 'closed') => void;
+  readonly #end = new AbortController();
+  #views: StoppableIterator<View> | undefined;
+  #isLooking = false;
+  /** How many views the observation has told. */
+  #told = 0;
+  #pauseMs = firstPauseMs;
+  #notBeforeMs = 0;
+
+  constructor(election: Election, see: (view: View | 'closed') => void) {
+    this.#election = election;
+    this.#see = see;
+    void this.#run();
+  }
+
+  end(): void {
+    this.#end.abort();
+    void this.#views?.return().catch(() => {});
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#end;
+    while (!signal.aborted) {
+      try {
+        const views = this.#election.observe();
+        this.#views = views;
+        for await (const view of views) {
+          if (signal.aborted) return;
+          this.#pauseMs = firstPauseMs;
+          this.#told += 1;
+          this.#see(view);
+        }
+        if (!signal.aborted) this.#see('closed');
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof ClosedError) return this.#see('closed');
+        // Observations end in views, not in errors; should one do so after all, it begins anew.
+        this.#see({
+          state: 'unknown',
+          sinceUnixMs: systemClock.wallMs(),
+          error: error instanceof Error ? error : new Error(String(error)),
+        });
+        await this.#pause(firstPauseMs);
+      }
+    }
+  }
+
+  lookAgain(see: (view: View) => void): void {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    void this.#look(see).finally(() => {
+      this.#isLooking = false;
+    });
+  }
+
+  async #look(see: (view: View) => void): Promise<void> {
+    const { signal } = this.#end;
+    await this.#pause(Math.max(0, this.#notBeforeMs - systemClock.monotonicMs()));
+    if (signal.aborted) return;
+    const told = this.#told;
+    try {
+      const view = await this.#election.leader({ signal });
+      // What the observation told meanwhile may be newer.
+      if (!signal.aborted && told === this.#told) see(view);
+    } catch {
+      // The observation tells what is wrong with the store.
+    }
+    this.#notBeforeMs = systemClock.monotonicMs() + this.#pauseMs;
+    this.#pauseMs = Math.min(2 * this.#pauseMs, longestPauseMs);
+  }
+
+  /** Resolves after `ms`, or when the observation ends. */
+  #pause(ms: number): Promise<void> {
+    const { signal } = this.#end;
+    return new Promise((resolve) => {
+      const done = () => {
+        timer.cancel();
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      const timer = systemClock.setTimer(done, ms, true);
+      signal.addEventListener('abort', done, { once: true });
+      if (signal.aborted) done();
+    });
+  }
+}
