@@ -31,3 +31,12 @@ export {
   startSentinel,
 } from './redis.ts';
 export type { RespValue } from './resp.ts';
+export type {
+  Dialect,
+  FakeS3Options,
+  LoggedS3Request,
+  S3Action,
+  S3Credentials,
+  StoredObject,
+} from './s3/index.ts';
+export { awsDialect, Bucket, cephDialect, FakeS3, ownerCredentials } from './s3/index.ts';

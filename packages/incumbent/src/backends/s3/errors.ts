@@ -1,0 +1,136 @@
+import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
+import type { S3Failure } from './client.ts';
+import { nameOf, statusOf } from './client.ts';
+
+/** What an election does with its object. */
+export type Right = 'read' | 'write';
+
+/**
+ * The condition of a write was not met: somebody else has written, or this very write was done by an
+ * earlier attempt of the SDK whose answer was lost.
+ * @param isReplacing what is replaced may be gone, and then some endpoints answer 404
+ */
+export function isConflict(error: unknown, isReplacing: boolean): boolean {
+  const status = statusOf(error);
+  if (status === 412 || status === 409) return true;
+  return status === 404 && isReplacing && nameOf(error) !== 'NoSuchBucket';
+}
+
+/** Only what says so counts: a page of some proxy is no proof that there is no record. */
+export function isMissing(error: unknown): boolean {
+  return statusOf(error) === 404 && nameOf(error) === 'NoSuchKey';
+}
+
+/** Of the endpoint, about who we are: the same for every object. */
+const identityCodes = new Set([
+  'InvalidAccessKeyId',
+  'SignatureDoesNotMatch',
+  'InvalidToken',
+  'ExpiredToken',
+  'ExpiredTokenException',
+  'TokenRefreshRequired',
+  'InvalidSecurity',
+  'AuthorizationHeaderMalformed',
+]);
+
+/** Of the SDK, before anything was sent. */
+const ownCodes = /^(?:CredentialsProviderError|TokenProviderError)$/;
+
+/** Of Node and OpenSSL: this is not the endpoint that was meant, or not by this protocol. */
+const tlsCodes = /^(?:ERR_TLS|ERR_SSL|EPROTO|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|HPE_INVALID)/;
+
+/**
+ * Makes errors of what the SDK rejects with. What has worked once may work again: credentials are
+ * renewed, policies are put right, and an endpoint that has just started does not know its buckets.
+ * So waiting is hopeless only where a call never was allowed.
+ */
+export class Refusals {
+  readonly #bucket: string;
+  readonly #allowed = new Set<Right>();
+
+  constructor(bucket: string) {
+    this.#bucket = bucket;
+  }
+
+  allowed(right: Right): void {
+    this.#allowed.add(right);
+  }
+
+  /** @param key of the object */
+  error(right: Right, key: string, error: unknown): unknown {
+    if (error instanceof ElectionError) return error;
+    const status = statusOf(error);
+    const name = nameOf(error);
+    const what = `S3 refused to ${right} the object "${key}" of the bucket "${this.#bucket}"`;
+    const said = describe(error);
+    const refuse = (wayOut: string) =>
+      this.#unlessAllowed(right, `${what}: ${said}; ${wayOut}`, error);
+    if (status === undefined) return this.#unanswered(right, error, said);
+    if (identityCodes.has(name)) {
+      return refuse('look at the credentials and the region of the client');
+    }
+    if (name === 'NoSuchBucket') return refuse('make the bucket, or name another one');
+    switch (status) {
+      case 401:
+      case 403:
+        if (name === 'RequestTimeTooSkewed') break;
+        return refuse(right === 'read' ? readRights : writeRights);
+      case 301:
+      case 307:
+        return refuse('the bucket is in another region: give the client that one');
+      case 404:
+        return refuse('look whether the endpoint is one of S3');
+      case 405:
+      case 501:
+        return refuse('this endpoint cannot do what elections need: conditional writes');
+      case 400:
+      case 411:
+      case 413:
+      case 415:
+        return refuse(
+          "look whether the endpoint is one of S3; one that does not know the SDK's checksums wants " +
+            "requestChecksumCalculation: 'WHEN_REQUIRED' in the client's options",
+        );
+      default:
+    }
+    return new StoreUnavailableError(`${what}: ${said}`, { cause: error });
+  }
+
+  /** The network, or the SDK itself. */
+  #unanswered(right: Right, error: unknown, said: string): ElectionError {
+    const what = `S3 cannot be asked to ${right} in the bucket "${this.#bucket}": ${said}`;
+    const code = (error as S3Failure | null | undefined)?.code;
+    if (ownCodes.test(nameOf(error)) || /region is missing/i.test(said)) {
+      return this.#unlessAllowed(right, `${what}; give the client credentials and a region`, error);
+    }
+    if (typeof code === 'string' && tlsCodes.test(code)) {
+      return this.#unlessAllowed(
+        right,
+        `${what}; look at the endpoint of the client, and whom it trusts (NODE_EXTRA_CA_CERTS)`,
+        error,
+      );
+    }
+    return new StoreUnavailableError(what, { cause: error });
+  }
+
+  #unlessAllowed(right: Right, message: string, cause: unknown): ElectionError {
+    if (!this.#allowed.has(right)) return new StoreUnsuitableError(message);
+    return new StoreUnavailableError(`${message} (it was allowed before)`, { cause });
+  }
+}
+
+const readRights =
+  'the right s3:GetObject is needed, and s3:ListBucket on the bucket, without which S3 says of an ' +
+  'object that is not there that it may not be read';
+const writeRights = 'the rights s3:PutObject and s3:GetObject are needed (docs/s3.md)';
+
+/** `SlowDown (503): Please reduce your request rate.` */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const inner = error instanceof AggregateError ? error.errors.map(describe) : [];
+  const message = [...new Set([error.message, ...inner])].filter((text) => text !== '').join(', ');
+  const status = statusOf(error);
+  const { code } = error as S3Failure;
+  const name = error.name === 'Error' && typeof code === 'string' ? code : error.name;
+  return `${name}${status === undefined ? '' : ` (${status})`}${message === '' ? '' : `: ${message}`}`;
+}

@@ -1,0 +1,39 @@
+/** Elections on objects of S3, and of whatever speaks its protocol and honours conditional writes. */
+import type { Backend } from '../../contest.ts';
+import { leaseBackend } from '../../lease/backend.ts';
+import type { S3ClientLike } from './client.ts';
+import { Refusals } from './errors.ts';
+import { Objects } from './objects.ts';
+import type { S3Guard, S3Options } from './options.ts';
+import { checkClient, checkOptions } from './options.ts';
+import { Proof, proveConditions } from './proof.ts';
+import { S3Store } from './store.ts';
+
+export type { ObjectName, PutInput, S3ClientLike, S3Command, S3Commands } from './client.ts';
+export type { TagForm } from './etag.ts';
+export type { S3Guard, S3Options } from './options.ts';
+
+/**
+ * @param client `new S3Client()` of `@aws-sdk/client-s3`, version 3, for AWS or another endpoint. One
+ *   client serves many elections; its own retries do no harm
+ * @throws InvalidOptionError
+ */
+export function s3(client: S3ClientLike, options: S3Options): Backend<S3Guard> {
+  checkClient(client);
+  const { bucket, commands, probeKey, proves, tagForms, clockStepMs, keyOf } =
+    checkOptions(options);
+  const objects = new Objects(client, bucket, commands, new Refusals(bucket));
+  const proof = new Proof(
+    (uniqueId, signal) => proveConditions(objects, probeKey, tagForms, uniqueId, signal),
+    proves ? undefined : tagForms[0],
+  );
+  return leaseBackend<S3Guard>({
+    kind: 's3',
+    description: `objects of the S3 bucket "${bucket}"`,
+    // Every request costs money.
+    limits: { defaultLeaseMs: 45_000, pollsPerLease: 2 },
+    openStore: (scope) =>
+      new S3Store({ objects, proof, bucket, clockStepMs }, scope, keyOf(scope.election)),
+    guard: ({ election }, _store, token) => ({ token, bucket, key: keyOf(election) }),
+  });
+}

@@ -1,0 +1,167 @@
+import { describeValue } from '../../candidate.ts';
+import type { Duration } from '../../duration.ts';
+import { parseDuration } from '../../duration.ts';
+import { InvalidOptionError } from '../../errors.ts';
+import type { S3ClientLike, S3Commands } from './client.ts';
+import type { TagForm } from './etag.ts';
+
+export interface S3Options {
+  readonly bucket: string;
+  /** `{ GetObjectCommand, PutObjectCommand }` of the package that the client is from. */
+  readonly commands: S3Commands;
+  /** What the names of our objects begin with, such as `elections/`. Default: nothing. */
+  readonly prefix?: string;
+  /** Which object an election is. Default: `prefix` and its name. */
+  readonly objectName?: (election: string) => string;
+  /**
+   * Whether ETags in conditions are quoted. Default `auto`: the proof of the endpoint finds out.
+   * Without a proof `auto` is `quoted`.
+   */
+  readonly etagQuotes?: 'auto' | TagForm;
+  /**
+   * Prove once, before the first write, that the endpoint honours conditions, on the object
+   * `<prefix>.incumbent-probe`, which stays there. Default true. An endpoint that ignores conditions
+   * elects two leaders: say false only where that was proved otherwise, as by `incumbent doctor`.
+   */
+  readonly probe?: boolean;
+  /**
+   * `server` (default): a record that is old by the endpoint's own clock is known to be old at the
+   * first look. `off`: every candidate finds out by itself, by waiting one lease.
+   */
+  readonly age?: 'server' | 'off';
+  /**
+   * The most by which the endpoint's clock may be set forward while somebody leads, and by which those
+   * of its machines may differ. Default 2 s.
+   */
+  readonly clockStep?: Duration;
+}
+
+/** What a term is known by. S3 checks no tokens: compare `token` where effects arrive. */
+export interface S3Guard {
+  readonly token: bigint;
+  readonly bucket: string;
+  /** The name of the election's object. */
+  readonly key: string;
+}
+
+export interface CheckedOptions {
+  readonly bucket: string;
+  readonly commands: S3Commands;
+  readonly probeKey: string;
+  readonly proves: boolean;
+  /** In the order in which they are tried. */
+  readonly tagForms: readonly [TagForm, ...TagForm[]];
+  readonly clockStepMs: number | undefined;
+  keyOf(election: string): string;
+}
+
+const known: Readonly<Record<keyof S3Options, true>> = {
+  bucket: true,
+  commands: true,
+  prefix: true,
+  objectName: true,
+  etagQuotes: true,
+  probe: true,
+  age: true,
+  clockStep: true,
+};
+
+const mostKeyBytes = 1_024;
+
+/** @throws InvalidOptionError */
+export function checkClient(client: S3ClientLike): void {
+  if (typeof (client as Partial<S3ClientLike> | null | undefined)?.send === 'function') return;
+  throw new InvalidOptionError(
+    `s3() takes an S3Client of @aws-sdk/client-s3, not ${describeValue(client)}`,
+  );
+}
+
+/** @throws InvalidOptionError */
+export function checkOptions(options: S3Options): CheckedOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidOptionError(
+      `s3() takes options such as { bucket, commands }, not ${describeValue(options)}`,
+    );
+  }
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(known, name)) {
+      throw new InvalidOptionError(
+        `s3() has no option "${name}"; it knows ${Object.keys(known).join(', ')}`,
+      );
+    }
+  }
+  const { bucket, commands, prefix = '', objectName, age = 'server', clockStep } = options;
+  const { etagQuotes = 'auto', probe = true } = options;
+  if (typeof bucket !== 'string' || bucket === '') {
+    throw new InvalidOptionError(`bucket must be the name of one, not ${describeValue(bucket)}`);
+  }
+  checkCommands(commands);
+  if (typeof prefix !== 'string') {
+    throw new InvalidOptionError(`prefix must be a string, not ${describeValue(prefix)}`);
+  }
+  if (objectName !== undefined && typeof objectName !== 'function') {
+    throw new InvalidOptionError(
+      `objectName must be a function that names the object of an election, not ${describeValue(objectName)}`,
+    );
+  }
+  if (etagQuotes !== 'auto' && etagQuotes !== 'quoted' && etagQuotes !== 'unquoted') {
+    throw new InvalidOptionError(
+      `etagQuotes must be "auto", "quoted" or "unquoted", not ${describeValue(etagQuotes)}`,
+    );
+  }
+  if (typeof probe !== 'boolean') {
+    throw new InvalidOptionError(`probe must be true or false, not ${describeValue(probe)}`);
+  }
+  if (age !== 'server' && age !== 'off') {
+    throw new InvalidOptionError(`age must be "server" or "off", not ${describeValue(age)}`);
+  }
+  if (age === 'off' && clockStep !== undefined) {
+    throw new InvalidOptionError('clockStep means nothing with age "off": leave one of them out');
+  }
+  const probeKey = checkKey(`${prefix}.incumbent-probe`, `prefix ${describeValue(prefix)}`);
+  return {
+    bucket,
+    commands,
+    probeKey,
+    proves: probe,
+    tagForms: etagQuotes === 'auto' ? ['quoted', 'unquoted'] : [etagQuotes],
+    clockStepMs: age === 'off' ? undefined : parseDuration('clockStep', clockStep ?? 2_000),
+    keyOf(election) {
+      const what = `the election ${describeValue(election)}`;
+      const named: unknown = objectName === undefined ? prefix + election : objectName(election);
+      const key = checkKey(named, objectName === undefined ? what : `objectName of ${what}`);
+      if (key !== probeKey) return key;
+      throw new InvalidOptionError(
+        `${what} would be the object "${key}", on which the endpoint is proved: give it another name`,
+      );
+    },
+  };
+}
+
+function checkCommands(commands: S3Commands): void {
+  for (const name of ['GetObjectCommand', 'PutObjectCommand'] as const) {
+    if (typeof (commands as Partial<S3Commands> | undefined)?.[name] === 'function') continue;
+    throw new InvalidOptionError(
+      `commands has no ${name}: give s3() what the client's own package has, ` +
+        'commands: { GetObjectCommand, PutObjectCommand }',
+    );
+  }
+}
+
+/** @param whence for the error: what the key was made of */
+function checkKey(key: unknown, whence: string): string {
+  const refuse = (why: string): never => {
+    throw new InvalidOptionError(
+      `${whence} makes ${describeValue(key)}, which cannot be the name of an object: ${why}`,
+    );
+  };
+  if (typeof key !== 'string' || key === '') return refuse('it is a string that is not empty');
+  const bytes = Buffer.byteLength(key);
+  if (bytes > mostKeyBytes)
+    return refuse(`it has ${bytes} bytes, at most ${mostKeyBytes} are taken`);
+  // Clients and proxies take them for paths.
+  if (key.split('/').some((part) => part === '.' || part === '..')) {
+    return refuse('"." and ".." between slashes mean another object to some endpoints');
+  }
+  return key;
+}

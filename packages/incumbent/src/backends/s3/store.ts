@@ -1,0 +1,101 @@
+import type { Scope } from '../../contest.ts';
+import { RecordDamagedError } from '../../errors.ts';
+import type { LeaseRecord } from '../../lease/record.ts';
+import { decodeLeaseRecord, encodeLeaseRecord } from '../../lease/record.ts';
+import type { LeaseStore, Reading, SwapResult, Version } from '../../lease/store.ts';
+import type { TagForm } from './etag.ts';
+import type { Condition, Found, Objects } from './objects.ts';
+import { locationOf } from './objects.ts';
+import type { Proof } from './proof.ts';
+
+/** The version of an object that is not there: no ETag is empty. */
+const absent = '';
+
+/**
+ * Both times are told in whole seconds, cut off or rounded: the difference of two may be so much more
+ * than has passed.
+ */
+const coarseMs = 2_000;
+
+/** What all elections of one backend share. */
+export interface Shared {
+  readonly objects: Objects;
+  readonly proof: Proof;
+  readonly bucket: string;
+  readonly clockStepMs: number | undefined;
+}
+
+/** One election is one object, and its version is the ETag: read by GET, swapped by a conditional PUT. */
+export class S3Store implements LeaseStore {
+  readonly clockStepMs?: number;
+  readonly #shared: Shared;
+  readonly #scope: Scope;
+  readonly #key: string;
+  /** Decoded once: nearly every read finds what the last one found. */
+  #known: { readonly version: Version; readonly record: LeaseRecord } | undefined;
+
+  constructor(shared: Shared, scope: Scope, key: string) {
+    this.#shared = shared;
+    this.#scope = scope;
+    this.#key = key;
+    if (shared.clockStepMs !== undefined) this.clockStepMs = shared.clockStepMs;
+  }
+
+  async read(signal: AbortSignal): Promise<Reading> {
+    const found = await this.#shared.objects.get(this.#key, signal);
+    if (found === undefined) return { record: undefined, version: absent };
+    const record = this.#recordOf(found);
+    const ageMs = this.clockStepMs === undefined ? undefined : ageOf(found);
+    return { record, version: found.tag, ...(ageMs === undefined ? {} : { ageMs }) };
+  }
+
+  async swap(expected: Version, next: LeaseRecord, signal: AbortSignal): Promise<SwapResult> {
+    const form = await this.#form(signal);
+    const condition: Condition = expected === absent ? 'absent' : { tag: String(expected), form };
+    const text = stamped(encodeLeaseRecord(next), this.#scope.uniqueId());
+    const result = await this.#shared.objects.put(this.#key, text, condition, signal);
+    if (result.outcome !== 'ok') return { outcome: 'conflict' };
+    this.#known = { version: result.tag, record: next };
+    return { outcome: 'ok', version: result.tag };
+  }
+
+  async init(signal: AbortSignal): Promise<void> {
+    await this.#form(signal);
+  }
+
+  #form(signal: AbortSignal): Promise<TagForm> {
+    return this.#shared.proof.form(this.#scope.uniqueId, signal);
+  }
+
+  #recordOf({ text, tag }: Found): LeaseRecord {
+    if (this.#known?.version === tag) return this.#known.record;
+    const where = locationOf(this.#shared.bucket, this.#key);
+    const record = decodeLeaseRecord(text, where);
+    if (record.election !== this.#scope.election) {
+      throw new RecordDamagedError(
+        where,
+        `it belongs to the election ${JSON.stringify(record.election)}`,
+      );
+    }
+    this.#known = { version: tag, record };
+    return record;
+  }
+}
+
+/**
+ * An ETag is a digest of what is stored: two writes of one record would have the same, and a write
+ * that was decided on the first would be taken on the second.
+ */
+function stamped(record: string, id: string): string {
+  return `{"write":${JSON.stringify(id)},${record.slice(1)}`;
+}
+
+/** How long ago it was written at least, by the endpoint's clock. */
+export function ageOf({
+  writtenMs,
+  sentMs,
+}: Pick<Found, 'writtenMs' | 'sentMs'>): number | undefined {
+  if (writtenMs === undefined || sentMs === undefined) return undefined;
+  const ageMs = sentMs - writtenMs - coarseMs;
+  return Number.isNaN(ageMs) ? undefined : Math.max(0, ageMs);
+}

@@ -1,0 +1,64 @@
+import type { S3Client } from '@aws-sdk/client-s3';
+import type { Dialect } from '@incumbent/servers';
+import { cephDialect, FakeS3 } from '@incumbent/servers';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { s3 } from '../src/backends/s3/index.ts';
+import type { Backend, LeaseStore } from '../src/testing/index.ts';
+import { electionScenarios, leaseStoreScenarios, runConformance } from '../src/testing/index.ts';
+import { bucketOptions, s3Client, s3Stores } from './support/s3.ts';
+
+const leaseMs = 3_000;
+
+const dialects: readonly (readonly [string, Partial<Dialect>])[] = [
+  ['that answers as AWS does', {}],
+  ['that answers as Ceph RGW does', cephDialect],
+];
+
+for (const [name, dialect] of dialects) {
+  describe.concurrent(`objects of an S3 endpoint ${name}`, () => {
+    let server: FakeS3;
+    // One for all, as a program has it: connections are made anew for nobody.
+    let client: S3Client;
+    let openStore: (election: string) => LeaseStore;
+
+    beforeAll(async () => {
+      server = await FakeS3.start({ dialect });
+      client = s3Client(server);
+      openStore = s3Stores(client, leaseMs);
+    });
+
+    afterAll(async () => {
+      client?.destroy();
+      await server?.close();
+    });
+
+    for (const scenario of leaseStoreScenarios) {
+      if (['lists', 'deathProof', 'hints'].includes(scenario.needs ?? '')) continue;
+      test.concurrent(scenario.name, async ({ expect }) => {
+        const [result] = await runConformance<LeaseStore>([scenario], {
+          open: openStore,
+          capabilities: { age: true },
+          leaseMs,
+          prefix: 'store',
+        });
+        expect(result?.reason).toBeUndefined();
+        expect(server.unexpected).toEqual([]);
+      });
+    }
+
+    for (const scenario of electionScenarios) {
+      if (['lists', 'deathProof', 'hints'].includes(scenario.needs ?? '')) continue;
+      test.concurrent(scenario.name, async ({ expect }) => {
+        const [result] = await runConformance<Backend>([scenario], {
+          // Another process proves the endpoint for itself.
+          open: () => s3(client, bucketOptions),
+          capabilities: { age: true },
+          leaseMs,
+          prefix: 'election',
+        });
+        expect(result?.reason).toBeUndefined();
+        expect(server.unexpected).toEqual([]);
+      });
+    }
+  });
+}

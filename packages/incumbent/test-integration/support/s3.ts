@@ -1,0 +1,64 @@
+import type { S3ClientConfig } from '@aws-sdk/client-s3';
+import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import type { FakeS3, S3Credentials } from '@incumbent/servers';
+import { ownerCredentials } from '@incumbent/servers';
+import { Refusals } from '../../src/backends/s3/errors.ts';
+import type { S3ClientLike, S3Options } from '../../src/backends/s3/index.ts';
+import { Objects } from '../../src/backends/s3/objects.ts';
+import { checkOptions } from '../../src/backends/s3/options.ts';
+import { Proof, proveConditions } from '../../src/backends/s3/proof.ts';
+import { S3Store } from '../../src/backends/s3/store.ts';
+import { systemClock } from '../../src/clock.ts';
+import type { LeaseStore, Scope } from '../../src/testing/index.ts';
+import { resolveTiming } from '../../src/timing.ts';
+
+export const s3Commands = { GetObjectCommand, PutObjectCommand };
+
+export const bucketOptions: S3Options = { bucket: 'elections', commands: s3Commands };
+
+/** The SDK as users have it, but for what it does before the first request on a strange machine. */
+export function s3Client(
+  { url }: Pick<FakeS3, 'url'>,
+  credentials: S3Credentials = ownerCredentials,
+  config: S3ClientConfig = {},
+): S3Client {
+  return new S3Client({
+    endpoint: url,
+    region: 'us-east-1',
+    forcePathStyle: true,
+    credentials,
+    ...config,
+  });
+}
+
+/** One of these is for one process. */
+export function s3Stores(
+  client: S3ClientLike,
+  leaseMs: number,
+  options: S3Options = bucketOptions,
+): (election: string) => LeaseStore {
+  const { bucket, commands, clockStepMs, probeKey, tagForms, keyOf } = checkOptions(options);
+  const objects = new Objects(client, bucket, commands, new Refusals(bucket));
+  const proof = new Proof((uniqueId, signal) =>
+    proveConditions(objects, probeKey, tagForms, uniqueId, signal),
+  );
+  return (election) =>
+    new S3Store(
+      { objects, proof, bucket, clockStepMs },
+      s3Scope(election, leaseMs),
+      keyOf(election),
+    );
+}
+
+let ids = 0;
+
+export function s3Scope(election: string, leaseMs: number): Scope {
+  return {
+    election,
+    clock: systemClock,
+    timing: resolveTiming({ lease: leaseMs }),
+    random: Math.random,
+    uniqueId: () => `id-${Math.random()}-${ids++}`,
+    onTrouble: () => {},
+  };
+}
