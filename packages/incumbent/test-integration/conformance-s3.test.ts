@@ -7,14 +7,16 @@ import type { Backend, LeaseStore } from '../src/testing/index.ts';
 import { electionScenarios, leaseStoreScenarios, runConformance } from '../src/testing/index.ts';
 import { bucketOptions, s3Client, s3Stores } from './support/s3.ts';
 
-const leaseMs = 3_000;
+/** A request of the SDK takes more of a processor than those of other clients. */
+const leaseMs = 4_000;
 
-const dialects: readonly (readonly [string, Partial<Dialect>])[] = [
-  ['that answers as AWS does', {}],
-  ['that answers as Ceph RGW does', cephDialect],
+const dialects: readonly (readonly [string, Partial<Dialect>, typeof electionScenarios])[] = [
+  ['that answers as AWS does', {}, electionScenarios],
+  // Elections see nothing of what is different; on the real one they are held in s3-ceph.test.ts.
+  ['that answers as Ceph RGW does', cephDialect, electionScenarios.slice(0, 1)],
 ];
 
-for (const [name, dialect] of dialects) {
+for (const [name, dialect, elections] of dialects) {
   describe.concurrent(`objects of an S3 endpoint ${name}`, () => {
     let server: FakeS3;
     // One for all, as a program has it: connections are made anew for nobody.
@@ -46,7 +48,7 @@ for (const [name, dialect] of dialects) {
       });
     }
 
-    for (const scenario of electionScenarios) {
+    for (const scenario of elections) {
       if (['lists', 'deathProof', 'hints'].includes(scenario.needs ?? '')) continue;
       test.concurrent(scenario.name, async ({ expect }) => {
         const [result] = await runConformance<Backend>([scenario], {
