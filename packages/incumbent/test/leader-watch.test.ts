@@ -1,0 +1,155 @@
+import { expect, test, vi } from 'vitest';
+import type { Sight } from '../src/leader-watch.ts';
+import { LeaderWatch } from '../src/leader-watch.ts';
+import type { View } from '../src/record.ts';
+import { candidate, FakeElection, ledBy, unknown, vacant } from './support/fake-election.ts';
+
+const a = candidate('a', { addresses: ['10.0.0.1:1'] });
+const b = candidate('b', { addresses: ['10.0.0.2:1'] });
+
+function start(): {
+  fake: FakeElection;
+  watch: LeaderWatch;
+  seen: Sight[];
+  stop: () => void;
+} {
+  const fake = new FakeElection('billing');
+  const watch = LeaderWatch.of(fake.election);
+  const seen: Sight[] = [];
+  return { fake, watch, seen, stop: watch.subscribe((sight) => seen.push(sight)) };
+}
+
+async function hasSeen(seen: readonly Sight[], count: number): Promise<void> {
+  await vi.waitFor(() => expect(seen.length).toBeGreaterThanOrEqual(count));
+}
+
+test('one observation serves everybody, and ends with the last of them', async () => {
+  const { fake, watch, seen, stop } = start();
+  expect(LeaderWatch.of(fake.election)).toBe(watch);
+  const others = Array.from({ length: 100 }, () => watch.subscribe(() => {}));
+  fake.show(ledBy(a, 1n));
+  await hasSeen(seen, 1);
+  for (const other of others) other();
+  others[0]?.();
+  expect([fake.begun, fake.open]).toEqual([1, 1]);
+  expect(watch.sight).toMatchObject({ state: 'led', led: true, token: 1n });
+  stop();
+  await vi.waitFor(() => expect(fake.open).toBe(0));
+  expect(watch.sight, 'what is not watched is not known').toBeUndefined();
+  const again = watch.subscribe(() => {});
+  await vi.waitFor(() => expect(watch.sight?.leader?.info).toBe(a));
+  expect(fake.begun).toBe(2);
+  again();
+});
+
+test('keeps the last leader while the store cannot be read, and when nobody leads', async () => {
+  const { fake, seen, stop } = start();
+  for (const view of [unknown, ledBy(a, 1n), unknown, vacant(1n), unknown, ledBy(b, 2n)]) {
+    fake.show(view);
+    await hasSeen(seen, seen.length + 1);
+  }
+  expect(seen.map(({ state, led, leader, token }) => [state, led, leader?.info.id, token])).toEqual(
+    [
+      ['unknown', false, undefined, undefined],
+      ['led', true, 'a', 1n],
+      ['unknown', true, 'a', 1n],
+      ['vacant', false, 'a', 1n],
+      ['unknown', false, 'a', 1n],
+      ['led', true, 'b', 2n],
+    ],
+  );
+  expect(seen[0]?.error?.message).toBe('no route');
+  stop();
+});
+
+test('says so when the handle is closed, also when it was closed before', async () => {
+  const { fake, seen } = start();
+  fake.show(ledBy(a, 1n));
+  await hasSeen(seen, 1);
+  fake.close();
+  await hasSeen(seen, 2);
+  expect(seen.at(-1)).toMatchObject({ state: 'closed', led: false });
+  const late = new FakeElection('late');
+  late.close();
+  const states: string[] = [];
+  LeaderWatch.of(late.election).subscribe(({ state }) => states.push(state));
+  await vi.waitFor(() => expect(states).toEqual(['closed']));
+});
+
+test('an observation that breaks is begun again (VB15)', async () => {
+  const { fake, seen, stop } = start();
+  fake.breakWith(new Error('a defect'));
+  await hasSeen(seen, 1);
+  expect(seen[0]).toMatchObject({ state: 'unknown', error: { message: 'a defect' } });
+  fake.repair();
+  fake.show(ledBy(a, 1n));
+  await vi.waitFor(() => expect(seen.at(-1)).toMatchObject({ state: 'led' }), { timeout: 20_000 });
+  stop();
+  await vi.waitFor(() => expect(fake.open).toBe(0));
+});
+
+/** What becomes known when one look finds `found` while the observation says `observed`. */
+async function afterLook(observed: View, found: View): Promise<Sight | undefined> {
+  const { fake, watch, seen, stop } = start();
+  fake.show(observed);
+  await hasSeen(seen, 1);
+  fake.look = async () => found;
+  watch.lookAgain();
+  await vi.waitFor(() => expect(fake.looks).toBe(1));
+  await new Promise(setImmediate);
+  const { sight } = watch;
+  stop();
+  return sight;
+}
+
+test('a look finds a newer leader, or that the leader is gone', async () => {
+  expect(await afterLook(ledBy(a, 1n), ledBy(b, 2n))).toMatchObject({ token: 2n, led: true });
+  expect(await afterLook(vacant(1n), ledBy(b, 2n))).toMatchObject({ token: 2n, led: true });
+  expect(await afterLook(ledBy(a, 1n), vacant(1n))).toMatchObject({ state: 'vacant' });
+  expect(await afterLook(unknown, ledBy(a, 1n))).toMatchObject({ state: 'led' });
+  // Leaders of other programs have no token for observers.
+  expect(await afterLook(ledBy(a), ledBy(b))).toMatchObject({ leader: { info: b } });
+});
+
+test('a look revives no term that the observation has found dead', async () => {
+  expect(await afterLook(vacant(3n), ledBy(a, 3n))).toMatchObject({ state: 'vacant' });
+  expect(await afterLook(ledBy(b, 3n), ledBy(a, 2n))).toMatchObject({ token: 3n });
+  expect(await afterLook(ledBy(b, 3n), vacant(2n))).toMatchObject({ state: 'led' });
+  expect(await afterLook(ledBy(b, 3n), unknown)).toMatchObject({ state: 'led' });
+});
+
+test('what was observed during a look counts more than what the look found', async () => {
+  const { fake, watch, seen, stop } = start();
+  fake.show(ledBy(a, 1n));
+  await hasSeen(seen, 1);
+  const found: { answer?: (view: View) => void } = {};
+  fake.look = () =>
+    new Promise((resolve) => {
+      found.answer = resolve;
+    });
+  watch.lookAgain();
+  await vi.waitFor(() => expect(found.answer).toBeDefined());
+  fake.show(ledBy(b, 2n));
+  await hasSeen(seen, 2);
+  // Read before b was announced: its number was taken, and nobody led.
+  found.answer?.(vacant(2n));
+  await new Promise(setImmediate);
+  expect(watch.sight).toMatchObject({ state: 'led', token: 2n });
+  stop();
+});
+
+test('however often it is asked, it looks rarely', async () => {
+  const { fake, watch, seen, stop } = start();
+  fake.show(vacant());
+  await hasSeen(seen, 1);
+  fake.look = async () => vacant();
+  for (let i = 0; i < 1000; i += 1) {
+    watch.lookAgain();
+    await new Promise(setImmediate);
+  }
+  // One at once; the next ones a second and more apart, on a machine however slow.
+  expect(fake.looks).toBeGreaterThanOrEqual(1);
+  expect(fake.looks).toBeLessThan(10);
+  stop();
+  watch.lookAgain();
+});
