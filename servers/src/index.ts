@@ -1,6 +1,8 @@
 /** Real servers for tests, chaos and benchmarks: private, on loopback, gone with the process. */
 export type { EtcdClusterOptions, EtcdOptions, EtcdSeat } from './etcd.ts';
 export { EtcdCluster, EtcdServer, etcdAvailable, startEtcd, startEtcdCluster } from './etcd.ts';
+export type { FakeGcsOptions, GcsObject, LoggedGcsRequest } from './gcs/index.ts';
+export { FakeGcs, GcsBucket } from './gcs/index.ts';
 export type {
   FakeApiServerOptions,
   Fault,

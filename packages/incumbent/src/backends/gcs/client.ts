@@ -1,0 +1,39 @@
+/** What this backend needs of a `Storage` of `@google-cloud/storage` 7 or 8. */
+
+export interface StorageLike {
+  bucket(name: string): BucketLike;
+}
+
+export interface BucketLike {
+  file(name: string): FileLike;
+}
+
+export interface FileLike {
+  /** What the server last said of the object, such as after an upload. */
+  readonly metadata: unknown;
+  /** Of requests for this one `File`, which is ours: nothing of the caller's client is changed. */
+  readonly interceptors?: { push(interceptor: RequestInterceptor): unknown };
+  createReadStream(options: object): SourceLike;
+  createWriteStream(options: object): SinkLike;
+  getMetadata(): Promise<unknown>;
+}
+
+export interface RequestInterceptor {
+  request(request: object): object;
+}
+
+export interface SourceLike {
+  on(event: string, listener: (...values: never[]) => void): unknown;
+}
+
+export interface SinkLike extends SourceLike {
+  end(bytes: Uint8Array): unknown;
+}
+
+/** As much of an object's metadata as we look at. */
+export interface ObjectMetadata {
+  readonly generation?: string | number;
+  readonly metageneration?: string | number;
+  /** When this version was written, or its metadata; RFC 3339. */
+  readonly updated?: string;
+}

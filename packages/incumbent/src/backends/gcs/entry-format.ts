@@ -1,0 +1,183 @@
+/**
+ * The record of an election as an entry that Go programs on vimeo/leaderelection take part in. What
+ * they have no field for is in ours, as JSON. They write entries anew, without it: so an entry without
+ * it, or one that does not say the same, was written by somebody else.
+ */
+import type { CandidateInfo } from '../../candidate.ts';
+import { InvalidOptionError, StoreUnsuitableError } from '../../errors.ts';
+import type { LeaseRecord } from '../../lease/record.ts';
+import { decodeLeaseRecord, encodeLeaseRecord } from '../../lease/record.ts';
+import type { RaceEntry, Timestamp } from './race-entry.ts';
+import { largestElectionNumber, timestampOf, unixMsOf } from './race-entry.ts';
+
+/** Where a candidate's metadata has what Go programs call connection parameters, as text or else packed. */
+export const parametersKey = 'connectionParameters';
+export const parametersBase64Key = 'connectionParameters;base64';
+
+/** Nobody waits so long, and Go can still count it in nanoseconds. */
+const never: Timestamp = timestampOf(Date.UTC(2200, 0));
+
+const foreignPrefix = 'foreign:';
+
+export interface EntryFormat {
+  readonly election: string;
+  /** For errors. */
+  readonly location: string;
+  /** How far a Go program's clock and that of the store may be apart. */
+  readonly maxClockSkewMs: number;
+  /** ρ, of our own clock. */
+  readonly clockDrift: number;
+}
+
+/** What the store says of a version of the object. */
+export interface Stored {
+  readonly version: string;
+  /** By the store's clock, no later than it was; undefined where nobody has asked. */
+  readonly writtenUnixMs: number | undefined;
+}
+
+/** @throws RecordDamagedError, RecordTooNewError */
+export function recordOfEntry(entry: RaceEntry, stored: Stored, format: EntryFormat): LeaseRecord {
+  return ourRecord(entry, format) ?? foreignRecord(entry, stored, format);
+}
+
+/** The record in our field; undefined: the entry was written by somebody else. */
+export function ourRecord(
+  entry: RaceEntry,
+  { location }: Pick<EntryFormat, 'location'>,
+): LeaseRecord | undefined {
+  if (entry.record === undefined) return undefined;
+  const record = decodeLeaseRecord(entry.record, location);
+  // Who keeps fields that he does not know has written ours along with his own.
+  const isOurs =
+    entry.electionNumber === electionNumber(record.token) &&
+    entry.leaderId === (record.holding?.candidate.id ?? '');
+  return isOurs ? record : undefined;
+}
+
+/**
+ * A Go program leads until its clock passes `term_expiry`. So others wait for as long as that was away
+ * by the store's clock when the entry was written, and for as long as clocks may differ.
+ */
+function foreignRecord(entry: RaceEntry, stored: Stored, format: EntryFormat): LeaseRecord {
+  const { writtenUnixMs } = stored;
+  if (writtenUnixMs === undefined) {
+    throw new StoreUnsuitableError(
+      `the store does not tell when ${format.location} was written (no Last-Modified, no "updated"), ` +
+        'and without that nobody knows how long the Go program that wrote it may lead',
+    );
+  }
+  const termMs = Math.max(0, unixMsOf(entry.termExpiry) - writtenUnixMs);
+  return {
+    election: format.election,
+    token: entry.electionNumber,
+    // Whatever it writes counts as a confirmation.
+    nonce: `${foreignPrefix}${stored.version}`,
+    leaseMs: Math.ceil(termMs * (1 + format.clockDrift)) + format.maxClockSkewMs,
+    ended: false,
+    holding: {
+      candidate: foreignCandidate(entry),
+      electedAtUnixMs: writtenUnixMs,
+      announced: true,
+      actors: null,
+      revoked: false,
+      request: undefined,
+      tokenless: true,
+    },
+    reservation: undefined,
+    unfenced: [],
+    drains: [],
+    history: [],
+  };
+}
+
+function foreignCandidate(entry: RaceEntry): CandidateInfo {
+  return {
+    id: entry.leaderId,
+    incarnation: foreignPrefix + entry.leaderId,
+    addresses: entry.hostPorts,
+    metadata: metadataOf(entry.connectionParameters),
+  };
+}
+
+/** True for a leader that is no candidate of ours: it reads no requests. */
+export function isForeign(incarnation: string): boolean {
+  return incarnation.startsWith(foreignPrefix);
+}
+
+/**
+ * The entry that says `next`.
+ * @param base what it replaces
+ * @param wallMs read just before it is sent
+ */
+export function entryOfRecord(
+  base: { readonly entry: RaceEntry; readonly record: LeaseRecord } | undefined,
+  next: LeaseRecord,
+  wallMs: number,
+): RaceEntry {
+  const candidate = next.holding?.candidate;
+  return {
+    electionNumber: electionNumber(next.token),
+    leaderId: candidate?.id ?? '',
+    hostPorts: candidate?.addresses ?? [],
+    termExpiry:
+      base !== undefined && isByOperator(base.record, next)
+        ? base.entry.termExpiry
+        : termExpiry(next, wallMs),
+    connectionParameters: connectionParameters(candidate?.metadata ?? {}),
+    record: encodeLeaseRecord(next),
+  };
+}
+
+/** Only what is beside the seat has changed: that prolongs nobody's term. */
+function isByOperator(base: LeaseRecord, next: LeaseRecord): boolean {
+  return (
+    base.nonce === next.nonce &&
+    base.ended === next.ended &&
+    base.reservation?.untilUnixMs === next.reservation?.untilUnixMs
+  );
+}
+
+/** Until when no Go program may take the seat. Never absent and never zero: they cannot bear either. */
+function termExpiry(
+  { ended, holding, leaseMs, reservation }: LeaseRecord,
+  wallMs: number,
+): Timestamp {
+  if (ended) return never;
+  if (holding === undefined) {
+    return timestampOf(Math.max(wallMs, reservation?.untilUnixMs ?? wallMs));
+  }
+  // Our belief was sent before `wallMs`, and ends D − H earlier: so far clocks may be apart.
+  return timestampOf(Math.max(wallMs + leaseMs, holding.held?.untilUnixMs ?? wallMs));
+}
+
+function electionNumber(token: bigint): bigint {
+  return token < largestElectionNumber ? token : largestElectionNumber;
+}
+
+function metadataOf(parameters: Uint8Array): Readonly<Record<string, string>> {
+  if (parameters.length === 0) return {};
+  try {
+    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+    return { [parametersKey]: decoder.decode(parameters) };
+  } catch {
+    return { [parametersBase64Key]: Buffer.from(parameters).toString('base64') };
+  }
+}
+
+/** @throws InvalidOptionError */
+function connectionParameters(metadata: Readonly<Record<string, string>>): Uint8Array {
+  const text = metadata[parametersKey];
+  const packed = metadata[parametersBase64Key];
+  if (packed === undefined) return new TextEncoder().encode(text ?? '');
+  if (text !== undefined) {
+    throw new InvalidOptionError(
+      `metadata has both "${parametersKey}" and "${parametersBase64Key}": leave one of them out`,
+    );
+  }
+  const bytes = Buffer.from(packed, 'base64');
+  if (bytes.toString('base64') !== packed) {
+    throw new InvalidOptionError(`metadata "${parametersBase64Key}" is not base64`);
+  }
+  return new Uint8Array(bytes);
+}

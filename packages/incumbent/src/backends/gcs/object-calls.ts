@@ -1,0 +1,178 @@
+/**
+ * Reading and replacing one object by the caller's `Storage`, a request each, without its retries: the
+ * election tries again itself, and a retry that comes late would only make ghosts.
+ */
+import { StoreUnavailableError } from '../../errors.ts';
+import type {
+  BucketLike,
+  FileLike,
+  ObjectMetadata,
+  SinkLike,
+  SourceLike,
+  StorageLike,
+} from './client.ts';
+import { crc32cBase64 } from './crc32c.ts';
+import { isAbsent } from './errors.ts';
+import type { AclRule } from './options.ts';
+
+export interface StoredObject {
+  readonly bytes: Uint8Array;
+  readonly generation: string;
+  readonly metageneration: string;
+  /** By the store's clock, whole seconds; undefined where the answer does not say. */
+  readonly writtenUnixMs: number | undefined;
+}
+
+export interface Answer<T> {
+  readonly value: T;
+  /** When the store answered, by its own clock, whole seconds; undefined where it does not say. */
+  readonly dateMs: number | undefined;
+}
+
+interface HttpAnswer {
+  readonly headers?: Readonly<Record<string, unknown>>;
+}
+
+export class ObjectCalls {
+  readonly #bucket: BucketLike;
+  readonly #name: string;
+  readonly #timeoutMs: number;
+
+  /** @param timeoutMs after which nobody waits for an answer any more */
+  constructor(storage: StorageLike, bucket: string, name: string, timeoutMs: number) {
+    this.#bucket = storage.bucket(bucket);
+    this.#name = name;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** @returns undefined in place of an object that is not there */
+  async read(signal: AbortSignal): Promise<Answer<StoredObject | undefined>> {
+    signal.throwIfAborted();
+    // Validation is ours: the client leaves it out where a header is missing.
+    const source = this.#file().createReadStream({ validation: false, decompress: false });
+    let answer: HttpAnswer = {};
+    source.on('response', (response: HttpAnswer) => {
+      answer = response;
+    });
+    let bytes: Uint8Array;
+    try {
+      bytes = await collect(source, signal);
+    } catch (error) {
+      if (isAbsent(error)) return { value: undefined, dateMs: timeIn(answer, 'date') };
+      throw error;
+    }
+    checkIntegrity(bytes, header(answer, 'x-goog-hash'));
+    const generation = header(answer, 'x-goog-generation');
+    if (generation === undefined || !/^\d+$/.test(generation)) {
+      throw new StoreUnavailableError(
+        'the object was answered without its generation (x-goog-generation): is there a cache or a ' +
+          'proxy before Cloud Storage?',
+      );
+    }
+    const object: StoredObject = {
+      bytes,
+      generation,
+      metageneration: header(answer, 'x-goog-metageneration') ?? '1',
+      writtenUnixMs: timeIn(answer, 'last-modified'),
+    };
+    return { value: object, dateMs: timeIn(answer, 'date') };
+  }
+
+  /** For stores that do not say when they hand out the bytes. */
+  async metadata(signal: AbortSignal): Promise<ObjectMetadata> {
+    signal.throwIfAborted();
+    const answer = await unlessAborted(this.#file().getMetadata(), signal);
+    return ((Array.isArray(answer) ? answer[0] : answer) ?? {}) as ObjectMetadata;
+  }
+
+  /** Replaces the object if it still has this generation; '0': if it is not there. */
+  async write(
+    bytes: Uint8Array,
+    generation: string,
+    acl: readonly AclRule[],
+    signal: AbortSignal,
+  ): Promise<Answer<ObjectMetadata>> {
+    signal.throwIfAborted();
+    const file = this.#file();
+    const sink = file.createWriteStream({
+      resumable: false,
+      // What does not match would be deleted by the client, whosever it is by then. The server checks.
+      validation: false,
+      preconditionOpts: { ifGenerationMatch: generation },
+      metadata: {
+        contentType: 'application/x-protobuf',
+        // An object that everybody may read is kept by caches for an hour otherwise.
+        cacheControl: 'no-store',
+        crc32c: crc32cBase64(bytes),
+        ...(acl.length === 0 ? {} : { acl }),
+      },
+    });
+    let answer: HttpAnswer = {};
+    sink.on('response', (response: HttpAnswer) => {
+      answer = response;
+    });
+    await finish(sink, bytes, signal);
+    return { value: (file.metadata ?? {}) as ObjectMetadata, dateMs: timeIn(answer, 'date') };
+  }
+
+  #file(): FileLike {
+    const file = this.#bucket.file(this.#name);
+    file.interceptors?.push({
+      request: (request) => ({
+        ...request,
+        timeout: (request as { timeout?: number }).timeout ?? this.#timeoutMs,
+        maxRetries: 0,
+      }),
+    });
+    return file;
+  }
+}
+
+/** The streams are not destroyed: the client would close the connections of other calls with theirs. */
+function collect(source: SourceLike, signal: AbortSignal): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  source.on('data', (chunk: Uint8Array) => void chunks.push(chunk));
+  const ended = new Promise<Uint8Array>((resolve, reject) => {
+    source.on('end', () => resolve(new Uint8Array(Buffer.concat(chunks))));
+    source.on('error', reject);
+  });
+  return unlessAborted(ended, signal);
+}
+
+function finish(sink: SinkLike, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+  const finished = new Promise<void>((resolve, reject) => {
+    sink.on('finish', () => resolve());
+    sink.on('error', reject);
+  });
+  sink.end(bytes);
+  return unlessAborted(finished, signal);
+}
+
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+/** @param hashes `crc32c=…,md5=…`, or several headers of these */
+function checkIntegrity(bytes: Uint8Array, hashes: string | undefined): void {
+  const told = /crc32c=([A-Za-z0-9+/]{6}==)/.exec(hashes ?? '')?.[1];
+  const found = crc32cBase64(bytes);
+  if (told === undefined || told === found) return;
+  throw new StoreUnavailableError(
+    `the object arrived damaged: its CRC32C is ${found}, and ${told} was told`,
+  );
+}
+
+function header({ headers }: HttpAnswer, name: string): string | undefined {
+  const value = headers?.[name];
+  if (Array.isArray(value)) return value.join(',');
+  return typeof value === 'string' ? value : undefined;
+}
+
+function timeIn(answer: HttpAnswer, name: string): number | undefined {
+  const ms = Date.parse(header(answer, name) ?? '');
+  return Number.isFinite(ms) ? ms : undefined;
+}

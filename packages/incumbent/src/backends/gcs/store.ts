@@ -1,0 +1,236 @@
+import type { Scope } from '../../contest.ts';
+import { RefusedError, StoreUnavailableError } from '../../errors.ts';
+import type { LeaseRecord } from '../../lease/record.ts';
+import type { LeaseStore, Reading, SwapResult, Version } from '../../lease/store.ts';
+import type { ObjectMetadata, StorageLike } from './client.ts';
+import { ClockComparison } from './clock-comparison.ts';
+import type { EntryFormat } from './entry-format.ts';
+import { entryOfRecord, isForeign, ourRecord, recordOfEntry } from './entry-format.ts';
+import type { Refusals, Verb } from './errors.ts';
+import { isConflict } from './errors.ts';
+import type { Answer, StoredObject } from './object-calls.ts';
+import { ObjectCalls } from './object-calls.ts';
+import type { CheckedOptions } from './options.ts';
+import type { RaceEntry } from './race-entry.ts';
+import { decodeEntry, encodeEntry, sameEntry } from './race-entry.ts';
+
+/** The version of an object that is not there, and what Cloud Storage calls its generation. */
+const absent = '0';
+/** Both times of an answer are whole seconds: an age is told too low rather than too high. */
+const ageResolutionMs = 2_000;
+/** Of one election: whoever needs an older one reads again. There may be a thousand elections. */
+const mostRemembered = 2;
+
+/** What a version of the object says. */
+interface Seen {
+  readonly entry: RaceEntry;
+  readonly record: LeaseRecord;
+  /** A Go program's term that was over, by the store's clock, when this was read. */
+  readonly isOver: boolean;
+}
+
+/** What all elections of one backend share. */
+export interface Shared {
+  readonly storage: StorageLike;
+  readonly options: CheckedOptions;
+  readonly refusals: Refusals;
+}
+
+/**
+ * One election is one object, and its version is the generation, with the metageneration: whoever
+ * changes the object's metadata moves what the store says of when it was written.
+ */
+export class GcsStore implements LeaseStore {
+  readonly objectName: string;
+  readonly clockStepMs?: number;
+  readonly #shared: Shared;
+  readonly #scope: Scope;
+  readonly #calls: ObjectCalls;
+  readonly #format: EntryFormat;
+  readonly #clocks: ClockComparison;
+  readonly #seen = new Map<Version, Seen>();
+  #hasAskedForAge = false;
+
+  constructor(shared: Shared, scope: Scope, objectName: string) {
+    const { storage, options } = shared;
+    const { timing } = scope;
+    this.objectName = objectName;
+    if (options.clockStepMs !== undefined) this.clockStepMs = options.clockStepMs;
+    this.#shared = shared;
+    this.#scope = scope;
+    this.#calls = new ObjectCalls(storage, options.bucket, objectName, timing.operationTimeoutMs);
+    this.#format = {
+      election: scope.election,
+      location: `gs://${options.bucket}/${objectName}`,
+      maxClockSkewMs: options.maxClockSkewMs,
+      clockDrift: timing.clockDrift,
+    };
+    this.#clocks = new ClockComparison(timing, (error) =>
+      scope.onTrouble('comparing clocks', error),
+    );
+  }
+
+  async read(signal: AbortSignal): Promise<Reading> {
+    const { value: object, dateMs } = await this.#call('read', signal, () =>
+      this.#calls.read(signal),
+    );
+    if (object === undefined) return { record: undefined, version: absent };
+    const entry = decodeEntry(object.bytes, this.#format.location);
+    const writtenUnixMs = await this.#writtenUnixMs(object, entry, signal);
+    const version = versionOf(object.generation, object.metageneration);
+    const record = recordOfEntry(entry, { version, writtenUnixMs }, this.#format);
+    const ageMs = this.#ageMs(writtenUnixMs, dateMs);
+    const isOver = isTermOver(record, ageMs, this.clockStepMs);
+    this.#remember(version, { entry, record, isOver });
+    return { record, version, ...(ageMs === undefined ? {} : { ageMs }) };
+  }
+
+  async swap(expected: Version, next: LeaseRecord, signal: AbortSignal): Promise<SwapResult> {
+    const base = await this.#seenAs(expected, signal);
+    if (base === 'another') return { outcome: 'conflict' };
+    const record = base === undefined ? next : besideForeigners(base, next);
+    const entry = entryOfRecord(base, record, this.#scope.clock.wallMs());
+    const bytes = this.#encode(entry);
+    let metadata: ObjectMetadata;
+    try {
+      const { acl } = this.#shared.options;
+      const answer = await this.#call('write', signal, () =>
+        this.#calls.write(bytes, generationOf(expected), acl, signal),
+      );
+      metadata = answer.value;
+    } catch (error) {
+      if (error === conflict) return { outcome: 'conflict' };
+      throw error;
+    }
+    const { generation, metageneration = 1 } = metadata;
+    if (generation === undefined) {
+      throw new StoreUnavailableError(`the generation of ${this.#format.location} was not told`);
+    }
+    const version = versionOf(generation, metageneration);
+    this.#remember(version, { entry, record, isOver: false });
+    return { outcome: 'ok', version };
+  }
+
+  #encode(entry: RaceEntry): Uint8Array {
+    const bytes = encodeEntry(entry);
+    if (sameEntry(decodeEntry(bytes, this.#format.location), entry)) return bytes;
+    throw new StoreUnavailableError(
+      `what was to be written to ${this.#format.location} does not read as what was meant: is the ` +
+        'memory of this machine sound?',
+    );
+  }
+
+  async #call<T>(
+    verb: Verb,
+    signal: AbortSignal,
+    call: () => Promise<Answer<T>>,
+  ): Promise<Answer<T>> {
+    const { clock } = this.#scope;
+    const sentMs = clock.wallMs();
+    try {
+      const answer = await call();
+      this.#shared.refusals.allowed(verb);
+      this.#clocks.see(sentMs, clock.wallMs(), answer.dateMs);
+      return answer;
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (verb === 'write' && isConflict(error)) throw conflict;
+      throw this.#shared.refusals.error(verb, error);
+    }
+  }
+
+  /**
+   * By the store's clock. Where it does not say so along with the bytes it is asked, if it matters: for
+   * what a Go program has written, and for the first record that is seen.
+   */
+  async #writtenUnixMs(
+    object: StoredObject,
+    entry: RaceEntry,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    if (object.writtenUnixMs !== undefined) return object.writtenUnixMs;
+    const isForeign = ourRecord(entry, this.#format) === undefined;
+    if (!isForeign && (this.#hasAskedForAge || this.clockStepMs === undefined)) return undefined;
+    this.#hasAskedForAge = true;
+    const asked = await this.#call('read', signal, async () => ({
+      value: await this.#calls.metadata(signal),
+      dateMs: undefined,
+    }));
+    const { generation, metageneration = 1, updated } = asked.value;
+    const isSame =
+      String(generation) === object.generation && String(metageneration) === object.metageneration;
+    if (isSame) {
+      const ms = Date.parse(updated ?? '');
+      return Number.isFinite(ms) ? ms : undefined;
+    }
+    if (!isForeign) return undefined;
+    throw new StoreUnavailableError(`${this.#format.location} was replaced while it was read`);
+  }
+
+  #ageMs(writtenUnixMs: number | undefined, dateMs: number | undefined): number | undefined {
+    if (this.clockStepMs === undefined) return undefined;
+    if (writtenUnixMs === undefined || dateMs === undefined) return undefined;
+    return Math.max(0, dateMs - writtenUnixMs - ageResolutionMs);
+  }
+
+  /** Undefined: there is no object; `another`: it is not that version any more. */
+  async #seenAs(version: Version, signal: AbortSignal): Promise<Seen | undefined | 'another'> {
+    signal.throwIfAborted();
+    if (version === absent) return undefined;
+    const seen = this.#seen.get(version);
+    if (seen !== undefined) return seen;
+    const reading = await this.read(signal);
+    if (generationOf(reading.version) !== generationOf(version)) return 'another';
+    return this.#seen.get(reading.version);
+  }
+
+  #remember(version: Version, seen: Seen): void {
+    this.#seen.delete(version);
+    this.#seen.set(version, seen);
+    for (const old of this.#seen.keys()) {
+      if (this.#seen.size <= mostRemembered) break;
+      this.#seen.delete(old);
+    }
+  }
+}
+
+/** Thrown within: the object was not as the write wanted it. */
+const conflict: unique symbol = Symbol('conflict');
+
+function versionOf(generation: string | number, metageneration: string | number): string {
+  return `${generation}.${metageneration}`;
+}
+
+function generationOf(version: Version): string {
+  return String(version).split('.')[0] as string;
+}
+
+/** A Go program's term that nobody can believe in any more, by the store's own clock. */
+function isTermOver(record: LeaseRecord, ageMs = 0, clockStepMs = 0): boolean {
+  return record.holding?.tokenless === true && ageMs - clockStepMs >= record.leaseMs;
+}
+
+/**
+ * What operators write beside a Go program. It reads no requests, and any write of ours would end its
+ * term: it could not confirm any more. Once its term is over the seat is vacant.
+ * @throws RefusedError
+ */
+function besideForeigners({ record, isOver }: Seen, next: LeaseRecord): LeaseRecord {
+  const { holding } = record;
+  if (holding === undefined || next.nonce !== record.nonce) return next;
+  if (!isForeign(holding.candidate.incarnation)) return next;
+  const { id } = holding.candidate;
+  if (!isOver) {
+    throw new RefusedError(
+      `"${id}" leads, which is no candidate of incumbent and reads no requests, and anything that is ` +
+        'written beside it would end its term: end that process, and ask again when its term is over',
+    );
+  }
+  if (next.holding?.request?.kind === 'transfer') {
+    throw new RefusedError(
+      `nobody leads election "${record.election}" since the term of "${id}" is over, so there is ` +
+        `nothing to transfer to "${next.holding.request.to}"`,
+    );
+  }
+  return { ...next, holding: undefined };
+}

@@ -1,0 +1,69 @@
+import { Storage } from '@google-cloud/storage';
+import { FakeGcs } from '@incumbent/servers';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { Refusals } from '../src/backends/gcs/errors.ts';
+import { gcs } from '../src/backends/gcs/index.ts';
+import { checkOptions } from '../src/backends/gcs/options.ts';
+import { GcsStore } from '../src/backends/gcs/store.ts';
+import { systemClock } from '../src/clock.ts';
+import type { Backend, LeaseStore } from '../src/testing/index.ts';
+import { electionScenarios, leaseStoreScenarios, runConformance } from '../src/testing/index.ts';
+import { resolveTiming } from '../src/timing.ts';
+
+const leaseMs = 3_000;
+const options = { bucket: 'elections', maxWritesPerSecond: 100 } as const;
+
+let server: FakeGcs;
+// One for all, as a program has it: connections are made anew for nobody.
+let storage: Storage;
+
+beforeAll(async () => {
+  server = await FakeGcs.start();
+  storage = new Storage({ apiEndpoint: server.url, projectId: 'test' });
+});
+
+afterAll(() => server?.close());
+
+describe.concurrent('a bucket of Google Cloud Storage by @google-cloud/storage', () => {
+  for (const scenario of leaseStoreScenarios) {
+    if (['lists', 'deathProof', 'hints'].includes(scenario.needs ?? '')) continue;
+    test.concurrent(scenario.name, async ({ expect }) => {
+      const [result] = await runConformance<LeaseStore>([scenario], {
+        open: openStore,
+        capabilities: { age: true },
+        leaseMs,
+        prefix: 'store',
+      });
+      expect(result?.reason).toBeUndefined();
+    });
+  }
+
+  for (const scenario of electionScenarios) {
+    if (scenario.needs === 'lists') continue;
+    test.concurrent(scenario.name, async ({ expect }) => {
+      const [result] = await runConformance<Backend>([scenario], {
+        // Another process has a client and a backend of its own.
+        open: () => gcs(storage, options),
+        capabilities: { age: true },
+        leaseMs,
+        prefix: 'election',
+      });
+      expect(result?.reason).toBeUndefined();
+    });
+  }
+});
+
+function openStore(election: string): LeaseStore {
+  let ids = 0;
+  const scope = {
+    election,
+    clock: systemClock,
+    // A store has no time of its own: how long it waits for an answer is all it takes of this.
+    timing: resolveTiming({ lease: '60s' }),
+    random: Math.random,
+    uniqueId: () => `id-${Math.random()}-${ids++}`,
+    onTrouble: () => {},
+  };
+  const shared = { storage, options: checkOptions(options), refusals: new Refusals('elections') };
+  return new GcsStore(shared, scope, election);
+}
