@@ -16,7 +16,8 @@ export type ElectionErrorCode =
   | 'RECORD_DAMAGED'
   | 'RECORD_TOO_NEW'
   | 'TAKEOVER_FAILED'
-  | 'LEFT_BEHIND';
+  | 'LEFT_BEHIND'
+  | 'NO_LEADER';
 
 type Details = ErrorOptions & { readonly retryable?: boolean };
 
@@ -216,6 +217,18 @@ export class LeftBehindError extends ElectionError {
       options,
     );
     this.place = place;
+  }
+}
+
+/** A request that was to go to the leader found none, or none that took it, within its bounds. */
+export class NoLeaderError extends ElectionError {
+  override readonly name: string = 'NoLeaderError';
+  /** @param cause what the last attempt failed with */
+  constructor(election: string, why: string, cause?: unknown) {
+    super('NO_LEADER', `no leader of election "${election}" took the request: ${why}`, {
+      cause,
+      retryable: true,
+    });
   }
 }
 

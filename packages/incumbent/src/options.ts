@@ -197,7 +197,11 @@ export function checkSignal(signal: unknown): void {
   }
 }
 
-function checkNames(what: string, options: unknown, known: Readonly<Record<string, true>>): void {
+export function checkNames(
+  what: string,
+  options: unknown,
+  known: Readonly<Record<string, true>>,
+): void {
   if (typeof options !== 'object' || options === null) {
     throw new InvalidOptionError(`${what} takes options, not ${describeValue(options)}`);
   }

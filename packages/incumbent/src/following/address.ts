@@ -1,0 +1,41 @@
+/** Where a leader can be reached, read from what its candidate published. */
+import type { CandidateInfo } from '../candidate.ts';
+import { describeValue } from '../candidate.ts';
+import { InvalidOptionError } from '../errors.ts';
+
+/** Which of a leader's addresses to use; undefined: none of them. */
+export type AddressOf = (leader: CandidateInfo) => string | undefined;
+
+export interface Address {
+  /** Lower case, without the colon; undefined for `host:port`. */
+  readonly scheme: string | undefined;
+  /** An IPv6 address stands without brackets. */
+  readonly host: string;
+  readonly port: number | undefined;
+}
+
+/**
+ * Reads `10.0.0.7:50051`, `[2001:db8::7]:50051`, `host:8080` or `https://host:8443`. A record is
+ * written by others: what is anything more (credentials, a path, a query) is no address.
+ */
+export function parseAddress(text: string): Address | undefined {
+  const match = /^(?:([a-z][a-z\d+.-]*):\/\/)?([^/?#@\\\s]+)\/?$/i.exec(text);
+  if (match === null) return undefined;
+  const [, scheme, authority = ''] = match;
+  const parts = /^(?:\[([\da-f:.]+)\]|([^[\]:]+))(?::(\d{1,5}))?$/i.exec(authority);
+  const host = parts?.[1] ?? parts?.[2];
+  if (host === undefined) return undefined;
+  const port = parts?.[3] === undefined ? undefined : Number(parts[3]);
+  if (port !== undefined && (port < 1 || port > 65_535)) return undefined;
+  if (scheme === undefined && port === undefined) return undefined;
+  return { scheme: scheme?.toLowerCase(), host, port };
+}
+
+/** @throws InvalidOptionError */
+export function checkAddressOf(addressOf: unknown): void {
+  if (addressOf !== undefined && typeof addressOf !== 'function') {
+    throw new InvalidOptionError(
+      `addressOf must be a function of the leader, not ${describeValue(addressOf)}`,
+    );
+  }
+}

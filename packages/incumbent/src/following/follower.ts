@@ -1,0 +1,122 @@
+/** Waiting for a leader, for requests that cannot go on without one. */
+import { setMaxListeners } from 'node:events';
+import { describeValue } from '../candidate.ts';
+import { systemClock } from '../clock.ts';
+import type { Election } from '../election.ts';
+import { ClosedError, InvalidOptionError } from '../errors.ts';
+import type { KnownLeader } from '../leader-watch.ts';
+import { LeaderWatch } from '../leader-watch.ts';
+import { onAbort } from '../wait.ts';
+
+/**
+ * One user's hold on the process's observation of an election, until it is closed. Does not keep
+ * the process alive; waiting for a leader does, since somebody waits for what comes after.
+ */
+export class Follower {
+  readonly election: Election;
+  readonly #watch: LeaderWatch;
+  readonly #unsubscribe: () => void;
+  readonly #closing = new AbortController();
+
+  /** @throws InvalidOptionError */
+  constructor(election: Election) {
+    checkElection(election);
+    this.election = election;
+    // Any number of requests may wait.
+    setMaxListeners(0, this.#closing.signal);
+    this.#watch = LeaderWatch.of(election);
+    this.#unsubscribe = this.#watch.subscribe(() => {});
+  }
+
+  /** True when nothing will be seen any more. */
+  get isOver(): boolean {
+    return this.#closing.signal.aborted || this.#watch.sight?.state === 'closed';
+  }
+
+  /** True when the store has been read, or was found to be unreadable. */
+  get hasLooked(): boolean {
+    return this.#watch.sight !== undefined;
+  }
+
+  /**
+   * Whom requests should go to. While the store cannot be read, the one that led last: whether it
+   * still does is for itself to say, and it knows.
+   */
+  get leader(): KnownLeader | undefined {
+    const sight = this.#watch.sight;
+    return sight?.led === true ? sight.leader : undefined;
+  }
+
+  /** Token of the term that leads, or led last. */
+  get token(): bigint | undefined {
+    return this.#watch.sight?.token;
+  }
+
+  /** What is known turned out to be wrong: reads the store soon, rarely however often asked. */
+  lookAgain(): void {
+    this.#watch.lookAgain();
+  }
+
+  /** @returns ends the subscription */
+  onChange(listener: () => void): () => void {
+    return this.#watch.subscribe(listener);
+  }
+
+  /**
+   * Waits until `pick` gives something; asks it at once, then at each change.
+   * @param waitMs 0 to 2^31 - 1
+   * @returns undefined when `waitMs` passed first
+   * @throws `signal.reason`; ClosedError when nothing will be seen any more
+   */
+  until<T>(
+    pick: (follower: this) => T | undefined,
+    waitMs: number,
+    signal?: AbortSignal,
+  ): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      const removers: (() => void)[] = [];
+      const settle = (finish: () => void) => {
+        for (const remove of removers) remove();
+        finish();
+      };
+      const look = (): boolean => {
+        if (signal?.aborted) {
+          settle(() => reject(signal.reason));
+          return true;
+        }
+        if (this.isOver) {
+          settle(() => reject(new ClosedError(this.election.name)));
+          return true;
+        }
+        const found = pick(this);
+        if (found !== undefined) settle(() => resolve(found));
+        return found !== undefined;
+      };
+      if (look()) return;
+      if (waitMs <= 0) return resolve(undefined);
+      const timer = systemClock.setTimer(() => settle(() => resolve(undefined)), waitMs);
+      removers.push(
+        () => timer.cancel(),
+        this.#watch.subscribe(look),
+        onAbort(signal, look),
+        onAbort(this.#closing.signal, look),
+      );
+    });
+  }
+
+  /** Idempotent. The observation itself ends with its last subscriber. */
+  close(): void {
+    this.#closing.abort();
+    this.#unsubscribe();
+  }
+}
+
+/** @throws InvalidOptionError */
+export function checkElection(election: unknown): void {
+  const like = election as Partial<Election> | null | undefined;
+  if (typeof like?.observe !== 'function' || typeof like.name !== 'string') {
+    throw new InvalidOptionError(
+      `election must be what createElection gave, not ${describeValue(election)}`,
+    );
+  }
+}

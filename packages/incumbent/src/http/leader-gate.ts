@@ -1,0 +1,232 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Election } from '../election.ts';
+import { ClosedError, MisuseError } from '../errors.ts';
+import type { AddressOf } from '../following/index.ts';
+import { Follower } from '../following/index.ts';
+import type { Term } from '../term.ts';
+import { electionHeader, proxiedHeader, readNames, readTokens, tokenHeader } from './headers.ts';
+import type { HttpRequest, HttpResponse, Next } from './node-http.ts';
+import { originOf } from './origin.ts';
+import type { Problem } from './problem.ts';
+import { sendProblem } from './problem.ts';
+import type { ProxySettings } from './proxy.ts';
+import { LeaderProxy } from './proxy.ts';
+import { isSelf, targetOf } from './request-target.ts';
+import { ServedAnswers } from './served-answers.ts';
+
+export interface GateSettings {
+  readonly election: Election;
+  readonly term: () => Term | undefined;
+  readonly followers: 'redirect' | 'proxy' | 'refuse';
+  readonly refuseWith: 421 | 503;
+  readonly waitMs: number;
+  readonly retryAfterS: number;
+  readonly minRemainingMs: number;
+  readonly lateAnswers: 'replace' | 'keep';
+  readonly addressOf: AddressOf | undefined;
+  readonly scheme: 'http' | 'https' | undefined;
+  readonly proxy: ProxySettings;
+}
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The newest term that the request knows of. */
+  readonly carried: bigint;
+  readonly next: Next;
+  /** To be called before an answer of ours. */
+  readonly take: () => void;
+}
+
+/** Another process leads, and can be asked. */
+interface Elsewhere {
+  readonly origin: string;
+  readonly token: bigint | undefined;
+}
+
+/** Decides for each request whether it is served here. */
+export class LeaderGate {
+  readonly #settings: GateSettings;
+  readonly #name: string;
+  readonly #follower: Follower;
+  readonly #answers: ServedAnswers;
+  readonly #proxy: LeaderProxy;
+  /** The newest term that this process has held: its record may still stand when it is over. */
+  #ownToken = -1n;
+
+  constructor(settings: GateSettings) {
+    this.#settings = settings;
+    this.#name = settings.election.name;
+    this.#follower = new Follower(settings.election);
+    this.#answers = new ServedAnswers(this.#name, settings.lateAnswers, settings.retryAfterS);
+    this.#proxy = new LeaderProxy(this.#name, settings.proxy);
+  }
+
+  handle(given: HttpRequest, answer: HttpResponse, next: Next, take: () => void): void {
+    const request = given as IncomingMessage;
+    const response = answer as ServerResponse;
+    try {
+      const { headers } = request;
+      const carried = readTokens(headers[electionHeader], headers[tokenHeader]);
+      if (carried === undefined) {
+        take();
+        sendProblem(response, this.#badToken());
+        return;
+      }
+      const exchange = { request, response, carried: carried.get(this.#name) ?? -1n, next, take };
+      if (!this.#serve(exchange)) void this.#sendOn(exchange);
+    } catch (error) {
+      next(error);
+    }
+  }
+
+  drained(): Promise<void> {
+    return this.#answers.drained();
+  }
+
+  close(): void {
+    this.#follower.close();
+    this.#proxy.close();
+  }
+
+  /** @returns false when this process does not lead, or not any more as the request knows */
+  #serve({ request, response, carried, next }: Exchange): boolean {
+    const term = this.#leading(carried);
+    if (term === undefined) return false;
+    this.#answers.begin(request, response, term);
+    next();
+    return true;
+  }
+
+  #leading(carried: bigint): Term | undefined {
+    const term = this.#settings.term();
+    if (term === undefined) return undefined;
+    if (term.election !== this.#name) {
+      throw new MisuseError(
+        `term() gave a term of election "${term.election}", this is about "${this.#name}"`,
+      );
+    }
+    if (term.token > this.#ownToken) this.#ownToken = term.token;
+    const { minRemainingMs } = this.#settings;
+    if (carried > term.token || !term.isLeading()) return undefined;
+    return minRemainingMs === 0 || term.remaining() > minRemainingMs ? term : undefined;
+  }
+
+  async #sendOn(exchange: Exchange): Promise<void> {
+    const { response, carried, next, take } = exchange;
+    const gone = new AbortController();
+    const onClose = () => gone.abort();
+    response.once('close', onClose);
+    try {
+      const found = await this.#follower.until(
+        () => (this.#leading(carried) === undefined ? this.#elsewhere(exchange) : 'here'),
+        this.#settings.waitMs,
+        gone.signal,
+      );
+      if (this.#serve(exchange)) return;
+      take();
+      const problem =
+        found === undefined || found === 'here'
+          ? this.#nobody(exchange)
+          : this.#pass(exchange, found);
+      if (problem !== undefined) sendProblem(response, problem);
+    } catch (error) {
+      if (gone.signal.aborted) return;
+      if (error instanceof ClosedError) {
+        take();
+        sendProblem(response, this.#nobody(exchange));
+      } else {
+        next(error);
+      }
+    } finally {
+      response.off('close', onClose);
+    }
+  }
+
+  #elsewhere({ request, carried }: Exchange): Elsewhere | undefined {
+    const leader = this.#follower.leader;
+    if (leader === undefined) return undefined;
+    const { token, info } = leader;
+    if (token !== undefined && (token <= this.#ownToken || token < carried)) return undefined;
+    const { scheme, addressOf } = this.#settings;
+    const isSecure =
+      scheme === undefined
+        ? (request.socket as { encrypted?: boolean }).encrypted === true
+        : scheme === 'https';
+    const origin = originOf(info, false, addressOf, isSecure);
+    if (origin === undefined || isSelf(request, origin)) return undefined;
+    return { origin, token };
+  }
+
+  /** @returns undefined when the leader answers */
+  #pass(exchange: Exchange, leader: Elsewhere): Problem | undefined {
+    const { request, response } = exchange;
+    const { followers, refuseWith } = this.#settings;
+    const target = targetOf(request);
+    const token = leader.token ?? this.#newest(exchange);
+    const elsewhere: Problem = {
+      status: refuseWith,
+      type: 'not-leading',
+      title: 'This process does not lead',
+      detail: `Another process leads election "${this.#name}".`,
+      election: this.#name,
+      token,
+      refused: true,
+    };
+    if (followers === 'refuse' || target === undefined) return elsewhere;
+    if (followers === 'redirect') {
+      return { ...elsewhere, status: 307, headers: { location: leader.origin + target } };
+    }
+    const proxied = readNames(request.headers[proxiedHeader]);
+    if (proxied === undefined || proxied.includes(this.#name)) {
+      // Whoever passed it on believed that we lead; one of us is behind.
+      const detail = `Another follower of election "${this.#name}" has passed this on already.`;
+      return { ...elsewhere, detail };
+    }
+    if (isUpgrade(request)) {
+      const detail = 'Connect to the leader itself.';
+      return { ...elsewhere, status: 501, type: 'no-upgrade', title: 'No upgrade here', detail };
+    }
+    this.#proxy.forward(request, response, { ...leader, target, carried: token });
+    return undefined;
+  }
+
+  #nobody(exchange: Exchange): Problem {
+    const token = this.#newest(exchange);
+    const isStale = token !== undefined && this.#ownToken >= 0n && token > this.#ownToken;
+    return {
+      status: 503,
+      type: isStale && exchange.carried === token ? 'newer-token' : 'no-leader',
+      title: 'Nobody is known to lead',
+      detail: `No leader of election "${this.#name}" can be asked at the moment; try again.`,
+      election: this.#name,
+      token,
+      refused: true,
+      headers: { 'retry-after': String(this.#settings.retryAfterS) },
+    };
+  }
+
+  #newest({ carried }: Exchange): bigint | undefined {
+    const known = [this.#follower.token ?? -1n, this.#ownToken, carried];
+    const newest = known.reduce((a, b) => (a > b ? a : b));
+    return newest < 0n ? undefined : newest;
+  }
+
+  #badToken(): Problem {
+    return {
+      status: 400,
+      type: 'bad-token',
+      title: 'The token headers cannot be read',
+      detail: `${electionHeader} and ${tokenHeader} are lists of equal length, of names and numbers.`,
+      election: this.#name,
+      refused: true,
+    };
+  }
+}
+
+/** An offer of HTTP/2 may be passed over; anything else is meant. */
+function isUpgrade(request: IncomingMessage): boolean {
+  const { upgrade, connection } = request.headers;
+  if (upgrade === undefined || upgrade.toLowerCase() === 'h2c') return false;
+  return connection !== undefined && /\bupgrade\b/i.test(connection);
+}

@@ -1,0 +1,145 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Term } from '../term.ts';
+import { electionHeader, tokenHeader, writeName } from './headers.ts';
+import type { Problem } from './problem.ts';
+import { renderProblem } from './problem.ts';
+
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
+
+type Write = (chunk?: unknown, encoding?: unknown, callback?: unknown) => unknown;
+
+/** The requests that are being served here, and what becomes of their answers when the term ends. */
+export class ServedAnswers {
+  readonly #election: string;
+  readonly #late: 'replace' | 'keep';
+  readonly #retryAfterS: number;
+  readonly #open = new Map<Term, Set<ServerResponse>>();
+  readonly #idle = new Set<() => void>();
+
+  constructor(election: string, late: 'replace' | 'keep', retryAfterS: number) {
+    this.#election = election;
+    this.#late = late;
+    this.#retryAfterS = retryAfterS;
+  }
+
+  begin(request: IncomingMessage, response: ServerResponse, term: Term): void {
+    this.#track(response, term);
+    addTo(response, electionHeader, writeName(this.#election));
+    addTo(response, tokenHeader, String(term.token));
+    if (this.#late === 'replace') this.#guard(request, response, term);
+  }
+
+  /** Resolves as soon as nothing is being served. */
+  drained(): Promise<void> {
+    if (this.#open.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#idle.add(resolve));
+  }
+
+  #track(response: ServerResponse, term: Term): void {
+    let open = this.#open.get(term);
+    if (open === undefined) {
+      open = new Set();
+      this.#open.set(term, open);
+      // One for all answers of a term: a term may be long, and what waits for its end is kept.
+      if (this.#late === 'replace') void term.ended.then(() => this.#cut(term));
+    }
+    open.add(response);
+    response.once('close', () => {
+      open.delete(response);
+      if (open.size > 0) return;
+      this.#open.delete(term);
+      if (this.#open.size > 0) return;
+      for (const resolve of this.#idle) resolve();
+      this.#idle.clear();
+    });
+  }
+
+  /** What has begun and goes on, such as a stream of events, is not served by anybody any more. */
+  #cut(term: Term): void {
+    for (const response of this.#open.get(term) ?? []) {
+      if (response.headersSent && response.statusCode < 400) response.destroy();
+    }
+  }
+
+  #guard(request: IncomingMessage, response: ServerResponse, term: Term): void {
+    const isSafe = safeMethods.has(request.method ?? '');
+    const writeHead = response.writeHead as (...args: unknown[]) => ServerResponse;
+    const write = response.write as Write;
+    const end = response.end as Write;
+    /** The application's own answer goes nowhere. */
+    let isReplaced = false;
+    const isLate = (status: number) =>
+      !term.isLeading() && (status < 400 || (isSafe && !response.headersSent));
+    const replace = () => {
+      isReplaced = true;
+      for (const name of response.getHeaderNames()) response.removeHeader(name);
+      const problem = isSafe ? this.#notServed() : this.#unknown(request.method, term.token);
+      const { headers, text } = renderProblem(problem);
+      writeHead.call(response, problem.status, headers);
+      end.call(response, text);
+    };
+    /** @returns false when nothing of the application's answer may follow */
+    const goesOn = () => {
+      if (isReplaced) return false;
+      if (!isLate(response.statusCode)) return true;
+      if (response.headersSent) response.destroy();
+      else replace();
+      return false;
+    };
+    const patched = {
+      writeHead(...args: unknown[]) {
+        if (isReplaced) return response;
+        if (response.headersSent || !isLate(Number(args[0])))
+          return writeHead.apply(response, args);
+        replace();
+        return response;
+      },
+      write(...args: unknown[]) {
+        return goesOn() ? write.apply(response, args as []) : swallow(args, true);
+      },
+      end(...args: unknown[]) {
+        return goesOn() ? end.apply(response, args as []) : swallow(args, response);
+      },
+    };
+    Object.assign(response, patched);
+  }
+
+  #notServed(): Problem {
+    return {
+      status: 503,
+      type: 'not-leading',
+      title: 'The term ended before the answer',
+      detail: `This process has stopped leading election "${this.#election}"; ask the next leader.`,
+      election: this.#election,
+      refused: true,
+      headers: { 'retry-after': String(this.#retryAfterS) },
+    };
+  }
+
+  #unknown(method: string | undefined, token: bigint): Problem {
+    return {
+      status: 500,
+      type: 'outcome-unknown',
+      title: 'The term ended before the answer',
+      detail:
+        `This process has stopped leading election "${this.#election}" while it worked on this ` +
+        `${method}: it may have been applied or not. Find out before it is repeated.`,
+      election: this.#election,
+      token,
+      refused: false,
+    };
+  }
+}
+
+/** As Node does: whoever wrote is told that it is done. */
+function swallow<T>(args: readonly unknown[], result: T): T {
+  const callback = args.find((arg) => typeof arg === 'function') as (() => void) | undefined;
+  if (callback !== undefined) queueMicrotask(callback);
+  return result;
+}
+
+/** There may be several elections. */
+function addTo(response: ServerResponse, name: string, value: string): void {
+  const present = response.getHeader(name);
+  response.setHeader(name, present === undefined ? value : `${String(present)}, ${value}`);
+}

@@ -1,0 +1,107 @@
+/** What of undici is used, as it is since version 7. Nothing is imported: the client is the user's. */
+import { InvalidOptionError } from '../errors.ts';
+import { electionHeader, readTokens, tokenHeader, writeTokens } from './headers.ts';
+
+export type UndiciHeaders = Record<string, string | string[] | undefined>;
+
+export interface DispatchOptions {
+  origin?: unknown;
+  path: string;
+  method: string;
+  headers?: unknown;
+  body?: unknown;
+  idempotent?: boolean;
+}
+
+export interface DispatchController {
+  readonly aborted: boolean;
+  readonly paused: boolean;
+  readonly reason: Error | null;
+  rawHeaders?: unknown;
+  rawTrailers?: unknown;
+  abort(reason: Error): void;
+  pause(): void;
+  resume(): void;
+}
+
+export interface DispatchHandler {
+  onRequestStart?(controller: DispatchController, context: unknown): void;
+  onRequestUpgrade?(
+    controller: DispatchController,
+    status: number,
+    headers: UndiciHeaders,
+    socket: unknown,
+  ): void;
+  onResponseStart?(
+    controller: DispatchController,
+    status: number,
+    headers: UndiciHeaders,
+    statusText?: string,
+  ): void;
+  onResponseData?(controller: DispatchController, chunk: Uint8Array): void;
+  onResponseEnd?(controller: DispatchController, trailers: UndiciHeaders): void;
+  onResponseError?(controller: DispatchController, error: Error): void;
+}
+
+interface Dispatches {
+  // A method, since undici declares one: its options are narrower than ours.
+  dispatch(options: DispatchOptions, handler: DispatchHandler): boolean;
+}
+
+export type Dispatch = Dispatches['dispatch'];
+
+/** For `new Agent().compose(…)`. */
+export type Interceptor = (dispatch: Dispatch) => Dispatch;
+
+/** @throws InvalidOptionError for the handlers of undici before version 7 */
+export function checkHandler(handler: DispatchHandler): void {
+  if (typeof handler?.onRequestStart !== 'function') {
+    throw new InvalidOptionError('compose this with a dispatcher of undici 7 or later');
+  }
+}
+
+/**
+ * The headers with a token more, as names and values in turn. A higher one of the same election
+ * stays.
+ * @throws InvalidOptionError when what stands there is no list of tokens
+ */
+export function withToken(headers: unknown, election: string, token: bigint): unknown[] {
+  const kept: unknown[] = [];
+  const elections: string[] = [];
+  const numbers: string[] = [];
+  for (const [name, value] of pairsOf(headers)) {
+    const lower = String(name).toLowerCase();
+    if (lower === electionHeader) elections.push(String(value));
+    else if (lower === tokenHeader) numbers.push(String(value));
+    else kept.push(name, value);
+  }
+  const found = readTokens(elections, numbers);
+  if (found === undefined) {
+    throw new InvalidOptionError(
+      `the request's ${electionHeader} and ${tokenHeader} do not belong together`,
+    );
+  }
+  const present = found.get(election);
+  const all = new Map(found);
+  all.set(election, present !== undefined && present > token ? present : token);
+  const written = writeTokens(all);
+  kept.push(electionHeader, written.elections, tokenHeader, written.tokens);
+  return kept;
+}
+
+/** In whichever of undici's forms they were given. */
+function* pairsOf(headers: unknown): Generator<readonly [unknown, unknown], void, void> {
+  if (headers === undefined || headers === null) return;
+  if (Array.isArray(headers) && !Array.isArray(headers[0])) {
+    for (let i = 0; i < headers.length; i += 2) yield [headers[i], headers[i + 1]];
+    return;
+  }
+  const isIterable = Symbol.iterator in Object(headers);
+  const pairs = isIterable ? (headers as Iterable<unknown>) : Object.entries(headers);
+  for (const pair of pairs) {
+    if (!Array.isArray(pair) || pair.length !== 2) {
+      throw new InvalidOptionError('headers must be pairs of a name and a value');
+    }
+    if (pair[1] !== undefined) yield [pair[0], pair[1]];
+  }
+}
