@@ -37,8 +37,9 @@ export default defineConfig({
           include: ['{packages/*,examples}/test-integration/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          // Each file may start servers of its own: more than two at once starve each other.
-          maxWorkers: 2,
+          // They mostly wait, so one more than the processors of CI; each file may start servers of
+          // its own, and more of them starve each other.
+          maxWorkers: 3,
           // Of one file: elections mostly wait.
           maxConcurrency: 16,
         },

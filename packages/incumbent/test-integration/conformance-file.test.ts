@@ -35,7 +35,8 @@ describe('an election in a directory', () => {
       const [result] = await runConformance<Backend>([scenario], {
         open: () => file(directory),
         capabilities,
-        leaseMs: 1_500,
+        // An operation may take a sixth of it, and every write waits for the disk.
+        leaseMs: 3_000,
       });
       expect(result?.reason).toBeUndefined();
     });
