@@ -89,7 +89,7 @@ export function decodeEntry(bytes: Uint8Array, location: string): RaceEntry {
           break;
         case field.connectionParameters:
           requireType(type, WireType.LengthDelimited);
-          connectionParameters = reader.bytes().slice();
+          connectionParameters = new Uint8Array(reader.bytes());
           break;
         case field.record:
           record = readText(reader, type);
