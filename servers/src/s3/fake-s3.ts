@@ -98,6 +98,8 @@ export class FakeS3 implements AsyncDisposable {
   /** Tells no `Date`, as some proxies have it. */
   hidesDate = false;
   versioning = false;
+  /** How many are being served. */
+  openRequests = 0;
   readonly #users = new Map<string, User>();
   readonly #http: HttpStandIn;
   readonly #directory: string | undefined;
@@ -179,7 +181,9 @@ export class FakeS3 implements AsyncDisposable {
     const target = targetOf(request, url);
     let body: Buffer = Buffer.alloc(0);
     const requestId = randomBytes(8).toString('hex').toUpperCase();
+    this.openRequests += 1;
     response.on('close', () => {
+      this.openRequests -= 1;
       this.requests.push({
         ...target,
         method: request.method ?? '',
