@@ -73,7 +73,7 @@ function foreignRecord(entry: RaceEntry, stored: Stored, format: EntryFormat): L
     token: entry.electionNumber,
     // Whatever it writes counts as a confirmation.
     nonce: `${foreignPrefix}${stored.version}`,
-    leaseMs: Math.ceil(termMs * (1 + format.clockDrift)) + format.maxClockSkewMs,
+    leaseMs: Math.ceil((termMs + format.maxClockSkewMs) * (1 + format.clockDrift)),
     ended: false,
     holding: {
       candidate: foreignCandidate(entry),
