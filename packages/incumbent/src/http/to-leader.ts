@@ -74,11 +74,10 @@ export function toLeader(election: Election, options: ToLeaderOptions = {}): Lea
     0,
     Number.MAX_SAFE_INTEGER,
   );
-  const given = options.waitTimeout;
-  const waitMs = given === undefined ? undefined : parseDuration('waitTimeout', given);
+  const { waitTimeout } = options;
   const follower = new Follower(election);
   const settings = {
-    waitMs: waitMs ?? Math.min(2 * election.timing.leaseMs, 2 ** 31 - 1),
+    waitMs: parseDuration('waitTimeout', waitTimeout ?? 2 * election.timing.leaseMs),
     attempts,
     replayBytes,
     addressOf: options.addressOf,

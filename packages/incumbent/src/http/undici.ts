@@ -4,12 +4,16 @@ import { electionHeader, readTokens, tokenHeader, writeTokens } from './headers.
 
 export type UndiciHeaders = Record<string, string | string[] | undefined>;
 
+/** Of any type: undici's narrower ones fit in no other way, and its types are not imported. */
+// biome-ignore lint/suspicious/noExplicitAny: see above
+type Undicis = any;
+
 export interface DispatchOptions {
-  origin?: unknown;
+  origin?: Undicis;
   path: string;
   method: string;
-  headers?: unknown;
-  body?: unknown;
+  headers?: Undicis;
+  body?: Undicis;
   idempotent?: boolean;
 }
 
@@ -43,12 +47,7 @@ export interface DispatchHandler {
   onResponseError?(controller: DispatchController, error: Error): void;
 }
 
-interface Dispatches {
-  // A method, since undici declares one: its options are narrower than ours.
-  dispatch(options: DispatchOptions, handler: DispatchHandler): boolean;
-}
-
-export type Dispatch = Dispatches['dispatch'];
+export type Dispatch = (options: DispatchOptions, handler: DispatchHandler) => boolean;
 
 /** For `new Agent().compose(…)`. */
 export type Interceptor = (dispatch: Dispatch) => Dispatch;
