@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
 import type { GrpcModule, LeaderResolverOptions } from '../src/grpc/index.ts';
 import { carryKnownToken, registerLeaderResolver, requireLeadership } from '../src/grpc/index.ts';
+import { authorityOf } from '../src/grpc/resolver.ts';
 import { createElection } from '../src/index.ts';
 
 const backend = memory();
@@ -110,6 +111,24 @@ describe.each([
     expect(() => open('incumbent:///', { 'grpc.service_config': config })).toThrow(/timeout/);
     handle.close();
   });
+});
+
+test.each([
+  ['billing', 'billing'],
+  ['ledger.internal', 'ledger.internal'],
+  ['ledger.internal:443', 'ledger.internal:443'],
+  ['ledger_2', 'ledger_2'],
+  ['le dger/é%', 'le-dger---'],
+  ['jobs.5', 'jobs-5'],
+  ['5', '5'],
+  ['99999999999', '99999999999-'],
+  ['xn--', 'incumbent'],
+  ['[::1]:5', '---1--5'],
+  ['é', '-'],
+])('servers see election "%s" as host "%s"', (name, host) => {
+  const authority = authorityOf(name);
+  expect(() => new URL(`http://${authority}`)).not.toThrow();
+  expect(authority).toBe(host);
 });
 
 test.each<[string, unknown, RegExp]>([

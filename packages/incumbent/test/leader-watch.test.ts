@@ -7,6 +7,11 @@ import { candidate, FakeElection, ledBy, unknown, vacant } from './support/fake-
 const a = candidate('a', { addresses: ['10.0.0.1:1'] });
 const b = candidate('b', { addresses: ['10.0.0.2:1'] });
 
+/** Tries until it holds; gives up after half a minute. */
+function eventually<T>(check: () => T): Promise<T> {
+  return vi.waitFor(check, { timeout: 30_000, interval: 5 });
+}
+
 function start(): {
   fake: FakeElection;
   watch: LeaderWatch;
@@ -20,7 +25,7 @@ function start(): {
 }
 
 async function hasSeen(seen: readonly Sight[], count: number): Promise<void> {
-  await vi.waitFor(() => expect(seen.length).toBeGreaterThanOrEqual(count));
+  await eventually(() => expect(seen.length).toBeGreaterThanOrEqual(count));
 }
 
 test('one observation serves everybody, and ends with the last of them', async () => {
@@ -34,10 +39,10 @@ test('one observation serves everybody, and ends with the last of them', async (
   expect([fake.begun, fake.open]).toEqual([1, 1]);
   expect(watch.sight).toMatchObject({ state: 'led', led: true, token: 1n });
   stop();
-  await vi.waitFor(() => expect(fake.open).toBe(0));
+  await eventually(() => expect(fake.open).toBe(0));
   expect(watch.sight, 'what is not watched is not known').toBeUndefined();
   const again = watch.subscribe(() => {});
-  await vi.waitFor(() => expect(watch.sight?.leader?.info).toBe(a));
+  await eventually(() => expect(watch.sight?.leader?.info).toBe(a));
   expect(fake.begun).toBe(2);
   again();
 });
@@ -73,7 +78,7 @@ test('says so when the handle is closed, also when it was closed before', async 
   late.close();
   const states: string[] = [];
   LeaderWatch.of(late.election).subscribe(({ state }) => states.push(state));
-  await vi.waitFor(() => expect(states).toEqual(['closed']));
+  await eventually(() => expect(states).toEqual(['closed']));
 });
 
 test('an observation that breaks is begun again (VB15)', async () => {
@@ -83,9 +88,9 @@ test('an observation that breaks is begun again (VB15)', async () => {
   expect(seen[0]).toMatchObject({ state: 'unknown', error: { message: 'a defect' } });
   fake.repair();
   fake.show(ledBy(a, 1n));
-  await vi.waitFor(() => expect(seen.at(-1)).toMatchObject({ state: 'led' }), { timeout: 20_000 });
+  await eventually(() => expect(seen.at(-1)).toMatchObject({ state: 'led' }));
   stop();
-  await vi.waitFor(() => expect(fake.open).toBe(0));
+  await eventually(() => expect(fake.open).toBe(0));
 });
 
 /** What becomes known when one look finds `found` while the observation says `observed`. */
@@ -95,7 +100,7 @@ async function afterLook(observed: View, found: View): Promise<Sight | undefined
   await hasSeen(seen, 1);
   fake.look = async () => found;
   watch.lookAgain();
-  await vi.waitFor(() => expect(fake.looks).toBe(1));
+  await eventually(() => expect(fake.looks).toBe(1));
   await new Promise(setImmediate);
   const { sight } = watch;
   stop();
@@ -128,7 +133,7 @@ test('what was observed during a look counts more than what the look found', asy
       found.answer = resolve;
     });
   watch.lookAgain();
-  await vi.waitFor(() => expect(found.answer).toBeDefined());
+  await eventually(() => expect(found.answer).toBeDefined());
   fake.show(ledBy(b, 2n));
   await hasSeen(seen, 2);
   // Read before b was announced: its number was taken, and nobody led.

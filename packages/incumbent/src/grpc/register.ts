@@ -14,7 +14,7 @@ import type {
   Target,
 } from './module.ts';
 import { resolverModule } from './module.ts';
-import { LeaderResolver, nameIn } from './resolver.ts';
+import { authorityOf, LeaderResolver, nameIn } from './resolver.ts';
 
 export interface LeaderResolverOptions {
   /**
@@ -129,8 +129,8 @@ function resolverClass(grpc: Grpc, table: ReadonlyMap<string, LeaderSource>): Re
      * asked again in the background, when nobody could be told any more that a name is not there.
      */
     static getDefaultAuthority(target: Target): string {
-      const [first = 'incumbent'] = table.keys();
-      return encodeURIComponent(nameIn(target) || first);
+      const [first = ''] = table.keys();
+      return authorityOf(nameIn(target) || first);
     }
   };
 }

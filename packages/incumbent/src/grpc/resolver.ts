@@ -100,3 +100,19 @@ export function nameIn(target: Target): string {
     return path;
   }
 }
+
+/** A name as a host that a URL can have, which gRPC makes one of: the name itself if it is one. */
+export function authorityOf(name: string): string {
+  const letters = name.replace(/[^\w.:-]/g, '-');
+  // A host that ends in a number counts as an IPv4 address.
+  const hosts = [letters, letters.replace(/[.:]/g, '-'), `${letters.replace(/[.:]/g, '-')}-`];
+  return hosts.find((host) => /^[\w.-]+(:\d+)?$/.test(host) && isHost(host)) ?? 'incumbent';
+}
+
+function isHost(host: string): boolean {
+  try {
+    return new URL(`http://${host}`).host !== '';
+  } catch {
+    return false;
+  }
+}
