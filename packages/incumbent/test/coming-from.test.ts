@@ -54,6 +54,7 @@ const unique = [
 
 describe('docs/coming-from.md', () => {
   it.each([
+    ['vimeo/leaderelection', 'V', 19],
     ['go-leaderelection', 'C', 23],
     ['The recipes', 'Z', 7],
     ['ActiveStandbyElector and ZKFC', 'H', 21],
@@ -68,8 +69,8 @@ describe('docs/coming-from.md', () => {
     const known = rows
       .filter(({ section }) => section === 'Known bugs')
       .flatMap(({ cells }) => cells[1]!.split(', '));
-    const owed = ['CB', 'HB', 'MB', 'WB'].flatMap((source, index) =>
-      numbered(source, [7, 6, 3, 7][index]!),
+    const owed = ['CB', 'HB', 'MB', 'WB', 'VB'].flatMap((source, index) =>
+      numbered(source, [7, 6, 3, 7, 16][index]!),
     );
     for (const id of [...owed, 'CB9', 'CURATOR-202', 'CURATOR-498', 'etcd3 176']) {
       expect(known, id).toContain(id);

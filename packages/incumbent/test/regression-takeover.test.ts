@@ -32,7 +32,7 @@ test('the first attempt waits out a record that it finds, for the lease in the r
   await election.close();
 });
 
-test('every confirmation starts the wait anew, an operator\u2019s request does not', async () => {
+test('every confirmation starts the wait anew, an operator’s request does not', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
   store.hold('slow', 1n, 15_000);
@@ -91,7 +91,7 @@ test('a win whose answer is lost is found again, and believed from when it was s
   await election.close();
 });
 
-test('a win that lands after we gave up on it is nobody\u2019s, and taken again at once (5.5)', async () => {
+test('a win that lands after we gave up on it is nobody’s, and taken again at once (5.5)', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
   let land = () => {};
