@@ -23,6 +23,8 @@ export class ServedAnswers {
   }
 
   begin(request: IncomingMessage, response: ServerResponse, term: Term): void {
+    // Where it is put twice, say on a router in a router.
+    if (this.#open.get(term)?.has(response) === true) return;
     this.#track(response, term);
     addTo(response, electionHeader, writeName(this.#election));
     addTo(response, tokenHeader, String(term.token));

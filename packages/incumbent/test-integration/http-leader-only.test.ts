@@ -1,0 +1,402 @@
+/** Express 5, Fastify 5 and plain node:http as leader and as followers; who leads says the test. */
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { request as requestHttp } from 'node:http';
+import { connect } from 'node:net';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import express from 'express';
+import fastify from 'fastify';
+import { request } from 'undici';
+import type { TestContext } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { LeaderOnly, LeaderOnlyOptions } from '../src/http/index.ts';
+import { electionHeader, proxiedHeader, refusedHeader, tokenHeader } from '../src/http/index.ts';
+import { MisuseError } from '../src/index.ts';
+import { candidate, ledBy, vacant } from '../test/support/fake-election.ts';
+import type { Echo, Handler, Listening } from './support/http-stage.ts';
+import { echo, FakeTerm, HttpStage } from './support/http-stage.ts';
+
+/** The three ways to put `only` before a handler. */
+const servers: Record<
+  string,
+  (stage: HttpStage, only: LeaderOnly, handler: Handler) => Promise<{ origin: string }>
+> = {
+  'node:http': (stage, only, handler) => serveBehind(stage, only, handler),
+  async express(stage, only, handler) {
+    const app = express();
+    app.use('/mounted', only);
+    app.use(only);
+    app.use((incoming, response) => void handler(incoming, response));
+    return stage.listen(app as unknown as Handler);
+  },
+  async fastify(stage, only, handler) {
+    const app = fastify({ forceCloseConnections: true });
+    app.addHook('onRequest', only.fastify);
+    app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    app.all('/*', (incoming, reply) => {
+      reply.hijack();
+      void handler(incoming.raw, reply.raw);
+    });
+    stage.keep(() => app.close());
+    return { origin: await app.listen({ port: 0, host: '127.0.0.1' }) };
+  },
+};
+
+function serveBehind(stage: HttpStage, only: LeaderOnly, handler: Handler): Promise<Listening> {
+  return stage.listen((incoming, response) => {
+    only(incoming, response, (error) => {
+      if (error === undefined) void handler(incoming, response);
+      else response.writeHead(599).end(String(error));
+    });
+  });
+}
+
+const kinds = Object.entries(servers);
+
+async function problemIn(answer: { body: { json(): Promise<unknown> } }) {
+  return (await answer.body.json()) as { type: string; status: number; token?: string };
+}
+
+const stageOf = (context: TestContext) => new HttpStage(context);
+
+describe.for(kinds)('behind leaderOnly on %s', ([, serve]) => {
+  test.concurrent('the leader serves, and says by which token', async (context) => {
+    const stage = stageOf(context);
+    const term = new FakeTerm(12n);
+    const { origin } = await serve(stage, stage.only({ term: () => term.term }), echo);
+    const answer = await request(`${origin}/a?b=c`, { method: 'POST', body: 'text' });
+    expect(answer.headers).toMatchObject({ [electionHeader]: 'billing', [tokenHeader]: '12' });
+    expect(answer.headers).not.toHaveProperty(refusedHeader);
+    expect(await answer.body.json()).toMatchObject({ url: '/a?b=c', body: 'text' });
+  });
+
+  test.concurrent('a follower redirects to the leader, path and query kept', async (context) => {
+    const stage = stageOf(context);
+    await stage.lead('127.0.0.1:9', 12n);
+    const { origin } = await serve(stage, stage.only({}), echo);
+    for (const path of ['/a%0d%0ab/c?x=//evil&y=%2F', '//evil.example/x', '/mounted/x?y']) {
+      const answer = await request(`${origin}${path}`, { method: 'POST', body: 'text' });
+      expect(answer.statusCode).toBe(307);
+      expect(answer.headers).toMatchObject({
+        location: `http://127.0.0.1:9${path}`,
+        'cache-control': 'no-store',
+        'content-type': 'application/problem+json',
+        [electionHeader]: 'billing',
+        [tokenHeader]: '12',
+        [refusedHeader]: 'not-leading',
+      });
+      const problem = { type: 'urn:incumbent:problem:not-leading', status: 307, token: '12' };
+      expect(await problemIn(answer)).toMatchObject(problem);
+    }
+    const head = await request(`${origin}/x`, { method: 'HEAD' });
+    expect([head.statusCode, await head.body.text()]).toEqual([307, '']);
+  });
+
+  test.concurrent('a follower passes requests on, and answers back', async (context) => {
+    const stage = stageOf(context);
+    const term = new FakeTerm(12n);
+    const leader = await serve(stage, stage.only({ term: () => term.term }), echo);
+    await stage.lead(leader.origin, 12n);
+    const { origin } = await serve(stage, stage.only({ followers: 'proxy' }), echo);
+    for (const body of ['text', Readable.from(['te', 'xt'])]) {
+      const answer = await request(`${origin}/mounted/a%20?b=c`, { method: 'PUT', body });
+      expect(answer.statusCode).toBe(200);
+      expect(answer.headers).toMatchObject({ [electionHeader]: 'billing', [tokenHeader]: '12' });
+      const came = (await answer.body.json()) as Echo;
+      expect(came).toMatchObject({ method: 'PUT', url: '/mounted/a%20?b=c', body: 'text' });
+      expect(came.headers).toMatchObject({
+        [proxiedHeader]: 'billing',
+        [tokenHeader]: '12',
+        host: origin.slice('http://'.length),
+        'x-forwarded-for': '127.0.0.1',
+        'x-forwarded-host': origin.slice('http://'.length),
+        'x-forwarded-proto': 'http',
+      });
+    }
+    for (const method of ['GET', 'DELETE', 'POST'] as const) {
+      const answer = await request(`${origin}/x`, { method });
+      expect(await answer.body.json()).toMatchObject({ method, body: '' });
+    }
+  });
+
+  test.concurrent('nobody leads: 503, after a wait', async (context) => {
+    const stage = stageOf(context);
+    await stage.show(vacant(12n));
+    const only = stage.only({ waitTimeout: 10, retryAfter: '2.5s' });
+    const { origin } = await serve(stage, only, echo);
+    const answer = await request(`${origin}/`);
+    expect(answer.statusCode).toBe(503);
+    expect(answer.headers).toMatchObject({ 'retry-after': '3', [refusedHeader]: 'no-leader' });
+    expect(await problemIn(answer)).toMatchObject({ type: 'urn:incumbent:problem:no-leader' });
+    expect((await request(origin, { headers: { [tokenHeader]: 'x' } })).statusCode).toBe(400);
+  });
+});
+
+describe.concurrent('leaderOnly', () => {
+  const gate = async (
+    context: TestContext,
+    options: Partial<LeaderOnlyOptions>,
+    handler = echo,
+  ) => {
+    const stage = stageOf(context);
+    const only = stage.only(options);
+    return { stage, only, ...(await serveBehind(stage, only, handler as Handler)) };
+  };
+
+  test('serves nobody by a term that is over, of which little is left, or of another', async (context) => {
+    const term = new FakeTerm(12n);
+    const options = { term: () => term.term, waitTimeout: 0, minRemaining: '9s' };
+    const { origin, stage } = await gate(context, options);
+    expect((await request(origin)).statusCode).toBe(200);
+    term.remaining = () => 9000;
+    expect((await request(origin)).statusCode).toBe(503);
+    term.remaining = () => 9001;
+    expect((await request(origin)).statusCode).toBe(200);
+    term.leads = false;
+    // The record may show it for a while.
+    await stage.lead('127.0.0.1:9', 12n);
+    const answer = await request(origin);
+    expect([answer.statusCode, answer.headers[refusedHeader]]).toEqual([503, 'no-leader']);
+    await stage.lead('127.0.0.1:9', 13n);
+    expect((await request(origin)).statusCode).toBe(307);
+
+    const other = new FakeTerm(1n, 'storage');
+    const wrong = await gate(context, { term: () => other.term });
+    const error = await request(wrong.origin);
+    expect(error.statusCode).toBe(599);
+    expect(await error.body.text()).toContain(MisuseError.name);
+  });
+
+  test('a newer token than its own tells a leader that it is none', async (context) => {
+    const term = new FakeTerm(12n);
+    const options = { term: () => term.term, waitTimeout: '20s' };
+    const { origin, stage } = await gate(context, options);
+    const send = (token: string, election = 'billing') =>
+      request(origin, { headers: { [electionHeader]: election, [tokenHeader]: token } });
+    for (const [token, election] of [
+      ['12', 'billing'],
+      ['3', 'billing'],
+      ['99', 'storage'],
+    ] as const) {
+      expect((await send(token, election)).statusCode).toBe(200);
+    }
+    const waiting = send('13');
+    await stage.lead('127.0.0.1:9', 12n);
+    await stage.lead('127.0.0.1:9', 13n);
+    const answer = await waiting;
+    expect([answer.statusCode, answer.headers[tokenHeader]]).toEqual([307, '13']);
+    for (const [token, election] of [
+      ['-1', 'billing'],
+      ['', 'billing'],
+      ['1'.repeat(40), 'billing'],
+      ['12, 13', 'billing'],
+      ['12, 13', 'billing, billing'],
+      ['12', '%zz'],
+    ] as const) {
+      const garbage = await send(token, election);
+      expect([garbage.statusCode, garbage.headers[refusedHeader]], token).toEqual([
+        400,
+        'bad-token',
+      ]);
+    }
+    const impatient = await gate(context, { term: () => term.term, waitTimeout: 0 });
+    const headers = { [electionHeader]: 'billing', [tokenHeader]: '14' };
+    const refused = await request(impatient.origin, { headers });
+    expect(refused.headers[refusedHeader]).toBe('newer-token');
+  });
+
+  test('holds requests until somebody leads, be it this process', async (context) => {
+    let term: FakeTerm | undefined;
+    const { origin, stage, server } = await gate(context, {
+      term: () => term?.term,
+      waitTimeout: '20s',
+    });
+    const one = request(`${origin}/1`, { method: 'POST', body: 'held' });
+    await once(server, 'request');
+    term = new FakeTerm(1n);
+    await stage.lead('127.0.0.1:9', 1n);
+    expect((await (await one).body.json()) as Echo).toMatchObject({ body: 'held' });
+    term = undefined;
+    await stage.show(vacant(1n));
+    const gone = requestHttp(`${origin}/2`);
+    gone.on('error', () => {});
+    gone.end();
+    const [incoming] = (await once(server, 'request')) as [IncomingMessage];
+    gone.destroy();
+    await once(incoming.socket, 'close');
+    const two = request(`${origin}/3`);
+    await once(server, 'request');
+    await stage.lead('127.0.0.1:9', 2n);
+    expect((await two).statusCode).toBe(307);
+  });
+
+  test('refuses in the way that was asked for', async (context) => {
+    for (const refuseWith of [421, 503] as const) {
+      const { origin, stage } = await gate(context, { followers: 'refuse', refuseWith });
+      await stage.lead('127.0.0.1:9', 1n);
+      const answer = await request(origin);
+      expect([answer.statusCode, answer.headers[refusedHeader]]).toEqual([
+        refuseWith,
+        'not-leading',
+      ]);
+      expect(answer.headers).not.toHaveProperty('location');
+    }
+  });
+
+  test('redirects nowhere but to an address of the record, and never to itself', async (context) => {
+    const { origin, address, stage } = await gate(context, { waitTimeout: 0 });
+    const { port } = new URL(origin);
+    const send = async (path: string, host = address) => {
+      const socket = connect(Number(port), '127.0.0.1');
+      socket.end(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`, 'latin1');
+      const answer = await text(socket);
+      return /^location: (.*)\r$/im.exec(answer)?.[1] ?? answer.split('\r\n')[0];
+    };
+    await stage.lead('leader.example:81', 1n);
+    expect(await send('http://evil.example/x?y')).toBe('http://leader.example:81/x?y');
+    expect(await send('http://evil.example')).toBe('http://leader.example:81/');
+    expect(await send('/\\evil.example')).toBe('http://leader.example:81/\\evil.example');
+    expect(await send('/%0d%0aSet-Cookie:x')).toBe('http://leader.example:81/%0d%0aSet-Cookie:x');
+    expect(await send('*')).toContain('503');
+    for (const [i, bad] of [
+      'leader.example:81\r\nx: y',
+      'javascript://leader.example:81',
+      'http://a@leader.example:81',
+      'leader.example',
+      'leader.example:99999',
+      'leader.example:81/path',
+      '[::zz]:81',
+      address,
+      `http://${address}/`,
+    ].entries()) {
+      await stage.show(ledBy(candidate(`${i}`, { addresses: [bad] }), BigInt(i + 2)));
+      expect(await send('/'), bad).toContain('503');
+    }
+    await stage.lead('leader.example:81', 20n);
+    expect(await send('/', 'leader.example:81'), 'as a name of ours').toContain('503');
+    await stage.lead('[2001:DB8::7]:81', 21n);
+    expect(await send('/')).toBe('http://[2001:db8::7]:81/');
+    await stage.lead('https://leader.example', 22n);
+    expect(await send('/')).toBe('https://leader.example/');
+  });
+
+  test('of a term that ends before the answer no success is claimed', async (context) => {
+    let term = new FakeTerm(1n);
+    let answerWith: Handler = () => {};
+    const handler: Handler = async (incoming, response) => {
+      await text(incoming);
+      term.end();
+      answerWith(incoming, response);
+    };
+    const { origin, only } = await gate(context, { term: () => term.term }, handler as typeof echo);
+    const kept = await gate(
+      context,
+      { term: () => term.term, lateAnswers: 'keep' },
+      handler as typeof echo,
+    );
+    const ways: Handler[] = [
+      (_incoming, response) => response.end('paid'),
+      (_incoming, response) => {
+        response.setHeader('set-cookie', 'paid=1');
+        response.writeHead(201, { 'content-length': '4', etag: 'x' });
+        response.write('pa');
+        response.end('id');
+      },
+      (_incoming, response) => {
+        response.statusCode = 302;
+        response.setHeader('location', '/paid');
+        response.flushHeaders();
+        response.end();
+      },
+      (_incoming, response) => Readable.from(['pa', 'id']).pipe(response),
+    ];
+    for (answerWith of ways) {
+      for (const method of ['GET', 'POST'] as const) {
+        term = new FakeTerm(term.token + 1n);
+        const answer = await request(origin, { method });
+        const ours = await problemIn(answer);
+        if (method === 'GET') {
+          expect(answer.statusCode).toBe(503);
+          expect(answer.headers[refusedHeader]).toBe('not-leading');
+        } else {
+          expect(answer.statusCode).toBe(500);
+          expect(answer.headers).not.toHaveProperty(refusedHeader);
+          expect(answer.headers[tokenHeader]).toBe(String(term.token));
+          expect(ours.type).toBe('urn:incumbent:problem:outcome-unknown');
+        }
+        expect(answer.headers).not.toHaveProperty('set-cookie');
+        expect(answer.headers).not.toHaveProperty('location');
+        await only.drained();
+        term = new FakeTerm(term.token + 1n);
+        const asItIs = await request(kept.origin, { method });
+        expect(asItIs.statusCode).toBeLessThan(400);
+        await asItIs.body.dump();
+      }
+    }
+    answerWith = (_incoming, response) => {
+      response.writeHead(409);
+      response.end('conflict');
+    };
+    term = new FakeTerm(term.token + 1n);
+    const refused = await request(origin, { method: 'POST' });
+    expect([refused.statusCode, await refused.body.text()]).toEqual([409, 'conflict']);
+  });
+
+  test('what is still being sent is cut off when the term is over', async (context) => {
+    let term = new FakeTerm(1n);
+    let goOn = () => {};
+    const { origin, only } = await gate(context, { term: () => term.term }, (async (
+      _incoming,
+      response,
+    ) => {
+      response.write('first');
+      goOn = () => response.write('second');
+    }) as typeof echo);
+    for (const end of [
+      () => term.end(),
+      () => {
+        term.leads = false;
+        goOn();
+      },
+    ]) {
+      term = new FakeTerm(term.token + 1n);
+      const { body } = await request(origin);
+      body.once('data', end);
+      await expect(text(body)).rejects.toThrow();
+      await only.drained();
+    }
+  });
+
+  test('waits for what is being served', async (context) => {
+    const term = new FakeTerm(1n);
+    let finish = () => {};
+    const { origin, only, server } = await gate(context, { term: () => term.term }, (async (
+      _incoming,
+      response,
+    ) => {
+      finish = () => response.end('done');
+    }) as typeof echo);
+    await only.drained();
+    const asked = request(origin);
+    await once(server, 'request');
+    const order: string[] = [];
+    const drained = only.drained().then(() => order.push('drained'));
+    order.push('finish');
+    finish();
+    await drained;
+    expect(order).toEqual(['finish', 'drained']);
+    expect(await (await asked).body.text()).toBe('done');
+  });
+
+  test('knows nobody when it is closed', async (context) => {
+    const { origin, stage, only } = await gate(context, { waitTimeout: '20s' });
+    await stage.lead('127.0.0.1:9', 1n);
+    expect((await request(origin)).statusCode).toBe(307);
+    only.close();
+    only.close();
+    const answer = await request(origin);
+    expect([answer.statusCode, answer.headers[refusedHeader]]).toEqual([503, 'no-leader']);
+    expect(stage.fake.open).toBe(0);
+  });
+});
