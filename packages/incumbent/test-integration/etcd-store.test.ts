@@ -65,6 +65,21 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
     return released.version;
   }
 
+  /**
+   * Somebody leads and goes, then something happens, then another one comes.
+   * @returns whether it is known that nobody was between the two
+   */
+  async function knowsOfNobody(
+    one: ReturnType<typeof open>,
+    meanwhile: (first: Place, version: Version) => Promise<unknown>,
+  ): Promise<boolean> {
+    const first = await one.enter('a');
+    await meanwhile(first, await leadAndGo(one, first));
+    const second = await one.enter('b');
+    await one.store.look(signal);
+    return one.store.directlyFollows(second, first.name);
+  }
+
   describe.concurrent('about what was between two places', () => {
     it('nobody, when the one before us was the leader', async ({ expect, onTestFinished }) => {
       const one = open(servers.scene(onTestFinished));
@@ -105,14 +120,9 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
       onTestFinished,
     }) => {
       const scene = servers.scene(onTestFinished);
-      const one = open(scene);
-      const a = await one.enter('a');
-      await leadAndGo(one, a);
       // Another election, though below this one.
-      await servers.server.etcdctl('put', `${scene.name}/below/1`, 'x');
-      const b = await one.enter('b');
-      await one.store.look(signal);
-      expect(one.store.directlyFollows(b, a.name)).toBe(true);
+      const put = () => servers.server.etcdctl('put', `${scene.name}/below/1`, 'x');
+      expect(await knowsOfNobody(open(scene), put)).toBe(true);
     });
 
     it('somebody, when a Go program came and went while nobody of ours was there', async ({
@@ -120,14 +130,11 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
       onTestFinished,
     }) => {
       const scene = servers.scene(onTestFinished);
-      const one = open(scene);
-      const a = await one.enter('a');
-      await leadAndGo(one, a);
-      await servers.server.etcdctl('put', `${scene.name}/abc`, 'theirs');
-      await servers.server.etcdctl('del', `${scene.name}/abc`);
-      const b = await one.enter('b');
-      await one.store.look(signal);
-      expect(one.store.directlyFollows(b, a.name)).toBe(false);
+      const comeAndGo = async () => {
+        await servers.server.etcdctl('put', `${scene.name}/abc`, 'theirs');
+        await servers.server.etcdctl('del', `${scene.name}/abc`);
+      };
+      expect(await knowsOfNobody(open(scene), comeAndGo)).toBe(false);
     });
 
     it('not known, when an operator has written the record since', async ({
@@ -135,13 +142,11 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
       onTestFinished,
     }) => {
       const one = open(servers.scene(onTestFinished));
-      const a = await one.enter('a');
-      const version = await leadAndGo(one, a);
-      const record = clean(announcing(a));
-      expect(await one.store.amend({ record, version }, signal)).toMatchObject({ outcome: 'ok' });
-      const b = await one.enter('b');
-      await one.store.look(signal);
-      expect(one.store.directlyFollows(b, a.name)).toBe(false);
+      const write = async (first: Place, version: Version) => {
+        const record = clean(announcing(first));
+        expect(await one.store.amend({ record, version }, signal)).toMatchObject({ outcome: 'ok' });
+      };
+      expect(await knowsOfNobody(one, write)).toBe(false);
     });
   });
 
