@@ -6,6 +6,7 @@ import type { Round } from '../src/ensemble/plan.ts';
 import { faultNames, planRounds } from '../src/ensemble/plan.ts';
 import { readSettings } from '../src/ensemble/settings.ts';
 import { faultsOf } from '../src/rounds.ts';
+import { describePlan } from './plan-rules.ts';
 
 function rounds(count: number, seed: number, parts = true): Round[] {
   const plan = planRounds(seed, parts);
@@ -13,18 +14,7 @@ function rounds(count: number, seed: number, parts = true): Round[] {
 }
 
 describe('the plan of chaos on an ensemble', () => {
-  it('follows from the seed alone', () => {
-    expect(rounds(60, 7)).toEqual(rounds(60, 7));
-    expect(rounds(60, 7)).not.toEqual(rounds(60, 8));
-  });
-
-  it('strikes somebody in every round, and has every fault in two hundred', () => {
-    for (let seed = 0; seed < 20; seed += 1) {
-      const struck = rounds(200, seed).map(faultsOf);
-      expect(struck.every((faults) => faults.length > 0)).toBe(true);
-      expect(new Set(struck.flat())).toEqual(new Set(faultNames));
-    }
-  });
+  describePlan(rounds, faultNames);
 
   it('begins with what every run needs, however short', () => {
     expect(rounds(6, 3).flatMap(faultsOf)).toEqual(
@@ -38,12 +28,6 @@ describe('the plan of chaos on an ensemble', () => {
     );
     expect(Math.min(...lengths)).toBeLessThan(0.4);
     expect(Math.max(...lengths)).toBeGreaterThan(1.5);
-  });
-
-  it('leaves the servers alone while a leader is stranded', () => {
-    const stranded = rounds(500, 5).filter(({ leader }) => leader?.fault === 'strand');
-    expect(stranded.length).toBeGreaterThan(10);
-    expect(stranded.every(({ server }) => server === undefined)).toBe(true);
   });
 
   it('parts no servers where there are no networks for them', () => {
