@@ -74,7 +74,15 @@ export class LeaderGate {
         return;
       }
       const exchange = { request, response, carried: carried.get(this.#name) ?? -1n, next, take };
-      if (!this.#serve(exchange)) void this.#sendOn(exchange);
+      if (this.#serve(exchange)) return;
+      const passedOnBy = readNames(headers[proxiedHeader]);
+      if (passedOnBy === undefined || passedOnBy.includes(this.#name)) {
+        // Whoever passed it on believed that we lead; one of us is behind.
+        take();
+        sendProblem(response, this.#notLeading(this.#newest(exchange)));
+      } else {
+        void this.#sendOn(exchange);
+      }
     } catch (error) {
       next(error);
     }
@@ -161,27 +169,13 @@ export class LeaderGate {
   /** @returns undefined when the leader answers */
   #pass(exchange: Exchange, leader: Elsewhere): Problem | undefined {
     const { request, response } = exchange;
-    const { followers, refuseWith } = this.#settings;
+    const { followers } = this.#settings;
     const target = targetOf(request);
     const token = leader.token ?? this.#newest(exchange);
-    const elsewhere: Problem = {
-      status: refuseWith,
-      type: 'not-leading',
-      title: 'This process does not lead',
-      detail: `Another process leads election "${this.#name}".`,
-      election: this.#name,
-      token,
-      refused: true,
-    };
+    const elsewhere = this.#notLeading(token);
     if (followers === 'refuse' || target === undefined) return elsewhere;
     if (followers === 'redirect') {
       return { ...elsewhere, status: 307, headers: { location: leader.origin + target } };
-    }
-    const proxied = readNames(request.headers[proxiedHeader]);
-    if (proxied === undefined || proxied.includes(this.#name)) {
-      // Whoever passed it on believed that we lead; one of us is behind.
-      const detail = `Another follower of election "${this.#name}" has passed this on already.`;
-      return { ...elsewhere, detail };
     }
     if (isUpgrade(request)) {
       const detail = 'Connect to the leader itself.';
@@ -189,6 +183,18 @@ export class LeaderGate {
     }
     this.#proxy.forward(request, response, { ...leader, target, carried: token });
     return undefined;
+  }
+
+  #notLeading(token: bigint | undefined): Problem {
+    return {
+      status: this.#settings.refuseWith,
+      type: 'not-leading',
+      title: 'This process does not lead',
+      detail: `Another process leads election "${this.#name}".`,
+      election: this.#name,
+      token,
+      refused: true,
+    };
   }
 
   #nobody(exchange: Exchange): Problem {

@@ -206,8 +206,11 @@ class Exchange {
     response.once('close', this.#onClose);
     upstream.on('socket', (socket) => {
       const connected = () => {
+        if (this.#isOver) return;
         this.#isConnected = true;
         this.#moved();
+        this.#timer.cancel();
+        this.#watch(settings.idleMs);
       };
       if (!socket.connecting) connected();
       else socket.once(isSecure ? 'secureConnect' : 'connect', connected);
@@ -220,6 +223,8 @@ class Exchange {
     });
     request.on('data', this.#moved);
     upstream.on('drain', this.#moved);
+    // The leader may want to answer before the body comes.
+    if (hasBody(request)) upstream.flushHeaders();
     request.pipe(upstream);
   }
 
@@ -238,6 +243,8 @@ class Exchange {
       if (error) response.destroy();
     });
     finished(response, () => this.#end());
+    // Its body may take long to begin.
+    response.flushHeaders();
     answer.pipe(response);
   }
 

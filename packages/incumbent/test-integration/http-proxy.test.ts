@@ -1,0 +1,332 @@
+/** Followers that pass requests on: what travels, what does not, and whatever breaks on the way. */
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { request as requestHttp } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { request } from 'undici';
+import type { TestContext } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { ProxyOptions } from '../src/http/index.ts';
+import { electionHeader, proxiedHeader, refusedHeader, tokenHeader } from '../src/http/index.ts';
+import type { Echo, Handler, Listening } from './support/http-stage.ts';
+import { echo, FakeTerm, HttpStage } from './support/http-stage.ts';
+
+interface Pair {
+  readonly stage: HttpStage;
+  readonly follower: Listening;
+  readonly leader: Listening;
+}
+
+/** A follower that passes on to a leader, whose handler is the test's. */
+async function pair(
+  context: TestContext,
+  handler: Handler,
+  proxy: ProxyOptions = {},
+): Promise<Pair> {
+  const stage = new HttpStage(context);
+  const leader = await stage.listen(handler);
+  await stage.lead(leader.address, 1n);
+  const only = stage.only({ followers: 'proxy', proxy });
+  const follower = await stage.listen((incoming, response) => {
+    only(incoming, response, (error) => response.writeHead(599).end(String(error)));
+  });
+  return { stage, follower, leader };
+}
+
+async function typeOf(answer: { body: { json(): Promise<unknown> } }): Promise<string> {
+  const { type } = (await answer.body.json()) as { type: string };
+  return type.slice('urn:incumbent:problem:'.length);
+}
+
+describe.concurrent('a follower that passes requests on', () => {
+  test('keeps what is about the message, and drops what is about a connection', async (context) => {
+    const { follower } = await pair(context, (incoming, response) => {
+      response.statusMessage = 'Fine indeed';
+      response.setHeader('set-cookie', ['a=1', 'b=2']);
+      response.setHeader('connection', 'x-mine, close');
+      response.setHeader('x-mine', '1');
+      response.setHeader('proxy-authenticate', 'Basic');
+      response.setHeader('x-kept', 'yes');
+      response.setHeader(electionHeader, 'billing');
+      return echo(incoming, response);
+    });
+    const socket = connect(Number(new URL(follower.origin).port), '127.0.0.1');
+    // Not ended: Node takes that for a client that has gone.
+    socket.write(
+      [
+        'POST /x HTTP/1.1',
+        'Host: billing.example',
+        'Connection: close, X-Private, x-forwarded-for',
+        'X-Private: 1',
+        'Keep-Alive: timeout=9',
+        'Proxy-Authorization: Basic eDp5',
+        'TE: trailers',
+        'Trailer: X-End',
+        'Upgrade: h2c',
+        'X-Forwarded-For: 10.9.9.9',
+        'X-Forwarded-Proto: https',
+        'Forwarded: for=10.9.9.9',
+        'Cookie: a=1',
+        'X-Twice: 1',
+        'X-Twice: 2',
+        'Transfer-Encoding: chunked',
+        '',
+        '4\r\ntext\r\n0\r\nX-End: 1\r\n\r\n',
+      ].join('\r\n'),
+    );
+    const answer = await text(socket);
+    expect(answer).toMatch(/^HTTP\/1\.1 200 Fine indeed\r\n/);
+    expect(answer).toContain('set-cookie: a=1\r\nset-cookie: b=2\r\n');
+    expect(answer).toContain('x-kept: yes\r\n');
+    expect(answer).not.toMatch(/x-mine|proxy-authenticate/);
+    const came = JSON.parse(/\{.*\}/s.exec(answer)?.[0] ?? '') as Echo;
+    expect(came).toMatchObject({ method: 'POST', url: '/x', body: 'text' });
+    const { headers } = came;
+    expect(headers).toMatchObject({
+      host: 'billing.example',
+      cookie: 'a=1',
+      'x-twice': '1, 2',
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-host': 'billing.example',
+      'x-forwarded-proto': 'http',
+      'transfer-encoding': 'chunked',
+    });
+    for (const dropped of [
+      'x-private',
+      'proxy-authorization',
+      'te',
+      'trailer',
+      'upgrade',
+      'forwarded',
+    ]) {
+      expect(headers).not.toHaveProperty(dropped);
+    }
+  });
+
+  test('adds to X-Forwarded-For where the one before it can be trusted', async (context) => {
+    const { follower } = await pair(context, echo, { trustForwarded: true });
+    const headers = { 'x-forwarded-for': '10.9.9.9', 'x-forwarded-proto': 'https', forwarded: 'f' };
+    const answer = await request(follower.origin, { headers });
+    expect(((await answer.body.json()) as Echo).headers).toMatchObject({
+      'x-forwarded-for': '10.9.9.9, 127.0.0.1',
+      'x-forwarded-proto': 'https',
+      forwarded: 'f',
+    });
+  });
+
+  test('carries uploads and downloads without keeping them', async (context) => {
+    const chunk = Buffer.alloc(65_536, 'x');
+    const chunks = 200;
+    let arrived = 0;
+    const { follower } = await pair(context, async (incoming, response) => {
+      for await (const piece of incoming) arrived += (piece as Buffer).length;
+      Readable.from(Array.from({ length: chunks }, () => chunk)).pipe(response);
+    });
+    const body = Readable.from(Array.from({ length: chunks }, () => chunk));
+    const answer = await request(follower.origin, { method: 'PUT', body });
+    let received = 0;
+    for await (const piece of answer.body) received += (piece as Buffer).length;
+    expect([arrived, received]).toEqual([chunks * chunk.length, chunks * chunk.length]);
+  });
+
+  test('passes on each piece as it comes, in both directions', async (context) => {
+    const { follower } = await pair(context, (incoming, response) => {
+      response.writeHead(200);
+      response.flushHeaders();
+      incoming.pipe(response);
+    });
+    const asked = requestHttp(follower.origin, { method: 'POST' });
+    asked.flushHeaders();
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    for (const piece of ['one', 'two']) {
+      asked.write(piece);
+      const [came] = (await once(answer, 'data')) as [Buffer];
+      expect(String(came)).toBe(piece);
+    }
+    asked.end();
+    answer.resume();
+    await once(answer, 'end');
+  });
+
+  test('ends with a client that goes away, before its body is whole and before the answer is', async (context) => {
+    const seen: Promise<unknown>[] = [];
+    const { follower, leader } = await pair(context, (incoming, response) => {
+      seen.push(once(response, 'close'));
+      incoming.on('error', () => {});
+      incoming.resume();
+      if (incoming.method === 'GET') response.write('half');
+    });
+    for (const method of ['POST', 'GET']) {
+      const asked = requestHttp(follower.origin, { method });
+      asked.on('error', () => {});
+      if (method === 'POST') asked.write('half');
+      else asked.end();
+      await once(leader.server, 'request');
+      if (method === 'GET') await once(asked, 'response');
+      asked.destroy();
+      await seen.at(-1);
+    }
+    expect(seen).toHaveLength(2);
+  });
+
+  test('breaks an answer off where the leader does', async (context) => {
+    const { follower } = await pair(context, (incoming, response) => {
+      if (incoming.url === '/length') response.setHeader('content-length', '100');
+      response.write('half', () => response.destroy());
+    });
+    for (const path of ['/length', '/chunked']) {
+      const { body } = await request(follower.origin + path);
+      await expect(text(body)).rejects.toThrow();
+    }
+  });
+
+  test('says whether a request that failed may have been applied', async (context) => {
+    const { stage, follower } = await pair(context, (incoming) => incoming.socket.destroy());
+    const post = { method: 'POST' as const, body: 'pay' };
+    const broken = await request(follower.origin, post);
+    expect([broken.statusCode, broken.headers[refusedHeader]]).toEqual([502, undefined]);
+    expect(await typeOf(broken)).toBe('bad-gateway');
+    await stage.lead(await stage.deadAddress(), 2n);
+    const unreachable = await request(follower.origin, post);
+    expect([unreachable.statusCode, unreachable.headers[refusedHeader]]).toEqual([
+      503,
+      'unreachable',
+    ]);
+    expect(unreachable.headers).toHaveProperty('retry-after');
+    await unreachable.body.dump();
+  });
+
+  test('does not answer before the whole body has been sent, if the leader does not', async (context) => {
+    const { follower } = await pair(context, (_incoming, response) => {
+      response.writeHead(413, { connection: 'close' });
+      response.end('too large');
+    });
+    const asked = requestHttp(follower.origin, { method: 'POST' });
+    asked.on('error', () => {});
+    asked.write('the beginning');
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    expect([answer.statusCode, await text(answer)]).toEqual([413, 'too large']);
+    asked.end();
+  });
+
+  test('gives up when nothing moves, on either side', async (context) => {
+    const closed: Promise<unknown>[] = [];
+    const { follower } = await pair(
+      context,
+      (incoming, response) => {
+        closed.push(once(response, 'close'));
+        incoming.on('error', () => {});
+        incoming.resume();
+        if (incoming.url === '/half') response.write('half');
+      },
+      { idleTimeout: 100 },
+    );
+    const silent = await request(`${follower.origin}/`, { method: 'POST', body: 'whole' });
+    expect([silent.statusCode, await typeOf(silent)]).toEqual([504, 'gateway-timeout']);
+    const half = await request(`${follower.origin}/half`);
+    await expect(text(half.body)).rejects.toThrow();
+    const asked = requestHttp(follower.origin, { method: 'POST' });
+    asked.on('error', () => {});
+    asked.write('half');
+    const [slow] = (await once(asked, 'response')) as [IncomingMessage];
+    expect(slow.statusCode).toBe(408);
+    slow.resume();
+    asked.end();
+    expect(await Promise.all(closed)).toHaveLength(3);
+  });
+
+  test('gives up a connection that does not come about', async (context) => {
+    // Takes connections and never says hello, which https waits for.
+    const sockets: Socket[] = [];
+    const mute = createServer((socket) => {
+      sockets.push(socket);
+      socket.on('error', () => {});
+    });
+    mute.listen(0, '127.0.0.1');
+    await once(mute, 'listening');
+    const { stage, follower } = await pair(context, echo, { connectTimeout: 50 });
+    stage.keep(() => {
+      for (const socket of sockets) socket.destroy();
+      mute.close();
+    });
+    const { port } = mute.address() as AddressInfo;
+    await stage.lead(`https://127.0.0.1:${port}`, 2n);
+    const answer = await request(follower.origin, { method: 'POST', body: 'x' });
+    expect([answer.statusCode, answer.headers[refusedHeader]]).toEqual([503, 'unreachable']);
+  });
+
+  test('asks again where the leader had closed a connection that was kept', async (context) => {
+    let served = 0;
+    const { follower, leader } = await pair(context, (incoming, response) => {
+      served += 1;
+      // The second request on a connection finds it closed.
+      if (leader.connections.length === 1 && served === 2) incoming.socket.destroy();
+      else response.end(`${served}`);
+    });
+    expect(await (await request(follower.origin)).body.text()).toBe('1');
+    expect(await (await request(follower.origin)).body.text()).toBe('3');
+    expect(leader.connections).toHaveLength(2);
+  });
+
+  test('passes nothing on twice', async (context) => {
+    const { stage: one, follower: first } = await pair(context, echo);
+    // Each believes that the other one leads.
+    const other = new HttpStage(context);
+    const only = other.only({ followers: 'proxy' });
+    const second = await other.listen((incoming, response) => only(incoming, response, () => {}));
+    await one.lead(second.address, 3n);
+    await other.lead(first.address, 3n);
+    const seen: unknown[] = [];
+    for (const { server } of [first, second]) {
+      server.on('request', ({ headers }: IncomingMessage) => seen.push(headers[proxiedHeader]));
+    }
+    const answer = await request(first.origin);
+    expect([answer.statusCode, answer.headers[refusedHeader]]).toEqual([503, 'not-leading']);
+    expect(seen).toEqual([undefined, 'billing']);
+  });
+
+  test('refuses upgrades, of which the leader may know', async (context) => {
+    const { follower } = await pair(context, echo);
+    const socket = connect(Number(new URL(follower.origin).port), '127.0.0.1');
+    socket.end(
+      'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n',
+    );
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 501 .*incumbent-refused: no-upgrade/s);
+  });
+
+  test('says so when a body has been read before', async (context) => {
+    const { stage } = await pair(context, echo);
+    const only = stage.only({ followers: 'proxy' });
+    const late = await stage.listen(async (incoming, response) => {
+      await text(incoming);
+      only(incoming, response, () => {});
+    });
+    const answer = await request(late.origin, { method: 'POST', body: 'x' });
+    expect([answer.statusCode, answer.headers[refusedHeader]]).toEqual([500, 'unreachable']);
+    expect(await answer.body.text()).toContain('Put leaderOnly before');
+  });
+
+  test('passes on to a leader that has become none: the refusal comes back', async (context) => {
+    const stage = new HttpStage(context);
+    const term = new FakeTerm(1n);
+    const leading = stage.only({ term: () => term.term, waitTimeout: 0 });
+    const leader = await stage.listen((incoming, response) =>
+      leading(incoming, response, () => response.end('served')),
+    );
+    const proxying = stage.only({ followers: 'proxy' });
+    const follower = await stage.listen((incoming, response) =>
+      proxying(incoming, response, () => {}),
+    );
+    await stage.lead(leader.address, 1n);
+    expect(await (await request(follower.origin)).body.text()).toBe('served');
+    // Its record says that it leads in a newer term than it knows of.
+    await stage.lead(leader.address, 2n);
+    const answer = await request(follower.origin);
+    expect([answer.statusCode, answer.headers[refusedHeader], answer.headers[tokenHeader]]).toEqual(
+      [503, 'newer-token', '2'],
+    );
+  });
+});
