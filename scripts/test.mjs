@@ -75,6 +75,13 @@ const stages = [
     script: ['chaos/dist/stores/main.js', '--short'],
     limitMin: 6,
   },
+  {
+    id: 'following',
+    name: 'chaos of following (short)',
+    about: 'clients that follow the leader over gRPC and HTTP, whatever happens to it',
+    script: ['chaos/dist/following/main.js', '--short'],
+    limitMin: 4,
+  },
 ];
 
 const usage = `npm test                              every stage
