@@ -22,6 +22,7 @@ const exitCodeOfElectionError: Readonly<Record<ElectionErrorCode, number>> = {
   TERM_ENDED: exitCodes.no,
   NOT_LEADING: exitCodes.no,
   NOT_ELECTED: exitCodes.no,
+  NO_LEADER: exitCodes.no,
   ELECTION_ENDED: exitCodes.no,
   REFUSED: exitCodes.no,
   OPERATION_TIMEOUT: exitCodes.storeUnavailable,

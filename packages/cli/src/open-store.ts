@@ -59,6 +59,12 @@ async function openServers(
       const { openEtcd } = await import('./etcd/open.ts');
       return openEtcd(location, needs, machine);
     }
+    case 's3': {
+      const { parseS3Url } = await import('./s3/url.ts');
+      const location = parseS3Url(text, origin);
+      const { openS3 } = await import('./s3/open.ts');
+      return openS3(location, needs, machine);
+    }
     default:
       return scheme satisfies never;
   }

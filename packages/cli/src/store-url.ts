@@ -25,7 +25,7 @@ export interface FileLocation {
   readonly origin: OpenStore['origin'];
 }
 
-export type ServerKind = 'zookeeper' | 'postgres' | 'redis' | 'etcd' | 'kubernetes';
+export type ServerKind = 'zookeeper' | 'postgres' | 'redis' | 'etcd' | 'kubernetes' | 's3';
 
 const serverSchemes: Readonly<Record<string, ServerKind>> = {
   zk: 'zookeeper',
@@ -37,23 +37,23 @@ const serverSchemes: Readonly<Record<string, ServerKind>> = {
   etcd: 'etcd',
   etcds: 'etcd',
   k8s: 'kubernetes',
+  s3: 's3',
 };
 
 /** Schemes of stores that come with later versions. */
 const plannedSchemes: Readonly<Record<string, string>> = {
   gs: 'Google Cloud Storage',
-  s3: 'S3',
 };
 
 const wayOut =
   'give a store that all candidates share: --store file:/shared/path (or INCUMBENT_STORE), which ' +
   'does for candidates of one machine, or servers such as --store postgres://host/database, ' +
-  'redis://host, etcd://host, zk://host or k8s://namespace';
+  'redis://host, etcd://host, zk://host, k8s://namespace or s3://bucket';
 
 /** The URLs that this version takes. */
 const known =
-  'file:/some/directory, postgres://host/database, redis://host, etcd://host, zk://host and ' +
-  'k8s://namespace';
+  'file:/some/directory, postgres://host/database, redis://host, etcd://host, zk://host, ' +
+  'k8s://namespace and s3://bucket';
 
 /** @throws CommandError */
 export function locateStore(

@@ -5,6 +5,7 @@ import { etcdParameters, parseEtcdUrl } from '../src/etcd/url.ts';
 import { kubernetesParameters, parseKubernetesUrl } from '../src/kubernetes/url.ts';
 import { parsePostgresUrl, postgresParameters } from '../src/postgres/url.ts';
 import { parseRedisUrl, redisParameters } from '../src/redis/url.ts';
+import { parseS3Url, s3Parameters } from '../src/s3/url.ts';
 import { parameterNames } from '../src/zookeeper/parameters.ts';
 import { parseZooKeeperUrl } from '../src/zookeeper/url.ts';
 import { invoke } from './support/invoke.ts';
@@ -41,6 +42,7 @@ const stores = [
     /k8s:\/\//,
     (url: string) => parseKubernetesUrl(url, '--store'),
   ],
+  ['S3', s3Parameters, /s3:\/\//, (url: string) => parseS3Url(url, '--store')],
   ['ZooKeeper', parameterNames, /zks?:\/\//, (url: string) => parseZooKeeperUrl(url, '--store')],
 ] as const;
 

@@ -1,0 +1,128 @@
+/** Our client of S3, or of what speaks its protocol. */
+import { Agent } from 'node:https';
+import type { S3Commands } from 'incumbent/s3';
+import type { StoreNeeds } from '../context.ts';
+import { UnusableStoreError } from '../unusable.ts';
+import { codeOf, isNetworkError, reach, reasonOf, unreachable } from '../url/reach.ts';
+import type { Machine } from '../url/secrets.ts';
+import { readText } from '../url/secrets.ts';
+import type { Sdk, SdkClient } from './sdk.ts';
+import { loadSdk, makeClient } from './sdk.ts';
+import type { S3Location } from './url.ts';
+
+export interface S3Connection {
+  readonly client: SdkClient;
+  readonly commands: S3Commands;
+  readonly sdk: Sdk;
+  readonly location: S3Location;
+  close(): Promise<void>;
+}
+
+/** @throws CommandError, UnusableStoreError that names endpoint and reason */
+export async function connectS3(
+  location: S3Location,
+  needs: StoreNeeds,
+  machine: Machine,
+): Promise<S3Connection> {
+  const known = { url: location.url, origin: location.origin };
+  const sdk = loadSdk(machine.cwd);
+  const client = makeClient(sdk, await configOf(location, machine));
+  const { GetObjectCommand, PutObjectCommand } = sdk;
+  const attempt = async () => {
+    // An answer is an answer: what it means for elections, the library says.
+    const Key = `${location.prefix}.incumbent-probe`;
+    const command = new GetObjectCommand({ Bucket: location.bucket, Key });
+    await client
+      .send(command as never, { abortSignal: needs.signal })
+      .then(discard)
+      .catch((error: unknown) => {
+        if (statusOf(error) === undefined) throw error;
+      });
+  };
+  try {
+    await reach(needs, attempt, isNetworkError);
+  } catch (error) {
+    client.destroy();
+    needs.signal.throwIfAborted();
+    const problem = problemOf(error);
+    if (problem !== undefined)
+      throw new UnusableStoreError('AUTH_FAILED', problem, known, { cause: error });
+    throw unreachable(nameOf(location), error, needs, known, hintOf(location, error));
+  }
+  return {
+    client,
+    commands: { GetObjectCommand, PutObjectCommand },
+    sdk,
+    location,
+    close: async () => client.destroy(),
+  };
+}
+
+async function configOf(
+  location: S3Location,
+  machine: Machine,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { endpoint, profile, pathStyle, fewChecksums, tlsCa, origin } = location;
+  const { env, cwd } = machine;
+  const hasRegion =
+    Boolean(env['AWS_REGION'] || env['AWS_DEFAULT_REGION']) || profile !== undefined;
+  // Other endpoints care little for it, but what is signed needs one.
+  const region =
+    location.region ??
+    (endpoint !== undefined && !hasRegion ? 'us-east-1' : env['AWS_DEFAULT_REGION']);
+  const ca = tlsCa === undefined ? undefined : await readText(tlsCa, cwd, `tls-ca of ${origin}`);
+  return {
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(region ? { region } : {}),
+    ...(profile === undefined ? {} : { profile }),
+    ...(pathStyle ? { forcePathStyle: true } : {}),
+    ...(fewChecksums
+      ? { requestChecksumCalculation: 'WHEN_REQUIRED', responseChecksumValidation: 'WHEN_REQUIRED' }
+      : {}),
+    ...(ca === undefined
+      ? {}
+      : { requestHandler: { httpsAgent: new Agent({ ca, keepAlive: true, maxSockets: 50 }) } }),
+  };
+}
+
+/** Read to its end, or its connection would serve nobody else. */
+async function discard(output: unknown): Promise<void> {
+  const { Body } = output as { readonly Body?: { transformToString(): Promise<string> } };
+  await Body?.transformToString();
+}
+
+/** Undefined: there was no answer. */
+export function statusOf(error: unknown): number | undefined {
+  const { $metadata } = error as { readonly $metadata?: { readonly httpStatusCode?: number } };
+  return $metadata?.httpStatusCode;
+}
+
+/** What we have to be told before anybody can be asked; undefined: something else is the matter. */
+function problemOf(error: unknown): string | undefined {
+  const said = reasonOf(error);
+  if (/region is missing/i.test(said)) {
+    return `S3 wants to know its region (${said}): set AWS_REGION, or add region=NAME`;
+  }
+  const name = error instanceof Error ? error.name : '';
+  if (name === 'CredentialsProviderError' || name === 'TokenProviderError') {
+    return (
+      `the AWS SDK finds no credentials (${said}): set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ` +
+      'add profile=NAME'
+    );
+  }
+  return undefined;
+}
+
+function hintOf({ endpoint }: S3Location, error: unknown): string {
+  const code = codeOf(error);
+  if (/CERT|ALTNAME|SELF_SIGNED|UNABLE_TO_/.test(code)) return '; tls-ca names whom to trust';
+  if (code === 'EPROTO') return '; an endpoint that speaks no TLS there wants endpoint=http://…';
+  if (/ENOTFOUND/.test(code) && endpoint !== undefined) {
+    return '; where the bucket is not in the host name, path-style=true';
+  }
+  return '';
+}
+
+export function nameOf({ endpoint, bucket }: S3Location): string {
+  return `the S3 bucket ${bucket}${endpoint === undefined ? '' : ` at ${endpoint}`}`;
+}
