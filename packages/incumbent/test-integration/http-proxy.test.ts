@@ -326,7 +326,7 @@ describe.concurrent('a follower that passes requests on', () => {
     await stage.lead(leader.address, 2n);
     const answer = await request(follower.origin);
     expect([answer.statusCode, answer.headers[refusedHeader], answer.headers[tokenHeader]]).toEqual(
-      [503, 'newer-token', '2'],
+      [503, 'not-leading', '2'],
     );
   });
 });

@@ -4,7 +4,7 @@ import { parseDuration } from '../duration.ts';
 import type { Election } from '../election.ts';
 import { InvalidOptionError } from '../errors.ts';
 import type { AddressOf } from '../following/index.ts';
-import { checkAddressOf, Follower } from '../following/index.ts';
+import { checkAddressOf, checkElection, Follower } from '../following/index.ts';
 import { checkNames } from '../options.ts';
 import { LeaderRequest } from './leader-request.ts';
 import type { Dispatch } from './undici.ts';
@@ -75,13 +75,14 @@ export function toLeader(election: Election, options: ToLeaderOptions = {}): Lea
     Number.MAX_SAFE_INTEGER,
   );
   const { waitTimeout } = options;
-  const follower = new Follower(election);
+  checkElection(election);
   const settings = {
     waitMs: parseDuration('waitTimeout', waitTimeout ?? 2 * election.timing.leaseMs),
     attempts,
     replayBytes,
     addressOf: options.addressOf,
   };
+  const follower = new Follower(election);
   const interceptor = (dispatch: Dispatch): Dispatch =>
     // undici wants a function of two parameters.
     function toLeaderDispatch(request, handler) {
