@@ -1,0 +1,45 @@
+import type { Term, TermOutcome } from '../../src/term.ts';
+
+/** A term as those see it who only look whether it holds: the test says. */
+export class FakeTerm {
+  readonly token: bigint;
+  readonly ended: Promise<TermOutcome>;
+  isBelieved = true;
+  readonly #stop = new AbortController();
+  #resolveEnded: ((outcome: TermOutcome) => void) | undefined;
+
+  constructor(token: bigint) {
+    this.token = token;
+    this.ended = new Promise((resolve) => {
+      this.#resolveEnded = resolve;
+    });
+  }
+
+  get term(): Term {
+    return this as unknown as Term;
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  isLeading(): boolean {
+    return this.isBelieved;
+  }
+
+  remaining(): number {
+    return this.isBelieved ? 20 : 0;
+  }
+
+  /** The work is told to stop; it may still be believed. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  /** The seat was given back. */
+  end(): void {
+    this.stop();
+    this.isBelieved = false;
+    this.#resolveEnded?.({ reason: 'resigned', released: true, overrunMs: 0 });
+  }
+}
