@@ -20,6 +20,18 @@ export function temporaryDirectory(parent: string = tmpdir()): {
  * @returns the arguments for node that start support/file-process.mjs on it
  */
 export function buildFileProcess(directory: string): readonly string[] {
+  return [
+    fileURLToPath(new URL('./file-process.mjs', import.meta.url)),
+    ...compile(directory, ['backends/file/store.ts']),
+  ];
+}
+
+/**
+ * Compiles sources of the library and all that they import into `directory`.
+ * @param files below `src`
+ * @returns what became of them
+ */
+export function compile(directory: string, files: readonly string[]): string[] {
   const source = join(repository, 'packages/incumbent/src');
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(directory, 'package.json'), '{"type":"module"}');
@@ -39,13 +51,10 @@ export function buildFileProcess(directory: string): readonly string[] {
         typeRoots: [join(repository, 'node_modules/@types')],
       },
       include: [],
-      files: [join(source, 'backends/file/store.ts')],
+      files: files.map((file) => join(source, file)),
     }),
   );
   const compiler = join(repository, 'node_modules/typescript/bin/tsc');
   execFileSync(process.execPath, [compiler, '-p', directory], { encoding: 'utf8' });
-  return [
-    fileURLToPath(new URL('./file-process.mjs', import.meta.url)),
-    join(directory, 'backends/file/store.js'),
-  ];
+  return files.map((file) => join(directory, file.replace(/\.ts$/, '.js')));
 }

@@ -27,17 +27,20 @@ export interface Listening {
 export type Handler = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 export class HttpStage {
-  readonly #context: Pick<TestContext, 'onTestFinished'>;
   readonly fake: FakeElection = new FakeElection('billing');
+  readonly #closers: (() => unknown)[] = [];
 
   constructor(context: Pick<TestContext, 'onTestFinished'>) {
-    this.#context = context;
+    context.onTestFinished(() => this.close());
   }
 
   keep(close: () => unknown): void {
-    this.#context.onTestFinished(async () => {
-      await close();
-    });
+    this.#closers.push(close);
+  }
+
+  /** The latest first. */
+  async close(): Promise<void> {
+    for (const close of this.#closers.splice(0).reverse()) await close();
   }
 
   async listen(handler: Handler): Promise<Listening> {
@@ -76,8 +79,8 @@ export class HttpStage {
   agent(options: ToLeaderOptions = {}): Dispatcher {
     const agent = new Agent();
     const interceptor = toLeader(this.fake.election, { waitTimeout: '20s', ...options });
-    this.keep(() => interceptor.close());
     this.keep(() => agent.destroy());
+    this.keep(() => interceptor.close());
     return agent.compose(interceptor);
   }
 
