@@ -1,6 +1,6 @@
 import { selfAddresses } from 'incumbent';
 import { expect, test } from 'vitest';
-import { parseAddress } from '../src/grpc/addresses.ts';
+import { parseEndpoint } from '../src/grpc/addresses.ts';
 
 test.each<[string, object]>([
   ['10.0.0.7:50051', { host: '10.0.0.7', port: 50_051 }],
@@ -13,7 +13,7 @@ test.each<[string, object]>([
   ['unix:///run/ledger.sock', { path: '/run/ledger.sock' }],
   ['unix:ledger.sock', { path: 'ledger.sock' }],
 ])('%s is an address', (text, address) => {
-  expect(parseAddress(text)).toEqual(address);
+  expect(parseEndpoint(text)).toEqual(address);
 });
 
 test.each([
@@ -23,7 +23,6 @@ test.each([
   'ledger:65536',
   'ledger:https',
   'ledger:1:2',
-  '[10.0.0.7]:1',
   '[::1',
   '[::1]x',
   'http://10.0.0.7:80',
@@ -32,11 +31,11 @@ test.each([
   'unix:',
   'two words:80',
 ])('"%s" is none', (text) => {
-  expect(parseAddress(text)).toBeUndefined();
+  expect(parseEndpoint(text)).toBeUndefined();
 });
 
 test('every address that a host has for others is one', () => {
   for (const address of selfAddresses(50_051)) {
-    expect(parseAddress(address)).toMatchObject({ port: 50_051 });
+    expect(parseEndpoint(address)).toMatchObject({ port: 50_051 });
   }
 });

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import type { Sight } from '../src/leader-watch.ts';
-import { LeaderWatch } from '../src/leader-watch.ts';
+import type { Sight } from '../src/following/index.ts';
+import { LeaderWatch } from '../src/following/index.ts';
 import type { View } from '../src/record.ts';
 import { candidate, FakeElection, ledBy, unknown, vacant } from './support/fake-election.ts';
 

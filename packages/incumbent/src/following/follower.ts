@@ -4,9 +4,9 @@ import { describeValue } from '../candidate.ts';
 import { systemClock } from '../clock.ts';
 import type { Election } from '../election.ts';
 import { ClosedError, InvalidOptionError } from '../errors.ts';
-import type { KnownLeader } from '../leader-watch.ts';
-import { LeaderWatch } from '../leader-watch.ts';
 import { onAbort } from '../wait.ts';
+import type { KnownLeader } from './leader-watch.ts';
+import { LeaderWatch } from './leader-watch.ts';
 
 /**
  * One user's hold on the process's observation of an election, until it is closed. Does not keep

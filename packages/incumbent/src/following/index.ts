@@ -1,4 +1,5 @@
 /** Following the leader: what the gRPC resolver and the HTTP parts share. */
-export { type KnownLeader, LeaderWatch, type Sight } from '../leader-watch.ts';
+
 export { type Address, type AddressOf, checkAddressOf, parseAddress } from './address.ts';
 export { checkElection, Follower } from './follower.ts';
+export { type KnownLeader, LeaderWatch, type Sight } from './leader-watch.ts';

@@ -1,6 +1,6 @@
 /** A client interceptor: tells servers which term the caller knows of. */
 import type { Election } from '../election.ts';
-import { LeaderWatch } from '../leader-watch.ts';
+import { LeaderWatch } from '../following/index.ts';
 import { electionKey, tokenKey } from './guarded-call.ts';
 import type { GrpcModule, Metadata } from './module.ts';
 import { anyModule } from './module.ts';

@@ -3,9 +3,9 @@ import type { CandidateInfo } from '../candidate.ts';
 import { describeValue } from '../candidate.ts';
 import { publish } from '../diagnostics.ts';
 import type { Election } from '../election.ts';
-import type { Sight } from '../leader-watch.ts';
-import { LeaderWatch } from '../leader-watch.ts';
-import { parseAddress } from './addresses.ts';
+import type { Sight } from '../following/index.ts';
+import { LeaderWatch } from '../following/index.ts';
+import { parseEndpoint } from './addresses.ts';
 import type { Endpoint } from './module.ts';
 import type { ServiceConfig } from './service-config.ts';
 import { parseServiceConfig } from './service-config.ts';
@@ -154,7 +154,7 @@ export class LeaderSource {
     }
     const bad: string[] = [];
     const addresses = published.flatMap((text) => {
-      const address = typeof text === 'string' ? parseAddress(text) : undefined;
+      const address = typeof text === 'string' ? parseEndpoint(text) : undefined;
       if (address === undefined) bad.push(describeValue(text));
       return address === undefined ? [] : [address];
     });

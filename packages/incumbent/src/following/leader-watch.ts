@@ -1,10 +1,10 @@
 /** One observation of an election for everybody in this process who follows its leader. */
-import type { CandidateInfo } from './candidate.ts';
-import { systemClock } from './clock.ts';
-import type { Election } from './election.ts';
-import { ClosedError } from './errors.ts';
-import type { StoppableIterator } from './iterate.ts';
-import type { View } from './record.ts';
+import type { CandidateInfo } from '../candidate.ts';
+import { systemClock } from '../clock.ts';
+import type { Election } from '../election.ts';
+import { ClosedError } from '../errors.ts';
+import type { StoppableIterator } from '../iterate.ts';
+import type { View } from '../record.ts';
 
 /** A leader that was seen. */
 export interface KnownLeader {
