@@ -62,6 +62,19 @@ export function figureOf(
   return goal === undefined ? figure : { ...figure, goal };
 }
 
+/** The same of the 99th percentile: the smallest sample that so many are not above. */
+export function p99Of(
+  benchmark: string,
+  name: string,
+  unit: Unit,
+  samples: readonly number[],
+  goal?: number,
+): Figure {
+  const sorted = [...samples].sort((a, b) => a - b);
+  const value = sorted[Math.ceil(0.99 * sorted.length) - 1] as number;
+  return { ...figureOf(benchmark, `${name}, p99`, unit, samples, goal), value };
+}
+
 /** `met by 5.80 ms` and the like; undefined without a goal. */
 export function verdictOf({ value, goal, unit }: Figure): string | undefined {
   if (goal === undefined) return undefined;

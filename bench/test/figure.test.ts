@@ -1,11 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { digits, figureOf, median, spreadOf, verdictOf } from '../src/figure.ts';
+import { digits, figureOf, median, p99Of, spreadOf, verdictOf } from '../src/figure.ts';
 
 describe('figures', () => {
   it('take the median and the 95th percentile of the samples in any order', () => {
     const samples = Array.from({ length: 101 }, (_, index) => 100 - index);
     expect(spreadOf(samples)).toEqual({ count: 101, min: 0, p50: 50, p95: 95, max: 100 });
     expect(samples[0]).toBe(100);
+  });
+
+  it('name the sample that 99 in 100 are not above', () => {
+    const samples = Array.from({ length: 200 }, (_, index) => 200 - index);
+    expect(p99Of('a', 'b', 'ms', samples, 197)).toMatchObject({ name: 'b, p99', value: 198 });
+    expect(p99Of('a', 'b', 'ms', [7]).value).toBe(7);
   });
 
   it('go in a straight line between two samples', () => {

@@ -1,7 +1,7 @@
 import type { Benchmark } from '../../benchmark.ts';
 import { sleep } from '../../clock.ts';
 import type { Figure } from '../../figure.ts';
-import { figureOf, median, spreadOf } from '../../figure.ts';
+import { figureOf, median, p99Of } from '../../figure.ts';
 import { TermLog } from '../../term-log.ts';
 import type { Address, CandidateMethods, ContenderName } from '../messages.ts';
 import { contenders } from '../messages.ts';
@@ -190,11 +190,9 @@ function timesOf(name: ContenderName, samples: Samples): readonly Figure[] {
   const all = samples.of(name);
   if (all.length === 0) return [];
   const label = `hand-over: ${name}`;
-  const sorted = [...all].sort((a, b) => a - b);
-  const value = sorted[Math.ceil(0.99 * sorted.length) - 1] as number;
   return [
     figureOf('hand-over', label, 'ms', all),
-    { benchmark: 'hand-over', name: `${label}, p99`, unit: 'ms', value, spread: spreadOf(all) },
+    p99Of('hand-over', label, 'ms', all),
     ...floors.flatMap((key) => {
       const each = samples.of(`${name} ${key}`);
       if (each.length === 0) return [];
