@@ -1,4 +1,5 @@
 /** Real servers for tests, chaos and benchmarks: private, on loopback, gone with the process. */
+export { CephGateway, cephAvailable, startCephGateway } from './ceph.ts';
 export type { EtcdClusterOptions, EtcdOptions, EtcdSeat } from './etcd.ts';
 export { EtcdCluster, EtcdServer, etcdAvailable, startEtcd, startEtcdCluster } from './etcd.ts';
 export type { FakeGcsOptions, GcsObject, LoggedGcsRequest } from './gcs/index.ts';

@@ -1,0 +1,103 @@
+/**
+ * What the real SDK sends, kept as it was captured: when a new version of it sends something else,
+ * this fails, and somebody looks whether the stand-in still answers as S3 would.
+ */
+import type { LoggedS3Request } from '@incumbent/servers';
+import { FakeS3 } from '@incumbent/servers';
+import { expect, test } from 'vitest';
+import type { LeaseRecord } from '../src/testing/index.ts';
+import { s3Client, s3Stores } from './support/s3.ts';
+
+/** Of each request: what it asks for, and what it says about it. What is another each time is `…`. */
+function shown({ method, url, headers, status }: LoggedS3Request): string {
+  const fixed = ['content-type', 'x-amz-checksum-mode', 'x-amz-sdk-checksum-algorithm'];
+  const conditions = ['if-match', 'if-none-match'];
+  const own = Object.entries(headers)
+    .map(([name, value]) => {
+      const text = [...fixed, ...conditions].includes(name) ? String(value) : '…';
+      return `${name}: ${text.replace(/[0-9a-f]{32}/, '<etag>')}`;
+    })
+    .sort();
+  return [`${method} ${url} -> ${status}`, ...own].join('\n  ');
+}
+
+const everyRequest = [
+  'amz-sdk-invocation-id: …',
+  'amz-sdk-request: …',
+  'authorization: …',
+  'connection: …',
+];
+const identity = ['host: …', 'user-agent: …'];
+const signed = ['x-amz-content-sha256: …', 'x-amz-date: …', 'x-amz-user-agent: …'];
+
+const get = (status: number) =>
+  [
+    `GET /elections/captured?x-id=GetObject -> ${status}`,
+    ...[...everyRequest, ...identity, 'x-amz-checksum-mode: ENABLED', ...signed].sort(),
+  ].join('\n  ');
+
+const put = (status: number, condition: string) =>
+  [
+    `PUT /elections/captured?x-id=PutObject -> ${status}`,
+    ...[
+      ...[...everyRequest, ...identity, ...signed, condition],
+      ...['content-length: …', 'content-type: application/json', 'x-amz-checksum-crc32: …'],
+      'x-amz-sdk-checksum-algorithm: CRC32',
+    ].sort(),
+  ].join('\n  ');
+
+test('the SDK sends what the stand-in checks, and nothing else', async () => {
+  await using server = await FakeS3.start();
+  const client = s3Client(server);
+  const store = s3Stores(client, 60_000)('captured');
+  const signal = new AbortController().signal;
+  await store.init?.(signal);
+  server.requests.length = 0;
+  const { version } = await store.read(signal);
+  const first = await store.swap(version, record, signal);
+  if (first.outcome !== 'ok') throw new Error('it was not made');
+  await store.swap(version, record, signal);
+  await store.swap(first.version, record, signal);
+  await store.swap(first.version, record, signal);
+  await store.read(signal);
+  expect(server.requests.map(shown)).toEqual([
+    get(404),
+    put(200, 'if-none-match: *'),
+    put(412, 'if-none-match: *'),
+    put(200, 'if-match: "<etag>"'),
+    put(412, 'if-match: "<etag>"'),
+    get(200),
+  ]);
+  expect(server.unexpected).toEqual([]);
+  client.destroy();
+});
+
+test('what the stand-in does not check it refuses', async () => {
+  await using server = await FakeS3.start();
+  const client = s3Client(server);
+  client.middlewareStack.add(
+    (next) => (args) => {
+      const { headers } = args.request as { headers: Record<string, string> };
+      headers['x-amz-new'] = 'yes';
+      return next(args);
+    },
+    { step: 'build' },
+  );
+  const store = s3Stores(client, 60_000)('unknown');
+  await expect(store.read(new AbortController().signal)).rejects.toThrow('x-amz-new');
+  expect(server.unexpected).toEqual(['get: x-amz-new']);
+  client.destroy();
+});
+
+const record: LeaseRecord = {
+  election: 'captured',
+  token: 1n,
+  nonce: 'n',
+  leaseMs: 60_000,
+  ended: false,
+  holding: undefined,
+  reservation: undefined,
+  unfenced: [],
+  drains: [],
+  history: [],
+};
