@@ -37,7 +37,7 @@ test.concurrent('no observation, listener or connection outlives its use', async
   const term = new FakeTerm(2n);
   const serving = stage.only({ term: () => term.term });
   const leader = await stage.listen((incoming, response) =>
-    serving(incoming, response, () => echo(incoming, response)),
+    serving(incoming, response, () => void echo(incoming, response)),
   );
   let refusals = 0;
   const refusing = await stage.listen(async (_incoming, response) => {

@@ -171,7 +171,7 @@ describe.concurrent('requests to the leader', () => {
     const gate = new Promise<void>((resolve) => {
       goOn = resolve;
     });
-    once(next.server, 'request').then(goOn);
+    next.server.once('request', () => goOn());
     async function* pieces() {
       yield Buffer.from('first ');
       await gate;
@@ -203,7 +203,7 @@ describe.concurrent('requests to the leader', () => {
       const answer = await request('http://billing/', { dispatcher, method, ...more }).catch(
         (error: Error) => error,
       );
-      return answer instanceof Error ? answer : await answer.body.text();
+      return answer instanceof Error ? answer : answer.body.text();
     };
     expect(await send('GET')).toBe('next');
     expect(await send('PUT', { body: 'x' })).toBe('next');
