@@ -64,8 +64,8 @@ export class Refusals {
         return '; the credentials are missing, have expired or are for something else';
       case 403:
         return (
-          `; the account needs ${rights[verb]}, and storage.objects.list so that it is told what is ` +
-          'missing: the role roles/storage.objectUser on the bucket has these'
+          `; the account needs ${rights[verb]}: the role roles/storage.objectUser on the bucket has ` +
+          'these'
         );
       case 404:
         return '; make the bucket, or give another one';
