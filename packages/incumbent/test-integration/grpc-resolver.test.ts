@@ -312,6 +312,23 @@ describe.concurrent.each(versions)('a channel of grpc-js %s', (_version, grpc) =
     expect(fake.looks).toBeGreaterThanOrEqual(1);
   });
 
+  test('looks at the store when the leader refuses', async (context) => {
+    const stage = new GrpcStage(context, grpc);
+    const fake = new FakeElection('refused');
+    const a = await stage.server('a', (_call, reply) =>
+      reply({ code: UNAVAILABLE, details: 'not me' }),
+    );
+    const b = await stage.server('b');
+    stage.resolve(fake.election);
+    const client = stage.client(`incumbent:///${fake.name}`);
+    fake.look = async () => ledBy(at('b', b), 2n);
+    fake.show(ledBy(at('a', a), 1n));
+    await eventually(async () => {
+      expect((await read(grpc, client, { waitForReady: true })).value).toBe('b');
+    });
+    expect(fake.looks).toBeGreaterThanOrEqual(1);
+  });
+
   test('neither spins nor gives up while nobody can be reached', async (context) => {
     const stage = new GrpcStage(context, grpc);
     const fake = new FakeElection('patience');

@@ -11,6 +11,8 @@ import type {
   ChannelControl,
   Endpoint,
   Grpc,
+  Pick,
+  Picker,
   StatusOr,
 } from './module.ts';
 
@@ -51,7 +53,23 @@ class LeaderConfig implements BalancingConfig {
 }
 
 export function registerBalancer(grpc: Grpc): void {
-  const { connectivityState, experimental } = grpc;
+  const { connectivityState, experimental, status } = grpc;
+
+  /** Whoever refuses may not lead any more, and some stores are asked rarely. */
+  const askingAgain = (picker: Picker, control: ChannelControl): Picker => ({
+    pick(call): Pick {
+      const pick = picker.pick(call);
+      // Not one that a call is sent by.
+      if (pick.subchannel === null) return pick;
+      return {
+        ...pick,
+        onCallEnded(code, ...more) {
+          pick.onCallEnded?.(code, ...more);
+          if (code === status.UNAVAILABLE) control.requestReresolution();
+        },
+      };
+    },
+  });
 
   class LeaderBalancer implements Balancer {
     readonly #control: ChannelControl;
@@ -89,8 +107,9 @@ export function registerBalancer(grpc: Grpc): void {
       this.#leader = leader;
       const child: Balancer = new experimental.ChildLoadBalancerHandler(
         experimental.createChildChannelControlHelper(this.#control, {
-          updateState: (...state) => {
-            if (this.#child === child) this.#control.updateState(...state);
+          updateState: (state, picker, message) => {
+            if (this.#child !== child) return;
+            this.#control.updateState(state, askingAgain(picker, this.#control), message);
           },
         }),
       );

@@ -57,8 +57,19 @@ export interface BalancingConfig {
   toJsonObject(): object;
 }
 
+/** What becomes of one call; what we do not use goes through as it is. */
+export interface Pick {
+  readonly subchannel: unknown;
+  readonly onCallEnded: ((code: number, ...more: readonly unknown[]) => void) | null;
+}
+
+export interface Picker {
+  pick(call: unknown): Pick;
+}
+
 export interface ChannelControl {
-  updateState(state: number, picker: unknown, message: string | null): void;
+  updateState(state: number, picker: Picker, message: string | null): void;
+  requestReresolution(): void;
 }
 
 export interface Balancer {
@@ -108,7 +119,7 @@ export interface Grpc {
       overrides: Partial<ChannelControl>,
     ): ChannelControl;
     readonly ChildLoadBalancerHandler: new (control: ChannelControl) => Balancer;
-    readonly UnavailablePicker: new (status: { details: string }) => unknown;
+    readonly UnavailablePicker: new (status: { details: string }) => Picker;
     /** From 1.14 on. */
     statusOrFromValue?(value: unknown): StatusOr;
   };
