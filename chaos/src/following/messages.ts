@@ -21,7 +21,7 @@ export interface Ground {
 
 export interface ServicePlan extends Ground {
   readonly id: string;
-  /** 0: any that is free. A service that starts again has those of the one before it. */
+  /** A service that starts again has those of the one before it. */
   readonly grpcPort: number;
   readonly httpPort: number;
   /** The fenced log: a line for each call that was served. */
@@ -45,8 +45,6 @@ export type ServiceTells =
   /** It listens and campaigns. */
   | {
       readonly say: 'ready';
-      readonly grpcPort: number;
-      readonly httpPort: number;
       readonly before: Resources;
       readonly resources: Resources;
     }

@@ -34,6 +34,10 @@ const leaseMs = 2_000;
 const stopTimeoutMs = 1_000;
 /** In which all calls succeed. */
 const calmMs = 400;
+/** A machine that stood still for so much of a call may not have answered it in time. */
+const stalledPart = 0.25;
+/** Before that nobody gives up waiting. */
+const soonMs = 500;
 /** What comes so late will not come. */
 const stuckMs = 60_000;
 
@@ -70,7 +74,7 @@ export async function runChaos(
   const log = new FencedLog(join(directory, 'fenced.log'));
   const termsFile = join(directory, 'terms.jsonl');
   writeFileSync(termsFile, '');
-  const stalls = new Stalls();
+  const stalls = new Stalls(Number.POSITIVE_INFINITY);
   const findings: Finding[] = [];
   const find = (what: string): void => {
     findings.push({ atMs: monotonicMs(), what });
@@ -141,13 +145,16 @@ export async function runChaos(
   const terms = readTerms(readFileSync(termsFile, 'utf8'));
   const windows = windowsOf(terms, played, follow);
   const { failures } = clients;
+  /** Not: it ran out of time while the machine stood still. */
+  const hadTime = ({ startMs, endMs }: Failure): boolean =>
+    endMs - startMs < soonMs || stalls.ms(startMs, endMs) < stalledPart * (endMs - startMs);
   const judged: Finding[] = [
     ...log.judge.violations().map(({ guarantee, message }) => ({
       atMs: Number.POSITIVE_INFINITY,
       what: `${guarantee}: ${message}`,
     })),
     ...servedOutside(log.judge.terms, terms),
-    ...failedOutside(failures, windows),
+    ...failedOutside(failures.filter(hadTime), windows),
     ...lateTakeovers(played, (fault, atMs) => {
       const boundMs = takeoverBoundMs(fault, timing);
       return boundMs + stalls.ms(atMs, atMs + boundMs);

@@ -121,18 +121,16 @@ const service: Service = {
   checks: broken !== 'no-check',
 };
 const servers: Server[] = [];
-const ports = { grpc: 0, http: 0 };
 for (const transport of transports) {
   const server =
     transport === 'grpc'
       ? await (await import('./servers/grpc.ts')).serveGrpc(service, plan.grpcPort)
       : await (await import('./servers/http.ts')).serveHttp(service, plan.httpPort);
   servers.push(server);
-  ports[transport] = server.port;
 }
 const candidacy = election
   .lead(lead, {
-    candidate: { id, addresses: addressesOf(ports.grpc, ports.http) },
+    candidate: { id, addresses: addressesOf(plan.grpcPort, plan.httpPort) },
     signal: withdraw.signal,
     onBelief: believe,
   })
@@ -142,8 +140,6 @@ const candidacy = election
   });
 await teller.tell({
   say: 'ready',
-  grpcPort: ports.grpc,
-  httpPort: ports.http,
   before,
   resources: resources(),
 });

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePorts } from '@incumbent/zookeeper/testing';
 import { StuckError } from '../stuck.ts';
 import { monotonicMs } from '../zookeeper/time.ts';
 import { Child } from './child.ts';
@@ -48,7 +49,14 @@ export class Services {
   }
 
   async start(ids: readonly string[]): Promise<void> {
-    await Promise.all(ids.map((id) => this.#start(id, 0, 0)));
+    // Not such as connections are given: another one must not have them when a service starts again.
+    const ports = await freePorts(2 * ids.length);
+    await Promise.all(
+      ids.map((id, index) => {
+        const [grpcPort = 0, httpPort = 0] = ports.slice(2 * index);
+        return this.#start(id, grpcPort, httpPort);
+      }),
+    );
   }
 
   get httpPorts(): readonly number[] {
@@ -138,11 +146,8 @@ export class Services {
       this.#leadings.push(leading);
       this.onLeading(leading);
     });
-    const { grpcPort: grpc, httpPort: http, before, resources } = await child.next('ready');
-    this.#seats.set(id, {
-      ...{ process: child, before, ready: resources },
-      ...{ grpcPort: grpc, httpPort: http },
-    });
+    const { before, resources } = await child.next('ready');
+    this.#seats.set(id, { process: child, before, ready: resources, grpcPort, httpPort });
   }
 }
 

@@ -26,7 +26,7 @@ export async function until(
 const stepMs = 10;
 /** A timer is always a little late. */
 const ordinaryMs = 15;
-const keptMs = 120_000;
+const usuallyKeptMs = 120_000;
 
 /**
  * When this process could not run, because the machine was busy. Nobody can be told anything
@@ -35,9 +35,12 @@ const keptMs = 120_000;
 export class Stalls {
   #stalls: { readonly fromMs: number; readonly toMs: number }[] = [];
   #lastMs: number = monotonicMs();
+  readonly #keptMs: number;
   readonly #timer: ReturnType<typeof setInterval>;
 
-  constructor() {
+  /** @param keptMs for how long it can be asked about them */
+  constructor(keptMs: number = usuallyKeptMs) {
+    this.#keptMs = keptMs;
     this.#timer = setInterval(() => this.#look(), stepMs);
   }
 
@@ -59,7 +62,7 @@ export class Stalls {
     const nowMs = monotonicMs();
     if (nowMs - this.#lastMs > stepMs + ordinaryMs) {
       this.#stalls.push({ fromMs: this.#lastMs + stepMs, toMs: nowMs });
-      this.#stalls = this.#stalls.filter(({ toMs }) => toMs > nowMs - keptMs);
+      this.#stalls = this.#stalls.filter(({ toMs }) => toMs > nowMs - this.#keptMs);
     }
     this.#lastMs = nowMs;
   }

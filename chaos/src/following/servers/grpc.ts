@@ -4,7 +4,6 @@ import type { Answer, Question } from '../calls.ts';
 import { callDefinition } from '../calls.ts';
 import type { Server, Service } from './server.ts';
 
-/** @param port 0: any that is free */
 export async function serveGrpc(
   { election, term, serve, checks }: Service,
   port: number,
@@ -18,14 +17,13 @@ export async function serveGrpc(
       callback: grpc.sendUnaryData<Answer>,
     ) => callback(null, { ...serve(), number: request.number }),
   });
-  const bound = await new Promise<number>((resolve, reject) => {
+  await new Promise<void>((resolve, reject) => {
     const credentials = grpc.ServerCredentials.createInsecure();
-    server.bindAsync(`127.0.0.1:${port}`, credentials, (error, taken) =>
-      error === null ? resolve(taken) : reject(error),
+    server.bindAsync(`127.0.0.1:${port}`, credentials, (error) =>
+      error === null ? resolve() : reject(error),
     );
   });
   return {
-    port: bound,
     async close() {
       server.forceShutdown();
     },

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { leaderOnly } from 'incumbent/http';
 import { addressFor } from '../addresses.ts';
@@ -11,7 +10,6 @@ import type { Server, Service } from './server.ts';
 /** What a follower does with a request, a path for each. */
 const modes = ['redirect', 'proxy', 'refuse'] as const;
 
-/** @param port 0: any that is free */
 export async function serveHttp(
   { election, term, serve, checks }: Service,
   port: number,
@@ -36,7 +34,6 @@ export async function serveHttp(
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   return {
-    port: (server.address() as AddressInfo).port,
     async close() {
       for (const gate of gates) gate.close();
       const closed = once(server, 'close');

@@ -3,7 +3,6 @@ import type { Answer } from '../calls.ts';
 
 /** What a service does over one transport. */
 export interface Server {
-  readonly port: number;
   /** Resolves when it listens no more and all connections are closed. */
   close(): Promise<void>;
 }
