@@ -422,6 +422,33 @@ describe.concurrent('what the SDK repeats', () => {
   });
 });
 
+describe.concurrent('what it costs', () => {
+  test('a leader only writes, and who waits looks twice a lease', async () => {
+    await using quiet = await FakeS3.start();
+    const client = s3Client(quiet);
+    const name = 'counted';
+    const options = { name, backend: s3(client, bucketOptions), lease: '3s' } as const;
+    const [leader, follower] = [createElection(options), createElection(options)];
+    const term = await leader.campaign();
+    const count = (kind: string) =>
+      quiet.requests.filter((each) => each.name === name && each.verb === kind).length;
+    quiet.requests.length = 0;
+    const startMs = performance.now();
+    const stop = new AbortController();
+    const waiting = follower.campaign({ signal: stop.signal });
+    await waitFor('it has renewed for some leases', async () => count('put') > 12);
+    const leases = (performance.now() - startMs) / 3_000;
+    expect(count('get')).toBeGreaterThan(0);
+    expect(count('get')).toBeLessThanOrEqual(2 * leases + 1);
+    expect(count('put')).toBeLessThanOrEqual(5 * leases + 1);
+    stop.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow('enough');
+    await term[Symbol.asyncDispose]();
+    await Promise.all([leader.close(), follower.close()]);
+    client.destroy();
+  });
+});
+
 function emptyRecord(election: string) {
   return {
     election,

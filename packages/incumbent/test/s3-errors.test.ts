@@ -28,6 +28,11 @@ test.each([
   [answered(405, 'MethodNotAllowed'), 'cannot do what elections need: conditional writes'],
   [answered(501, 'NotImplemented'), 'cannot do what elections need: conditional writes'],
   [answered(400, 'InvalidArgument'), "requestChecksumCalculation: 'WHEN_REQUIRED'"],
+  [
+    answered(501, 'NotImplemented', "Header 'x-amz-checksum-crc32' not implemented"),
+    "requestChecksumCalculation: 'WHEN_REQUIRED'",
+  ],
+  [answered(400, 'XAmzContentSHA256Mismatch'), "requestChecksumCalculation: 'WHEN_REQUIRED'"],
   [answered(413, 'EntityTooLarge'), 'look whether the endpoint is one of S3'],
   [
     failed('UNABLE_TO_VERIFY_LEAF_SIGNATURE'),

@@ -70,6 +70,10 @@ export class Refusals {
       return refuse('look at the credentials and the region of the client');
     }
     if (name === 'NoSuchBucket') return refuse('make the bucket, or name another one');
+    // Of the SDK's own accord, and some endpoints refuse what they do not know.
+    if ((status === 400 || status === 501) && /checksum|sha256/i.test(said)) {
+      return refuse(fewChecksums);
+    }
     switch (status) {
       case 401:
       case 403:
@@ -87,10 +91,7 @@ export class Refusals {
       case 411:
       case 413:
       case 415:
-        return refuse(
-          "look whether the endpoint is one of S3; one that does not know the SDK's checksums wants " +
-            "requestChecksumCalculation: 'WHEN_REQUIRED' in the client's options",
-        );
+        return refuse(`look whether the endpoint is one of S3; ${fewChecksums}`);
       default:
     }
     return new StoreUnavailableError(`${what}: ${said}`, { cause: error });
@@ -119,6 +120,9 @@ export class Refusals {
   }
 }
 
+const fewChecksums =
+  "an endpoint that does not know the SDK's checksums wants requestChecksumCalculation: " +
+  "'WHEN_REQUIRED' in the client's options";
 const readRights =
   'the right s3:GetObject is needed, and s3:ListBucket on the bucket, without which S3 says of an ' +
   'object that is not there that it may not be read';
