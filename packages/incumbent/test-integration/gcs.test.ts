@@ -94,7 +94,7 @@ function entryIn(name: string, on: FakeGcs = server): RaceEntry {
   return decodeEntry(on.bucket.get(name).bytes, name);
 }
 
-describe('an object of an election', () => {
+describe.concurrent('an object of an election', () => {
   test('is written with its CRC32C, for no cache to keep, and as the access rules say', async () => {
     await using opened = open(server, {
       prefix: 'prod/',
@@ -149,7 +149,7 @@ describe('an object of an election', () => {
   });
 });
 
-describe('refusals', () => {
+describe.concurrent('refusals', () => {
   test('a bucket that is not there is told at once, by its name', async () => {
     await using opened = open(server, { bucket: 'not-there' });
     const told = 'The specified bucket does not exist.; make the bucket, or give another one';
@@ -254,7 +254,7 @@ describe('refusals', () => {
   });
 });
 
-describe('a write that came twice', () => {
+describe.concurrent('a write that came twice', () => {
   test('is found by its mark: whoever meets his own success has won, and goes on', async () => {
     await using server = await FakeGcs.start();
     await using opened = open(server, {}, { lease: '4s' });
@@ -272,7 +272,7 @@ describe('a write that came twice', () => {
   });
 });
 
-describe('bytes', () => {
+describe.concurrent('bytes', () => {
   test.each([
     ['nothing', ''],
     ['JSON', '{"format":1}'],
@@ -344,7 +344,7 @@ describe('bytes', () => {
   });
 });
 
-describe('the age of a record', () => {
+describe.concurrent('the age of a record', () => {
   /** What a leader left that was killed long ago, as the store tells it. */
   async function killedLeader(on: FakeGcs, agoMs: number): Promise<string> {
     const opened = open(on, {}, { lease: '20s' });
@@ -416,7 +416,7 @@ function putGo(name: string, fields: Partial<RaceEntry> = {}, agoMs = 0): void {
   server.bucket.put(name, bytes, {}, Date.now() - agoMs);
 }
 
-describe('a Go program that leads', () => {
+describe.concurrent('a Go program that leads', () => {
   test('is shown without a token, once, however often it confirms', async () => {
     await using opened = open();
     putGo(opened.name);
@@ -521,7 +521,7 @@ describe('a Go program that leads', () => {
   });
 });
 
-describe('this machine’s clock', () => {
+describe.concurrent('this machine’s clock', () => {
   test.each([
     ['ahead of', -30_000],
     ['behind', 30_000],
