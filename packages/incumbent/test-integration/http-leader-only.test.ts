@@ -343,6 +343,49 @@ describe.concurrent('leaderOnly', () => {
     expect([refused.statusCode, await refused.body.text()]).toEqual([409, 'conflict']);
   });
 
+  test('of frameworks that answer by themselves, too', async (context) => {
+    const stage = stageOf(context);
+    const term = new FakeTerm(1n);
+    const only = stage.only({ term: () => term.term });
+    const app = express();
+    app.use(only);
+    app.post('/', (_incoming, response) => {
+      term.leads = false;
+      response.cookie('paid', '1').json({ paid: true });
+    });
+    const { origin } = await stage.listen(app as unknown as Handler);
+    const other = fastify({ forceCloseConnections: true });
+    other.addHook('onRequest', only.fastify);
+    other.post('/', async (_request, reply) => {
+      term.leads = false;
+      reply.header('set-cookie', 'paid=1');
+      return { paid: true };
+    });
+    stage.keep(() => other.close());
+    const fastifyOrigin = await other.listen({ port: 0, host: '127.0.0.1' });
+    for (const where of [origin, fastifyOrigin]) {
+      term.leads = true;
+      const answer = await request(where, { method: 'POST' });
+      expect(answer.statusCode).toBe(500);
+      expect(answer.headers).not.toHaveProperty('set-cookie');
+      expect((await problemIn(answer)).type).toBe('urn:incumbent:problem:outcome-unknown');
+    }
+  });
+
+  test('an error of the user is told to the framework, and to nobody else', async (context) => {
+    const fail = () => {
+      throw new Error('no idea');
+    };
+    const { origin } = await gate(context, { term: fail });
+    expect(await (await request(origin)).body.text()).toContain('no idea');
+    const other = await gate(context, { addressOf: fail, waitTimeout: '20s' });
+    const asked = request(other.origin);
+    await once(other.server, 'request');
+    await other.stage.lead('127.0.0.1:9', 1n);
+    expect(await (await asked).body.text()).toContain('no idea');
+    expect(other.stage.fake.begun, 'whoever else follows goes on').toBe(1);
+  });
+
   test('what is still being sent is cut off when the term is over', async (context) => {
     let term = new FakeTerm(1n);
     let goOn = () => {};

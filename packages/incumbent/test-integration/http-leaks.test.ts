@@ -62,6 +62,7 @@ test.concurrent('no observation, listener or connection outlives its use', async
     await expect(request('http://billing/', { ...post, signal: abort })).rejects.toThrow('aborted');
   }
   expect(refusals).toBe(30);
+  expect(term.waits, 'for its end: each is kept until then').toBe(1);
   expect(getEventListeners(signal, 'abort')).toEqual([]);
   await serving.drained();
   // One to each server for all, and no more: they were used again.

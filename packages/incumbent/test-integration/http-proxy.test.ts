@@ -269,6 +269,17 @@ describe.concurrent('a follower that passes requests on', () => {
     expect(await (await request(follower.origin)).body.text()).toBe('1');
     expect(await (await request(follower.origin)).body.text()).toBe('3');
     expect(leader.connections).toHaveLength(2);
+
+    served = 0;
+    const careful = await pair(context, (incoming, response) => {
+      served += 1;
+      if (served === 2) incoming.socket.destroy();
+      else response.end();
+    });
+    const post = { method: 'POST' as const };
+    expect((await request(careful.follower.origin, post)).statusCode).toBe(200);
+    expect((await request(careful.follower.origin, post)).statusCode, 'it has it').toBe(502);
+    expect(served).toBe(2);
   });
 
   test('passes nothing on twice', async (context) => {

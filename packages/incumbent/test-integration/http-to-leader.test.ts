@@ -1,10 +1,10 @@
 /** undici 7 and this Node's own fetch against real servers; who leads says the test. */
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { request } from 'undici';
+import { buildConnector, request } from 'undici';
 import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import {
@@ -255,6 +255,70 @@ describe.concurrent('requests to the leader', () => {
     expect((await (await get).body.json()) as Echo).toMatchObject({ method: 'GET' });
     for (const answer of answers) answer.end('late');
     expect(await (await post).body.text(), 'only the one that was asked may answer').toBe('late');
+  });
+
+  test('are not sent by a connection that comes about when they have gone elsewhere', async (context) => {
+    const stage = stageOf(context);
+    const seen: string[] = [];
+    const before = await stage.listen((incoming, response) => {
+      seen.push(incoming.url ?? '');
+      response.end('too late');
+    });
+    const next = await stage.listen(echo);
+    const held: (() => void)[] = [];
+    const connector = buildConnector({});
+    let arrive = () => {};
+    const slowly: buildConnector.connector = (options, callback) => {
+      const go = () => connector(options, callback);
+      if (options.port !== new URL(before.origin).port || held.length === 2) go();
+      else if (held.push(go) === 2) arrive();
+    };
+    await stage.lead(before.address, 1n);
+    const dispatcher = stage.agent({}, { connect: slowly });
+    const asked = [
+      request('http://billing/text', { dispatcher, method: 'POST', body: 'pay' }),
+      request('http://billing/stream', {
+        dispatcher,
+        method: 'POST',
+        body: Readable.from(['pay']),
+      }),
+    ];
+    await new Promise<void>((resolve) => {
+      arrive = resolve;
+      if (held.length === 2) resolve();
+    });
+    await stage.lead(next.address, 2n);
+    for (const answer of asked) {
+      expect(await (await answer).body.json()).toMatchObject({ body: 'pay' });
+    }
+    // Now the first leader can be reached; the connections are used for what is sent to it next.
+    for (const go of held) go();
+    expect((await request(before.origin)).statusCode).toBe(200);
+    await stage.lead(before.address, 3n);
+    expect(await (await request('http://billing/new', { dispatcher })).body.text()).toBe(
+      'too late',
+    );
+    expect(seen).toEqual(['/', '/new']);
+  });
+
+  test('send a body to its end though the answer has begun', async (context) => {
+    const stage = stageOf(context);
+    const leader = await stage.listen((incoming, response) => {
+      response.flushHeaders();
+      incoming.pipe(response);
+    });
+    await stage.lead(leader.address, 1n);
+    const body = new PassThrough();
+    body.write('one');
+    const dispatcher = stage.agent();
+    const answer = await request('http://billing/', { dispatcher, method: 'POST', body });
+    const pieces: string[] = [];
+    for await (const piece of answer.body) {
+      pieces.push(String(piece));
+      if (pieces.length === 1) body.write('two');
+      if (pieces.length === 2) body.end('three');
+    }
+    expect(pieces.join('')).toBe('onetwothree');
   });
 
   test('fail, and are not repeated, when the answer breaks off', async (context) => {

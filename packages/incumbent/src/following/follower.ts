@@ -66,7 +66,7 @@ export class Follower {
    * Waits until `pick` gives something; asks it at once, then at each change.
    * @param waitMs 0 to 2^31 - 1
    * @returns undefined when `waitMs` passed first
-   * @throws `signal.reason`; ClosedError when nothing will be seen any more
+   * @throws `signal.reason`; what `pick` throws; ClosedError when nothing will be seen any more
    */
   until<T>(
     pick: (follower: this) => T | undefined,
@@ -88,9 +88,15 @@ export class Follower {
           settle(() => reject(new ClosedError(this.election.name)));
           return true;
         }
-        const found = pick(this);
-        if (found !== undefined) settle(() => resolve(found));
-        return found !== undefined;
+        try {
+          const found = pick(this);
+          if (found !== undefined) settle(() => resolve(found));
+          return found !== undefined;
+        } catch (error) {
+          // It is the user's: whoever else follows must not hear of it.
+          settle(() => reject(error));
+          return true;
+        }
       };
       if (look()) return;
       if (waitMs <= 0) return resolve(undefined);

@@ -159,19 +159,21 @@ export class Attempt implements DispatchHandler {
 
   onResponseEnd(_connection: DispatchController, trailers: UndiciHeaders): void {
     if (this.#state === 'left') return;
-    const { handler, controller } = this.#settings;
+    const { handler, controller, body } = this.#settings;
+    void body?.close();
     handler.onResponseEnd?.(controller, trailers);
   }
 
   onResponseError(_connection: DispatchController, error: Error): void {
     if (this.#state === 'left') return;
-    const { handler, controller, isIdempotent } = this.#settings;
+    const { handler, controller, body, isIdempotent } = this.#settings;
     const isOpen = this.#state === 'open' && !controller.aborted;
     const isHarmless = !this.#wasSent || isIdempotent;
     if (isOpen && isHarmless && isConnectionError(error) && this.#canRepeat()) {
       this.#repeat({ why: `failed (${error.message})`, error });
     } else {
       this.#answer();
+      void body?.close();
       handler.onResponseError?.(controller, error);
     }
   }

@@ -179,21 +179,30 @@ export class LeaderGate {
     }
     if (isUpgrade(request)) {
       const detail = 'Connect to the leader itself.';
-      return { ...elsewhere, status: 501, type: 'no-upgrade', title: 'No upgrade here', detail };
+      return {
+        ...elsewhere,
+        status: 501,
+        type: 'no-upgrade',
+        title: 'No upgrade here',
+        detail,
+        headers: {},
+      };
     }
     this.#proxy.forward(request, response, { ...leader, target, carried: token });
     return undefined;
   }
 
   #notLeading(token: bigint | undefined): Problem {
+    const { refuseWith, retryAfterS } = this.#settings;
     return {
-      status: this.#settings.refuseWith,
+      status: refuseWith,
       type: 'not-leading',
       title: 'This process does not lead',
       detail: `Another process leads election "${this.#name}".`,
       election: this.#name,
       token,
       refused: true,
+      headers: refuseWith === 503 ? { 'retry-after': String(retryAfterS) } : {},
     };
   }
 

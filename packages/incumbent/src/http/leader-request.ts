@@ -68,9 +68,9 @@ export class LeaderRequest {
         if (outcome.hint === undefined) this.#follower.lookAgain();
       }
     } catch (error) {
+      void this.#body?.close();
       this.#handler.onResponseError?.(this.#controller, asError(error));
     }
-    void this.#body?.close();
   }
 
   /** @throws NoLeaderError, the reason of an abort, ClosedError */

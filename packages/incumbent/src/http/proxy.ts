@@ -167,6 +167,8 @@ export class LeaderProxy {
       election: this.#election,
       refused: type === 'unreachable',
       ...(status === 503 ? { headers: { 'retry-after': '1' } } : {}),
+      // What is left of the body may never come.
+      ...(status === 408 ? { headers: { connection: 'close' } } : {}),
     });
   }
 }

@@ -14,6 +14,8 @@ export class ServedAnswers {
   readonly #late: 'replace' | 'keep';
   readonly #retryAfterS: number;
   readonly #open = new Map<Term, Set<ServerResponse>>();
+  /** Terms whose end is waited for: once for each, since a term may be long and has many answers. */
+  readonly #watched = new WeakSet<Term>();
   readonly #idle = new Set<() => void>();
 
   constructor(election: string, late: 'replace' | 'keep', retryAfterS: number) {
@@ -42,8 +44,10 @@ export class ServedAnswers {
     if (open === undefined) {
       open = new Set();
       this.#open.set(term, open);
-      // One for all answers of a term: a term may be long, and what waits for its end is kept.
-      if (this.#late === 'replace') void term.ended.then(() => this.#cut(term));
+    }
+    if (this.#late === 'replace' && !this.#watched.has(term)) {
+      this.#watched.add(term);
+      void term.ended.then(() => this.#cut(term));
     }
     open.add(response);
     response.once('close', () => {

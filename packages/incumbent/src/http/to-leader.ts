@@ -58,8 +58,8 @@ const defaultReplayBytes = 65_536;
  *   answered: only GET, HEAD, OPTIONS, TRACE, PUT and DELETE, or as undici's `idempotent` says.
  *
  * Never when its body is gone (`replayLimit`), and never once the answer has begun. Requests are
- * rejected with `NoLeaderError` (retryable: nothing came of them), with undici's error where the
- * outcome may be unknown, and with their own signal's reason.
+ * rejected with `NoLeaderError` (retryable: nothing came of them, or they may be done twice), with
+ * undici's error where the outcome may be unknown, and with their own signal's reason.
  *
  * Observes the election until it or the interceptor is closed; keeps no process alive.
  * @throws InvalidOptionError

@@ -76,8 +76,8 @@ export class HttpStage {
     await setImmediate();
   }
 
-  agent(options: ToLeaderOptions = {}): Dispatcher {
-    const agent = new Agent();
+  agent(options: ToLeaderOptions = {}, agentOptions: Agent.Options = {}): Dispatcher {
+    const agent = new Agent(agentOptions);
     const interceptor = toLeader(this.fake.election, { waitTimeout: '20s', ...options });
     this.keep(() => agent.destroy());
     this.keep(() => interceptor.close());
@@ -97,7 +97,9 @@ export class FakeTerm {
   readonly token: bigint;
   leads = true;
   #end: (outcome: TermOutcome) => void = () => {};
-  readonly ended: Promise<TermOutcome> = new Promise((resolve) => {
+  /** How often somebody has waited for its end. */
+  waits = 0;
+  readonly #ended: Promise<TermOutcome> = new Promise((resolve) => {
     this.#end = resolve;
   });
 
@@ -108,6 +110,11 @@ export class FakeTerm {
 
   get term(): Term {
     return this as unknown as Term;
+  }
+
+  get ended(): Promise<TermOutcome> {
+    this.waits += 1;
+    return this.#ended;
   }
 
   isLeading(): boolean {
