@@ -33,6 +33,7 @@ export class HttpStandIn {
       this.#tls === undefined
         ? createHttpServer(this.#serve)
         : createHttpsServer(this.#tls, this.#serve);
+    // Longer than tests pause: that a connection was closed for idleness is no fault that was meant.
     server.keepAliveTimeout = 90_000;
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);

@@ -17,8 +17,8 @@ import {
   Stage,
   scopeOf,
   troublesOf,
-  vacantRecord,
 } from './support/redis.ts';
+import { vacantRecord } from './support/vacant-record.ts';
 
 async function behindSentinel(library: Library, { port }: RedisServer): Promise<OpenClient> {
   const root = { host: '127.0.0.1', port };

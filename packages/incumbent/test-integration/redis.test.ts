@@ -19,8 +19,8 @@ import {
   Stage,
   scopeOf,
   troublesOf,
-  vacantRecord,
 } from './support/redis.ts';
+import { vacantRecord } from './support/vacant-record.ts';
 
 /** What docs/redis.md lists. */
 const rights =

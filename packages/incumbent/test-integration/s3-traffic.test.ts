@@ -5,8 +5,8 @@
 import type { LoggedS3Request } from '@incumbent/servers';
 import { FakeS3 } from '@incumbent/servers';
 import { expect, test } from 'vitest';
-import type { LeaseRecord } from '../src/testing/index.ts';
 import { s3Client, s3Stores } from './support/s3.ts';
+import { vacantRecord } from './support/vacant-record.ts';
 
 /** Of each request: what it asks for, and what it says about it. What is another each time is `…`. */
 function shown({ method, url, headers, status }: LoggedS3Request): string {
@@ -51,6 +51,7 @@ test('the SDK sends what the stand-in checks, and nothing else', async () => {
   const client = s3Client(server);
   const store = s3Stores(client, 60_000)('captured');
   const signal = new AbortController().signal;
+  const record = vacantRecord('captured', 'n');
   await store.init?.(signal);
   server.requests.length = 0;
   const { version } = await store.read(signal);
@@ -88,16 +89,3 @@ test('what the stand-in does not check it refuses', async () => {
   expect(server.unexpected).toEqual(['get: x-amz-new']);
   client.destroy();
 });
-
-const record: LeaseRecord = {
-  election: 'captured',
-  token: 1n,
-  nonce: 'n',
-  leaseMs: 60_000,
-  ended: false,
-  holding: undefined,
-  reservation: undefined,
-  unfenced: [],
-  drains: [],
-  history: [],
-};

@@ -15,6 +15,7 @@ import {
 } from '../src/index.ts';
 import { bucketOptions, s3Client, s3Stores } from './support/s3.ts';
 import { troubleErrors } from './support/trouble-errors.ts';
+import { vacantRecord } from './support/vacant-record.ts';
 
 /** No machine is so slow that a term ends by it; for tests in which none is to run out. */
 const patient = {
@@ -363,7 +364,7 @@ describe.concurrent('what the SDK repeats', () => {
     const { version } = await store.read(new AbortController().signal);
     slow.faults.add({ name: 'given-up', verbs: ['put'], times: 9, action: { kind: 'hang' } });
     const stop = new AbortController();
-    const swap = store.swap(version, emptyRecord('given-up'), stop.signal);
+    const swap = store.swap(version, vacantRecord('given-up', 'n'), stop.signal);
     await waitFor('it is sent', async () => slow.openRequests > 0);
     stop.abort(new Error('enough'));
     await expect(swap).rejects.toThrow();
@@ -448,18 +449,3 @@ describe.concurrent('what it costs', () => {
     client.destroy();
   });
 });
-
-function emptyRecord(election: string) {
-  return {
-    election,
-    token: 1n,
-    nonce: 'n',
-    leaseMs: 60_000,
-    ended: false,
-    holding: undefined,
-    reservation: undefined,
-    unfenced: [],
-    drains: [],
-    history: [],
-  };
-}

@@ -3,17 +3,15 @@
  * published rules of the API have them (conflicts, resourceVersions, watches, Status objects, RBAC).
  */
 import { rm } from 'node:fs/promises';
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import { createServer as createHttpServer } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import type { TestCertificates } from '@incumbent/zookeeper/testing';
 import { createCertificates } from '@incumbent/zookeeper/testing';
+import { bytesOf, HttpStandIn, reset, strike } from '../http-stand-in.ts';
 import { makeServerDirectory } from '../local-server.ts';
 import { Accounts } from './accounts.ts';
-import type { FaultAction, ServedRequest } from './faults.ts';
+import type { ServedRequest } from './faults.ts';
 import { Faults } from './faults.ts';
 import { objectOf } from './lease-object.ts';
 import type { Preconditions } from './lease-registry.ts';
@@ -46,10 +44,8 @@ export class FakeApiServer implements AsyncDisposable {
   readonly certificates: TestCertificates | undefined;
   readonly #directory: string;
   readonly #bookmarkEveryMs: number;
-  readonly #sockets = new Set<Socket>();
   readonly #watches = new Set<WatchStream>();
-  #server: Server | undefined;
-  #port = 0;
+  readonly #http: HttpStandIn;
 
   private constructor(
     options: FakeApiServerOptions,
@@ -62,6 +58,14 @@ export class FakeApiServer implements AsyncDisposable {
     this.certificates = certificates;
     this.accounts.addToken(adminToken, 'admin');
     this.accounts.allow('admin', { verbs: ['*'] });
+    const tls = certificates && {
+      key: certificates.server.key.text,
+      cert: certificates.server.certificate.text,
+      ca: certificates.ca.text,
+      requestCert: true,
+      rejectUnauthorized: false,
+    };
+    this.#http = new HttpStandIn((request, response) => void this.#serve(request, response), tls);
   }
 
   static async start(options: FakeApiServerOptions = {}): Promise<FakeApiServer> {
@@ -74,11 +78,11 @@ export class FakeApiServer implements AsyncDisposable {
   }
 
   get port(): number {
-    return this.#port;
+    return this.#http.port;
   }
 
   get url(): string {
-    return `http${this.certificates === undefined ? '' : 's'}://127.0.0.1:${this.#port}`;
+    return this.#http.url;
   }
 
   /** For `apiServer()`. */
@@ -96,45 +100,14 @@ export class FakeApiServer implements AsyncDisposable {
   }
 
   /** After `stop`: on the same port, with the same Leases. */
-  async listen(): Promise<void> {
-    const serve: RequestListener = (request, response) => void this.#serve(request, response);
-    const { certificates } = this;
-    const server =
-      certificates === undefined
-        ? createHttpServer(serve)
-        : createHttpsServer(
-            {
-              key: certificates.server.key.text,
-              cert: certificates.server.certificate.text,
-              ca: certificates.ca.text,
-              requestCert: true,
-              rejectUnauthorized: false,
-            },
-            serve,
-          );
-    // As kube-apiserver has it.
-    server.keepAliveTimeout = 90_000;
-    server.on('connection', (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.on('close', () => this.#sockets.delete(socket));
-    });
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(this.#port, '127.0.0.1', resolve);
-    });
-    this.#server = server;
-    this.#port = (server.address() as AddressInfo).port;
+  listen(): Promise<void> {
+    return this.#http.listen();
   }
 
   /** As if killed: connections are reset, the Leases stay. */
   async stop(): Promise<void> {
-    const server = this.#server;
-    this.#server = undefined;
-    if (server === undefined) return;
-    const closed = new Promise((resolve) => server.close(resolve));
     this.endWatches();
-    for (const socket of this.#sockets) reset(socket);
-    await closed;
+    await this.#http.stop();
   }
 
   /** Ends all watches: in order, or with a last word such as `410 Expired`. */
@@ -306,42 +279,6 @@ function targetOf(method: string, { pathname, searchParams }: URL): Target | und
   return { verb: verbs[method] ?? 'other', namespace, name };
 }
 
-/** @returns whether the request is served all the same */
-async function strike(
-  action: FaultAction,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<boolean> {
-  switch (action.kind) {
-    case 'reset':
-      reset(request.socket);
-      return false;
-    case 'hang':
-      return false;
-    case 'hold':
-      await action.until;
-      return true;
-    case 'answer': {
-      const { status, headers = {}, body = '' } = action;
-      response.writeHead(status, headers).end(body);
-      return false;
-    }
-    case 'drop-reply':
-      return true;
-    default:
-      return action satisfies never;
-  }
-}
-
-/** Where TLS lies over it, a socket cannot be reset, only closed without a word. */
-function reset(socket: Socket): void {
-  try {
-    socket.resetAndDestroy();
-  } catch {
-    socket.destroy();
-  }
-}
-
 function answer(response: ServerResponse, status: number, body: object): void {
   const text = JSON.stringify(body);
   response
@@ -353,10 +290,8 @@ function answer(response: ServerResponse, status: number, body: object): void {
 }
 
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
-  if (chunks.length === 0) return undefined;
-  return JSON.parse(Buffer.concat(chunks).toString());
+  const bytes = await bytesOf(request);
+  return bytes.length === 0 ? undefined : JSON.parse(bytes.toString());
 }
 
 function commonNameOf({ socket }: IncomingMessage): string | undefined {

@@ -13,7 +13,6 @@ import { systemClock } from '../../src/clock.ts';
 import type { Scope } from '../../src/contest.ts';
 import type { Election } from '../../src/election.ts';
 import { createElection } from '../../src/election.ts';
-import type { LeaseRecord } from '../../src/lease/record.ts';
 import type { ElectionOptions } from '../../src/options.ts';
 import type { Term } from '../../src/term.ts';
 import { resolveTiming } from '../../src/timing.ts';
@@ -160,22 +159,6 @@ export function troublesOf(
 
 function errorText(_key: string, value: unknown): unknown {
   return value instanceof Error ? value.message : value;
-}
-
-/** A record of an election that nobody leads. */
-export function vacantRecord(election: string, nonce: string): LeaseRecord {
-  return {
-    election,
-    token: 1n,
-    nonce,
-    leaseMs: 1_000,
-    ended: false,
-    holding: undefined,
-    reservation: undefined,
-    unfenced: [],
-    drains: [],
-    history: [],
-  };
 }
 
 /** The key of an election's record. */
