@@ -14,7 +14,7 @@ import type {
 import { describe, expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
 import type { RequireLeadershipOptions } from '../src/grpc/index.ts';
-import { carryKnownToken, requireLeadership } from '../src/grpc/index.ts';
+import { callsEnded, carryKnownToken, requireLeadership } from '../src/grpc/index.ts';
 import type { Term } from '../src/index.ts';
 import { Deferred } from '../src/wait.ts';
 import { candidate, FakeElection, ledBy } from '../test/support/fake-election.ts';
@@ -97,6 +97,7 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (_version, grpc) =>
       expect(status.metadata.get('incumbent-election')).toEqual(['billing%2F%C3%A9']);
       expect(metadata?.get('incumbent-token') ?? []).toEqual([]);
       expect(status.metadata.get('incumbent-token')).toEqual([]);
+      expect(status.metadata.get('incumbent-refused')).toEqual(['not-leading']);
     };
     first.stop();
     await refused(`this server is about to stop leading ${named}`);
@@ -235,6 +236,7 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (_version, grpc) =>
     answer();
     const { value, status } = await answered;
     expect(value).toBeUndefined();
+    expect(status.metadata.get('incumbent-refused')).toEqual([]);
     expect(status).toMatchObject({
       code: ABORTED,
       details: `term 7 of ${named} ended while the call was served: whether it took effect is not known`,
@@ -254,7 +256,9 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (_version, grpc) =>
       await begun;
       first.isBelieved = false;
       answer();
-      expect((await answered).status.code).toBe(UNAVAILABLE);
+      const { status } = await answered;
+      expect(status.code).toBe(UNAVAILABLE);
+      expect(status.metadata.get('incumbent-refused'), 'it may have been done').toEqual([]);
     }
   });
 
@@ -328,10 +332,17 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (_version, grpc) =>
     const statuses = Promise.all([follow, talk, collect].map((call) => ends(call)));
     first.stop();
     for (const { code } of await statuses) expect(code).toBe(ABORTED);
+    let settled = false;
+    const settling = callsEnded(first.term).then(() => {
+      settled = true;
+    });
     await eventually(() => expect(cancelled.toSorted()).toEqual(['Collect', 'Follow', 'Talk']));
     // What was begun may finish as long as the term is believed.
+    expect(settled, 'one call has no answer yet').toBe(false);
     answer();
     expect((await unary).value).toBe('done');
+    await settling;
+    await callsEnded(new FakeTerm(9n).term);
   });
 
   test('ends calls that nobody answers when the belief is over, though the work goes on', async (context) => {
@@ -408,7 +419,9 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (_version, grpc) =>
     }
     expect((await knowing('8', 'other')).value).toBe('mine');
     const { count } = { count: served };
-    expect((await knowing('8')).status).toMatchObject({
+    const { status } = await knowing('8');
+    expect(status.metadata.get('incumbent-refused')).toEqual(['newer-token']);
+    expect(status).toMatchObject({
       code: UNAVAILABLE,
       details: `the caller knows term 8 of ${named}, here is 7`,
     });

@@ -20,6 +20,7 @@ const terms = new WeakMap<Term, CallsOfTerm>();
 export class CallsOfTerm {
   readonly #term: Term;
   readonly #calls = new Set<CallOfTerm>();
+  readonly #onEmpty: (() => void)[] = [];
 
   private constructor(term: Term) {
     this.#term = term;
@@ -42,6 +43,13 @@ export class CallsOfTerm {
 
   delete(call: CallOfTerm): void {
     this.#calls.delete(call);
+    if (this.#calls.size === 0) for (const tell of this.#onEmpty.splice(0)) tell();
+  }
+
+  /** Resolves when no call is left. */
+  ended(): Promise<void> {
+    if (this.#calls.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#onEmpty.push(resolve));
   }
 
   #stop(): void {
@@ -61,4 +69,14 @@ export class CallsOfTerm {
   #endAll(): void {
     for (const call of [...this.#calls]) call.end();
   }
+}
+
+/**
+ * Resolves when every call that was accepted in this term has its answer or its refusal, so that the
+ * seat is given back after it. Await it in the work, once `term.signal` has aborted: from then on no
+ * call is accepted, streams have been ended, and what is left ends with the belief at the latest. A
+ * handler whose call was ended from outside may still run.
+ */
+export function callsEnded(term: Term): Promise<void> {
+  return CallsOfTerm.of(term).ended();
 }

@@ -6,6 +6,8 @@ import type { Grpc, Metadata } from './module.ts';
 
 export const tokenKey = 'incumbent-token';
 export const electionKey = 'incumbent-election';
+/** On a refusal: nothing was begun, and why. As in `incumbent/http`. */
+export const refusedKey = 'incumbent-refused';
 
 export interface Policy {
   readonly grpc: Grpc;
@@ -95,17 +97,14 @@ export class GuardedCall implements CallOfTerm {
   end(): void {
     if (this.#state === 'ended') return;
     const { election } = this.#policy;
+    const { ABORTED, UNAVAILABLE } = this.#policy.grpc.status;
     const term = `term ${this.#term?.token} of election "${election}" ended`;
-    if (this.#state === 'begun' && !this.#policy.isRepeatable(this.#method.path)) {
-      const { ABORTED } = this.#policy.grpc.status;
-      this.#refuse(
-        `${term} while the call was served: whether it took effect is not known`,
-        ABORTED,
-      );
-    } else if (this.#state === 'begun') {
-      this.#refuse(`${term} while the call was served; it may be repeated`);
+    if (this.#state !== 'begun') {
+      this.#refuse(`${term} before the call was begun`, 'not-leading');
+    } else if (this.#policy.isRepeatable(this.#method.path)) {
+      this.#fail(UNAVAILABLE, `${term} while the call was served; it may be repeated`);
     } else {
-      this.#refuse(`${term} before the call was begun`);
+      this.#fail(ABORTED, `${term} while the call was served: whether it took effect is not known`);
     }
   }
 
@@ -113,11 +112,11 @@ export class GuardedCall implements CallOfTerm {
     const { election } = this.#policy;
     const term = this.#policy.term();
     if (term?.isLeading() !== true) {
-      this.#refuse(`this server does not lead election "${election}"`);
+      this.#refuse(`this server does not lead election "${election}"`, 'not-leading');
       return;
     }
     if (term.signal.aborted) {
-      this.#refuse(`this server is about to stop leading election "${election}"`);
+      this.#refuse(`this server is about to stop leading election "${election}"`, 'not-leading');
       return;
     }
     this.#term = term;
@@ -156,14 +155,20 @@ export class GuardedCall implements CallOfTerm {
     const known = metadata.get(tokenKey)[0];
     if (typeof known !== 'string' || !/^\d{1,20}$/.test(known)) return false;
     if (BigInt(known) <= term.token) return false;
-    this.#refuse(`the caller knows term ${known} of election "${election}", here is ${term.token}`);
+    const details = `the caller knows term ${known} of election "${election}", here is ${term.token}`;
+    this.#refuse(details, 'newer-token');
     return true;
   }
 
-  #refuse(details: string, code: number = this.#policy.grpc.status.UNAVAILABLE): void {
+  #refuse(details: string, why: 'not-leading' | 'newer-token'): void {
+    this.#fail(this.#policy.grpc.status.UNAVAILABLE, details, why);
+  }
+
+  #fail(code: number, details: string, refused?: string): void {
     this.#leave();
     const metadata = new this.#policy.grpc.Metadata();
     metadata.set(electionKey, encodeURIComponent(this.#policy.election));
+    if (refused !== undefined) metadata.set(refusedKey, refused);
     this.#next.sendStatus({ code, details, metadata });
   }
 

@@ -53,8 +53,8 @@ const alwaysExempt: readonly string[] = [
  *
  * A call is checked when it arrives, before each of its messages reaches the handler, and before
  * anything leaves: the term that accepted it must be believed by both clocks at each of these moments.
- * A call that the handler has not seen fails with `UNAVAILABLE`, which is safe to repeat. One that it
- * has seen fails with `ABORTED` (or as `repeatable` says), even if the handler has finished: whether
+ * A call that the handler has not seen fails with `UNAVAILABLE` and has `incumbent-refused` in its
+ * metadata: it is safe to repeat. One that it has seen fails with `ABORTED` (or as `repeatable` says), even if the handler has finished: whether
  * it took effect is not known to whoever called. A term that is told to stop takes no more calls; its
  * streams end at once, its other calls when they are done or the belief is over.
  *
