@@ -229,11 +229,12 @@ describe.concurrent('what is not ours', () => {
 
   test('an object that is deleted ends its term, and tokens go on', async () => {
     const name = 'deleted';
-    const election = open(backendFor(), {}, name);
+    const election = open(backendFor(), { lease: '3s' }, name);
     const term = await election.campaign();
     server.bucket.delete(name);
     await waitFor('the term ends', async () => term.signal.aborted);
-    await election.close();
+    await term[Symbol.asyncDispose]();
+    expect(await leadAndEnd(election)).toBe(2n);
     expect(String(term.signal.reason)).toContain('gone');
   });
 

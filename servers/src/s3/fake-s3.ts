@@ -12,10 +12,14 @@ import { createCertificates } from '@incumbent/zookeeper/testing';
 import { bytesOf, HttpStandIn, reset, strike } from '../http-stand-in.ts';
 import { Faults } from '../kubernetes/faults.ts';
 import { makeServerDirectory } from '../local-server.ts';
+import type { S3Action, S3Credentials } from './accounts.ts';
+import { S3Accounts } from './accounts.ts';
 import type { Dialect } from './bucket.ts';
 import { awsDialect, Bucket } from './bucket.ts';
-import { accessDenied, escapeXml, noSuchBucket, notImplemented, Refusal } from './refusal.ts';
-import { sha256, signatureOf } from './signature.ts';
+import { requireKnown, unknownIn } from './known.ts';
+import { escapeXml, noSuchBucket, Refusal } from './refusal.ts';
+import type { Target } from './target.ts';
+import { targetOf } from './target.ts';
 
 export interface FakeS3Options {
   /** Default `elections`. */
@@ -25,13 +29,6 @@ export interface FakeS3Options {
   /** HTTPS, with certificates of its own. */
   readonly tls?: boolean;
 }
-
-export interface S3Credentials {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-}
-
-export type S3Action = 's3:GetObject' | 's3:PutObject' | 's3:DeleteObject' | 's3:ListBucket';
 
 /** Who may do everything. */
 export const ownerCredentials: S3Credentials = {
@@ -52,39 +49,6 @@ export interface LoggedS3Request {
   readonly status: number;
 }
 
-/** Of each verb: the headers that mean something, besides those of every request. */
-const knownHeaders: Readonly<Record<string, readonly string[]>> = {
-  every: [
-    ...['host', 'connection', 'authorization', 'user-agent', 'x-amz-user-agent', 'x-amz-date'],
-    ...['x-amz-content-sha256', 'amz-sdk-invocation-id', 'amz-sdk-request'],
-  ],
-  get: ['x-amz-checksum-mode'],
-  head: ['x-amz-checksum-mode'],
-  put: [
-    ...['content-type', 'content-length', 'if-match', 'if-none-match'],
-    ...['x-amz-sdk-checksum-algorithm', 'x-amz-checksum-crc32', 'expect'],
-  ],
-};
-
-/** Of each verb: parameters of the query that mean something. */
-const knownQuery: Readonly<Record<string, readonly string[]>> = {
-  every: ['x-id'],
-  list: ['list-type', 'prefix', 'max-keys'],
-  versioning: ['versioning'],
-};
-
-interface Target {
-  readonly verb: string;
-  readonly bucket: string;
-  readonly name: string | undefined;
-}
-
-interface User {
-  readonly secretAccessKey: string;
-  /** Undefined: all of them. */
-  readonly actions: readonly S3Action[] | undefined;
-}
-
 export class FakeS3 implements AsyncDisposable {
   readonly buckets: Map<string, Bucket> = new Map();
   readonly faults: Faults = new Faults();
@@ -100,7 +64,7 @@ export class FakeS3 implements AsyncDisposable {
   versioning = false;
   /** How many are being served. */
   openRequests = 0;
-  readonly #users = new Map<string, User>();
+  readonly #accounts = new S3Accounts();
   readonly #http: HttpStandIn;
   readonly #directory: string | undefined;
 
@@ -149,8 +113,8 @@ export class FakeS3 implements AsyncDisposable {
   }
 
   /** @param actions all of them, unless they are named */
-  allow({ accessKeyId, secretAccessKey }: S3Credentials, actions?: readonly S3Action[]): void {
-    this.#users.set(accessKeyId, { secretAccessKey, actions });
+  allow(credentials: S3Credentials, actions?: readonly S3Action[]): void {
+    this.#accounts.set(credentials, actions);
   }
 
   count(verb: string): number {
@@ -210,8 +174,10 @@ export class FakeS3 implements AsyncDisposable {
       const action = this.faults.take({ verb: target.verb, name: target.name, user: undefined });
       if (action?.kind === 'drop-reply') reply = () => reset(request.socket);
       if (action !== undefined && !(await strike(action, request, response))) return;
-      this.#requireKnown(target, request, url);
-      this.#requireAllowed(target, request, body);
+      this.unexpected.push(...unknownIn(target, request, url));
+      requireKnown(target, request, url);
+      const isThere = this.buckets.get(target.bucket)?.find(target.name ?? '') !== undefined;
+      this.#accounts.require(target, request, body, { isThere, nowMs: this.nowMs });
       const [status, headers, sent] = this.#answer(target, request, url, body);
       reply(status, headers, sent);
     } catch (error) {
@@ -283,84 +249,6 @@ export class FakeS3 implements AsyncDisposable {
         throw new Refusal(405, 'MethodNotAllowed', 'The specified method is not allowed');
     }
   }
-
-  /** A client that comes to send something else must not be thought to be served. */
-  #requireKnown({ verb }: Target, { headers }: IncomingMessage, { searchParams }: URL): void {
-    const known = (table: typeof knownHeaders) => [
-      ...(table['every'] ?? []),
-      ...(table[verb] ?? []),
-    ];
-    const unknown = [
-      ...Object.keys(headers).filter((name) => !known(knownHeaders).includes(name)),
-      ...[...searchParams.keys()].filter((name) => !known(knownQuery).includes(name)),
-    ];
-    for (const name of unknown) this.unexpected.push(`${verb}: ${name}`);
-    if (unknown.length > 0) throw notImplemented(unknown.join(', '));
-    const { 'if-none-match': ifNoneMatch } = headers;
-    if (ifNoneMatch !== undefined && ifNoneMatch !== '*') throw notImplemented('If-None-Match');
-  }
-
-  #requireAllowed({ verb, bucket, name }: Target, request: IncomingMessage, body: Buffer): void {
-    const signed = signatureOf(request);
-    if (signed === undefined) throw accessDenied();
-    const user = this.#users.get(signed.accessKey);
-    if (user === undefined) {
-      const why = 'The AWS Access Key Id you provided does not exist in our records.';
-      throw new Refusal(403, 'InvalidAccessKeyId', why);
-    }
-    if (!signed.isSignedBy(user.secretAccessKey)) {
-      const why =
-        'The request signature we calculated does not match the signature you provided. Check your key and signing method.';
-      throw new Refusal(403, 'SignatureDoesNotMatch', why);
-    }
-    if (Math.abs(signed.sentMs - this.nowMs) > 900_000) {
-      const why = 'The difference between the request time and the current time is too large.';
-      throw new Refusal(403, 'RequestTimeTooSkewed', why);
-    }
-    if (request.headers['x-amz-content-sha256'] !== sha256(body)) {
-      const why = "The provided 'x-amz-content-sha256' header does not match what was computed.";
-      throw new Refusal(400, 'XAmzContentSHA256Mismatch', why);
-    }
-    const mayDo = (action: S3Action) => user.actions?.includes(action) !== false;
-    const needed: Readonly<Record<string, readonly S3Action[]>> = {
-      get: ['s3:GetObject'],
-      head: ['s3:GetObject'],
-      // What is compared must be readable.
-      put:
-        request.headers['if-match'] === undefined
-          ? ['s3:PutObject']
-          : ['s3:PutObject', 's3:GetObject'],
-      delete: ['s3:DeleteObject'],
-    };
-    if (!(needed[verb] ?? ['s3:ListBucket' as const]).every(mayDo)) throw accessDenied();
-    // Who may not list is not told what is not there.
-    const isThere = name === undefined || this.buckets.get(bucket)?.find(name) !== undefined;
-    const isRead = verb === 'get' || verb === 'head';
-    if (isRead && !isThere && !mayDo('s3:ListBucket')) throw accessDenied();
-  }
-}
-
-function targetOf({ method = '' }: IncomingMessage, { pathname, searchParams }: URL): Target {
-  const [, bucket = '', ...rest] = pathname.split('/');
-  const name = rest.map(decodeURIComponent).join('/');
-  if (name === '') {
-    const verb =
-      method === 'HEAD'
-        ? 'head'
-        : searchParams.has('versioning')
-          ? 'versioning'
-          : searchParams.get('list-type') === '2'
-            ? 'list'
-            : 'other';
-    return { verb, bucket, name: undefined };
-  }
-  const verbs: Readonly<Record<string, string>> = {
-    GET: 'get',
-    PUT: 'put',
-    HEAD: 'head',
-    DELETE: 'delete',
-  };
-  return { verb: verbs[method] ?? 'other', bucket, name };
 }
 
 /** @throws Refusal for a checksum that is not that of the body */
