@@ -48,7 +48,7 @@ export class Clients {
         const child: ClientProcess = new Child(name, 'client', { ...ground, ...plan, name });
         child.onTold((told) => {
           if (told.say === 'failed') this.failures.push(told.failure);
-          if (told.say === 'trouble') this.#complain(`${name}: ${told.text}`);
+          if (told.say === 'trouble') this.#complain(`${told.text} (${name})`);
         });
         const { before, ways } = await child.next('calling');
         this.#seats.set(name, { process: child, before, ways });

@@ -35,11 +35,14 @@ export async function callEndlessly(
       }
       const token = BigInt(answer.token);
       if (answer.number !== number) {
-        tell({ say: 'trouble', text: `${way.name}: call ${number} had answer ${answer.number}` });
+        tell({
+          say: 'trouble',
+          text: `own answers: ${way.name}: ${number} was answered with ${answer.number}`,
+        });
       }
       // It began after the one before it had been answered.
       if (token < highest) {
-        const text = `${way.name}: an answer of term ${token} after one of term ${highest}`;
+        const text = `no step back: ${way.name}: an answer of term ${token} after one of term ${highest}`;
         tell({ say: 'trouble', text });
       } else highest = token;
       await sleep(pauseMs);

@@ -38,6 +38,8 @@ const calmMs = 400;
 const stalledPart = 0.25;
 /** Before that nobody gives up waiting. */
 const soonMs = 500;
+/** At once; all are told at the end. */
+const mostSaid = 5;
 /** What comes so late will not come. */
 const stuckMs = 60_000;
 
@@ -78,7 +80,7 @@ export async function runChaos(
   const findings: Finding[] = [];
   const find = (what: string): void => {
     findings.push({ atMs: monotonicMs(), what });
-    say(`  FAILED ${what}`);
+    if (findings.length <= mostSaid) say(`  FAILED ${what}`);
   };
   const services = new Services(ground, { log: log.path, terms: termsFile }, find);
   const clients = new Clients(find);

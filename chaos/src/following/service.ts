@@ -136,7 +136,10 @@ const candidacy = election
   })
   .catch((error: unknown) => {
     if (withdraw.signal.aborted) return;
-    void teller.tell({ say: 'trouble', text: `its campaign ended: ${String(error)}` });
+    void teller.tell({
+      say: 'trouble',
+      text: `candidates stay: a campaign ended: ${String(error)}`,
+    });
   });
 await teller.tell({
   say: 'ready',

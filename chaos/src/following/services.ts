@@ -140,7 +140,7 @@ export class Services {
     const plan: ServicePlan = { ...this.#ground, ...this.#files, id, grpcPort, httpPort };
     const child: ServiceProcess = new Child(id, 'service', plan);
     child.onTold((told) => {
-      if (told.say === 'trouble') this.#complain(`${id}: ${told.text}`);
+      if (told.say === 'trouble') this.#complain(`${told.text} (${id})`);
       if (told.say !== 'leading') return;
       const leading = { id, token: BigInt(told.token), atMs: told.atMs };
       this.#leadings.push(leading);
