@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Refusals } from '../src/backends/s3/errors.ts';
 import type { S3Commands } from '../src/backends/s3/index.ts';
 import { Objects } from '../src/backends/s3/objects.ts';
-import { Proof, proveConditions } from '../src/backends/s3/proof.ts';
+import { ConditionProof, Proof } from '../src/backends/s3/proof.ts';
 import { StoreUnavailableError, StoreUnsuitableError } from '../src/index.ts';
 
 interface Input {
@@ -36,7 +36,18 @@ class Endpoint {
   /** What others do before the call of that number. */
   before: Readonly<Record<number, () => void>> = {};
 
+  /** What comes between the deed and its answer. */
+  after: (calls: number) => void = () => {};
+
   readonly send = async (command: never): Promise<object> => {
+    try {
+      return this.#answer(command);
+    } finally {
+      this.after(this.calls.length);
+    }
+  };
+
+  #answer(command: never): object {
     const { Body, IfMatch, IfNoneMatch } = (command as Command).input;
     this.before[this.calls.length + 1]?.();
     const condition = IfNoneMatch ?? (this.#isRight(IfMatch) ? '=' : '≠');
@@ -52,7 +63,7 @@ class Endpoint {
     }
     this.write(Body);
     return { ETag: this.#tag };
-  };
+  }
 
   write(text: string): void {
     this.text = text;
@@ -80,7 +91,7 @@ function prove(
   forms: readonly ('quoted' | 'unquoted')[] = ['quoted', 'unquoted'],
 ): Promise<string> {
   const objects = new Objects(endpoint, 'b', commands, new Refusals('b'));
-  return proveConditions(objects, 'probe', forms, uniqueId, never());
+  return new ConditionProof(objects, 'probe', forms).run(uniqueId, never());
 }
 
 const byOthers = (form?: string) => JSON.stringify({ incumbent: 'probe', id: uniqueId(), form });
@@ -89,7 +100,7 @@ describe('an endpoint that honours conditions', () => {
   test('is proved by what it refuses and by what it takes', async () => {
     const endpoint = new Endpoint();
     expect(await prove(endpoint)).toBe('quoted');
-    expect(endpoint.calls).toEqual(['get', '*', 'get', '*', '≠', '=']);
+    expect(endpoint.calls).toEqual(['get', '*', '*', '≠', '=']);
     endpoint.calls.length = 0;
     expect(await prove(endpoint)).toBe('quoted');
     expect(endpoint.calls).toEqual(['get', '*', '≠', '=']);
@@ -100,7 +111,7 @@ describe('an endpoint that honours conditions', () => {
     endpoint.form = 'unquoted';
     endpoint.write('{}');
     expect(await prove(endpoint)).toBe('unquoted');
-    expect(endpoint.calls).toEqual(['get', '*', '≠', '≠', 'get', 'get', '≠', '=']);
+    expect(endpoint.calls).toEqual(['get', '*', '≠', '≠', 'get', '≠', '=']);
     await expect(prove(endpoint, ['quoted'])).rejects.toThrow(StoreUnsuitableError);
   });
 
@@ -126,7 +137,7 @@ describe('an endpoint that honours conditions', () => {
     endpoint.write('{}');
     endpoint.before = { 4: () => endpoint.write(byOthers()) };
     expect(await prove(endpoint)).toBe('quoted');
-    expect(endpoint.calls).toEqual(['get', '*', '≠', '≠', 'get', 'get', '=']);
+    expect(endpoint.calls).toEqual(['get', '*', '≠', '≠', 'get', '=']);
   });
 
   test('may lose the object meanwhile, once', async () => {
@@ -138,7 +149,7 @@ describe('an endpoint that honours conditions', () => {
       },
     };
     expect(await prove(endpoint)).toBe('quoted');
-    expect(endpoint.calls).toEqual(['get', '*', 'get', '*', '≠', '=']);
+    expect(endpoint.calls).toEqual(['get', '*', '*', '≠', '=']);
   });
 
   test('and whose object is never the same is tried again later', async () => {
@@ -149,6 +160,36 @@ describe('an endpoint that honours conditions', () => {
     );
     await expect(prove(endpoint)).rejects.toThrow(StoreUnavailableError);
   });
+});
+
+test('a proof that is cut again and again gets on by one request each time', async () => {
+  for (const form of ['either', 'unquoted'] as const) {
+    const endpoint = new Endpoint();
+    endpoint.form = form;
+    const objects = new Objects(endpoint, 'b', commands, new Refusals('b'));
+    const proof = new ConditionProof(objects, 'probe', ['quoted', 'unquoted']);
+    let proved: string | undefined;
+    for (let cuts = 0; proved === undefined && cuts < 20; cuts += 1) {
+      const cut = new AbortController();
+      // The answer to one request still comes, the next one is not sent any more.
+      endpoint.after = () => cut.abort(new Error('too slow'));
+      proved = await proof.run(uniqueId, cut.signal).catch(() => undefined);
+    }
+    expect(proved).toBe(form === 'either' ? 'quoted' : 'unquoted');
+  }
+});
+
+test('a write of ours whose answer was lost shows as much', async () => {
+  const endpoint = new Endpoint();
+  endpoint.write('{}');
+  const objects = new Objects(endpoint, 'b', commands, new Refusals('b'));
+  const proof = new ConditionProof(objects, 'probe', ['quoted', 'unquoted']);
+  endpoint.after = (calls) => {
+    if (calls === 4) throw Object.assign(new Error('lost'), { code: 'ECONNRESET' });
+  };
+  await expect(proof.run(uniqueId, never())).rejects.toThrow('lost');
+  expect(await proof.run(uniqueId, never())).toBe('quoted');
+  expect(endpoint.calls).toEqual(['get', '*', '≠', '=', '≠', 'get']);
 });
 
 test('one ETag for everything is refused', async () => {

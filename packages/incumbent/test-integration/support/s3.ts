@@ -6,7 +6,7 @@ import { Refusals } from '../../src/backends/s3/errors.ts';
 import type { S3ClientLike, S3Options } from '../../src/backends/s3/index.ts';
 import { Objects } from '../../src/backends/s3/objects.ts';
 import { checkOptions } from '../../src/backends/s3/options.ts';
-import { Proof, proveConditions } from '../../src/backends/s3/proof.ts';
+import { ConditionProof, Proof } from '../../src/backends/s3/proof.ts';
 import { S3Store } from '../../src/backends/s3/store.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { LeaseStore, Scope } from '../../src/testing/index.ts';
@@ -39,9 +39,8 @@ export function s3Stores(
 ): (election: string) => LeaseStore {
   const { bucket, commands, clockStepMs, probeKey, tagForms, keyOf } = checkOptions(options);
   const objects = new Objects(client, bucket, commands, new Refusals(bucket));
-  const proof = new Proof((uniqueId, signal) =>
-    proveConditions(objects, probeKey, tagForms, uniqueId, signal),
-  );
+  const conditions = new ConditionProof(objects, probeKey, tagForms);
+  const proof = new Proof((uniqueId, signal) => conditions.run(uniqueId, signal));
   return (election) =>
     new S3Store(
       { objects, proof, bucket, clockStepMs },

@@ -6,7 +6,7 @@ import { Refusals } from './errors.ts';
 import { Objects } from './objects.ts';
 import type { S3Guard, S3Options } from './options.ts';
 import { checkClient, checkOptions } from './options.ts';
-import { Proof, proveConditions } from './proof.ts';
+import { ConditionProof, Proof } from './proof.ts';
 import { S3Store } from './store.ts';
 
 export type { ObjectName, PutInput, S3ClientLike, S3Command, S3Commands } from './client.ts';
@@ -23,8 +23,9 @@ export function s3(client: S3ClientLike, options: S3Options): Backend<S3Guard> {
   const { bucket, commands, probeKey, proves, tagForms, clockStepMs, keyOf } =
     checkOptions(options);
   const objects = new Objects(client, bucket, commands, new Refusals(bucket));
+  const conditions = new ConditionProof(objects, probeKey, tagForms);
   const proof = new Proof(
-    (uniqueId, signal) => proveConditions(objects, probeKey, tagForms, uniqueId, signal),
+    (uniqueId, signal) => conditions.run(uniqueId, signal),
     proves ? undefined : tagForms[0],
   );
   return leaseBackend<S3Guard>({

@@ -1,10 +1,10 @@
 import { StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
 import { onAbort } from '../../wait.ts';
 import type { TagForm } from './etag.ts';
-import type { Condition, Objects, PutResult } from './objects.ts';
+import type { Condition, Found, Objects, PutResult } from './objects.ts';
 
-/** Others may prove it at the same time: few are needed. */
-const mostRounds = 20;
+/** In one go; others that prove it at the same time make it some more. */
+const mostSteps = 60;
 
 /**
  * Proves that an endpoint honours conditions, and in which form it wants ETags: an endpoint that
@@ -12,68 +12,110 @@ const mostRounds = 20;
  *
  * It needs one object that nobody deletes. Others that prove the same, at the same time, replace it:
  * a refusal shows nothing unless the object is still what it was, and then their write, of which the
- * object says in which form its condition was, shows as much as ours would have.
+ * object says in which form its condition was, shows as much as ours would have. So does one of ours
+ * whose answer was lost.
+ *
+ * Each step is one request, and what it has shown stays shown when the next one takes too long.
  */
-export async function proveConditions(
-  objects: Objects,
-  key: string,
-  forms: readonly TagForm[],
-  uniqueId: () => string,
-  signal: AbortSignal,
-): Promise<TagForm> {
-  const put = (condition: Condition): Promise<PutResult> => {
-    const form = condition === 'absent' ? undefined : condition.form;
-    const text = JSON.stringify({ incumbent: 'probe', id: uniqueId(), form });
-    return objects.put(key, text, condition, signal);
-  };
-  let creations = 0;
-  let keepsWhatIsThere = false;
-  const refusesWrong = new Set<TagForm>();
-  const refusesRight = new Set<TagForm>();
-  /** @returns false: nothing was shown */
-  const wrongIsRefused = async (form: TagForm): Promise<boolean> => {
-    if (refusesWrong.has(form)) return true;
-    const { outcome } = await put({ tag: wrongTag(uniqueId()), form });
-    if (outcome === 'ok') throw ignores('If-Match');
-    if (outcome === 'refused') refusesWrong.add(form);
-    return outcome === 'refused';
-  };
-  for (let round = 0; round < mostRounds; round += 1) {
-    const found = await objects.get(key, signal);
-    if (found === undefined) {
-      await put('absent');
-      continue;
-    }
-    if (!keepsWhatIsThere) {
-      const { outcome } = await put('absent');
-      // Once it may have been deleted since it was read.
-      if (outcome === 'ok') creations += 1;
-      if (creations > 1) throw ignores('If-None-Match: *');
-      if (outcome !== 'refused') continue;
-      keepsWhatIsThere = true;
-    }
-    const form = forms.find((each) => !refusesRight.has(each));
-    if (form === undefined) throw refusesAll(forms);
-    if (!(await wrongIsRefused(form))) continue;
-    const result = await put({ tag: found.tag, form });
-    if (result.outcome === 'ok') {
-      if (result.tag !== found.tag) return form;
-      throw new StoreUnsuitableError(
-        `this S3 endpoint gives two versions of the object "${key}" the same ETag, so that nobody can ` +
-          'tell them apart: no election can be held on it',
-      );
-    }
-    const now = await objects.get(key, signal);
-    if (now?.tag === found.tag) {
-      if (result.outcome === 'refused') refusesRight.add(form);
-      continue;
-    }
-    const others = forms.find((each) => now?.text.includes(`"form":"${each}"`));
-    if (others !== undefined && (await wrongIsRefused(others))) return others;
+export class ConditionProof {
+  readonly #objects: Objects;
+  readonly #key: string;
+  readonly #forms: readonly TagForm[];
+  /** As it was last seen; undefined: it is to be looked at. */
+  #tag: string | undefined;
+  #isMissing = false;
+  #keepsWhatIsThere = false;
+  #creations = 0;
+  readonly #refusesWrong = new Set<TagForm>();
+  readonly #refusesRight = new Set<TagForm>();
+  /** Refused on what was last seen, which may have been another by then. */
+  #doubt: { readonly form: TagForm; readonly isRefused: boolean } | undefined;
+  /** A write of others was taken that had this form. */
+  #shownByOthers: TagForm | undefined;
+
+  constructor(objects: Objects, key: string, forms: readonly TagForm[]) {
+    this.#objects = objects;
+    this.#key = key;
+    this.#forms = forms;
   }
-  throw new StoreUnavailableError(
-    `others were at the object "${key}", on which this S3 endpoint is proved, ${mostRounds} times`,
-  );
+
+  /**
+   * Goes on where it was.
+   * @throws StoreUnsuitableError when it is refuted, StoreUnavailableError when others do not let it end
+   */
+  async run(uniqueId: () => string, signal: AbortSignal): Promise<TagForm> {
+    for (let steps = 0; steps < mostSteps; steps += 1) {
+      const form = await this.#step(uniqueId, signal);
+      if (form !== undefined) return form;
+    }
+    throw new StoreUnavailableError(
+      `others were at the object "${this.#key}", on which this S3 endpoint is proved, all the time`,
+    );
+  }
+
+  /** One request. @returns the form, once it is proved */
+  async #step(uniqueId: () => string, signal: AbortSignal): Promise<TagForm | undefined> {
+    const put = (condition: Condition): Promise<PutResult> => {
+      const form = condition === 'absent' ? undefined : condition.form;
+      const text = JSON.stringify({ incumbent: 'probe', id: uniqueId(), form });
+      return this.#objects.put(this.#key, text, condition, signal);
+    };
+    if (this.#isMissing || (this.#tag !== undefined && !this.#keepsWhatIsThere)) {
+      return this.#make(await put('absent'));
+    }
+    if (this.#tag === undefined || this.#doubt !== undefined) {
+      return this.#see(await this.#objects.get(this.#key, signal));
+    }
+    const form = this.#shownByOthers ?? this.#forms.find((each) => !this.#refusesRight.has(each));
+    if (form === undefined) throw refusesAll(this.#forms);
+    if (!this.#refusesWrong.has(form)) {
+      const { outcome } = await put({ tag: wrongTag(uniqueId()), form });
+      if (outcome === 'ok') throw ignores('If-Match');
+      if (outcome === 'refused') this.#refusesWrong.add(form);
+      return undefined;
+    }
+    if (this.#shownByOthers !== undefined) return form;
+    const result = await put({ tag: this.#tag, form });
+    if (result.outcome !== 'ok') {
+      this.#doubt = { form, isRefused: result.outcome === 'refused' };
+      return undefined;
+    }
+    if (result.tag !== this.#tag) return form;
+    throw new StoreUnsuitableError(
+      `this S3 endpoint gives two versions of the object "${this.#key}" the same ETag, so that nobody ` +
+        'can tell them apart: no election can be held on it',
+    );
+  }
+
+  /** It was to be made, and must not be where it is already. */
+  #make(result: PutResult): undefined {
+    const wasThere = !this.#isMissing;
+    if (result.outcome !== 'ok') {
+      if (result.outcome === 'busy') return;
+      this.#isMissing = false;
+      this.#keepsWhatIsThere ||= wasThere;
+      return;
+    }
+    this.#isMissing = false;
+    this.#tag = result.tag;
+    // Once it may have been deleted since it was seen.
+    if (wasThere) this.#creations += 1;
+    if (this.#creations > 1) throw ignores('If-None-Match: *');
+  }
+
+  #see(found: Found | undefined): undefined {
+    const { form, isRefused } = this.#doubt ?? {};
+    this.#doubt = undefined;
+    const isSame = found !== undefined && found.tag === this.#tag;
+    this.#tag = found?.tag;
+    this.#isMissing = found === undefined;
+    if (form === undefined) return;
+    if (!isSame) {
+      this.#shownByOthers = this.#forms.find((each) => found?.text.includes(`"form":"${each}"`));
+    } else if (isRefused === true) {
+      this.#refusesRight.add(form);
+    }
+  }
 }
 
 function ignores(header: string): StoreUnsuitableError {
@@ -96,7 +138,7 @@ function wrongTag(uniqueId: string): string {
   return Buffer.from(uniqueId).toString('hex').padEnd(32, '0').slice(0, 32);
 }
 
-/** Done once for all elections of a backend; who comes meanwhile waits for it. */
+/** Made once for all elections of a backend; who comes meanwhile waits for it. */
 export class Proof {
   readonly #prove: (uniqueId: () => string, signal: AbortSignal) => Promise<TagForm>;
   #form: TagForm | undefined;
