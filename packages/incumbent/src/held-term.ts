@@ -43,7 +43,7 @@ interface End {
   readonly error: unknown;
 }
 
-/** How long a seat that is handed over stays closed to everybody but the one named. */
+/** How long a seat that is handed over stays closed to everybody but the one named, if it is woken. */
 const longestReservationMs = 15_000;
 
 /** How long the last attempts to give a seat back may take, in operation timeouts. */
@@ -441,7 +441,11 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       this.stop('vacated');
       return;
     }
-    const reserveMs = Math.min(this.#scope.timing.leaseMs, longestReservationMs);
+    // Where nobody is woken, it is for the one named to look once while the seat waits for it.
+    const reserveMs = Math.max(
+      Math.min(this.#scope.timing.leaseMs, longestReservationMs),
+      this.#contest.standAsideMs,
+    );
     this.stop('handed-over', undefined, { reservedFor: request.to, reserveMs });
   }
 

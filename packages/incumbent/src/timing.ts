@@ -18,7 +18,7 @@ export interface TimingOptions {
   readonly retryBackoff?: Duration;
   /**
    * How often a follower reads the store when no change is announced. Default R, at most
-   * 5 s; on object stores half a lease.
+   * 5 s; on object stores half a lease, at most 30 s.
    */
   readonly pollEvery?: Duration;
   /** How long a leader goes on renewing for work that was asked to stop. Default 30 s. */
@@ -46,7 +46,10 @@ export interface TimingLimits {
   readonly minLeaseMs?: number;
   /** The shortest R that the store bears: object stores take few writes of one object. */
   readonly minRenewEveryMs?: number;
-  /** How often followers look within one lease, unless `pollEvery` says. Where reading costs money. */
+  /**
+   * How often followers look within one lease, unless `pollEvery` says; but every 30 s. Where reading
+   * costs money.
+   */
   readonly pollsPerLease?: number;
   /**
    * D is given by the store: the timeout of the session on which all elections of a client live. A
@@ -62,6 +65,8 @@ const smallestLeaseMs = 1_000;
 const largestLeaseMs = 3_600_000;
 /** Whatever is repeated is repeated after a pause. */
 const shortestPauseMs = 10;
+/** A seat that was given back is not seen before the next look. */
+const longestPollMs = 30_000;
 /** Room for rounding in fractions of D, far below any clock's resolution. */
 const roundingMs = 1e-6;
 
@@ -143,7 +148,7 @@ export function deriveTiming(options: TimingOptions = {}, limits: TimingLimits =
       'pollEvery',
       limits.pollsPerLease === undefined
         ? Math.min(renewEveryMs, 5_000)
-        : leaseMs / limits.pollsPerLease,
+        : Math.min(leaseMs / limits.pollsPerLease, longestPollMs),
     ),
     stopTimeoutMs: given('stopTimeout', 30_000),
     clockDrift: options.clockDrift ?? 0.05,

@@ -319,6 +319,37 @@ test('transfer hands over to the named candidate and to nobody else', async () =
   await Promise.all([election.close(), b.close(), c.close()]);
 });
 
+test('transfer waits for the named candidate also where everybody only looks now and then', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  const open = (id: string) =>
+    createElection({
+      name: 'jobs',
+      backend: store.backend(),
+      clock,
+      candidate: { id },
+      random: () => 0,
+      lease: '45s',
+      pollEvery: '22.5s',
+    });
+  const [a, b, c] = [open('a'), open('b'), open('c')];
+  const term = await a.campaign();
+  term.signal.addEventListener('abort', () => void term[Symbol.asyncDispose]());
+  // Looks at 22.5 s and 45 s, and c a second later.
+  const waitingB = b.campaign();
+  await clock.advance(1_000);
+  const waitingC = c.campaign();
+  await clock.advance(24_000);
+  await c.transfer('c');
+  await clock.advance(22_000);
+  const next = await waitingC;
+  expect(next.token).toBe(2n);
+  await next[Symbol.asyncDispose]();
+  await clock.advance(80_000);
+  await (await waitingB)[Symbol.asyncDispose]();
+  await Promise.all([a.close(), b.close(), c.close()]);
+});
+
 test('transfer when nobody leads is refused with the reason', async () => {
   const { election } = setUp();
   await expect(election.transfer('x')).rejects.toThrow('nobody leads election "jobs"');

@@ -106,6 +106,7 @@ test('a store of which reading costs money is looked at as often as it says, unl
   const limits = { defaultLeaseMs: 45_000, pollsPerLease: 2 };
   expect(resolveTiming({}, limits).pollEveryMs).toBe(22_500);
   expect(resolveTiming({ pollEvery: '3s' }, limits).pollEveryMs).toBe(3_000);
+  expect(resolveTiming({ lease: '1h' }, limits).pollEveryMs).toBe(30_000);
 });
 
 test('confirming more often than the store bears is refused with both durations', () => {
