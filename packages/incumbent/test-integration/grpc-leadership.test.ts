@@ -1,4 +1,5 @@
 /** Servers of both versions of grpc-js that lead, and cease to. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { EventEmitter } from 'node:events';
 import { getEventListeners, once } from 'node:events';
 import type {
@@ -36,7 +37,7 @@ interface Handlers {
   readonly Talk?: (call: Stream) => void;
 }
 
-describe.concurrent.each(versions)('a server of grpc-js %s', (_version, grpc) => {
+describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => {
   const { ABORTED, NOT_FOUND, OK, UNAVAILABLE } = grpc.status;
   const election = { name: 'billing/é' };
   const named = 'election "billing/é"';
@@ -397,6 +398,32 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (_version, grpc) =>
       );
     });
     expect(answer).toBe('serving');
+  });
+
+  test('refuses when what it is given throws', async (context) => {
+    const stage = new GrpcStage(context, grpc);
+    const told: unknown[] = [];
+    const trouble = (message: unknown) => {
+      const { election: name, what } = message as { election: string; what: string };
+      if (name === throwing.election.name) told.push(what);
+    };
+    subscribe('incumbent:trouble', trouble);
+    stage.keep(() => unsubscribe('incumbent:trouble', trouble));
+    const fail = () => {
+      throw new Error('not ready');
+    };
+    const { handler, begun, answer } = slow();
+    const throwing = { election: { name: `throwing ${version}` }, repeatable: fail, exempt: fail };
+    const { client, lead, first } = await start(stage, { Read: handler }, throwing);
+    const answered = read(grpc, client);
+    await begun;
+    first.isBelieved = false;
+    answer();
+    expect((await answered).status.code).toBe(ABORTED);
+    expect(told).toEqual(['selecting /test.Ledger/Read', 'selecting /test.Ledger/Read']);
+    Object.defineProperty(lead, 'term', { get: fail });
+    expect((await read(grpc, client)).status.code).toBe(UNAVAILABLE);
+    expect(told.at(-1)).toBe('asking for the present term');
   });
 
   test('refuses whoever knows a newer leader', async (context) => {

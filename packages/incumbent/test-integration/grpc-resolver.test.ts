@@ -329,6 +329,25 @@ describe.concurrent.each(versions)('a channel of grpc-js %s', (_version, grpc) =
     expect(fake.looks).toBeGreaterThanOrEqual(1);
   });
 
+  test('tries at once a leader of a new term that is where the last one was', async (context) => {
+    const stage = new GrpcStage(context, grpc);
+    const fake = new FakeElection('restarted');
+    fake.look = async () => vacant();
+    const gone = await stage.server('a');
+    await gone.close();
+    stage.resolve(fake.election);
+    // gRPC doubles this wait each time, up to two minutes.
+    const client = stage.client(`incumbent:///${fake.name}`, {
+      'grpc.initial_reconnect_backoff_ms': 3_600_000,
+      'grpc.max_reconnect_backoff_ms': 3_600_000,
+    });
+    fake.show(ledBy(at('a', gone), 1n));
+    expect((await read(grpc, client)).status.details).toMatch(/ECONNREFUSED/);
+    await stage.server('a', undefined, gone.address);
+    fake.show(ledBy(at('a', gone), 2n));
+    expect((await read(grpc, client, { waitForReady: true })).value).toBe('a');
+  });
+
   test('neither spins nor gives up while nobody can be reached', async (context) => {
     const stage = new GrpcStage(context, grpc);
     const fake = new FakeElection('patience');

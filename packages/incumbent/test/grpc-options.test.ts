@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import * as grpc14 from '@grpc/grpc-js';
 import * as grpc13 from 'grpc-js-1.13';
 import { describe, expect, test } from 'vitest';
@@ -45,6 +46,20 @@ test.each<[string, unknown, RegExp]>([
   expect(() => registerLeaderResolver(module as GrpcModule, { elections: billing })).toThrow(
     message,
   );
+});
+
+test('one copy of grpc-js is one, however it was loaded', () => {
+  const required = createRequire(import.meta.url)('@grpc/grpc-js') as typeof grpc14;
+  expect(required).not.toBe(grpc14);
+  const handles = [
+    registerLeaderResolver(grpc14, { elections: billing }),
+    registerLeaderResolver(required, { elections: ledger }),
+  ];
+  const insecure = grpc14.credentials.createInsecure();
+  for (const name of ['billing', 'ledger%2F%C3%A9']) {
+    new grpc14.Channel(`incumbent:///${name}`, insecure, {}).close();
+  }
+  for (const handle of handles) handle.close();
 });
 
 describe.each([

@@ -17,10 +17,14 @@ import type {
 } from './module.ts';
 
 const policy = 'incumbent_leader';
+/** A channel option of ours. */
+const termOption = 'incumbent.term';
 
 interface PolicyFields {
   /** The policies for the addresses of the leader. */
   readonly child: readonly object[];
+  /** Another leader, or another term of one: another text. */
+  readonly term: string;
   /** Why there is no address: what calls fail with. */
   readonly nobody: string;
 }
@@ -31,12 +35,10 @@ export function balancingBy(fields: PolicyFields): readonly object[] {
 }
 
 class LeaderConfig implements BalancingConfig {
-  readonly child: readonly object[];
-  readonly nobody: string;
+  readonly fields: PolicyFields;
 
   constructor(fields: PolicyFields) {
-    this.child = fields.child;
-    this.nobody = fields.nobody;
+    this.fields = fields;
   }
 
   static createFromJson(json: PolicyFields): LeaderConfig {
@@ -48,7 +50,7 @@ class LeaderConfig implements BalancingConfig {
   }
 
   toJsonObject(): object {
-    return { [policy]: { child: this.child, nobody: this.nobody } };
+    return { [policy]: this.fields };
   }
 }
 
@@ -88,20 +90,24 @@ export function registerBalancer(grpc: Grpc): void {
       note?: string,
     ): boolean {
       if (!(config instanceof LeaderConfig)) return false;
+      const { child: policies, nobody, term } = config.fields;
       const endpoints = (isList(given) ? given : (given.value ?? [])) as readonly Endpoint[];
       const before = this.#child;
       if (endpoints.length === 0) {
-        const picker = new experimental.UnavailablePicker({ details: config.nobody });
+        const picker = new experimental.UnavailablePicker({ details: nobody });
         this.#child = undefined;
-        this.#control.updateState(connectivityState.TRANSIENT_FAILURE, picker, config.nobody);
+        this.#control.updateState(connectivityState.TRANSIENT_FAILURE, picker, nobody);
         before?.destroy();
         return true;
       }
-      const childConfig = experimental.selectLbConfigFromList(config.child, true);
+      const childConfig = experimental.selectLbConfigFromList(policies, true);
       if (childConfig === null) return false;
-      const leader = JSON.stringify(endpoints);
+      const leader = JSON.stringify([term, endpoints]);
+      // gRPC keeps connections by address and options, and with them how long it waits before it
+      // tries again, up to two minutes: not what was learnt of an older term at this address.
+      const ofTerm = { ...options, [termOption]: term };
       if (before !== undefined && leader === this.#leader) {
-        before.updateAddressList(given, childConfig, options, note);
+        before.updateAddressList(given, childConfig, ofTerm, note);
         return true;
       }
       this.#leader = leader;
@@ -114,7 +120,7 @@ export function registerBalancer(grpc: Grpc): void {
         }),
       );
       this.#child = child;
-      child.updateAddressList(given, childConfig, options, note);
+      child.updateAddressList(given, childConfig, ofTerm, note);
       // Afterwards, so that a connection that both want is not closed between them.
       before?.destroy();
       return true;

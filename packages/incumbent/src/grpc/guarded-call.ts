@@ -1,4 +1,5 @@
 /** One call on a server, from its arrival to its status, bound to the term that accepted it. */
+import { publish } from '../diagnostics.ts';
 import type { Term } from '../term.ts';
 import type { CallOfTerm } from './calls-of-term.ts';
 import { CallsOfTerm } from './calls-of-term.ts';
@@ -110,7 +111,7 @@ export class GuardedCall implements CallOfTerm {
 
   #start(next: (listener: Listener) => void): void {
     const { election } = this.#policy;
-    const term = this.#policy.term();
+    const term = this.#presentTerm();
     if (term?.isLeading() !== true) {
       this.#refuse(`this server does not lead election "${election}"`, 'not-leading');
       return;
@@ -138,6 +139,18 @@ export class GuardedCall implements CallOfTerm {
       },
       onCancel: () => this.#leave(),
     });
+  }
+
+  /** A function of the user's that throws would end the process: nobody waits for it. */
+  #presentTerm(): Term | undefined {
+    const { election, term } = this.#policy;
+    try {
+      return term();
+    } catch (error) {
+      const what = 'asking for the present term';
+      publish('incumbent:trouble', { election, candidate: '' }, { what, error });
+      return undefined;
+    }
   }
 
   /** Ends the call if its term is over. */

@@ -21,6 +21,8 @@ export interface SourceOptions {
 export interface Resolution {
   /** None: calls fail, or wait if they wait for ready. */
   readonly endpoints: readonly Endpoint[];
+  /** Of whom they are, and in which term. */
+  readonly term: string;
   /** Why there are none. */
   readonly nobody: string;
   /** For error messages of calls that cannot reach the leader. */
@@ -95,7 +97,7 @@ export class LeaderSource {
 
   #closed(): Resolution {
     const nobody = `the resolver of election "${this.election.name}" was closed`;
-    return { endpoints: [], nobody, note: nobody, config: this.#parsed.config };
+    return { endpoints: [], term: '', nobody, note: nobody, config: this.#parsed.config };
   }
 
   #resolve(sight: Sight): Resolution {
@@ -112,14 +114,15 @@ export class LeaderSource {
     const follow = sight.state === 'led' || (led && this.#options.whileUnknown !== 'refuse');
     if (!follow || leader === undefined) {
       const nobody = describeAbsence(name, sight);
-      return { endpoints: [], nobody, note: nobody, config };
+      return { endpoints: [], term: '', nobody, note: nobody, config };
     }
-    const term = leader.token === undefined ? '' : `, term ${leader.token}`;
-    const who = `"${leader.info.id}"${term}`;
+    const { info, token } = leader;
+    const who = `"${info.id}"${token === undefined ? '' : `, term ${token}`}`;
+    const term = `${info.incarnation} ${token ?? ''}`;
     const stale = error === undefined ? '' : `, when the store was last read (${error.message})`;
-    const endpoints = this.#endpointsOf(leader.info);
+    const endpoints = this.#endpointsOf(info);
     const nobody = `${who} leads election "${name}" and has published no address for gRPC`;
-    return { endpoints, nobody, note: `${who} leads election "${name}"${stale}`, config };
+    return { endpoints, term, nobody, note: `${who} leads election "${name}"${stale}`, config };
   }
 
   #configOf({ id, metadata }: CandidateInfo): ServiceConfig | undefined {

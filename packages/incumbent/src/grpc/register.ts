@@ -52,7 +52,10 @@ export interface LeaderResolverHandle {
 /** `leaderelection` is how users of vimeo/leaderelection know it. */
 const schemes = ['incumbent', 'leaderelection'] as const;
 
-/** gRPC has no way to take a scheme back, so one table per module serves whatever is registered. */
+/**
+ * gRPC has no way to take a scheme back, so one table per copy of it serves whatever is registered. By
+ * its registry: what `import * as` and `require` give of one copy are two objects.
+ */
 const tables = new WeakMap<object, Map<string, LeaderSource>>();
 
 /**
@@ -79,7 +82,7 @@ export function registerLeaderResolver(
 ): LeaderResolverHandle {
   const grpc = resolverModule(module);
   const elections = checkOptions(options);
-  const table = tableOf(module, grpc);
+  const table = tableOf(grpc);
   for (const name of elections.keys()) {
     if (table.has(name)) {
       throw new InvalidOptionError(
@@ -103,15 +106,14 @@ export function registerLeaderResolver(
   return { close, [Symbol.dispose]: close };
 }
 
-function tableOf(module: GrpcModule, grpc: Grpc): Map<string, LeaderSource> {
-  let table = tables.get(module);
+function tableOf(grpc: Grpc): Map<string, LeaderSource> {
+  const { registerResolver } = grpc.experimental;
+  let table = tables.get(registerResolver);
   if (table === undefined) {
     table = new Map();
-    tables.set(module, table);
+    tables.set(registerResolver, table);
     registerBalancer(grpc);
-    for (const scheme of schemes) {
-      grpc.experimental.registerResolver(scheme, resolverClass(grpc, table));
-    }
+    for (const scheme of schemes) registerResolver(scheme, resolverClass(grpc, table));
   }
   return table;
 }

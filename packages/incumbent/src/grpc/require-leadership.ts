@@ -1,5 +1,6 @@
 /** A server interceptor: whoever does not lead serves nothing. */
 import { describeValue } from '../candidate.ts';
+import { publish } from '../diagnostics.ts';
 import { InvalidOptionError } from '../errors.ts';
 import type { Term } from '../term.ts';
 import type { GuardedMethod, Policy, Responder } from './guarded-call.ts';
@@ -72,12 +73,12 @@ export function requireLeadership<Module extends GrpcModule>(
 ): ServerInterceptorOf<Module> {
   const grpc = anyModule(module);
   checkOptions(options);
-  const isExempt = selector(options.exempt, alwaysExempt);
+  const isExempt = selector(options.election.name, options.exempt, alwaysExempt);
   const policy: Policy = {
     grpc,
     election: options.election.name,
     term: options.term,
-    isRepeatable: selector(options.repeatable, []),
+    isRepeatable: selector(options.election.name, options.repeatable, []),
   };
   const ServerInterceptingCall = module.ServerInterceptingCall as unknown as new (
     call: unknown,
@@ -89,15 +90,24 @@ export function requireLeadership<Module extends GrpcModule>(
       : new ServerInterceptingCall(call, new GuardedCall(policy, method, call).responder);
 }
 
+/** A function of the user's that throws selects nothing: then nobody serves it but the leader, once. */
 function selector(
+  election: string,
   chosen: MethodSelection | undefined,
   always: readonly string[],
 ): (path: string) => boolean {
   const names = new Set([...always, ...(typeof chosen === 'function' ? [] : (chosen ?? []))]);
-  return (path) =>
-    names.has(path) ||
-    names.has(path.split('/')[1] ?? '') ||
-    (typeof chosen === 'function' && chosen(path));
+  return (path) => {
+    if (names.has(path) || names.has(path.split('/')[1] ?? '')) return true;
+    if (typeof chosen !== 'function') return false;
+    try {
+      return chosen(path);
+    } catch (error) {
+      const what = `selecting ${path}`;
+      publish('incumbent:trouble', { election, candidate: '' }, { what, error });
+      return false;
+    }
+  };
 }
 
 const optionNames: Record<keyof RequireLeadershipOptions, true> = {

@@ -63,11 +63,11 @@ export class LeaderResolver implements Resolver {
   }
 
   #answer(resolution: Resolution): void {
-    const { endpoints, nobody, note } = resolution;
+    const { endpoints, term, nobody, note } = resolution;
     const chosen = (this.#takesConfig ? resolution.config : undefined) ?? this.#ownConfig;
     const config = {
       ...chosen,
-      loadBalancingConfig: balancingBy({ child: chosen.loadBalancingConfig, nobody }),
+      loadBalancingConfig: balancingBy({ child: chosen.loadBalancingConfig, term, nobody }),
     };
     const answer = JSON.stringify([endpoints, config, note]);
     if (answer === this.#answered) return;
