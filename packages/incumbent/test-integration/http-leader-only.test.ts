@@ -10,9 +10,18 @@ import fastify from 'fastify';
 import { request } from 'undici';
 import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
+import { memory } from '../src/backends/memory/index.ts';
 import type { LeaderOnly, LeaderOnlyOptions } from '../src/http/index.ts';
-import { electionHeader, proxiedHeader, refusedHeader, tokenHeader } from '../src/http/index.ts';
-import { MisuseError } from '../src/index.ts';
+import {
+  electionHeader,
+  leaderOnly,
+  proxiedHeader,
+  refusedHeader,
+  requireToken,
+  tokenHeader,
+} from '../src/http/index.ts';
+import type { Term } from '../src/index.ts';
+import { createElection, MisuseError } from '../src/index.ts';
 import { candidate, ledBy, vacant } from '../test/support/fake-election.ts';
 import type { Echo, Handler, Listening } from './support/http-stage.ts';
 import { echo, FakeTerm, HttpStage } from './support/http-stage.ts';
@@ -217,8 +226,15 @@ describe.concurrent('leaderOnly', () => {
     term = new FakeTerm(1n);
     await stage.lead('127.0.0.1:9', 1n);
     expect((await (await one).body.json()) as Echo).toMatchObject({ body: 'held' });
+    // Its term comes after the news of it, of which there is but one.
     term = undefined;
-    await stage.show(vacant(1n));
+    const early = request(`${origin}/1`);
+    await once(server, 'request');
+    await stage.lead(new URL(origin).host, 2n);
+    term = new FakeTerm(2n);
+    expect((await early).statusCode).toBe(200);
+    term = undefined;
+    await stage.show(vacant(2n));
     const gone = requestHttp(`${origin}/2`);
     gone.on('error', () => {});
     gone.end();
@@ -227,7 +243,7 @@ describe.concurrent('leaderOnly', () => {
     await once(incoming.socket, 'close');
     const two = request(`${origin}/3`);
     await once(server, 'request');
-    await stage.lead('127.0.0.1:9', 2n);
+    await stage.lead('127.0.0.1:9', 3n);
     expect((await two).statusCode).toBe(307);
   });
 
@@ -384,6 +400,136 @@ describe.concurrent('leaderOnly', () => {
     await other.stage.lead('127.0.0.1:9', 1n);
     expect(await (await asked).body.text()).toContain('no idea');
     expect(other.stage.fake.begun, 'whoever else follows goes on').toBe(1);
+  });
+
+  test('what a handler throws is not answered by running it again', async (context) => {
+    const stage = stageOf(context);
+    let term: FakeTerm | undefined = new FakeTerm(1n);
+    const only = stage.only({ term: () => term?.term, waitTimeout: '20s' });
+    const required = requireToken({ election: 'billing' });
+    const calls: unknown[] = [];
+    const fail = (error?: unknown) => {
+      calls.push(error);
+      throw new Error('of the handler');
+    };
+    const uncaught: unknown[] = [];
+    const { origin, server } = await stage.listen((incoming, response) => {
+      try {
+        if (incoming.url === '/required') required(incoming, response, fail);
+        else only(incoming, response, fail);
+      } catch (error) {
+        uncaught.push(error);
+        response.writeHead(500).end();
+      }
+    });
+    expect((await request(origin, { method: 'POST' })).statusCode).toBe(500);
+    expect([calls, uncaught.length]).toEqual([[undefined], 1]);
+    // From a promise it ends where an error of the handler itself would have.
+    const others = process.listeners('uncaughtException');
+    process.removeAllListeners('uncaughtException');
+    context.onTestFinished(() => {
+      for (const listener of others) process.on('uncaughtException', listener);
+    });
+    term = undefined;
+    const waiting = request(origin, { method: 'POST' });
+    waiting.catch(() => {});
+    await once(server, 'request');
+    term = new FakeTerm(2n);
+    const thrown = once(process, 'uncaughtException');
+    await stage.lead('127.0.0.1:9', 2n);
+    expect(String(await thrown)).toContain('of the handler');
+    const again = once(process, 'uncaughtException');
+    const headers = { [electionHeader]: 'billing', [tokenHeader]: '1' };
+    request(`${origin}/required`, { headers }).catch(() => {});
+    expect(String(await again)).toContain('of the handler');
+    for (const listener of others) process.on('uncaughtException', listener);
+    expect(calls).toEqual([undefined, undefined, undefined]);
+  });
+
+  test('a request whose client has gone before is neither waited for nor tracked', async (context) => {
+    const stage = stageOf(context);
+    let term: FakeTerm | undefined = new FakeTerm(1n);
+    const only = stage.only({ term: () => term?.term, waitTimeout: '20s' });
+    let goOn = () => {};
+    const passed: string[] = [];
+    const { origin, server } = await stage.listen((incoming, response) => {
+      goOn = () => only(incoming, response, () => passed.push('served'));
+    });
+    for (const path of ['/leading', '/following']) {
+      const asked = requestHttp(origin + path);
+      asked.on('error', () => {});
+      asked.end();
+      const [incoming] = (await once(server, 'request')) as [IncomingMessage];
+      asked.destroy();
+      await once(incoming.socket, 'close');
+      goOn();
+      expect(await only.drained()).toBe(true);
+      term = undefined;
+    }
+    expect(passed).toEqual(['served']);
+  });
+
+  test('streams do not keep the work from ending: they are cut when draining takes too long', async (context) => {
+    const stage = stageOf(context);
+    const election = createElection({ name: 'billing', backend: memory(), lease: '2s' });
+    stage.keep(() => election.close());
+    let leading: Term | undefined;
+    const only = leaderOnly({ election, term: () => leading });
+    stage.keep(() => only.close());
+    const { origin } = await serveBehind(stage, only, (_incoming, response) => {
+      response.write('data: first\n\n');
+    });
+    const outcomes: boolean[] = [];
+    const stop = new AbortController();
+    const led = election.lead(
+      async (term) => {
+        leading = term;
+        stage.fake.show(vacant());
+        await once(term.signal, 'abort');
+        leading = undefined;
+        outcomes.push(await only.drained({ timeout: 50 }));
+      },
+      { signal: stop.signal },
+    );
+    led.catch(() => {});
+    while (leading === undefined) await new Promise((resolve) => setImmediate(resolve));
+    const { body } = await request(origin);
+    await once(body, 'data');
+    const cut = text(body);
+    cut.catch(() => {});
+    stop.abort(new Error('enough'));
+    await expect(led).rejects.toThrow('enough');
+    expect(outcomes).toEqual([false]);
+    await expect(cut).rejects.toThrow();
+    const { history } = await election.inspect();
+    expect(history.at(-1)?.why).not.toBe('unclean');
+  });
+
+  test('streams are cut when the belief is over, whatever the work does', async (context) => {
+    const term = new FakeTerm(1n);
+    let leftMs = 30;
+    term.remaining = () => {
+      const left = leftMs;
+      leftMs -= 10;
+      if (left <= 0) term.leads = false;
+      return left;
+    };
+    const { origin, only } = await gate(context, { term: () => term.term }, (async (
+      _incoming,
+      response,
+    ) => {
+      response.write('first');
+    }) as typeof echo);
+    const { body } = await request(origin);
+    await once(body, 'data');
+    const cut = text(body);
+    cut.catch(() => {});
+    term.stop();
+    await expect(cut).rejects.toThrow();
+    expect(await only.drained()).toBe(true);
+    const abort = AbortSignal.abort(new Error('no time'));
+    await expect(only.drained({ signal: abort })).rejects.toThrow('no time');
+    await expect(only.drained({ timeout: -1 })).rejects.toThrow('timeout must not be negative');
   });
 
   test('what is still being sent is cut off when the term is over', async (context) => {

@@ -1,16 +1,19 @@
 /** Followers that pass requests on: what travels, what does not, and whatever breaks on the way. */
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { request as requestHttp } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { createCertificates } from '@incumbent/zookeeper/testing';
 import { request } from 'undici';
 import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import type { ProxyOptions } from '../src/http/index.ts';
 import { electionHeader, proxiedHeader, refusedHeader, tokenHeader } from '../src/http/index.ts';
+import { temporaryDirectory } from './support/file-build.ts';
 import type { Echo, Handler, Listening } from './support/http-stage.ts';
 import { echo, FakeTerm, HttpStage } from './support/http-stage.ts';
 
@@ -222,7 +225,7 @@ describe.concurrent('a follower that passes requests on', () => {
         incoming.resume();
         if (incoming.url === '/half') response.write('half');
       },
-      { idleTimeout: 100 },
+      { idleTimeout: 1000 },
     );
     const silent = await request(`${follower.origin}/`, { method: 'POST', body: 'whole' });
     expect([silent.statusCode, await typeOf(silent)]).toEqual([504, 'gateway-timeout']);
@@ -316,7 +319,7 @@ describe.concurrent('a follower that passes requests on', () => {
       only(incoming, response, () => {});
     });
     const answer = await request(late.origin, { method: 'POST', body: 'x' });
-    expect([answer.statusCode, answer.headers[refusedHeader]]).toEqual([500, 'unreachable']);
+    expect([answer.statusCode, answer.headers[refusedHeader]]).toEqual([500, 'not-passed-on']);
     expect(await answer.body.text()).toContain('Put leaderOnly before');
   });
 
@@ -339,5 +342,125 @@ describe.concurrent('a follower that passes requests on', () => {
     expect([answer.statusCode, answer.headers[refusedHeader], answer.headers[tokenHeader]]).toEqual(
       [503, 'not-leading', '2'],
     );
+  });
+
+  /** What a server answers to bytes as they are. */
+  const raw = (origin: string, ...lines: string[]): Promise<string> => {
+    const socket = connect(Number(new URL(origin).port), '127.0.0.1');
+    socket.write(lines.join('\r\n'));
+    return text(socket);
+  };
+
+  test('lets no body be taken for a request of its own', async (context) => {
+    const seen: string[] = [];
+    const { follower } = await pair(context, async (incoming, response) => {
+      const body = await text(incoming);
+      seen.push(`${incoming.method} ${incoming.url} ${body.length}`);
+      response.end('answered');
+    });
+    const hidden = 'GET /admin HTTP/1.1\r\nHost: x\r\n\r\n';
+    for (const named of ['content-length', 'host, incumbent-proxied, transfer-encoding']) {
+      const answer = await raw(
+        follower.origin,
+        'POST / HTTP/1.1',
+        'Host: x',
+        `Connection: close, ${named}`,
+        `Content-Length: ${hidden.length}`,
+        '',
+        hidden,
+      );
+      expect(answer).toContain('answered');
+    }
+    const chunked = await raw(
+      follower.origin,
+      'GET / HTTP/1.1',
+      'Host: x',
+      'Connection: close, transfer-encoding',
+      'Transfer-Encoding: chunked',
+      '',
+      `${hidden.length.toString(16)}\r\n${hidden}\r\n0\r\n\r\n`,
+    );
+    expect(chunked).toContain('answered');
+    expect(await (await request(follower.origin)).body.text()).toBe('answered');
+    const { length } = hidden;
+    expect(seen).toEqual([`POST / ${length}`, `POST / ${length}`, `GET / ${length}`, 'GET / 0']);
+  });
+
+  test('refuses what it could not pass on as it is', async (context) => {
+    const { follower } = await pair(context, echo);
+    const twoHosts = await raw(
+      follower.origin,
+      'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n',
+    );
+    expect(twoHosts).toMatch(/^HTTP\/1\.1 400 .*incumbent-refused: not-passed-on/s);
+    const gzip = await raw(
+      follower.origin,
+      'POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: gzip, chunked\r\n',
+      '0\r\n\r\n',
+    );
+    expect(gzip).toMatch(/^HTTP\/1\.1 501 .*incumbent-refused: not-passed-on/s);
+    const old = await raw(follower.origin, 'GET / HTTP/1.0\r\n\r\n');
+    expect(old).toMatch(/^HTTP\/1\.1 200 .*"x-forwarded-host":"127\.0\.0\.1:/s);
+  });
+
+  test('bears that the application answers before the leader does', async (context) => {
+    const { stage, leader } = await pair(context, () => {});
+    const only = stage.only({ followers: 'proxy' });
+    const answers: ServerResponse[] = [];
+    leader.server.on('request', (_incoming, response: ServerResponse) => answers.push(response));
+    const impatient = await stage.listen((incoming, response) => {
+      only(incoming, response, () => {});
+      leader.server.once('request', () => {
+        response.statusCode = 504;
+        response.end('that took too long');
+      });
+    });
+    const answer = await request(impatient.origin);
+    expect([answer.statusCode, await answer.body.text()]).toEqual([504, 'that took too long']);
+    for (const late of answers) late.end('late');
+    expect((await request(impatient.origin)).statusCode).toBe(504);
+  });
+
+  test('asks the leader for the certificate of its address, whatever Host the client wrote', async (context) => {
+    const directory = temporaryDirectory();
+    const { ca, server } = await createCertificates(directory.path);
+    const stage = new HttpStage(context);
+    const leader = createSecureServer(
+      { key: server.key.text, cert: server.certificate.text },
+      (incoming, response) => void echo(incoming, response),
+    );
+    stage.keep(() => directory.remove());
+    stage.keep(() => {
+      leader.closeAllConnections();
+      leader.close();
+    });
+    leader.listen(0, '127.0.0.1');
+    await once(leader, 'listening');
+    const { port } = leader.address() as AddressInfo;
+    const behind = async (tls: Record<string, unknown>) => {
+      const only = stage.only({ followers: 'proxy', proxy: { tls } });
+      return stage.listen((incoming, response) => only(incoming, response, () => {}));
+    };
+    const trusting = await behind({ ca: ca.text });
+    const strangers = await behind({});
+    for (const [name, token] of [
+      ['127.0.0.1', 1n],
+      ['localhost', 2n],
+    ] as const) {
+      await stage.lead(`https://${name}:${port}`, token);
+      for (const host of ['billing.example', 'localhost']) {
+        const answer = await request(trusting.origin, { headers: { host } });
+        expect(answer.statusCode).toBe(200);
+        const { headers } = (await answer.body.json()) as Echo;
+        expect(headers).toMatchObject({ host, 'x-forwarded-proto': 'http' });
+        const refused = await request(strangers.origin, { headers: { host } });
+        expect([refused.statusCode, refused.headers[refusedHeader]]).toEqual([503, 'unreachable']);
+        await refused.body.dump();
+      }
+    }
+    // A name that the certificate has not.
+    const wrong = await behind({ ca: ca.text, servername: 'billing.example' });
+    const answer = await request(wrong.origin, { headers: { host: 'localhost' } });
+    expect(answer.statusCode).toBe(503);
   });
 });

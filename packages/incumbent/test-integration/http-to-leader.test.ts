@@ -404,6 +404,14 @@ describe.concurrent('requests to the leader', () => {
       const answer = await request('http://billing/', { dispatcher });
       expect([answer.statusCode, await answer.body.text()]).toEqual([status, 'mine']);
     }
+    const bad = await stage.listen((_incoming, response) => {
+      refuse(response, 400, { [refusedHeader]: 'bad-token' });
+      served += 1;
+    });
+    let served = 0;
+    await stage.lead(bad.address, 2n);
+    expect((await request('http://billing/', { dispatcher })).statusCode).toBe(400);
+    expect(served, 'it would be so again').toBe(1);
   });
 
   test('go on to the leader that led last while the store cannot be read', async (context) => {

@@ -170,6 +170,49 @@ describe.concurrent('requireToken', () => {
     }
   });
 
+  test('lets none in whose token was read before and told after a newer one', async (context) => {
+    // Its answers come in another order than they were made in.
+    const answers: (() => void)[] = [];
+    let asked = () => {};
+    let kept = -1n;
+    const late: TokenMemory = {
+      raise(_election, token) {
+        kept = kept > token ? kept : token;
+        const found = kept;
+        return new Promise((resolve) => {
+          answers.push(() => resolve(found));
+          asked();
+        });
+      },
+    };
+    const nextAsked = () =>
+      new Promise<void>((resolve) => {
+        asked = resolve;
+      });
+    const order: bigint[] = [];
+    const { origin, required } = await serve(context, { memory: late }, (incoming, response) => {
+      order.push(tokenOf(incoming, 'billing') ?? -1n);
+      response.end();
+    });
+    const requests: Promise<Dispatcher.ResponseData>[] = [];
+    for (const token of [5n, 6n]) {
+      const wasAsked = nextAsked();
+      requests.push(request(origin, { headers: carrying(token) }));
+      await wasAsked;
+    }
+    answers[1]?.();
+    expect((await requests[1])?.statusCode).toBe(200);
+    answers[0]?.();
+    expect((await requests[0])?.statusCode).toBe(412);
+    expect(order).toEqual([6n]);
+    const wasAsked = nextAsked();
+    const current = required.isCurrent({ headers: carrying(5n) });
+    await wasAsked;
+    answers[2]?.();
+    expect(await current).toBe(false);
+    expect(await required.isCurrent({ headers: {} })).toBe(false);
+  });
+
   test('tells after a slow body whether its term is still the newest', async (context) => {
     const seen: boolean[] = [];
     const { origin, required, server } = await serve(context, {}, async (incoming, response) => {
@@ -197,10 +240,11 @@ describe.concurrent('requireToken', () => {
       },
       () => 3 as unknown as bigint,
       () => 3n,
+      () => new Promise<never>(() => {}),
     ]) {
       const errors: Error[] = [];
       const onError = (error: Error) => errors.push(error);
-      const { origin } = await serve(context, { memory: { raise }, onError });
+      const { origin } = await serve(context, { memory: { raise }, onError, memoryTimeout: 500 });
       const answer = await request(origin, { headers: carrying(4n) });
       expect([answer.statusCode, answer.headers[refusedHeader]]).toEqual([503, 'token-memory']);
       expect(errors).toHaveLength(1);

@@ -1,6 +1,7 @@
 import type { Follower } from '../following/index.ts';
 import { electionHeader, readNames, readTokens, refusedHeader, tokenHeader } from './headers.ts';
 import { originOfText } from './origin.ts';
+import type { Refusal } from './problem.ts';
 import type { ReplayBody } from './replay-body.ts';
 import type { RequestController } from './request-controller.ts';
 import type {
@@ -47,6 +48,14 @@ const connectionErrors = new Set([
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
   'UND_ERR_SOCKET',
+]);
+
+/** Refusals that another server, or the same one later, need not repeat. */
+const curable: ReadonlySet<string> = new Set<Refusal>([
+  'not-leading',
+  'no-leader',
+  'newer-token',
+  'unreachable',
 ]);
 
 /** Of the body of an answer that is not wanted, so that its connection can be used again. */
@@ -196,7 +205,7 @@ export class Attempt implements DispatchHandler {
   }
 
   #isRefusal(headers: UndiciHeaders): boolean {
-    if (headers[refusedHeader] === undefined) return false;
+    if (!curable.has(String(headers[refusedHeader]))) return false;
     return (
       readNames(headers[electionHeader])?.includes(this.#settings.follower.election.name) === true
     );

@@ -7,6 +7,7 @@ export type { AddressOf } from '../following/index.ts';
 export { type CarryTokenOptions, carryToken } from './carry-token.ts';
 export { electionHeader, proxiedHeader, refusedHeader, tokenHeader } from './headers.ts';
 export {
+  type DrainOptions,
   type LeaderOnly,
   type LeaderOnlyOptions,
   leaderOnly,

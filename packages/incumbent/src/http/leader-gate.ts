@@ -6,6 +6,7 @@ import { Follower } from '../following/index.ts';
 import type { Term } from '../term.ts';
 import { electionHeader, proxiedHeader, readNames, readTokens, tokenHeader } from './headers.ts';
 import type { HttpRequest, HttpResponse, Next } from './node-http.ts';
+import { callLater } from './node-http.ts';
 import { originOf } from './origin.ts';
 import type { Problem } from './problem.ts';
 import { sendProblem } from './problem.ts';
@@ -44,6 +45,13 @@ interface Elsewhere {
   readonly token: bigint | undefined;
 }
 
+/**
+ * Between looks at `term()`, at first and at most. Others hear of our term a moment before our work is
+ * given it, and of that nobody tells us.
+ */
+const firstLookMs = 2;
+const longestLookMs = 20;
+
 /** Decides for each request whether it is served here. */
 export class LeaderGate {
   readonly #settings: GateSettings;
@@ -65,31 +73,29 @@ export class LeaderGate {
   handle(given: HttpRequest, answer: HttpResponse, next: Next, take: () => void): void {
     const request = given as IncomingMessage;
     const response = answer as ServerResponse;
+    const { headers } = request;
+    const tokens = readTokens(headers[electionHeader], headers[tokenHeader]);
+    if (tokens === undefined) {
+      take();
+      sendProblem(response, this.#badToken());
+      return;
+    }
+    const carried = tokens.get(this.#name) ?? -1n;
+    const exchange = { request, response, carried, next, take };
+    let isServed = false;
     try {
-      const { headers } = request;
-      const carried = readTokens(headers[electionHeader], headers[tokenHeader]);
-      if (carried === undefined) {
-        take();
-        sendProblem(response, this.#badToken());
-        return;
-      }
-      const exchange = { request, response, carried: carried.get(this.#name) ?? -1n, next, take };
-      if (this.#serve(exchange)) return;
-      const passedOnBy = readNames(headers[proxiedHeader]);
-      if (passedOnBy === undefined || passedOnBy.includes(this.#name)) {
-        // Whoever passed it on believed that we lead; one of us is behind.
-        take();
-        sendProblem(response, this.#notLeading(this.#newest(exchange)));
-      } else {
-        void this.#sendOn(exchange);
-      }
+      isServed = this.#begin(exchange);
     } catch (error) {
       next(error);
+      return;
     }
+    // Not within the `try`: an error of the handlers behind it is not ours.
+    if (isServed) next();
+    else void this.#sendOn(exchange);
   }
 
-  drained(): Promise<void> {
-    return this.#answers.drained();
+  drained(timeoutMs: number, signal: AbortSignal | undefined): Promise<boolean> {
+    return this.#answers.drained(timeoutMs, signal);
   }
 
   close(): void {
@@ -98,11 +104,10 @@ export class LeaderGate {
   }
 
   /** @returns false when this process does not lead, or not any more as the request knows */
-  #serve({ request, response, carried, next }: Exchange): boolean {
+  #begin({ request, response, carried }: Exchange): boolean {
     const term = this.#leading(carried);
     if (term === undefined) return false;
     this.#answers.begin(request, response, term);
-    next();
     return true;
   }
 
@@ -120,34 +125,59 @@ export class LeaderGate {
     return minRemainingMs === 0 || term.remaining() > minRemainingMs ? term : undefined;
   }
 
+  /** Answers for a process that does not lead, unless it does after a wait. Never rejects. */
   async #sendOn(exchange: Exchange): Promise<void> {
-    const { response, carried, next, take } = exchange;
+    const { request, response, next } = exchange;
+    let isTaken = false;
+    const take = () => {
+      isTaken = true;
+      exchange.take();
+    };
     const gone = new AbortController();
     const onClose = () => gone.abort();
     response.once('close', onClose);
     try {
-      const found = await this.#follower.until(
-        () => (this.#leading(carried) === undefined ? this.#elsewhere(exchange) : 'here'),
-        this.#settings.waitMs,
-        gone.signal,
-      );
-      if (this.#serve(exchange)) return;
+      // Whoever asked may have gone while others were at work.
+      if (isOver(response)) return take();
+      const passedOnBy = readNames(request.headers[proxiedHeader]);
+      if (passedOnBy === undefined || passedOnBy.includes(this.#name)) {
+        // Whoever passed it on believed that we lead; one of us is behind.
+        take();
+        sendProblem(response, this.#notLeading(this.#newest(exchange)));
+        return;
+      }
+      const found = await this.#look(exchange, gone.signal);
+      if (this.#begin(exchange)) return callLater(next);
       take();
-      const problem =
-        found === undefined || found === 'here'
-          ? this.#nobody(exchange)
-          : this.#pass(exchange, found);
+      const problem = found === undefined ? this.#nobody(exchange) : this.#pass(exchange, found);
       if (problem !== undefined) sendProblem(response, problem);
     } catch (error) {
       if (gone.signal.aborted) return;
-      if (error instanceof ClosedError) {
-        take();
-        sendProblem(response, this.#nobody(exchange));
-      } else {
-        next(error);
-      }
+      if (isTaken) sendProblem(response, this.#failed());
+      else callLater(next, error);
     } finally {
       response.off('close', onClose);
+    }
+  }
+
+  /** Waits until somebody else is known to lead, or this process does. */
+  async #look(exchange: Exchange, signal: AbortSignal): Promise<Elsewhere | undefined> {
+    const pick = () =>
+      this.#leading(exchange.carried) === undefined ? this.#elsewhere(exchange) : 'here';
+    let leftMs = this.#settings.waitMs;
+    let pauseMs = firstLookMs;
+    try {
+      for (;;) {
+        const waitMs = Math.min(leftMs, pauseMs);
+        const found = await this.#follower.until(pick, waitMs, signal);
+        if (found === 'here') return undefined;
+        leftMs -= waitMs;
+        if (found !== undefined || leftMs <= 0) return found;
+        pauseMs = Math.min(2 * pauseMs, longestLookMs);
+      }
+    } catch (error) {
+      if (error instanceof ClosedError) return undefined;
+      throw error;
     }
   }
 
@@ -227,6 +257,17 @@ export class LeaderGate {
     return newest < 0n ? undefined : newest;
   }
 
+  #failed(): Problem {
+    return {
+      status: 500,
+      type: 'not-passed-on',
+      title: 'The request could not be passed on',
+      detail: 'It is none that this server can pass on.',
+      election: this.#name,
+      refused: true,
+    };
+  }
+
   #badToken(): Problem {
     return {
       status: 400,
@@ -237,6 +278,10 @@ export class LeaderGate {
       refused: true,
     };
   }
+}
+
+function isOver(response: ServerResponse): boolean {
+  return response.destroyed || response.writableFinished;
 }
 
 /** An offer of HTTP/2 may be passed over; anything else is meant. */

@@ -5,7 +5,7 @@ import type { Election } from '../election.ts';
 import { InvalidOptionError } from '../errors.ts';
 import type { AddressOf } from '../following/index.ts';
 import { checkAddressOf, checkElection } from '../following/index.ts';
-import { checkNames } from '../options.ts';
+import { checkNames, checkSignal } from '../options.ts';
 import type { Term } from '../term.ts';
 import { LeaderGate } from './leader-gate.ts';
 import type { FastifyHook, Middleware } from './node-http.ts';
@@ -62,15 +62,22 @@ export interface ProxyOptions {
   readonly tls?: Readonly<Record<string, unknown>>;
 }
 
+export interface DrainOptions {
+  readonly timeout?: Duration;
+  readonly signal?: AbortSignal;
+}
+
 /** A middleware: `app.use(only)`, or `only(request, response, () => …)` with plain `node:http`. */
 export interface LeaderOnly extends Middleware {
   /** `fastify.addHook('onRequest', only.fastify)`. */
   readonly fastify: FastifyHook;
   /**
-   * Resolves as soon as no request is being served. Await it in the work, after `term()` has begun to
-   * give undefined, so that requests are finished before the seat is given back.
+   * Resolves with true as soon as no request is being served. Await it in the work, after `term()`
+   * has begun to give undefined, so that requests are finished before the seat is given back. After
+   * `timeout` (default 5 s) what is still being sent is cut off, and it resolves with false.
+   * @throws InvalidOptionError, `signal.reason`
    */
-  drained(): Promise<void>;
+  drained(options?: DrainOptions): Promise<boolean>;
   /** Followers do not know a leader any more, and what they pass on is cut off. Idempotent. */
   close(): void;
 }
@@ -148,7 +155,11 @@ export function leaderOnly(options: LeaderOnlyOptions): LeaderOnly {
     fastify: asFastifyHook((request, response, next, take) => {
       gate.handle(request, response, next, take);
     }),
-    drained: () => gate.drained(),
+    drained: async (wanted: DrainOptions = {}) => {
+      checkNames('drained', wanted, { timeout: true, signal: true });
+      checkSignal(wanted.signal);
+      return gate.drained(parseDuration('timeout', wanted.timeout ?? 5000), wanted.signal);
+    },
     close: () => gate.close(),
   });
 }

@@ -42,6 +42,17 @@ export function asFastifyHook(
   };
 }
 
+/**
+ * From within a promise: what the handlers behind `next` throw must end where it would have without
+ * us, and not come back as our own.
+ */
+export function callLater(next: Next, error?: unknown): void {
+  queueMicrotask(() => {
+    if (error === undefined) next();
+    else next(error);
+  });
+}
+
 export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }

@@ -7,6 +7,7 @@ export type Refusal =
   | 'no-leader'
   | 'newer-token'
   | 'unreachable'
+  | 'not-passed-on'
   | 'no-upgrade'
   | 'bad-token'
   | 'token-required'
@@ -61,7 +62,9 @@ export function renderProblem(problem: Problem): {
   };
 }
 
+/** Unless somebody else has answered. */
 export function sendProblem(response: HttpResponse, problem: Problem): void {
+  if (response.headersSent) return;
   const { headers, text } = renderProblem(problem);
   response.statusCode = problem.status;
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);

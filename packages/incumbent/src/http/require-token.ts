@@ -1,6 +1,10 @@
 import { checkElectionName, describeValue } from '../candidate.ts';
+import { systemClock } from '../clock.ts';
+import type { Duration } from '../duration.ts';
+import { parseDuration } from '../duration.ts';
 import { InvalidOptionError } from '../errors.ts';
 import { checkNames } from '../options.ts';
+import { bounded } from '../wait.ts';
 import { electionHeader, readTokens, tokenHeader } from './headers.ts';
 import type { FastifyHook, HttpRequest, HttpResponse, Middleware, Next } from './node-http.ts';
 import { asError, asFastifyHook } from './node-http.ts';
@@ -14,6 +18,8 @@ export interface RequireTokenOptions {
   readonly election: string | { readonly name: string };
   /** Where the highest token is kept. Default: in this process. */
   readonly memory?: TokenMemory;
+  /** How long the memory may take, default 5 s. */
+  readonly memoryTimeout?: Duration;
   /** Told when the memory fails; the request has been answered with 503. */
   readonly onError?: (error: Error) => void;
 }
@@ -33,6 +39,7 @@ export interface RequireToken extends Middleware {
 const optionNames: Record<keyof RequireTokenOptions, true> = {
   election: true,
   memory: true,
+  memoryTimeout: true,
   onError: true,
 };
 
@@ -57,10 +64,22 @@ export function requireToken(options: RequireTokenOptions): RequireToken {
   if (onError !== undefined && typeof onError !== 'function') {
     throw new InvalidOptionError(`onError must be a function, not ${describeValue(onError)}`);
   }
-  const raise = async (token: bigint): Promise<bigint> => {
-    const kept: unknown = await memory.raise(name, token);
-    if (typeof kept === 'bigint' && kept >= token) return kept;
-    throw new TypeError(`memory.raise(…, ${token}) gave ${describeValue(kept)}`);
+  const timeoutMs = parseDuration('memoryTimeout', options.memoryTimeout ?? 5000);
+  const highest = highestOf(memory, name);
+  /** Afterwards `highest` is what the memory or this process has seen. */
+  const raise = async (token: bigint): Promise<void> => {
+    const kept: unknown = await bounded(
+      systemClock,
+      'the memory of tokens',
+      timeoutMs,
+      new AbortController().signal,
+      async () => memory.raise(name, token),
+    );
+    if (typeof kept !== 'bigint' || kept < token) {
+      throw new TypeError(`memory.raise(…, ${token}) gave ${describeValue(kept)}`);
+    }
+    // Answers of the memory may come in another order than they were made in.
+    if (kept > highest.token) highest.token = kept;
   };
   const handle = async (
     request: HttpRequest,
@@ -91,38 +110,58 @@ export function requireToken(options: RequireTokenOptions): RequireToken {
         detail: `Only the leader of election "${name}" may do this, with the token of its term.`,
       });
     }
-    let highest: bigint;
     try {
-      highest = await raise(token);
+      await raise(token);
     } catch (error) {
       refuse(503, {
         type: 'token-memory',
         title: 'The token cannot be checked',
         detail: 'What was seen before cannot be read at the moment; try again.',
       });
-      onError?.(asError(error));
+      queueMicrotask(() => onError?.(asError(error)));
       return;
     }
-    if (token === highest) return next();
-    refuse(412, {
-      type: 'stale-token',
-      title: 'The term is over',
-      detail: `Token ${token} is older than ${highest}: somebody else leads election "${name}".`,
-      token: highest,
+    // Outside of this promise, for what `next` throws, and with nothing in between.
+    queueMicrotask(() => {
+      if (token >= highest.token) return next();
+      refuse(412, {
+        type: 'stale-token',
+        title: 'The term is over',
+        detail: `Token ${token} is older than ${highest.token}: somebody else leads "${name}".`,
+        token: highest.token,
+      });
     });
   };
   const middleware: Middleware = (request, response, next) => {
-    handle(request, response, next, () => {}).catch(next);
+    // Never rejects.
+    void handle(request, response, next, () => {});
   };
   return Object.assign(middleware, {
     fastify: asFastifyHook((request, response, next, take) => {
-      handle(request, response, next, take).catch(next);
+      void handle(request, response, next, take);
     }),
     async isCurrent(request: HttpRequest) {
       const token = tokensOf(request)?.get(name);
-      return token !== undefined && (await raise(token)) === token;
+      if (token === undefined) return false;
+      await raise(token);
+      return token >= highest.token;
     },
   });
+}
+
+interface Highest {
+  token: bigint;
+}
+
+const seen = new WeakMap<TokenMemory, Map<string, Highest>>();
+
+/** Shared by all that use one memory in this process. */
+function highestOf(memory: TokenMemory, election: string): Highest {
+  const ofMemory = seen.get(memory) ?? new Map<string, Highest>();
+  seen.set(memory, ofMemory);
+  const highest = ofMemory.get(election) ?? { token: -1n };
+  ofMemory.set(election, highest);
+  return highest;
 }
 
 /**

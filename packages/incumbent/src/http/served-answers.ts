@@ -1,10 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { maxTimerMs, systemClock } from '../clock.ts';
 import type { Term } from '../term.ts';
+import { onAbort } from '../wait.ts';
 import { electionHeader, tokenHeader, writeName } from './headers.ts';
 import type { Problem } from './problem.ts';
 import { renderProblem } from './problem.ts';
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
+
+/** Between looks at a belief that is about to end. */
+const shortestLookMs = 10;
 
 type Write = (chunk?: unknown, encoding?: unknown, callback?: unknown) => unknown;
 
@@ -27,37 +32,67 @@ export class ServedAnswers {
   begin(request: IncomingMessage, response: ServerResponse, term: Term): void {
     // Where it is put twice, say on a router in a router.
     if (this.#open.get(term)?.has(response) === true) return;
+    // Whoever asked has gone, or somebody has answered: nothing of it is ours any more.
+    if (response.headersSent || response.destroyed) return;
     this.#track(response, term);
     addTo(response, electionHeader, writeName(this.#election));
     addTo(response, tokenHeader, String(term.token));
     if (this.#late === 'replace') this.#guard(request, response, term);
   }
 
-  /** Resolves as soon as nothing is being served. */
-  drained(): Promise<void> {
-    if (this.#open.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#idle.add(resolve));
+  /**
+   * Resolves with true as soon as nothing is being served. After `timeoutMs` it cuts off what is
+   * still being sent, and resolves with false.
+   * @throws `signal.reason`
+   */
+  drained(timeoutMs: number, signal: AbortSignal | undefined): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      if (this.#open.size === 0) return resolve(true);
+      const settle = (finish: () => void) => {
+        timer.cancel();
+        this.#idle.delete(onIdle);
+        removeListener();
+        finish();
+      };
+      const onIdle = () => settle(() => resolve(true));
+      this.#idle.add(onIdle);
+      const timer = systemClock.setTimer(() => {
+        settle(() => resolve(false));
+        if (this.#late === 'replace') for (const term of this.#open.keys()) this.#cut(term);
+      }, timeoutMs);
+      const removeListener = onAbort(signal, () => settle(() => reject(signal?.reason)));
+    });
   }
 
   #track(response: ServerResponse, term: Term): void {
+    if (this.#late === 'replace') this.#watch(term);
     let open = this.#open.get(term);
     if (open === undefined) {
       open = new Set();
       this.#open.set(term, open);
-    }
-    if (this.#late === 'replace' && !this.#watched.has(term)) {
-      this.#watched.add(term);
-      void term.ended.then(() => this.#cut(term));
     }
     open.add(response);
     response.once('close', () => {
       open.delete(response);
       if (open.size > 0) return;
       this.#open.delete(term);
-      if (this.#open.size > 0) return;
-      for (const resolve of this.#idle) resolve();
-      this.#idle.clear();
+      if (this.#open.size === 0) for (const onIdle of [...this.#idle]) onIdle();
     });
+  }
+
+  /** Cuts off what goes on when the belief is over, or the seat is given back. */
+  #watch(term: Term): void {
+    if (this.#watched.has(term)) return;
+    this.#watched.add(term);
+    void term.ended.then(() => this.#cut(term));
+    // Not left to `ended` alone: that waits for the work, which may wait for these very answers.
+    const look = () => {
+      const leftMs = term.remaining();
+      if (leftMs <= 0) this.#cut(term);
+      else systemClock.setTimer(look, Math.min(Math.max(leftMs, shortestLookMs), maxTimerMs), true);
+    };
+    onAbort(term.signal, look);
   }
 
   /** What has begun and goes on, such as a stream of events, is not served by anybody any more. */

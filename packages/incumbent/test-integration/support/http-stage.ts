@@ -97,6 +97,8 @@ export class FakeTerm {
   readonly token: bigint;
   leads = true;
   #end: (outcome: TermOutcome) => void = () => {};
+  readonly #stop = new AbortController();
+  readonly signal: AbortSignal = this.#stop.signal;
   /** How often somebody has waited for its end. */
   waits = 0;
   readonly #ended: Promise<TermOutcome> = new Promise((resolve) => {
@@ -131,9 +133,15 @@ export class FakeTerm {
     }
   }
 
+  /** Is told to stop; the belief holds until the test says otherwise. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
   /** Belief is over, and the seat is given back. */
   end(): void {
     this.leads = false;
+    this.#stop.abort();
     this.#end({ reason: 'resigned', released: true, overrunMs: 0 });
   }
 }
