@@ -65,6 +65,12 @@ async function openServers(
       const { openS3 } = await import('./s3/open.ts');
       return openS3(location, needs, machine);
     }
+    case 'gcs': {
+      const { parseGcsUrl } = await import('./gcs/url.ts');
+      const location = parseGcsUrl(text, origin);
+      const { openGcs } = await import('./gcs/open.ts');
+      return openGcs(location, needs, machine);
+    }
     default:
       return scheme satisfies never;
   }

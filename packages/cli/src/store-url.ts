@@ -25,7 +25,7 @@ export interface FileLocation {
   readonly origin: OpenStore['origin'];
 }
 
-export type ServerKind = 'zookeeper' | 'postgres' | 'redis' | 'etcd' | 'kubernetes' | 's3';
+export type ServerKind = 'zookeeper' | 'postgres' | 'redis' | 'etcd' | 'kubernetes' | 's3' | 'gcs';
 
 const serverSchemes: Readonly<Record<string, ServerKind>> = {
   zk: 'zookeeper',
@@ -38,22 +38,18 @@ const serverSchemes: Readonly<Record<string, ServerKind>> = {
   etcds: 'etcd',
   k8s: 'kubernetes',
   s3: 's3',
-};
-
-/** Schemes of stores that come with later versions. */
-const plannedSchemes: Readonly<Record<string, string>> = {
-  gs: 'Google Cloud Storage',
+  gs: 'gcs',
 };
 
 const wayOut =
   'give a store that all candidates share: --store file:/shared/path (or INCUMBENT_STORE), which ' +
   'does for candidates of one machine, or servers such as --store postgres://host/database, ' +
-  'redis://host, etcd://host, zk://host, k8s://namespace or s3://bucket';
+  'redis://host, etcd://host, zk://host, k8s://namespace, s3://bucket or gs://bucket';
 
 /** The URLs that this version takes. */
 const known =
   'file:/some/directory, postgres://host/database, redis://host, etcd://host, zk://host, ' +
-  'k8s://namespace and s3://bucket';
+  'k8s://namespace, s3://bucket and gs://bucket';
 
 /** @throws CommandError */
 export function locateStore(
@@ -136,19 +132,10 @@ function parseStoreUrl(
     );
   }
   // From here on the URL is not repeated: it may hold a password.
-  if (scheme !== undefined && Object.hasOwn(plannedSchemes, scheme)) {
-    throw badUrl(
-      `${origin} ${scheme}: this version has no ${plannedSchemes[scheme]} store yet, it knows ` +
-        `${known}; see whether a newer one has it: npm install @incumbent/cli@latest`,
-    );
-  }
   if (scheme !== undefined) {
     throw badUrl(
-      `${origin} has the unknown scheme "${scheme}:"; this version knows ${known}, ` +
-        'and later ones of @incumbent/cli are to know ' +
-        `${Object.keys(plannedSchemes)
-          .map((name) => `${name}:`)
-          .join(', ')}`,
+      `${origin} has the unknown scheme "${scheme}:"; this version knows ${known}; see whether a newer ` +
+        'one knows it: npm install @incumbent/cli@latest',
     );
   }
   // A URL whose scheme is misspelt.

@@ -237,7 +237,7 @@ test('bad input ends with 64, a store that cannot be used with 69, and no stack'
     [await status('-e', '../x', '--store', `file:${directory}`), 64, 'must not contain "/"'],
     [await status('-e', 'x', '--store', directory), 64, `write file:${directory}`],
     [await status('-e', 'x', '--store', 'memory:'), 64, 'inside this one process'],
-    [await status('-e', 'x', '--store', 'gs://h'), 64, 'no Google Cloud Storage store yet'],
+    [await status('-e', 'x', '--store', 'nats://h'), 64, 'has the unknown scheme "nats:"'],
     [await status('-e', 'x', '--store', 'zk://h,'), 64, 'has an empty host'],
     [await status('-e', 'x', '--store', `file:${blocked}`), 69, 'ENOTDIR'],
     [await status('-e', 'x', '--store', 'file:/proc/x'), 64, "the kernel's own file system"],

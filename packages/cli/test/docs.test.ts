@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { commands } from '../src/command-table.ts';
 import { etcdParameters, parseEtcdUrl } from '../src/etcd/url.ts';
+import { gcsParameters, parseGcsUrl } from '../src/gcs/url.ts';
 import { kubernetesParameters, parseKubernetesUrl } from '../src/kubernetes/url.ts';
 import { parsePostgresUrl, postgresParameters } from '../src/postgres/url.ts';
 import { parseRedisUrl, redisParameters } from '../src/redis/url.ts';
@@ -42,6 +43,7 @@ const stores = [
     /k8s:\/\//,
     (url: string) => parseKubernetesUrl(url, '--store'),
   ],
+  ['Cloud Storage', gcsParameters, /gs:\/\//, (url: string) => parseGcsUrl(url, '--store')],
   ['S3', s3Parameters, /s3:\/\//, (url: string) => parseS3Url(url, '--store')],
   ['ZooKeeper', parameterNames, /zks?:\/\//, (url: string) => parseZooKeeperUrl(url, '--store')],
 ] as const;

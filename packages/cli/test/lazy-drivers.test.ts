@@ -18,15 +18,16 @@ function importsOf(name: string): string[] {
 }
 
 test('drivers are loaded by import() only', () => {
-  const drivers = /^(?:pg|redis|@grpc\/grpc-js|@aws-sdk\/client-s3|yaml)(?:\/|$)/;
+  const drivers =
+    /^(?:pg|redis|@grpc\/grpc-js|@aws-sdk\/client-s3|@google-cloud\/storage|yaml)(?:\/|$)/;
   const eager = files.filter((name) => importsOf(name).some((from) => drivers.test(from)));
   expect(eager).toEqual([]);
 });
 
 test('a store is known to its own directory, to its doctor and to nobody else', () => {
   const stores =
-    /^(?:incumbent\/(?:postgres|redis|etcd|kubernetes|zookeeper|s3)|@incumbent\/zookeeper)$/;
-  const own = /^(?:postgres|redis|etcd|kubernetes|zookeeper|s3|doctor)\//;
+    /^(?:incumbent\/(?:postgres|redis|etcd|kubernetes|zookeeper|s3|gcs)|@incumbent\/zookeeper)$/;
+  const own = /^(?:postgres|redis|etcd|kubernetes|zookeeper|s3|gcs|doctor)\//;
   const others = files.filter(
     (name) =>
       !own.test(name.replaceAll('\\', '/')) && importsOf(name).some((from) => stores.test(from)),
@@ -47,6 +48,8 @@ test('a store is known to its own directory, to its doctor and to nobody else', 
     visit(name);
   }
   expect(
-    [...reached].filter((name) => /^(?:postgres|redis|etcd|kubernetes|zookeeper|s3)\//.test(name)),
+    [...reached].filter((name) =>
+      /^(?:postgres|redis|etcd|kubernetes|zookeeper|s3|gcs)\//.test(name),
+    ),
   ).toEqual([]);
 });

@@ -40,6 +40,8 @@ export class GcsBucket {
   /** Nothing can be replaced or deleted before it is so old. */
   retentionSeconds: number | undefined;
   uniformAccess = false;
+  /** How long what was replaced is kept; Cloud Storage does so for 7 days unless it is told not to. */
+  softDeleteSeconds = 0;
   readonly #objects = new Map<string, GcsObject>();
   readonly #generations = new Set<string>();
 

@@ -340,7 +340,8 @@ function resourceOf(bucket: GcsBucket, object: GcsObject): object {
   };
 }
 
-function bucketResource({ name, versioning, retentionSeconds, uniformAccess }: GcsBucket): object {
+function bucketResource(bucket: GcsBucket): object {
+  const { name, versioning, retentionSeconds, uniformAccess, softDeleteSeconds } = bucket;
   return {
     kind: 'storage#bucket',
     id: name,
@@ -349,6 +350,7 @@ function bucketResource({ name, versioning, retentionSeconds, uniformAccess }: G
     ...(retentionSeconds === undefined
       ? {}
       : { retentionPolicy: { retentionPeriod: String(retentionSeconds) } }),
+    softDeletePolicy: { retentionDurationSeconds: String(softDeleteSeconds) },
     iamConfiguration: { uniformBucketLevelAccess: { enabled: uniformAccess } },
   };
 }

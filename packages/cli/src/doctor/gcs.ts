@@ -1,0 +1,295 @@
+/** Whether a bucket of Cloud Storage will do: rights, preconditions, settings that hurt, clocks. */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Backend, Timing } from 'incumbent';
+import { createElection, ElectionError, formatDuration, parseDuration } from 'incumbent';
+import type { Examination } from '../context.ts';
+import type { GcsConnection } from '../gcs/connect.ts';
+import { nameOf, statusOf } from '../gcs/connect.ts';
+import type { GcsLocation } from '../gcs/url.ts';
+import { reasonOf } from '../url/reach.ts';
+import type { Finding } from './finding.ts';
+import type { Scratch, Unmeasured } from './scratch.ts';
+import { serverClockFinding } from './server-clock.ts';
+
+/** How many write at the same time; one of them may win. */
+const writers = 10;
+/** On an object that is not there, and then on one that is. */
+const races = 4;
+/** Cloud Storage takes about one write of an object in a second. */
+const pauseMs = 1_100;
+/** What an election does; replacing an object is deleting what was there. */
+const needed = ['storage.objects.get', 'storage.objects.create', 'storage.objects.delete'];
+/** Where an object cannot be removed again, it is always the same. */
+const fixedName = 'incumbent-doctor';
+
+export async function examineGcs(
+  connection: GcsConnection,
+  backend: Backend,
+  { timing, signal }: Examination,
+): Promise<readonly Finding[]> {
+  const { location } = connection;
+  const refusal = await refusalOf(backend, timing, signal);
+  if (refusal !== undefined) return [{ check: 'server', level: 'broken', message: refusal }];
+  const objects = new RawObjects(connection);
+  const rights = await rightsFinding(connection, signal);
+  const settings = await settingsOf(connection, signal);
+  const mayTry = rights.level !== 'broken' && !keepsObjects(settings);
+  return [
+    { check: 'server', level: 'ok', message: nameOf(location), data: { bucket: location.bucket } },
+    rights,
+    ...(mayTry ? [await conditionsFinding(objects, location, signal)] : []),
+    ...bucketFindings(settings, location, timing),
+    takeoverFinding(timing, location),
+    await serverClockFinding(() => objects.serverMs(), clockUse(timing), 1_000),
+  ];
+}
+
+/** The election to measure on. */
+export async function scratchOnGcs(
+  unique: string,
+  connection: GcsConnection,
+  backend: Backend,
+  signal: AbortSignal,
+): Promise<Scratch | Unmeasured> {
+  const refusal = await refusalOf(backend, undefined, signal);
+  if (refusal !== undefined) return { unmeasured: 'no election can be held there', mayLook: true };
+  const { level } = await rightsFinding(connection, signal);
+  if (level === 'broken') return { unmeasured: 'we may not write objects there', mayLook: true };
+  if (keepsObjects(await settingsOf(connection, signal))) {
+    return { unmeasured: 'what is written there cannot be removed', mayLook: true };
+  }
+  return {
+    name: unique,
+    backend,
+    look: async () => [],
+    remove: () => new RawObjects(connection).remove(unique),
+  };
+}
+
+/** Why the library itself holds no elections there; undefined: it does. */
+async function refusalOf(
+  backend: Backend,
+  timing: Timing | undefined,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const options = timing === undefined ? {} : { operationTimeout: timing.operationTimeoutMs };
+  const election = createElection({ name: fixedName, backend, ...options });
+  try {
+    await election.inspect({ signal });
+    return undefined;
+  } catch (error) {
+    if (error instanceof ElectionError && error.code === 'STORE_UNSUITABLE') return error.message;
+    throw error;
+  } finally {
+    await election.close();
+  }
+}
+
+/** Objects as they are, without the library's care. */
+class RawObjects {
+  readonly #connection: GcsConnection;
+
+  constructor(connection: GcsConnection) {
+    this.#connection = connection;
+  }
+
+  /** @returns the generation that it has now; undefined: it was refused */
+  async put(name: string, generation: string): Promise<string | undefined> {
+    const file = this.#file(name);
+    try {
+      await file.save(randomBytes(16).toString('hex'), {
+        resumable: false,
+        validation: false,
+        preconditionOpts: { ifGenerationMatch: generation },
+        metadata: { contentType: 'text/plain', cacheControl: 'no-store' },
+      });
+    } catch (error) {
+      if ([409, 412, 429].includes(statusOf(error) ?? 0)) return undefined;
+      throw error;
+    }
+    return String((file.metadata as { readonly generation: unknown }).generation);
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.#file(name).delete({ ignoreNotFound: true });
+  }
+
+  /** The `Date` of an answer. */
+  serverMs(): Promise<number> {
+    const source = this.#file('.incumbent').createReadStream({ validation: false });
+    return new Promise((resolve, reject) => {
+      source.on('response', ({ headers }: { readonly headers: Readonly<Record<string, string>> }) =>
+        resolve(Date.parse(headers['date'] ?? '')),
+      );
+      // An object that is not there is an answer, too.
+      source.on('error', reject);
+      source.resume();
+    });
+  }
+
+  #file(name: string): ReturnType<ReturnType<GcsConnection['storage']['bucket']>['file']> {
+    const { storage, location } = this.#connection;
+    return storage.bucket(location.bucket).file(location.prefix + name);
+  }
+}
+
+/** Ten write at the same time, on what is not there and on what is: exactly one may win, each time. */
+async function conditionsFinding(
+  objects: RawObjects,
+  { endpoint }: GcsLocation,
+  signal: AbortSignal,
+): Promise<Finding> {
+  const check = 'conditions';
+  const name = `.${fixedName}-${randomBytes(6).toString('hex')}`;
+  let generation = '0';
+  try {
+    for (let race = 1; race <= races; race += 1) {
+      const expected = generation;
+      const answers = await Promise.all(
+        Array.from({ length: writers }, () => objects.put(name, expected)),
+      );
+      const taken = answers.filter((each) => each !== undefined);
+      if (taken.length !== 1) {
+        const message =
+          `of ${writers} writes on one generation ${taken.length} were taken: no election can be ` +
+          'held there';
+        return { check, level: 'broken', message };
+      }
+      generation = taken[0] as string;
+      if (endpoint === undefined && race < races) await sleep(pauseMs, undefined, { signal });
+    }
+    return {
+      check,
+      level: 'ok',
+      message: `honoured: of ${writers} who wrote at the same time exactly one won, ${races} times`,
+      data: { writers, races },
+    };
+  } finally {
+    await objects.remove(name).catch(() => {});
+  }
+}
+
+async function rightsFinding(
+  { storage, location: { bucket } }: GcsConnection,
+  signal: AbortSignal,
+): Promise<Finding> {
+  const check = 'rights';
+  let allowed: Record<string, boolean> | undefined;
+  try {
+    [allowed] = await storage.bucket(bucket).iam.testPermissions(needed);
+  } catch (error) {
+    signal.throwIfAborted();
+    return { check, level: 'note', message: `not known: ${reasonOf(error)}` };
+  }
+  const missing = needed.filter((each) => allowed?.[each] !== true);
+  if (missing.length === 0) {
+    return { check, level: 'ok', message: 'we may read, write and replace objects there' };
+  }
+  return {
+    check,
+    level: 'broken',
+    message:
+      `we lack ${missing.join(', ')}: the role roles/storage.objectUser on the bucket has all that an ` +
+      'election needs',
+    data: { missing },
+  };
+}
+
+interface BucketSettings {
+  readonly versioning?: { readonly enabled?: boolean };
+  readonly retentionPolicy?: { readonly retentionPeriod?: string };
+  readonly defaultEventBasedHold?: boolean;
+  readonly softDeletePolicy?: { readonly retentionDurationSeconds?: string };
+}
+
+/** @returns why they are not known, where they are not */
+async function settingsOf(
+  { storage, location: { bucket } }: GcsConnection,
+  signal: AbortSignal,
+): Promise<BucketSettings | string> {
+  try {
+    const [settings = {}] = await storage.bucket(bucket).getMetadata();
+    return settings as BucketSettings;
+  } catch (error) {
+    signal.throwIfAborted();
+    return reasonOf(error);
+  }
+}
+
+/** Nothing can be replaced there, nor removed. */
+function keepsObjects(settings: BucketSettings | string): boolean {
+  if (typeof settings === 'string') return false;
+  return settings.retentionPolicy !== undefined || settings.defaultEventBasedHold === true;
+}
+
+function bucketFindings(
+  settings: BucketSettings | string,
+  { bucket }: GcsLocation,
+  { renewEveryMs }: Timing,
+): readonly Finding[] {
+  const check = 'bucket';
+  if (typeof settings === 'string') {
+    const message = `its settings are not known (storage.buckets.get): ${settings}`;
+    return [{ check, level: 'note', message }];
+  }
+  const found: Finding[] = [];
+  const { versioning, softDeletePolicy } = settings;
+  const kept = Number(softDeletePolicy?.retentionDurationSeconds ?? 0);
+  const aDay = Math.round(86_400_000 / renewEveryMs).toLocaleString('en');
+  if (keepsObjects(settings)) {
+    found.push({
+      check,
+      level: 'broken',
+      message:
+        'it keeps every object from being replaced (retention policy or default hold), and an election ' +
+        'is one object that is replaced every few seconds: take another bucket',
+    });
+  }
+  if (versioning?.enabled === true) {
+    found.push({
+      check,
+      level: 'warn',
+      message:
+        `it keeps old versions: each leader leaves ${aDay} of them a day; have them expire by a ` +
+        'lifecycle rule (numNewerVersions), or take a bucket without versions',
+    });
+  }
+  if (kept > 0) {
+    found.push({
+      check,
+      level: 'warn',
+      message:
+        `it keeps what was replaced for ${formatDuration(kept * 1_000)} (soft delete) and bills for it: ` +
+        `each leader leaves ${aDay} records a day; \`gcloud storage buckets update gs://${bucket} ` +
+        '--clear-soft-delete` ends that',
+    });
+  }
+  if (found.length > 0) return found;
+  const message = 'it keeps nothing of what was replaced: a renewal leaves nothing behind';
+  return [{ check, level: 'ok', message }];
+}
+
+function takeoverFinding({ leaseMs }: Timing, { options }: GcsLocation): Finding {
+  const ageless = options.age === 'off';
+  const stepMs = ageless ? 0 : parseDuration('clock-step', options.clockStep ?? '2s');
+  return {
+    check: 'takeover',
+    level: 'note',
+    message:
+      `after a crash somebody leads within ${formatDuration(leaseMs)} of the last renewal, as seen by who was ` +
+      `there; who comes later waits ${
+        ageless
+          ? 'as long from when it came'
+          : `at most ${formatDuration(leaseMs + stepMs + 3_000)} from that renewal on`
+      }`,
+    data: { leaseMs },
+  };
+}
+
+function clockUse({ leaseMs, beliefMs }: Timing): string {
+  return (
+    'candidates of ours do not depend on it; beside Go programs on vimeo/leaderelection no two clocks ' +
+    `may be more than ${formatDuration(leaseMs - beliefMs)} apart`
+  );
+}

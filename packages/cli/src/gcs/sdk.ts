@@ -1,0 +1,68 @@
+/** Google's client: a large package, which only those install who use it. */
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { BucketLike, FileLike, SourceLike, StorageLike } from 'incumbent/gcs';
+import { CommandError, exitCodes } from '../failure.ts';
+
+const packageName = '@google-cloud/storage';
+const wireName = '@bufbuild/protobuf';
+
+interface SdkFile extends FileLike {
+  save(data: string, options: object): Promise<unknown>;
+  delete(options: object): Promise<unknown>;
+  createReadStream(options: object): SourceLike & { resume(): unknown };
+}
+
+interface SdkBucket extends BucketLike {
+  readonly iam: {
+    testPermissions(names: readonly string[]): Promise<readonly Record<string, boolean>[]>;
+  };
+  file(name: string): SdkFile;
+  getMetadata(): Promise<readonly unknown[]>;
+}
+
+/** A `Storage`, as far as the doctor asks it things that no election asks. */
+export interface SdkClient extends StorageLike {
+  bucket(name: string): SdkBucket;
+}
+
+export interface Sdk {
+  readonly Storage: new (options: Readonly<Record<string, unknown>>) => SdkClient;
+}
+
+/**
+ * That of the working directory, where people have it beside their program; else that beside us.
+ * @throws CommandError that says how to install it
+ */
+export function loadSdk(cwd: string, beside: string = import.meta.url): Sdk {
+  for (const place of [join(cwd, 'package.json'), beside]) {
+    const require = createRequire(place);
+    try {
+      require.resolve(packageName);
+    } catch {
+      continue;
+    }
+    return require(packageName) as Sdk;
+  }
+  throw missing(`neither in ${cwd} nor beside this command`);
+}
+
+/** The library, which writes by a package that does not come with it. @throws CommandError */
+export async function loadLibrary(): Promise<typeof import('incumbent/gcs')> {
+  try {
+    return await import('incumbent/gcs');
+  } catch (error) {
+    const { code, message } = error as { readonly code?: unknown; readonly message: string };
+    if (code !== 'ERR_MODULE_NOT_FOUND' || !message.includes(wireName)) throw error;
+    throw missing(`not beside this command (it misses ${wireName})`);
+  }
+}
+
+function missing(where: string): CommandError {
+  return new CommandError(
+    'DRIVER_MISSING',
+    exitCodes.usage,
+    `elections on Cloud Storage need Google's client and a protobuf library, and they are ${where}: ` +
+      `npm install ${packageName} ${wireName}`,
+  );
+}
