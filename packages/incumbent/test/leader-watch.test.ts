@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { expect, test, vi } from 'vitest';
 import type { Sight } from '../src/following/index.ts';
 import { LeaderWatch } from '../src/following/index.ts';
@@ -65,6 +66,33 @@ test('keeps the last leader while the store cannot be read, and when nobody lead
   );
   expect(seen[0]?.error?.message).toBe('no route');
   stop();
+});
+
+test('a subscriber that throws disturbs nobody', async () => {
+  const fake = new FakeElection('billing');
+  const watch = LeaderWatch.of(fake.election);
+  const told: unknown[] = [];
+  const listener = (message: unknown) => told.push((message as { error: Error }).error.message);
+  subscribe('incumbent:trouble', listener);
+  const seen: Sight[] = [];
+  const stops = [
+    watch.subscribe(() => {
+      throw new Error('a defect of the user');
+    }),
+    watch.subscribe((sight) => seen.push(sight)),
+  ];
+  fake.show(ledBy(a, 1n));
+  await hasSeen(seen, 1);
+  fake.show(ledBy(b, 2n));
+  await hasSeen(seen, 2);
+  expect(seen.map(({ state, token }) => [state, token])).toEqual([
+    ['led', 1n],
+    ['led', 2n],
+  ]);
+  expect(fake.begun).toBe(1);
+  expect(told).toEqual(['a defect of the user', 'a defect of the user']);
+  unsubscribe('incumbent:trouble', listener);
+  for (const stop of stops) stop();
 });
 
 test('says so when the handle is closed, also when it was closed before', async () => {

@@ -1,6 +1,7 @@
 /** One observation of an election for everybody in this process who follows its leader. */
 import type { CandidateInfo } from '../candidate.ts';
 import { systemClock } from '../clock.ts';
+import { publish } from '../diagnostics.ts';
 import type { Election } from '../election.ts';
 import { ClosedError } from '../errors.ts';
 import type { StoppableIterator } from '../iterate.ts';
@@ -89,7 +90,19 @@ export class LeaderWatch {
 
   #see(view: View | 'closed'): void {
     this.#sight = next(this.#sight, view);
-    for (const subscriber of [...this.#subscribers]) subscriber(this.#sight);
+    for (const subscriber of [...this.#subscribers]) {
+      // What one of them does wrong is not the others' trouble.
+      try {
+        subscriber(this.#sight);
+      } catch (error) {
+        const what = 'telling a follower who leads';
+        publish(
+          'incumbent:trouble',
+          { election: this.#election.name, candidate: '' },
+          { what, error },
+        );
+      }
+    }
   }
 }
 
