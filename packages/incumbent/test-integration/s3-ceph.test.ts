@@ -12,7 +12,7 @@ import type { Backend, LeaseStore } from '../src/testing/index.ts';
 import { electionScenarios, leaseStoreScenarios, runConformance } from '../src/testing/index.ts';
 import { bucketOptions, s3Client, s3Stores } from './support/s3.ts';
 
-const leaseMs = 4_000;
+const leaseMs = 5_000;
 const missing = cephAvailable();
 if (missing !== undefined) console.log(`elections on Ceph RGW are not tested: ${missing}`);
 
@@ -35,7 +35,7 @@ describe.skipIf(missing !== undefined)('objects of Ceph RGW', () => {
     await server?.close();
   });
 
-  describe.concurrent('as a store', () => {
+  describe('as a store', () => {
     for (const scenario of leaseStoreScenarios) {
       if (['lists', 'deathProof', 'hints'].includes(scenario.needs ?? '')) continue;
       test.concurrent(scenario.name, async (context) => {
@@ -50,7 +50,7 @@ describe.skipIf(missing !== undefined)('objects of Ceph RGW', () => {
     }
   });
 
-  describe.concurrent('elections', () => {
+  describe('elections', () => {
     for (const scenario of electionScenarios) {
       if (['lists', 'deathProof', 'hints'].includes(scenario.needs ?? '')) continue;
       test.concurrent(scenario.name, async (context) => {
