@@ -215,6 +215,23 @@ describe.concurrent('a follower that passes requests on', () => {
     asked.end();
   });
 
+  test('keeps no connection over which half a request has passed', async (context) => {
+    const { follower, leader } = await pair(context, (_incoming, response) => {
+      response.writeHead(401);
+      response.end('who are you?');
+    });
+    leader.server.keepAliveTimeout = 0;
+    const asked = requestHttp(follower.origin, { method: 'POST' });
+    asked.on('error', () => {});
+    asked.write('the beginning');
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    expect(await text(answer)).toBe('who are you?');
+    const [socket] = leader.connections as [Socket];
+    // Not `once`: it breaks off in the middle, which is an error.
+    if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
+    asked.destroy();
+  });
+
   test('gives up when nothing moves, on either side', async (context) => {
     const closed: Promise<unknown>[] = [];
     const { follower } = await pair(

@@ -165,8 +165,8 @@ export class ProxyExchange {
     request.unpipe(upstream);
     // What is left of the body is nobody's: the connection cannot be used before it has passed.
     request.resume();
-    // An answer that is there ends by itself, and its connection is kept.
-    if (this.#received?.complete !== true) upstream.destroy();
+    // A connection is kept when both have passed over it whole. Else nobody would send the rest.
+    if (this.#received?.complete !== true || !upstream.writableFinished) upstream.destroy();
   }
 
   readonly #moved = (): void => {
