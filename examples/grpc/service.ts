@@ -45,9 +45,9 @@ const connectionParameters = JSON.stringify({
       waitForReady: true,
       retryPolicy: {
         maxAttempts: 5,
-        initialBackoff: '0.1s',
+        initialBackoff: '0.02s',
         maxBackoff: '1s',
-        backoffMultiplier: 2,
+        backoffMultiplier: 3,
         retryableStatusCodes: ['UNAVAILABLE'],
       },
     },
