@@ -8,7 +8,7 @@ import type { GcsOptions, StorageLike } from '../src/backends/gcs/index.ts';
 import { gcs } from '../src/backends/gcs/index.ts';
 import type { RaceEntry } from '../src/backends/gcs/race-entry.ts';
 import { decodeEntry, encodeEntry, timestampOf } from '../src/backends/gcs/race-entry.ts';
-import type { Election, Term } from '../src/index.ts';
+import type { Election, Term, TimingOptions } from '../src/index.ts';
 import {
   createElection,
   NotElectedError,
@@ -39,16 +39,34 @@ interface Opened {
   readonly troubles: Error[];
 }
 
+/** Long enough for a machine that is busy, and confirmed often all the same. */
+const patient = {
+  lease: '30s',
+  renewEvery: '400ms',
+  operationTimeout: '5s',
+  retryBackoff: '100ms',
+  pollEvery: '300ms',
+} as const satisfies TimingOptions;
+
 /** A handle that is closed with the test. */
 function open(
   on: FakeGcs = server,
   options: Partial<GcsOptions> = {},
-  given: { readonly name?: string; readonly storage?: StorageLike; readonly lease?: string } = {},
+  given: {
+    readonly name?: string;
+    readonly storage?: StorageLike;
+    readonly timing?: TimingOptions;
+  } = {},
 ): Opened & AsyncDisposable {
   elections += 1;
-  const { name = `election-${elections}`, storage = storageOf(on), lease = '2s' } = given;
+  const { name = `election-${elections}`, storage = storageOf(on), timing = patient } = given;
   const backend = gcs(storage, { bucket: 'elections', maxWritesPerSecond: 100, ...options });
-  const election = createElection({ name, backend, lease, candidate: { id: `host-${elections}` } });
+  const election = createElection({
+    name,
+    backend,
+    ...timing,
+    candidate: { id: `host-${elections}` },
+  });
   const troubles: Error[] = [];
   const onTrouble = (message: unknown) => {
     const trouble = message as { readonly election: string; readonly error: Error };
@@ -177,7 +195,7 @@ describe.concurrent('refusals', () => {
 
   test('rights that go away and come back cost no term that outlives it', async () => {
     await using server = await FakeGcs.start();
-    await using opened = open(server, {}, { lease: '4s' });
+    await using opened = open(server);
     const term = await opened.campaign();
     server.allowed = new Set(['storage.objects.get']);
     await until('a refusal', () => server.requests.some(({ status }) => status === 403));
@@ -211,7 +229,7 @@ describe.concurrent('refusals', () => {
   test('a bucket whose objects may not be replaced', async () => {
     await using server = await FakeGcs.start();
     server.bucket.retentionSeconds = 3_600;
-    await using opened = open(server);
+    await using opened = open(server, {}, { timing: { lease: '2s' } });
     const term = await opened.campaign();
     if (!term.signal.aborted) await once(term.signal, 'abort');
     expect(term.signal.reason).toMatchObject({ reason: 'renewal-failed' });
@@ -223,7 +241,7 @@ describe.concurrent('refusals', () => {
 
   test.each([429, 500, 502, 503])('%i: each is asked once and again later', async (status) => {
     await using server = await FakeGcs.start();
-    await using opened = open(server, {}, { lease: '4s' });
+    await using opened = open(server);
     server.faults.add({ verbs: ['read'], action: { kind: 'answer', status } });
     server.faults.add({ verbs: ['write'], action: { kind: 'answer', status } });
     const term = await opened.campaign();
@@ -237,7 +255,7 @@ describe.concurrent('refusals', () => {
 
   test('a server that does not answer is not waited for, and heard again later', async () => {
     await using server = await FakeGcs.start();
-    await using opened = open(server);
+    await using opened = open(server, {}, { timing: { ...patient, operationTimeout: '1s' } });
     server.faults.add({ verbs: ['read'], action: { kind: 'hang' } });
     const term = await opened.campaign();
     expect(opened.troubles).not.toEqual([]);
@@ -257,7 +275,7 @@ describe.concurrent('refusals', () => {
 describe.concurrent('a write that came twice', () => {
   test('is found by its mark: whoever meets his own success has won, and goes on', async () => {
     await using server = await FakeGcs.start();
-    await using opened = open(server, {}, { lease: '4s' });
+    await using opened = open(server);
     server.repeatedWrites = 1;
     const term = await opened.campaign();
     expect(term.token).toBe(1n);
@@ -347,7 +365,7 @@ describe.concurrent('bytes', () => {
 describe.concurrent('the age of a record', () => {
   /** What a leader left that was killed long ago, as the store tells it. */
   async function killedLeader(on: FakeGcs, agoMs: number): Promise<string> {
-    const opened = open(on, {}, { lease: '20s' });
+    const opened = open(on, {}, { timing: { ...patient, lease: '20s' } });
     await opened.campaign();
     const { bytes } = on.bucket.get(opened.name);
     await opened[Symbol.asyncDispose]();
@@ -391,7 +409,7 @@ describe.concurrent('the age of a record', () => {
     await using server = await FakeGcs.start();
     const name = await killedLeader(server, agoMs);
     prepare(server);
-    await using opened = open(server, options, { name, lease: '20s' });
+    await using opened = open(server, options, { name, timing: { ...patient, lease: '20s' } });
     const attempt = opened.campaign({ wait: 0 });
     if (wins) expect((await attempt).token).toBe(2n);
     else await expect(attempt).rejects.toThrow(NotElectedError);
@@ -472,7 +490,7 @@ describe.concurrent('a Go program that leads', () => {
   });
 
   test('a change of the object’s metadata does not shorten its term', async () => {
-    await using opened = open(server, { maxClockSkew: '100ms' }, { lease: '1s' });
+    await using opened = open(server, { maxClockSkew: '100ms' });
     const expiresMs = Date.now() + 3_000;
     putGo(opened.name, { termExpiry: timestampOf(expiresMs) });
     const campaigning = opened.campaign();
@@ -527,7 +545,7 @@ describe.concurrent('this machine’s clock', () => {
     ['behind', 30_000],
   ])('%s that of the store is told, once', async (way, clockAheadMs) => {
     await using server = await FakeGcs.start();
-    await using opened = open(server, {}, { lease: '45s' });
+    await using opened = open(server, {}, { timing: { lease: '45s' } });
     server.clockAheadMs = clockAheadMs;
     for (let times = 0; times < 3; times += 1) await opened.election.leader();
     expect(opened.troubles.map(({ message }) => message)).toEqual([
@@ -544,7 +562,7 @@ describe.concurrent('this machine’s clock', () => {
 
   test('that is off by no more than Go programs can bear is no trouble', async () => {
     await using server = await FakeGcs.start();
-    await using opened = open(server, {}, { lease: '45s' });
+    await using opened = open(server, {}, { timing: { lease: '45s' } });
     for (const clockAheadMs of [-4_000, 4_000, 0]) {
       server.clockAheadMs = clockAheadMs;
       await opened.election.leader();
