@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { regionOf } from '../src/s3/connect.ts';
 import { loadSdk } from '../src/s3/sdk.ts';
 import { parseS3Url, s3Parameters } from '../src/s3/url.ts';
 import { refusal } from './support/refusal.ts';
@@ -78,6 +79,19 @@ test('a secret does not belong there, and is not repeated', () => {
     const { message } = refusal(() => parse(url));
     expect(message).not.toContain('s3cret');
   }
+});
+
+test.each([
+  ['s3://b?region=x&endpoint=http://h', { AWS_REGION: 'y' }, 'x'],
+  // The SDK reads it itself.
+  ['s3://b?endpoint=http://h', { AWS_REGION: 'y', AWS_DEFAULT_REGION: 'z' }, undefined],
+  ['s3://b', { AWS_DEFAULT_REGION: 'z' }, 'z'],
+  ['s3://b?endpoint=http://h&profile=p', {}, undefined],
+  ['s3://b?endpoint=http://h', { AWS_PROFILE: 'p' }, undefined],
+  ['s3://b?endpoint=http://h', {}, 'us-east-1'],
+  ['s3://b', {}, undefined],
+])('the region of %s with %j is %s', (url, env, region) => {
+  expect(regionOf(parse(url), env)).toBe(region);
 });
 
 test('the SDK that is missing is named with how to install it', () => {

@@ -63,17 +63,12 @@ async function configOf(
   machine: Machine,
 ): Promise<Readonly<Record<string, unknown>>> {
   const { endpoint, profile, pathStyle, fewChecksums, tlsCa, origin } = location;
-  const { env, cwd } = machine;
-  const hasRegion =
-    Boolean(env['AWS_REGION'] || env['AWS_DEFAULT_REGION']) || profile !== undefined;
-  // Other endpoints care little for it, but what is signed needs one.
-  const region =
-    location.region ??
-    (endpoint !== undefined && !hasRegion ? 'us-east-1' : env['AWS_DEFAULT_REGION']);
-  const ca = tlsCa === undefined ? undefined : await readText(tlsCa, cwd, `tls-ca of ${origin}`);
+  const region = regionOf(location, machine.env);
+  const ca =
+    tlsCa === undefined ? undefined : await readText(tlsCa, machine.cwd, `tls-ca of ${origin}`);
   return {
     ...(endpoint === undefined ? {} : { endpoint }),
-    ...(region ? { region } : {}),
+    ...(region === undefined ? {} : { region }),
     ...(profile === undefined ? {} : { profile }),
     ...(pathStyle ? { forcePathStyle: true } : {}),
     ...(fewChecksums
@@ -83,6 +78,20 @@ async function configOf(
       ? {}
       : { requestHandler: { httpsAgent: new Agent({ ca, keepAlive: true, maxSockets: 50 }) } }),
   };
+}
+
+/** @returns undefined: the SDK finds one itself, or says that it does not */
+export function regionOf(
+  { region, endpoint, profile }: S3Location,
+  env: Machine['env'],
+): string | undefined {
+  if (region !== undefined) return region;
+  if (env['AWS_REGION']) return undefined;
+  // Other tools of AWS take this one, the SDK does not.
+  if (env['AWS_DEFAULT_REGION']) return env['AWS_DEFAULT_REGION'];
+  if (profile !== undefined || env['AWS_PROFILE']) return undefined;
+  // What is signed needs one, whatever it is.
+  return endpoint === undefined ? undefined : 'us-east-1';
 }
 
 /** Read to its end, or its connection would serve nobody else. */
