@@ -82,14 +82,14 @@ test('a secret does not belong there, and is not repeated', () => {
 });
 
 test.each([
-  ['s3://b?region=x&endpoint=http://h', { AWS_REGION: 'y' }, 'x'],
+  ['s3://ops?region=x&endpoint=http://h', { AWS_REGION: 'y' }, 'x'],
   // The SDK reads it itself.
-  ['s3://b?endpoint=http://h', { AWS_REGION: 'y', AWS_DEFAULT_REGION: 'z' }, undefined],
-  ['s3://b', { AWS_DEFAULT_REGION: 'z' }, 'z'],
-  ['s3://b?endpoint=http://h&profile=p', {}, undefined],
-  ['s3://b?endpoint=http://h', { AWS_PROFILE: 'p' }, undefined],
-  ['s3://b?endpoint=http://h', {}, 'us-east-1'],
-  ['s3://b', {}, undefined],
+  ['s3://ops?endpoint=http://h', { AWS_REGION: 'y', AWS_DEFAULT_REGION: 'z' }, undefined],
+  ['s3://ops', { AWS_DEFAULT_REGION: 'z' }, 'z'],
+  ['s3://ops?endpoint=http://h&profile=p', {}, undefined],
+  ['s3://ops?endpoint=http://h', { AWS_PROFILE: 'p' }, undefined],
+  ['s3://ops?endpoint=http://h', {}, 'us-east-1'],
+  ['s3://ops', {}, undefined],
 ])('the region of %s with %j is %s', (url, env, region) => {
   expect(regionOf(parse(url), env)).toBe(region);
 });
