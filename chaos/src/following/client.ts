@@ -13,7 +13,7 @@ import { Teller } from './tell.ts';
 import type { Caller } from './ways/way.ts';
 
 const plan = JSON.parse(process.argv[2] ?? '') as ClientPlan;
-const { broken, callMs, entries, services, transports } = plan;
+const { broken, callMs, entries, transports } = plan;
 const stop = new AbortController();
 const teller = new Teller<ClientTells, ClientOrder>((order) => void obey(order));
 // What tells is there from the start, and at the end.
@@ -25,7 +25,7 @@ const own = createElection({
   lease: plan.leaseMs,
 });
 const election = broken === 'deaf-clients' ? deafAfterFirst(own) : own;
-const caller: Caller = { election, callMs, entries, services };
+const caller: Caller = { election, callMs, entries };
 const ways = [
   ...(transports.includes('grpc') ? (await import('./ways/grpc.ts')).openGrpcWays(caller) : []),
   ...(transports.includes('http') ? (await import('./ways/http.ts')).openHttpWays(caller) : []),
@@ -36,7 +36,7 @@ const loops = ways.map((way) =>
 await teller.tell({
   say: 'calling',
   before,
-  ways: ways.map(({ name, sockets }) => ({ name, sockets })),
+  ways: ways.map(({ name, connectsTo }) => ({ name, connectsTo })),
 });
 
 async function obey(order: ClientOrder): Promise<void> {

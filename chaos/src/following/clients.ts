@@ -41,7 +41,7 @@ export class Clients {
   async start(
     names: readonly string[],
     ground: Ground,
-    plan: Pick<ClientPlan, 'entries' | 'services' | 'callMs'>,
+    plan: Pick<ClientPlan, 'entries' | 'callMs'>,
   ): Promise<void> {
     await Promise.all(
       names.map(async (name) => {
@@ -56,12 +56,17 @@ export class Clients {
     );
   }
 
-  /** Connections of now, where there are more than one for each way and service. */
-  async tooManySockets(): Promise<readonly string[]> {
+  /** Connections of now, where there are more than one for each way and what it connects to. */
+  async tooManySockets(
+    most: Readonly<Record<Way['connectsTo'], number>>,
+  ): Promise<readonly string[]> {
     const found = await Promise.all(
       [...this.#seats].map(async ([name, { process: child, before, ways }]) => {
         const { resources } = await child.ask('resources', 'resources');
-        const mostSockets = ways.reduce((sum, { sockets }) => sum + sockets, before.sockets);
+        const mostSockets = ways.reduce(
+          (sum, { connectsTo }) => sum + most[connectsTo],
+          before.sockets,
+        );
         if (resources.sockets <= mostSockets) return [];
         return [`connections: ${name} has ${resources.sockets} sockets, at most ${mostSockets}`];
       }),

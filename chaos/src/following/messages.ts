@@ -61,8 +61,6 @@ export interface ClientPlan extends Ground {
   readonly name: string;
   /** The HTTP servers of all services, as origins. */
   readonly entries: readonly string[];
-  /** How many services there are. */
-  readonly services: number;
   /** How long a call may take. */
   readonly callMs: number;
 }
@@ -70,8 +68,11 @@ export interface ClientPlan extends Ground {
 /** How a client calls, in one endless loop. */
 export interface Way {
   readonly name: string;
-  /** How many connections it may have at once: one for each service. */
-  readonly sockets: number;
+  /**
+   * What it may have a connection for: each service, or each term that began since gRPC last looked for
+   * connections that nobody uses.
+   */
+  readonly connectsTo: 'services' | 'terms';
 }
 
 /** A call that failed. */

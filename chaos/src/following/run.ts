@@ -38,6 +38,8 @@ const calmMs = 400;
 const stalledPart = 0.25;
 /** Before that nobody gives up waiting. */
 const soonMs = 500;
+/** How often gRPC closes connections that nobody uses, with those of calls that run out of time. */
+const sweepMs = 10_000 + leaseMs;
 /** At once; all are told at the end. */
 const mostSaid = 5;
 /** What comes so late will not come. */
@@ -101,12 +103,11 @@ export async function runChaos(
     await newLeader(services, 0n);
     await clients.start(clientNames, ground, {
       entries: services.httpPorts.map(httpOrigin),
-      services: serviceIds.length,
       callMs: leaseMs,
     });
     for (const change of changes) {
       played.push(await play(change));
-      if (change.calm) for (const what of await clients.tooManySockets()) find(what);
+      if (change.calm) for (const what of await clients.tooManySockets(mostSockets())) find(what);
     }
     const last = services.leading?.atMs ?? 0;
     await pause(Math.max(0, last + follow(last) + calmMs - monotonicMs()));
@@ -121,6 +122,12 @@ export async function runChaos(
   await operator.close();
   log.close();
   stalls.stop();
+
+  function mostSockets(): { readonly services: number; readonly terms: number } {
+    // The one before those may still have been in use then.
+    const sinceMs = monotonicMs() - sweepMs;
+    return { services: serviceIds.length, terms: 1 + services.termsSince(sinceMs) };
+  }
 
   /** Strikes the leader; resolves when another one leads, the struck one is back, and all is calm. */
   async function play(change: Change): Promise<Played> {

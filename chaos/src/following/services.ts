@@ -71,8 +71,9 @@ export class Services {
     );
   }
 
-  /** Told of every term from here on. */
-  onLeading: (leading: Leading) => void = () => {};
+  termsSince(ms: number): number {
+    return this.#leadings.filter(({ atMs }) => atMs >= ms).length;
+  }
 
   /**
    * Has happen what the plan says, but for an operator's request.
@@ -142,9 +143,7 @@ export class Services {
     child.onTold((told) => {
       if (told.say === 'trouble') this.#complain(`${told.text} (${id})`);
       if (told.say !== 'leading') return;
-      const leading = { id, token: BigInt(told.token), atMs: told.atMs };
-      this.#leadings.push(leading);
-      this.onLeading(leading);
+      this.#leadings.push({ id, token: BigInt(told.token), atMs: told.atMs });
     });
     const { before, resources } = await child.next('ready');
     this.#seats.set(id, { process: child, before, ready: resources, grpcPort, httpPort });

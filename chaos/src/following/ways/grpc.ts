@@ -27,7 +27,7 @@ const reconnects = {
 };
 
 /** By the resolver: a channel that retries and waits, and one that does neither. */
-export function openGrpcWays({ election, callMs, services }: Caller): OpenWay[] {
+export function openGrpcWays({ election, callMs }: Caller): OpenWay[] {
   const addressOf = addressFor('grpc');
   const resolver = registerLeaderResolver(grpc, {
     elections: election,
@@ -41,7 +41,7 @@ export function openGrpcWays({ election, callMs, services }: Caller): OpenWay[] 
     open += 1;
     return {
       name,
-      sockets: services,
+      connectsTo: 'terms',
       call: (question) => callOver(client, question, metadata, callMs),
       async close() {
         client.close();

@@ -9,13 +9,13 @@ import type { Caller, OpenWay } from './way.ts';
 const entryPart = 0.3;
 
 /** By the dispatcher; and by services that are not the leader, which redirect or forward. */
-export function openHttpWays({ election, callMs, entries, services }: Caller): OpenWay[] {
+export function openHttpWays({ election, callMs, entries }: Caller): OpenWay[] {
   const byEntry = (name: string, path: string): OpenWay => {
     const agent = new Agent({ connections: 1 });
     let turn = 0;
     return {
       name,
-      sockets: services,
+      connectsTo: 'services',
       async call(question) {
         turn += 1;
         const start = turn;
@@ -40,7 +40,7 @@ export function openHttpWays({ election, callMs, entries, services }: Caller): O
   return [
     {
       name: 'HTTP, to the leader',
-      sockets: services,
+      connectsTo: 'services',
       call: (question) => post('http://leader/refuse/call', question, dispatcher, callMs),
       async close() {
         interceptor.close();

@@ -15,6 +15,4 @@ export interface Caller {
   readonly callMs: number;
   /** The HTTP servers of all services, as origins. */
   readonly entries: readonly string[];
-  /** For ways that know a leader by the election: whom they take for it. */
-  readonly services: number;
 }
