@@ -63,6 +63,9 @@ test.each([
   answered(500, 'InternalError'),
   answered(429, 'TooManyRequests'),
   answered(403, 'RequestTimeTooSkewed'),
+  // The connection was reset in the middle of an answer that may have meant anything.
+  Object.assign(answered(404, 'Error', 'aborted'), { code: 'ECONNRESET' }),
+  Object.assign(answered(403, 'Error', 'aborted'), { code: 'ECONNRESET' }),
   failed('ECONNREFUSED'),
   failed('ENOTFOUND'),
   failed('ECONNRESET', 'TimeoutError'),

@@ -65,7 +65,8 @@ export class Refusals {
     const said = describe(error);
     const refuse = (wayOut: string) =>
       this.#unlessAllowed(right, `${what}: ${said}; ${wayOut}`, error);
-    if (status === undefined) return this.#unanswered(right, error, said);
+    // What broke off in the middle of an answer is not that answer.
+    if (status === undefined || brokeOff(error)) return this.#unanswered(right, error, said);
     if (identityCodes.has(name)) {
       return refuse('look at the credentials and the region of the client');
     }
@@ -118,6 +119,12 @@ export class Refusals {
     if (!this.#allowed.has(right)) return new StoreUnsuitableError(message);
     return new StoreUnavailableError(`${message} (it was allowed before)`, { cause });
   }
+}
+
+/** Of the connection: Node's own codes, where the SDK's errors have names only. */
+function brokeOff(error: unknown): boolean {
+  const code = (error as S3Failure | null | undefined)?.code;
+  return typeof code === 'string' && /^(?:ECONN|EPIPE|ETIMEDOUT|ERR_STREAM)/.test(code);
 }
 
 const fewChecksums =
