@@ -1,5 +1,7 @@
 /** Elections on objects of S3 when something is wrong: bucket, rights, TLS, records, conditions, clocks. */
+import { createServer } from 'node:http';
 import { Agent } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
 import type { S3Action, S3Credentials } from '@incumbent/servers';
 import { cephDialect, FakeS3, waitFor } from '@incumbent/servers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -422,6 +424,44 @@ describe.concurrent('what the SDK repeats', () => {
     await term[Symbol.asyncDispose]();
     await election.close();
   });
+});
+
+describe.concurrent('an answer that is not complete', () => {
+  test.each([200, 404, 503])(
+    'of %i, cut or standing still, is none, and leaves no connection',
+    async (status) => {
+      let begun = 0;
+      let cuts = true;
+      const connections = new Set<Socket>();
+      const endpoint = createServer((request, response) => {
+        request.resume();
+        response.writeHead(status, { 'content-length': 1_000, etag: '"x"' });
+        response.write('<?xml version="1.0"?><Err', () => {
+          begun += 1;
+          if (cuts) setImmediate(() => request.socket.resetAndDestroy());
+        });
+      });
+      endpoint.on('connection', (socket: Socket) => {
+        connections.add(socket);
+        socket.on('error', () => {});
+        socket.on('close', () => connections.delete(socket));
+      });
+      await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
+      const { port } = endpoint.address() as AddressInfo;
+      const client = s3Client({ url: `http://127.0.0.1:${port}` }, undefined, { maxAttempts: 1 });
+      const store = s3Stores(client, 60_000)('x');
+      await expect(store.read(new AbortController().signal)).rejects.toThrow(StoreUnavailableError);
+      cuts = false;
+      const stop = new AbortController();
+      const reading = store.read(stop.signal);
+      await waitFor('it has begun', async () => begun > 1);
+      stop.abort(new Error('too slow'));
+      await expect(reading).rejects.toThrow();
+      await waitFor('no connection is left', async () => connections.size === 0);
+      client.destroy();
+      await new Promise((resolve) => endpoint.close(resolve));
+    },
+  );
 });
 
 describe.concurrent('what it costs', () => {
