@@ -99,3 +99,17 @@ test('a clock that is set forward within clockStep makes nobody lead too early',
   await other.close();
   client.destroy();
 });
+
+test('clocks that are hours apart are no matter: the SDK signs by the endpoint’s', async () => {
+  await using server = await FakeS3.start();
+  server.clockAheadMs = 5 * 3_600_000;
+  const client = s3Client(server);
+  const backend = s3(client, bucketOptions);
+  const election = createElection({ name: 'apart', backend, lease: '60s' });
+  const term = await election.campaign({ wait: '20s' });
+  expect(server.requests[0]?.status).toBe(403);
+  expect(term.token).toBe(1n);
+  await term[Symbol.asyncDispose]();
+  await election.close();
+  client.destroy();
+});
