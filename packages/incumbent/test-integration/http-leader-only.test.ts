@@ -5,6 +5,7 @@ import { request as requestHttp } from 'node:http';
 import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 import express from 'express';
 import fastify from 'fastify';
 import { request } from 'undici';
@@ -209,6 +210,13 @@ describe.concurrent('leaderOnly', () => {
         'bad-token',
       ]);
     }
+    const follower = await gate(context, { waitTimeout: 0 });
+    await follower.stage.lead('127.0.0.1:9', 12n);
+    const ahead = await request(follower.origin, {
+      headers: { [electionHeader]: 'billing', [tokenHeader]: '13' },
+    });
+    // Not to a leader of whom the client knows that it is none.
+    expect([ahead.statusCode, ahead.headers[tokenHeader]]).toEqual([503, '13']);
     const impatient = await gate(context, { term: () => term.term, waitTimeout: 0 });
     const headers = { [electionHeader]: 'billing', [tokenHeader]: '14' };
     const refused = await request(impatient.origin, { headers });
@@ -231,6 +239,7 @@ describe.concurrent('leaderOnly', () => {
     const early = request(`${origin}/1`);
     await once(server, 'request');
     await stage.lead(new URL(origin).host, 2n);
+    await delay(30);
     term = new FakeTerm(2n);
     expect((await early).statusCode).toBe(200);
     term = undefined;
@@ -451,9 +460,10 @@ describe.concurrent('leaderOnly', () => {
     let term: FakeTerm | undefined = new FakeTerm(1n);
     const only = stage.only({ term: () => term?.term, waitTimeout: '20s' });
     let goOn = () => {};
-    const passed: string[] = [];
-    const { origin, server } = await stage.listen((incoming, response) => {
-      goOn = () => only(incoming, response, () => passed.push('served'));
+    const seen: string[] = [];
+    const { origin, server } = await stage.listen((raw, response) => {
+      const reply = { raw: response, hijack: () => seen.push('hijacked') };
+      goOn = () => only.fastify({ raw }, reply, () => seen.push('served'));
     });
     for (const path of ['/leading', '/following']) {
       const asked = requestHttp(origin + path);
@@ -466,7 +476,7 @@ describe.concurrent('leaderOnly', () => {
       expect(await only.drained()).toBe(true);
       term = undefined;
     }
-    expect(passed).toEqual(['served']);
+    expect(seen).toEqual(['served', 'hijacked']);
   });
 
   test('streams do not keep the work from ending: they are cut when draining takes too long', async (context) => {
@@ -524,9 +534,22 @@ describe.concurrent('leaderOnly', () => {
     await once(body, 'data');
     const cut = text(body);
     cut.catch(() => {});
+    const again = await request(origin);
+    await once(again.body, 'data');
+    const drained = text(again.body);
+    drained.catch(() => {});
     term.stop();
     await expect(cut).rejects.toThrow();
+    await expect(drained).rejects.toThrow();
     expect(await only.drained()).toBe(true);
+    const long = new FakeTerm(2n);
+    const other = await gate(context, { term: () => long.term }, (async (_incoming, response) => {
+      response.write('first');
+    }) as typeof echo);
+    const stream = await request(other.origin);
+    expect(await other.only.drained({ timeout: 10 })).toBe(false);
+    await expect(text(stream.body)).rejects.toThrow();
+    expect(await other.only.drained()).toBe(true);
     const abort = AbortSignal.abort(new Error('no time'));
     await expect(only.drained({ signal: abort })).rejects.toThrow('no time');
     await expect(only.drained({ timeout: -1 })).rejects.toThrow('timeout must not be negative');
@@ -551,7 +574,7 @@ describe.concurrent('leaderOnly', () => {
     ]) {
       term = new FakeTerm(term.token + 1n);
       const { body } = await request(origin);
-      body.once('data', end);
+      body.once('data', () => setImmediate(end));
       await expect(text(body)).rejects.toThrow();
       await only.drained();
     }

@@ -13,6 +13,7 @@ import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import type { ProxyOptions } from '../src/http/index.ts';
 import { electionHeader, proxiedHeader, refusedHeader, tokenHeader } from '../src/http/index.ts';
+import { candidate, ledBy } from '../test/support/fake-election.ts';
 import { temporaryDirectory } from './support/file-build.ts';
 import type { Echo, Handler, Listening } from './support/http-stage.ts';
 import { echo, FakeTerm, HttpStage } from './support/http-stage.ts';
@@ -71,6 +72,8 @@ describe.concurrent('a follower that passes requests on', () => {
         'Upgrade: h2c',
         'X-Forwarded-For: 10.9.9.9',
         'X-Forwarded-Proto: https',
+        'X-Forwarded-Port: 443',
+        'X-Real-IP: 10.9.9.9',
         'Forwarded: for=10.9.9.9',
         'Cookie: a=1',
         'X-Twice: 1',
@@ -104,6 +107,8 @@ describe.concurrent('a follower that passes requests on', () => {
       'trailer',
       'upgrade',
       'forwarded',
+      'x-forwarded-port',
+      'x-real-ip',
     ]) {
       expect(headers).not.toHaveProperty(dropped);
     }
@@ -436,6 +441,98 @@ describe.concurrent('a follower that passes requests on', () => {
     expect([answer.statusCode, await answer.body.text()]).toEqual([504, 'that took too long']);
     for (const late of answers) late.end('late');
     expect((await request(impatient.origin)).statusCode).toBe(504);
+
+    // Or begins to, and goes on after the leader has answered.
+    const eager = await stage.listen((incoming, response) => {
+      only(incoming, response, () => {});
+      leader.server.once('request', (_asked, late: ServerResponse) => {
+        response.write('mine, ');
+        late.end('late', () => setImmediate(() => response.end('all of it')));
+      });
+    });
+    expect(await (await request(eager.origin)).body.text()).toBe('mine, all of it');
+  });
+
+  test('knows messages without a body', async (context) => {
+    const { follower } = await pair(context, (incoming, response) => {
+      response.statusCode = Number(incoming.url?.slice(1));
+      if (response.statusCode === 200) response.setHeader('content-length', '7');
+      response.setHeader('etag', 'x');
+      response.end();
+    });
+    const head = await request(`${follower.origin}/200`, { method: 'HEAD' });
+    expect([head.statusCode, head.headers['content-length'], head.headers['etag']]).toEqual([
+      200,
+      '7',
+      'x',
+    ]);
+    await head.body.dump();
+    for (const status of [204, 304]) {
+      const answer = await request(`${follower.origin}/${status}`);
+      expect([answer.statusCode, await answer.body.text()]).toEqual([status, '']);
+    }
+  });
+
+  test('answers a client that waits for leave to send its body', async (context) => {
+    const { follower } = await pair(context, echo);
+    const asked = requestHttp(follower.origin, {
+      method: 'POST',
+      headers: { expect: '100-continue', 'content-length': '4' },
+    });
+    asked.flushHeaders();
+    await once(asked, 'continue');
+    asked.end('text');
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    const came = JSON.parse(await text(answer)) as Echo;
+    expect(came.body).toBe('text');
+    expect(came.headers).not.toHaveProperty('expect');
+  });
+
+  test('looks again when whoever it asks does not lead, or cannot be reached', async (context) => {
+    const { stage, follower, leader } = await pair(context, (_incoming, response) => {
+      response.writeHead(503, { [electionHeader]: 'billing', [refusedHeader]: 'not-leading' });
+      response.end();
+    });
+    // The observation has not told it yet.
+    stage.fake.look = async () => ledBy(candidate('next', { addresses: [next.address] }), 3n);
+    const next = await stage.listen(echo);
+    expect((await request(follower.origin)).statusCode).toBe(503);
+    let answer = await request(follower.origin);
+    while (answer.statusCode !== 200) {
+      await answer.body.dump();
+      answer = await request(follower.origin);
+    }
+    expect(stage.fake.looks).toBe(1);
+    expect(leader.connections.length).toBeGreaterThan(0);
+
+    const { stage: other, follower: lost } = await pair(context, echo);
+    await other.lead(await other.deadAddress(), 2n);
+    other.fake.look = async () => ledBy(candidate('next', { addresses: [next.address] }), 3n);
+    expect((await request(lost.origin)).statusCode).toBe(503);
+    while ((await request(lost.origin)).statusCode !== 200);
+    expect(other.fake.looks).toBe(1);
+  });
+
+  test('passes nothing on when it is closed, not even what is under way', async (context) => {
+    const stage = new HttpStage(context);
+    let served = 0;
+    const leader = await stage.listen((incoming, response) => {
+      served += 1;
+      if (incoming.url === '/first') response.end();
+      // The second one dies on the connection that was kept, and is sent again on its own.
+      else if (served === 2) incoming.socket.destroy();
+      else if (incoming.url === '/half') response.write('half');
+    });
+    await stage.lead(leader.address, 1n);
+    const only = stage.only({ followers: 'proxy' });
+    const follower = await stage.listen((incoming, response) => only(incoming, response, () => {}));
+    await (await request(`${follower.origin}/first`)).body.dump();
+    const silent = request(`${follower.origin}/silent`);
+    while (served < 3) await once(leader.server, 'request');
+    const half = await request(`${follower.origin}/half`);
+    only.close();
+    expect((await silent).statusCode).toBe(502);
+    await expect(text(half.body)).rejects.toThrow();
   });
 
   test('asks the leader for the certificate of its address, whatever Host the client wrote', async (context) => {

@@ -170,6 +170,17 @@ describe.concurrent('requireToken', () => {
     }
   });
 
+  test('goes on where the memory was kept', async (context) => {
+    const kept = memoryOfTokens();
+    const before = await serve(context, { memory: kept });
+    await (await request(before.origin, { headers: carrying(7n) })).body.dump();
+    // As a process that begins anew on the same database.
+    const reopened: TokenMemory = { raise: (election, token) => kept.raise(election, token) };
+    const after = await serve(context, { memory: reopened });
+    expect((await request(after.origin, { headers: carrying(6n) })).statusCode).toBe(412);
+    expect((await request(after.origin, { headers: carrying(7n) })).statusCode).toBe(200);
+  });
+
   test('lets none in whose token was read before and told after a newer one', async (context) => {
     // Its answers come in another order than they were made in.
     const answers: (() => void)[] = [];

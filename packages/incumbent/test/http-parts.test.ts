@@ -7,6 +7,7 @@ import { readTokens, writeTokens } from '../src/http/headers.ts';
 import { originOf } from '../src/http/origin.ts';
 import { needsReplay, ReplayBody } from '../src/http/replay-body.ts';
 import { targetOf } from '../src/http/request-target.ts';
+import { memoryOfTokens } from '../src/http/token-memory.ts';
 import { candidate } from './support/fake-election.ts';
 
 describe('the token headers', () => {
@@ -48,6 +49,14 @@ describe('the token headers', () => {
     ).toBeUndefined();
     expect(readTokens(undefined, undefined)?.size).toBe(0);
   });
+});
+
+test('the memory of tokens never goes back', async () => {
+  const memory = memoryOfTokens();
+  const raised = [];
+  for (const token of [5n, 4n, 6n, 6n]) raised.push(await memory.raise('a', token));
+  expect(raised).toEqual([5n, 5n, 6n, 6n]);
+  expect(await memory.raise('b', 1n)).toBe(1n);
 });
 
 describe('addresses', () => {

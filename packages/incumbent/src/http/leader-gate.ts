@@ -67,7 +67,7 @@ export class LeaderGate {
     this.#name = settings.election.name;
     this.#follower = new Follower(settings.election);
     this.#answers = new ServedAnswers(this.#name, settings.lateAnswers, settings.retryAfterS);
-    this.#proxy = new LeaderProxy(this.#name, settings.proxy);
+    this.#proxy = new LeaderProxy(this.#name, settings.proxy, () => this.#follower.lookAgain());
   }
 
   handle(given: HttpRequest, answer: HttpResponse, next: Next, take: () => void): void {
@@ -185,6 +185,7 @@ export class LeaderGate {
     const leader = this.#follower.leader;
     if (leader === undefined) return undefined;
     const { token, info } = leader;
+    if (token !== undefined && token < carried) this.#follower.lookAgain();
     if (token !== undefined && (token <= this.#ownToken || token < carried)) return undefined;
     const { scheme, addressOf } = this.#settings;
     const isSecure =

@@ -54,8 +54,9 @@ export interface ProxyOptions {
   /** How long nothing may move, in either direction, before it is given up. Default 60 s. */
   readonly idleTimeout?: Duration;
   /**
-   * True: this server is behind a proxy that can be trusted, so `X-Forwarded-*` and `Forwarded` of the request are
-   * passed on and added to. Default false: they are replaced.
+   * True: this server is behind a proxy that can be trusted, so `X-Forwarded-*` of the
+   * request is passed on and added to, and `Forwarded` and `X-Real-IP` as they are. Default false:
+   * none of what came is passed on.
    */
   readonly trustForwarded?: boolean;
   /** Options of `node:tls` for leaders that are reached with https, such as `ca`. */
@@ -108,8 +109,8 @@ const proxyNames: Record<keyof ProxyOptions, true> = {
  *
  * A request is passed on while `term()` leads and the request carries no newer token than that
  * term's. Else nothing comes of it here: the answer says `incumbent-refused`, whatever its status,
- * and names the newest token known. Requests with an `Upgrade` are served by the leader, and refused
- * by followers that proxy (501).
+ * and names the newest token known. Followers that proxy refuse an `Upgrade` (501); on a leader Node
+ * gives it to `server.on('upgrade')`, past every middleware: check `term()` there.
  *
  * Not promised: that a handler has finished when the term is over. Check `term.assertLeading()`
  * after what takes long, and the token where effects land.

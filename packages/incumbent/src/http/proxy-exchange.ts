@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
 import { systemClock } from '../clock.ts';
+import { refusedHeader } from './headers.ts';
 import type { Problem } from './problem.ts';
 import { endToEnd, hasBody } from './proxy-headers.ts';
 
@@ -14,6 +15,9 @@ export interface ExchangeSettings {
   /** How long nothing may move then. */
   readonly idleMs: number;
   readonly fail: (type: Problem['type'], status: number, detail: string) => void;
+  /** Whoever was asked does not lead, or cannot be reached. */
+  readonly onStale: () => void;
+  readonly onEnd: () => void;
   /** Sends the request on a connection of its own. */
   readonly again: (() => void) | undefined;
 }
@@ -62,6 +66,11 @@ export class ProxyExchange {
     request.pipe(upstream);
   }
 
+  /** Nothing is passed on any more. */
+  close(): void {
+    this.#giveUp('bad-gateway', 502, 'This server has stopped passing requests on.');
+  }
+
   #answer(answer: IncomingMessage): void {
     const { response } = this.#with;
     if (this.#isOver) return;
@@ -70,6 +79,7 @@ export class ProxyExchange {
       return;
     }
     this.#received = answer;
+    if (answer.headers[refusedHeader] !== undefined) this.#with.onStale();
     this.#moved();
     try {
       response.statusCode = answer.statusCode ?? 502;
@@ -152,12 +162,14 @@ export class ProxyExchange {
   #giveUp(type: Problem['type'], status: number, detail: string): void {
     if (this.#isOver) return;
     this.#end();
+    if (type === 'unreachable') this.#with.onStale();
     this.#with.fail(type, status, detail);
   }
 
   #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#with.onEnd();
     const { request, response, upstream } = this.#with;
     this.#timer.cancel();
     response.off('close', this.#onClose);

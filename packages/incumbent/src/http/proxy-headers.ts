@@ -23,18 +23,8 @@ const hopByHop = new Set([
   'upgrade',
 ]);
 
-/**
- * Whatever `Connection` says. Without its length a body would be taken for the next request; without
- * our own headers a leader would not know whom it answers.
- */
-const neverDropped = /^(content-length|host|incumbent-.*)$/;
-
-const forwardedHeaders = [
-  'forwarded',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-] as const;
+/** What clients write of themselves, and proxies of them. */
+const forwarded = /^(forwarded|x-forwarded-.*|x-real-ip)$/;
 
 export type PlainHeaders = Record<string, string | string[]>;
 
@@ -47,7 +37,7 @@ export function endToEnd(message: IncomingMessage): PlainHeaders {
   // A request of HTTP/2 has no `headersDistinct`.
   for (const [name, given] of Object.entries(message.headersDistinct ?? message.headers)) {
     if (given === undefined || name.startsWith(':') || hopByHop.has(name)) continue;
-    if (named.has(name) && !neverDropped.test(name)) continue;
+    if (named.has(name)) continue;
     const values = typeof given === 'string' ? [given] : given;
     kept[name] = values.length === 1 ? (values[0] as string) : values;
   }
@@ -85,9 +75,10 @@ export interface PassedOn {
 
 export function headersForLeader(request: IncomingMessage, about: PassedOn): PlainHeaders {
   const headers = endToEnd(request);
-  const before = (name: (typeof forwardedHeaders)[number]) =>
-    about.trustsForwarded ? request.headers[name] : undefined;
-  for (const name of forwardedHeaders) if (!about.trustsForwarded) delete headers[name];
+  if (!about.trustsForwarded) {
+    for (const name of Object.keys(headers)) if (forwarded.test(name)) delete headers[name];
+  }
+  const before = (name: string) => (about.trustsForwarded ? request.headers[name] : undefined);
   const host = request.headers.host ?? about.leaderHost;
   const from = request.socket.remoteAddress ?? 'unknown';
   const via = before('x-forwarded-for');
@@ -111,7 +102,10 @@ export function headersForLeader(request: IncomingMessage, about: PassedOn): Pla
   return headers;
 }
 
-/** As Node has read it: it cuts the body where these say, and refuses both together. */
+/**
+ * As Node has read it, whatever `Connection` says: else a body would be taken for the next request on
+ * the same connection.
+ */
 function setFraming(headers: PlainHeaders, request: IncomingMessage): void {
   const length = request.headers['content-length'];
   delete headers['content-length'];

@@ -31,12 +31,18 @@ export class LeaderProxy {
   readonly #agent = new Agent({ keepAlive: true });
   readonly #secureAgent = new SecureAgent({ keepAlive: true });
 
-  constructor(election: string, settings: ProxySettings) {
+  readonly #onStale: () => void;
+  readonly #open = new Set<ProxyExchange>();
+
+  /** @param onStale told when whoever was asked turns out not to lead, or cannot be reached */
+  constructor(election: string, settings: ProxySettings, onStale: () => void) {
     this.#election = election;
     this.#settings = settings;
+    this.#onStale = onStale;
   }
 
   close(): void {
+    for (const exchange of [...this.#open]) exchange.close();
     this.#agent.destroy();
     this.#secureAgent.destroy();
   }
@@ -80,19 +86,23 @@ export class LeaderProxy {
           agent: isSecondTry ? false : this.#secureAgent,
         })
       : requestHttp({ ...options, agent: isSecondTry ? false : this.#agent });
-    new ProxyExchange({
+    const exchange = new ProxyExchange({
       request,
       response,
       upstream,
       isSecure,
       connectMs,
       idleMs,
+      onStale: this.#onStale,
+      onEnd: () => this.#open.delete(exchange),
       fail: (type, status, detail) => this.#fail(response, type, status, detail),
       again:
         isSecondTry || hasBody(request) || !repeatable.has(request.method ?? '')
           ? undefined
           : () => this.#send(request, response, to, true),
-    }).start();
+    });
+    this.#open.add(exchange);
+    exchange.start();
   }
 
   #fail(response: ServerResponse, type: Problem['type'], status: number, detail: string): void {
