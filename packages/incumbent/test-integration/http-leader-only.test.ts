@@ -1,7 +1,9 @@
 /** Express 5, Fastify 5 and plain node:http as leader and as followers; who leads says the test. */
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { request as requestHttp } from 'node:http';
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -395,6 +397,38 @@ describe.concurrent('leaderOnly', () => {
       expect(answer.headers).not.toHaveProperty('set-cookie');
       expect((await problemIn(answer)).type).toBe('urn:incumbent:problem:outcome-unknown');
     }
+  });
+
+  test('of HTTP/2, too, and what is cut off there does not look whole', async (context) => {
+    const stage = stageOf(context);
+    let term = new FakeTerm(1n);
+    const only = stage.only({ term: () => term.term });
+    const server = createHttp2Server((incoming, response) => {
+      const raw = response as unknown as ServerResponse;
+      only(incoming as unknown as IncomingMessage, raw, () => {
+        if (incoming.url === '/stream') {
+          response.write('first');
+        } else {
+          term.leads = false;
+          response.end('paid');
+        }
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    stage.keep(() => {
+      client.destroy();
+      server.close();
+    });
+    const late = client.request({ ':method': 'POST', ':path': '/' });
+    const [headers] = await once(late, 'response');
+    expect(headers[':status']).toBe(500);
+    expect(JSON.parse(await text(late)).type).toBe('urn:incumbent:problem:outcome-unknown');
+    term = new FakeTerm(2n);
+    const stream = client.request({ ':path': '/stream' });
+    stream.once('data', () => setImmediate(() => term.end()));
+    await expect(text(stream)).rejects.toThrow();
   });
 
   test('an error of the user is told to the framework, and to nobody else', async (context) => {

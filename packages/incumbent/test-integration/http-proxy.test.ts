@@ -447,7 +447,9 @@ describe.concurrent('a follower that passes requests on', () => {
       only(incoming, response, () => {});
       leader.server.once('request', (_asked, late: ServerResponse) => {
         response.write('mine, ');
-        late.end('late', () => setImmediate(() => response.end('all of it')));
+        // What is passed on ends with it; the application's answer does not.
+        leader.connections.at(-1)?.once('close', () => response.end('all of it'));
+        late.write('late');
       });
     });
     expect(await (await request(eager.origin)).body.text()).toBe('mine, all of it');
@@ -511,6 +513,26 @@ describe.concurrent('a follower that passes requests on', () => {
     expect((await request(lost.origin)).statusCode).toBe(503);
     while ((await request(lost.origin)).statusCode !== 200);
     expect(other.fake.looks).toBe(1);
+  });
+
+  test('leaves a leader that stands still when it is replaced, where that does no harm', async (context) => {
+    const answers: ServerResponse[] = [];
+    const { stage, follower, leader } = await pair(context, (incoming, response) => {
+      answers.push(response);
+      incoming.resume();
+    });
+    const next = await stage.listen(echo);
+    const asked = [
+      request(`${follower.origin}/x`),
+      request(`${follower.origin}/x`, { method: 'POST' }),
+      request(`${follower.origin}/x`, { method: 'PUT', body: 'x' }),
+    ];
+    while (answers.length < 3) await once(leader.server, 'request');
+    await stage.lead(next.address, 2n);
+    const came = (await (await asked[0])?.body.json()) as Echo;
+    expect([came.method, came.headers[tokenHeader]]).toEqual(['GET', '2']);
+    for (const answer of answers) answer.end('late');
+    for (const other of asked.slice(1)) expect(await (await other).body.text()).toBe('late');
   });
 
   test('passes nothing on when it is closed, not even what is under way', async (context) => {

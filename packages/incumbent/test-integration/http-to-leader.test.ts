@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { buildConnector, request } from 'undici';
 import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
@@ -319,6 +319,38 @@ describe.concurrent('requests to the leader', () => {
       if (pieces.length === 2) body.end('three');
     }
     expect(pieces.join('')).toBe('onetwothree');
+  });
+
+  test('let go of a body that nobody wants to the end', async (context) => {
+    const stage = stageOf(context);
+    const leader = await stage.listen((_incoming, response) => {
+      response.writeHead(413);
+      response.end('too large');
+    });
+    await stage.lead(leader.address, 1n);
+    let letGo = () => {};
+    const isGone = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    async function* endless() {
+      try {
+        for (;;) {
+          yield Buffer.alloc(1000);
+          await setImmediate();
+        }
+      } finally {
+        letGo();
+      }
+    }
+    const dispatcher = stage.agent();
+    const body = endless();
+    const answer = await request('http://billing/', {
+      dispatcher,
+      method: 'POST',
+      body: body as unknown as Readable,
+    });
+    expect([answer.statusCode, await answer.body.text()]).toEqual([413, 'too large']);
+    await isGone;
   });
 
   test('fail, and are not repeated, when the answer breaks off', async (context) => {

@@ -139,16 +139,15 @@ export class LeaderGate {
     try {
       // Whoever asked may have gone while others were at work.
       if (isOver(response)) return take();
-      const passedOnBy = readNames(request.headers[proxiedHeader]);
-      if (passedOnBy === undefined || passedOnBy.includes(this.#name)) {
-        // Whoever passed it on believed that we lead; one of us is behind.
-        take();
-        sendProblem(response, this.#notLeading(this.#newest(exchange)));
-        return;
-      }
       const found = await this.#look(exchange, gone.signal);
       if (this.#begin(exchange)) return callLater(next);
       take();
+      const passedOnBy = readNames(request.headers[proxiedHeader]);
+      if (passedOnBy === undefined || passedOnBy.includes(this.#name)) {
+        // Whoever passed it on believed that we lead; one of us is behind.
+        sendProblem(response, this.#notLeading(this.#newest(exchange)));
+        return;
+      }
       const problem = found === undefined ? this.#nobody(exchange) : this.#pass(exchange, found);
       if (problem !== undefined) sendProblem(response, problem);
     } catch (error) {
@@ -219,8 +218,32 @@ export class LeaderGate {
         headers: {},
       };
     }
-    this.#proxy.forward(request, response, { ...leader, target, carried: token });
+    this.#proxy.forward(request, response, {
+      origin: leader.origin,
+      target,
+      carried: token,
+      onReplaced: (listener) => this.#onReplaced(exchange, leader.token, listener),
+    });
     return undefined;
+  }
+
+  /** Tells of another leader, of a newer term, that can be asked. */
+  #onReplaced(
+    exchange: Exchange,
+    token: bigint | undefined,
+    listener: (origin: string, token: bigint) => void,
+  ): () => void {
+    return this.#follower.onChange(() => {
+      let next: Elsewhere | undefined;
+      try {
+        next = this.#elsewhere(exchange);
+      } catch {
+        // Of `addressOf`: the next request is told.
+      }
+      if (next?.token !== undefined && token !== undefined && next.token > token) {
+        listener(next.origin, next.token);
+      }
+    });
   }
 
   #notLeading(token: bigint | undefined): Problem {

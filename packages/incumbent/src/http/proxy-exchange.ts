@@ -71,6 +71,13 @@ export class ProxyExchange {
     this.#giveUp('bad-gateway', 502, 'This server has stopped passing requests on.');
   }
 
+  /** @returns false when it is over, or answered, and so cannot be sent to anybody else */
+  leave(): boolean {
+    if (this.#isOver || this.#received !== undefined) return false;
+    this.#end();
+    return true;
+  }
+
   #answer(answer: IncomingMessage): void {
     const { response } = this.#with;
     if (this.#isOver) return;

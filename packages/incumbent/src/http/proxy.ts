@@ -20,6 +20,8 @@ export interface ProxyTarget {
   readonly target: string;
   /** The newest token known; the leader refuses when its term is older. */
   readonly carried: bigint | undefined;
+  /** @returns a function that takes the listener away again */
+  readonly onReplaced: (listener: (origin: string, token: bigint) => void) => () => void;
 }
 
 const repeatable = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -86,6 +88,12 @@ export class LeaderProxy {
           agent: isSecondTry ? false : this.#secureAgent,
         })
       : requestHttp({ ...options, agent: isSecondTry ? false : this.#agent });
+    const mayRepeat = !hasBody(request) && repeatable.has(request.method ?? '');
+    const stopListening = to.onReplaced((origin, token) => {
+      // A leader that stands still answers never.
+      if (!mayRepeat || !exchange.leave()) return;
+      this.#send(request, response, { ...to, origin, carried: token }, isSecondTry);
+    });
     const exchange = new ProxyExchange({
       request,
       response,
@@ -94,12 +102,12 @@ export class LeaderProxy {
       connectMs,
       idleMs,
       onStale: this.#onStale,
-      onEnd: () => this.#open.delete(exchange),
+      onEnd: () => {
+        stopListening();
+        this.#open.delete(exchange);
+      },
       fail: (type, status, detail) => this.#fail(response, type, status, detail),
-      again:
-        isSecondTry || hasBody(request) || !repeatable.has(request.method ?? '')
-          ? undefined
-          : () => this.#send(request, response, to, true),
+      again: isSecondTry || !mayRepeat ? undefined : () => this.#send(request, response, to, true),
     });
     this.#open.add(exchange);
     exchange.start();

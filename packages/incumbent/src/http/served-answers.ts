@@ -98,7 +98,7 @@ export class ServedAnswers {
   /** What has begun and goes on, such as a stream of events, is not served by anybody any more. */
   #cut(term: Term): void {
     for (const response of this.#open.get(term) ?? []) {
-      if (response.headersSent && response.statusCode < 400) response.destroy();
+      if (response.headersSent && response.statusCode < 400) cutOff(response);
     }
   }
 
@@ -116,14 +116,17 @@ export class ServedAnswers {
       for (const name of response.getHeaderNames()) response.removeHeader(name);
       const problem = isSafe ? this.#notServed() : this.#unknown(request.method, term.token);
       const { headers, text } = renderProblem(problem);
+      // That of HTTP/2 writes by `this.write`.
+      response.write = write as typeof response.write;
       writeHead.call(response, problem.status, headers);
       end.call(response, text);
+      response.write = patched.write as typeof response.write;
     };
     /** @returns false when nothing of the application's answer may follow */
     const goesOn = () => {
       if (isReplaced) return false;
       if (!isLate(response.statusCode)) return true;
-      if (response.headersSent) response.destroy();
+      if (response.headersSent) cutOff(response);
       else replace();
       return false;
     };
@@ -170,6 +173,14 @@ export class ServedAnswers {
       refused: false,
     };
   }
+}
+
+/** So that whoever asked cannot take it for whole. */
+function cutOff(response: ServerResponse): void {
+  const { stream } = response as { stream?: { close(code: number): void } };
+  // Of HTTP/2, where to destroy it says that all is well: INTERNAL_ERROR.
+  if (stream !== undefined) stream.close(2);
+  else response.destroy();
 }
 
 /** As Node does: whoever wrote is told that it is done. */
