@@ -14,6 +14,7 @@ import type {
   Pick,
   Picker,
   StatusOr,
+  Subchannel,
 } from './module.ts';
 
 const policy = 'incumbent_leader';
@@ -54,6 +55,12 @@ class LeaderConfig implements BalancingConfig {
   }
 }
 
+/** What a leader's addresses are called by, with the last subchannel of each. */
+interface Child {
+  readonly balancer: Balancer;
+  readonly subchannels: ReadonlyMap<string, Subchannel>;
+}
+
 export function registerBalancer(grpc: Grpc): void {
   const { connectivityState, experimental, status } = grpc;
 
@@ -73,10 +80,23 @@ export function registerBalancer(grpc: Grpc): void {
     },
   });
 
+  /**
+   * What waits until it connects anew would do so though nobody wants it any more, and the connection
+   * would be nobody's to close. Made to try now, it waits no more.
+   */
+  const end = (child: Child | undefined): void => {
+    for (const subchannel of child?.subchannels.values() ?? []) {
+      if (subchannel.getConnectivityState() === connectivityState.TRANSIENT_FAILURE) {
+        subchannel.getRealSubchannel().resetBackoff();
+      }
+    }
+    child?.balancer.destroy();
+  };
+
   class LeaderBalancer implements Balancer {
     readonly #control: ChannelControl;
     /** For the leader of the moment. */
-    #child: Balancer | undefined;
+    #child: Child | undefined;
     #leader = '';
 
     constructor(control: ChannelControl) {
@@ -97,7 +117,7 @@ export function registerBalancer(grpc: Grpc): void {
         const picker = new experimental.UnavailablePicker({ details: nobody });
         this.#child = undefined;
         this.#control.updateState(connectivityState.TRANSIENT_FAILURE, picker, nobody);
-        before?.destroy();
+        end(before);
         return true;
       }
       const childConfig = experimental.selectLbConfigFromList(policies, true);
@@ -107,35 +127,41 @@ export function registerBalancer(grpc: Grpc): void {
       // tries again, up to two minutes: not what was learnt of an older term at this address.
       const ofTerm = { ...options, [termOption]: term };
       if (before !== undefined && leader === this.#leader) {
-        before.updateAddressList(given, childConfig, ofTerm, note);
+        before.balancer.updateAddressList(given, childConfig, ofTerm, note);
         return true;
       }
       this.#leader = leader;
-      const child: Balancer = new experimental.ChildLoadBalancerHandler(
+      const subchannels = new Map<string, Subchannel>();
+      const balancer: Balancer = new experimental.ChildLoadBalancerHandler(
         experimental.createChildChannelControlHelper(this.#control, {
+          createSubchannel: (address, ...more) => {
+            const subchannel = this.#control.createSubchannel(address, ...more);
+            subchannels.set(JSON.stringify(address), subchannel);
+            return subchannel;
+          },
           updateState: (state, picker, message) => {
-            if (this.#child !== child) return;
+            if (this.#child?.balancer !== balancer) return;
             this.#control.updateState(state, askingAgain(picker, this.#control), message);
           },
         }),
       );
-      this.#child = child;
-      child.updateAddressList(given, childConfig, ofTerm, note);
+      this.#child = { balancer, subchannels };
+      balancer.updateAddressList(given, childConfig, ofTerm, note);
       // Afterwards, so that a connection that both want is not closed between them.
-      before?.destroy();
+      end(before);
       return true;
     }
 
     exitIdle(): void {
-      this.#child?.exitIdle();
+      this.#child?.balancer.exitIdle();
     }
 
     resetBackoff(): void {
-      this.#child?.resetBackoff();
+      this.#child?.balancer.resetBackoff();
     }
 
     destroy(): void {
-      this.#child?.destroy();
+      end(this.#child);
       this.#child = undefined;
     }
 

@@ -67,7 +67,15 @@ export interface Picker {
   pick(call: unknown): Pick;
 }
 
+/** What of a connection to one address is used; it is there whether connected or not. */
+export interface Subchannel {
+  getConnectivityState(): number;
+  /** gRPC hands out wrappers. */
+  getRealSubchannel(): { resetBackoff(): void };
+}
+
 export interface ChannelControl {
+  createSubchannel(address: SubchannelAddress, ...more: readonly unknown[]): Subchannel;
   updateState(state: number, picker: Picker, message: string | null): void;
   requestReresolution(): void;
 }
