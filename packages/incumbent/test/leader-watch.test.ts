@@ -186,3 +186,42 @@ test('however often it is asked, it looks rarely', async () => {
   stop();
   watch.lookAgain();
 });
+
+test('looks often again in the next trouble, as if there had been none', async (context) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'hrtime'] });
+  context.onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const { fake, watch, seen, stop } = start();
+  fake.show(ledBy(a, 1n));
+  await vi.advanceTimersByTimeAsync(1);
+  expect(seen).toHaveLength(1);
+  fake.look = async () => ledBy(a, 1n);
+  /** How often it looks while calls fail. */
+  const looksIn = async (seconds: number) => {
+    const before = fake.looks;
+    for (let i = 0; i < seconds * 20; i += 1) {
+      watch.lookAgain();
+      await vi.advanceTimersByTimeAsync(50);
+    }
+    return fake.looks - before;
+  };
+  // After 0, 1, 3, 7 s.
+  expect(await looksIn(8)).toBe(4);
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(await looksIn(8)).toBe(4);
+  // After 15 and 31 s, then every 30 s.
+  await looksIn(32);
+  expect(await looksIn(600)).toBe(20);
+  // The last one has left a look waiting, for up to 30 s.
+  await vi.advanceTimersByTimeAsync(11_000);
+  expect(await looksIn(8)).toBe(4);
+  // Calls every few seconds are one trouble.
+  const before = fake.looks;
+  for (let i = 0; i < 100; i += 1) {
+    watch.lookAgain();
+    await vi.advanceTimersByTimeAsync(9000);
+  }
+  expect(fake.looks - before).toBeLessThanOrEqual(33);
+  stop();
+});

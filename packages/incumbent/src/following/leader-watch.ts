@@ -27,9 +27,11 @@ export interface Sight {
   readonly error: Error | undefined;
 }
 
-/** Between looks that were asked for, at first and at most; doubled until something new is seen. */
+/** Between looks that were asked for, at first and at most; doubled while the trouble lasts. */
 const firstPauseMs = 1000;
 const longestPauseMs = 30_000;
+/** Nobody has asked for so long: whoever asks then is in another trouble. */
+const peaceMs = 10_000;
 
 const watches = new WeakMap<Election, LeaderWatch>();
 
@@ -139,6 +141,8 @@ class Observing {
   readonly #end = new AbortController();
   #views: StoppableIterator<View> | undefined;
   #isLooking = false;
+  #endWait: (() => void) | undefined;
+  #lastAskedMs = Number.NEGATIVE_INFINITY;
   /** How many views the observation has told. */
   #told = 0;
   #pauseMs = firstPauseMs;
@@ -184,6 +188,14 @@ class Observing {
   }
 
   lookAgain(see: (view: View) => void): void {
+    const nowMs = systemClock.monotonicMs();
+    if (nowMs - this.#lastAskedMs > peaceMs) {
+      this.#pauseMs = firstPauseMs;
+      this.#notBeforeMs = nowMs;
+      // A look that the last trouble has left waiting.
+      this.#endWait?.();
+    }
+    this.#lastAskedMs = nowMs;
     if (this.#isLooking) return;
     this.#isLooking = true;
     void this.#look(see).finally(() => {
@@ -193,7 +205,7 @@ class Observing {
 
   async #look(see: (view: View) => void): Promise<void> {
     const { signal } = this.#end;
-    await this.#pause(Math.max(0, this.#notBeforeMs - systemClock.monotonicMs()));
+    await this.#pause(Math.max(0, this.#notBeforeMs - systemClock.monotonicMs()), true);
     if (signal.aborted) return;
     const told = this.#told;
     try {
@@ -207,16 +219,18 @@ class Observing {
     this.#pauseMs = Math.min(2 * this.#pauseMs, longestPauseMs);
   }
 
-  /** Resolves after `ms`, or when the observation ends. */
-  #pause(ms: number): Promise<void> {
+  /** Resolves after `ms`, when the observation ends, or, if it is a look's, when that is due sooner. */
+  #pause(ms: number, ofLook = false): Promise<void> {
     const { signal } = this.#end;
     return new Promise((resolve) => {
       const done = () => {
+        if (ofLook) this.#endWait = undefined;
         timer.cancel();
         signal.removeEventListener('abort', done);
         resolve();
       };
       const timer = systemClock.setTimer(done, ms, true);
+      if (ofLook) this.#endWait = done;
       signal.addEventListener('abort', done, { once: true });
       if (signal.aborted) done();
     });
