@@ -125,6 +125,6 @@ describe('the plan of following', () => {
   it('bounds a take-over by what it has to wait for', () => {
     expect(Math.round(takeoverBoundMs('kill', timing))).toBe(4_540);
     expect(Math.round(takeoverBoundMs('resign', timing))).toBe(3_440);
-    expect(Math.round(followBoundMs(timing))).toBe(2_373);
+    expect(Math.round(followBoundMs(timing))).toBe(1_773);
   });
 });

@@ -4,11 +4,6 @@ import type { Fault } from './plan.ts';
 /** For the machine, not for us: processes that wait for a core. Stalls that are seen come on top. */
 export const machineMs = 1_000;
 
-/** How long a client waits before it connects anew to a server that refused, as it is told here. */
-export const reconnectMs = 500;
-/** Of gRPC: its pauses are up to a fifth longer. */
-const jitter = 1.2;
-
 /**
  * How long after the fault another one leads:
  *
@@ -44,11 +39,10 @@ function waitMs(fault: Fault, timing: Timing): number {
 /**
  * How long after another one leads calls may fail:
  *
- *     1.1·P + X + 1.2·reconnect + machine
+ *     1.1·P + X + machine
  *
- * 1.1·P + X      an observer that was not woken looks, at its slowest
- * 1.2·reconnect  a client has just failed to connect to that very server, before it served
+ * that is, when an observer that was not woken looks, at its slowest.
  */
 export function followBoundMs({ pollEveryMs, operationTimeoutMs }: Timing): number {
-  return 1.1 * pollEveryMs + operationTimeoutMs + jitter * reconnectMs + machineMs;
+  return 1.1 * pollEveryMs + operationTimeoutMs + machineMs;
 }

@@ -27,9 +27,9 @@ const retrying = JSON.stringify({
       name: [{}],
       retryPolicy: {
         maxAttempts: 5,
-        initialBackoff: '0.1s',
+        initialBackoff: '0.02s',
         maxBackoff: '1s',
-        backoffMultiplier: 2,
+        backoffMultiplier: 3,
         retryableStatusCodes: ['UNAVAILABLE'],
       },
     },

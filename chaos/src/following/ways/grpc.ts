@@ -1,7 +1,6 @@
 import * as grpc from '@grpc/grpc-js';
 import { carryKnownToken, registerLeaderResolver } from 'incumbent/grpc';
 import { addressFor } from '../addresses.ts';
-import { reconnectMs } from '../bound.ts';
 import type { Answer, Question } from '../calls.ts';
 import { callDefinition } from '../calls.ts';
 import type { Caller, OpenWay } from './way.ts';
@@ -13,17 +12,13 @@ const retrying = {
       name: [{}],
       retryPolicy: {
         maxAttempts: 5,
-        initialBackoff: '0.1s',
+        initialBackoff: '0.02s',
         maxBackoff: '1s',
-        backoffMultiplier: 2,
+        backoffMultiplier: 3,
         retryableStatusCodes: ['UNAVAILABLE'],
       },
     },
   ],
-};
-const reconnects = {
-  'grpc.initial_reconnect_backoff_ms': reconnectMs,
-  'grpc.max_reconnect_backoff_ms': reconnectMs,
 };
 
 /** By the resolver: a channel that retries and waits, and one that does neither. */
@@ -37,7 +32,7 @@ export function openGrpcWays({ election, callMs }: Caller): OpenWay[] {
   const way = (name: string, options: grpc.ClientOptions, metadata: grpc.Metadata): OpenWay => {
     const target = `incumbent:///${election.name}`;
     const credentials = grpc.credentials.createInsecure();
-    const client = new grpc.Client(target, credentials, { ...reconnects, ...options });
+    const client = new grpc.Client(target, credentials, options);
     open += 1;
     return {
       name,
