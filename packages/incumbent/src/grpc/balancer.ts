@@ -14,7 +14,6 @@ import type {
   Pick,
   Picker,
   StatusOr,
-  Subchannel,
 } from './module.ts';
 
 const policy = 'incumbent_leader';
@@ -55,12 +54,6 @@ class LeaderConfig implements BalancingConfig {
   }
 }
 
-/** What a leader's addresses are called by, with the last subchannel of each. */
-interface Child {
-  readonly balancer: Balancer;
-  readonly subchannels: ReadonlyMap<string, Subchannel>;
-}
-
 export function registerBalancer(grpc: Grpc): void {
   const { connectivityState, experimental, status } = grpc;
 
@@ -81,22 +74,23 @@ export function registerBalancer(grpc: Grpc): void {
   });
 
   /**
-   * What waits until it connects anew would do so though nobody wants it any more, and the connection
-   * would be nobody's to close. Made to try now, it waits no more.
+   * gRPC's policies ask a connection that has failed to try again after its back-off, up to two minutes
+   * later, and it does so though nobody holds it any more by then: a leader that comes back would have
+   * the connection of a channel that follows another one, or is closed, until it stops. The policies
+   * ask once more when the back-off is over, if they are still there; that is soon enough.
    */
-  const end = (child: Child | undefined): void => {
-    for (const subchannel of child?.subchannels.values() ?? []) {
-      if (subchannel.getConnectivityState() === connectivityState.TRANSIENT_FAILURE) {
-        subchannel.getRealSubchannel().resetBackoff();
+  class LeaderSubchannel extends experimental.BaseSubchannelWrapper {
+    override startConnecting(): void {
+      if (this.getConnectivityState() !== connectivityState.TRANSIENT_FAILURE) {
+        super.startConnecting();
       }
     }
-    child?.balancer.destroy();
-  };
+  }
 
   class LeaderBalancer implements Balancer {
     readonly #control: ChannelControl;
     /** For the leader of the moment. */
-    #child: Child | undefined;
+    #child: Balancer | undefined;
     #leader = '';
 
     constructor(control: ChannelControl) {
@@ -117,7 +111,7 @@ export function registerBalancer(grpc: Grpc): void {
         const picker = new experimental.UnavailablePicker({ details: nobody });
         this.#child = undefined;
         this.#control.updateState(connectivityState.TRANSIENT_FAILURE, picker, nobody);
-        end(before);
+        before?.destroy();
         return true;
       }
       const childConfig = experimental.selectLbConfigFromList(policies, true);
@@ -127,41 +121,37 @@ export function registerBalancer(grpc: Grpc): void {
       // tries again, up to two minutes: not what was learnt of an older term at this address.
       const ofTerm = { ...options, [termOption]: term };
       if (before !== undefined && leader === this.#leader) {
-        before.balancer.updateAddressList(given, childConfig, ofTerm, note);
+        before.updateAddressList(given, childConfig, ofTerm, note);
         return true;
       }
       this.#leader = leader;
-      const subchannels = new Map<string, Subchannel>();
-      const balancer: Balancer = new experimental.ChildLoadBalancerHandler(
+      const child: Balancer = new experimental.ChildLoadBalancerHandler(
         experimental.createChildChannelControlHelper(this.#control, {
-          createSubchannel: (address, ...more) => {
-            const subchannel = this.#control.createSubchannel(address, ...more);
-            subchannels.set(JSON.stringify(address), subchannel);
-            return subchannel;
-          },
+          createSubchannel: (address, itsOptions) =>
+            new LeaderSubchannel(this.#control.createSubchannel(address, itsOptions)),
           updateState: (state, picker, message) => {
-            if (this.#child?.balancer !== balancer) return;
+            if (this.#child !== child) return;
             this.#control.updateState(state, askingAgain(picker, this.#control), message);
           },
         }),
       );
-      this.#child = { balancer, subchannels };
-      balancer.updateAddressList(given, childConfig, ofTerm, note);
+      this.#child = child;
+      child.updateAddressList(given, childConfig, ofTerm, note);
       // Afterwards, so that a connection that both want is not closed between them.
-      end(before);
+      before?.destroy();
       return true;
     }
 
     exitIdle(): void {
-      this.#child?.balancer.exitIdle();
+      this.#child?.exitIdle();
     }
 
     resetBackoff(): void {
-      this.#child?.balancer.resetBackoff();
+      this.#child?.resetBackoff();
     }
 
     destroy(): void {
-      end(this.#child);
+      this.#child?.destroy();
       this.#child = undefined;
     }
 

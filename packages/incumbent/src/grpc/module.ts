@@ -63,19 +63,18 @@ export interface Pick {
   readonly onCallEnded: ((code: number, ...more: readonly unknown[]) => void) | null;
 }
 
+/** A connection of gRPC's to one address, which it keeps and reconnects. */
+export interface Subchannel {
+  getConnectivityState(): number;
+  startConnecting(): void;
+}
+
 export interface Picker {
   pick(call: unknown): Pick;
 }
 
-/** What of a connection to one address is used; it is there whether connected or not. */
-export interface Subchannel {
-  getConnectivityState(): number;
-  /** gRPC hands out wrappers. */
-  getRealSubchannel(): { resetBackoff(): void };
-}
-
 export interface ChannelControl {
-  createSubchannel(address: SubchannelAddress, ...more: readonly unknown[]): Subchannel;
+  createSubchannel(address: SubchannelAddress, options: object): Subchannel;
   updateState(state: number, picker: Picker, message: string | null): void;
   requestReresolution(): void;
 }
@@ -127,6 +126,7 @@ export interface Grpc {
       overrides: Partial<ChannelControl>,
     ): ChannelControl;
     readonly ChildLoadBalancerHandler: new (control: ChannelControl) => Balancer;
+    readonly BaseSubchannelWrapper: new (child: Subchannel) => Subchannel;
     readonly UnavailablePicker: new (status: { details: string }) => Picker;
     /** From 1.14 on. */
     statusOrFromValue?(value: unknown): StatusOr;
@@ -139,6 +139,7 @@ const neededToResolve = [
   'selectLbConfigFromList',
   'createChildChannelControlHelper',
   'ChildLoadBalancerHandler',
+  'BaseSubchannelWrapper',
   'UnavailablePicker',
 ] as const;
 
