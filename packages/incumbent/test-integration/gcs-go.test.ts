@@ -10,7 +10,6 @@ import { createElection } from '../src/index.ts';
 import type { GoRaceOptions } from './support/go-race.ts';
 import { GoRace } from './support/go-race.ts';
 
-/** Our belief ends 400 ms before our term: so far Go programs' clocks may be from ours. */
 const lease = '2s';
 const options: GcsOptions = {
   bucket: 'elections',
@@ -59,7 +58,7 @@ function cable(): { readonly storage: StorageLike; cut(): void } {
           return isCut
             ? {
                 metadata: undefined,
-                createReadStream: () => silent,
+                requestStream: () => silent,
                 createWriteStream: () => silent,
                 getMetadata: () => new Promise(() => {}),
               }
@@ -193,12 +192,12 @@ class Crowd {
 }
 
 describe.concurrent('an election that candidates of ours and Go programs hold', () => {
-  // Clocks of Go programs, ahead of ours: all within what both sides bear.
+  // Clocks of Go programs, ahead of ours, which is 120 ms behind the store: all within `maxClockSkew`.
   test.each([
     [0, 0],
-    [330, -330],
-    [-330, 330],
-    [-330, -250],
+    [600, -330],
+    [-360, 600],
+    [-360, -250],
   ])('clocks %i and %i ms ahead: one leads at a time, through many changes', async (...clocks) => {
     const crowd = new Crowd(`mixed-${clocks.join('-')}`);
     const changes = 7;
@@ -222,6 +221,33 @@ describe.concurrent('an election that candidates of ours and Go programs hold', 
     expect(hops).toContain('go-ours');
     await crowd.end();
     expect([...crowd.violations]).toEqual([]);
+  });
+
+  // It looks at no skew when it starts: what has expired by its own clock is taken at once.
+  test('a Go program that starts with a clock far ahead takes the seat when our belief is over', async () => {
+    const name = 'started';
+    const { storage, cut } = cable();
+    const backend = gcs(storage, { ...options, maxClockSkew: '1500ms' });
+    const election = createElection({ name, backend, lease });
+    const term = await election.campaign();
+    cut();
+    let beside: boolean | undefined;
+    while (beside === undefined) {
+      const starting = new AbortController();
+      // 1,480 ms ahead of the store.
+      const go = goRace(name, 'go-1', { clockAheadMs: 1_600 });
+      go.onElected = () => {
+        beside = term.isLeading();
+        starting.abort();
+      };
+      const running = go.acquire(starting.signal).catch(() => {});
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      starting.abort();
+      await running;
+    }
+    expect(beside).toBe(false);
+    await term[Symbol.asyncDispose]();
+    await election.close();
   });
 
   test('what a Go program publishes is what observers of ours see, and the other way round', async () => {

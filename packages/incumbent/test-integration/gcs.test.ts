@@ -1,6 +1,9 @@
 /** Trouble with Cloud Storage, by the real client: what is told, what is waited for, what is never overwritten. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
+import type { RequestListener, Server } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { Storage } from '@google-cloud/storage';
 import { FakeGcs } from '@incumbent/servers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -335,7 +338,7 @@ describe.concurrent('bytes', () => {
           const file = storage.bucket(bucket).file(name);
           return {
             metadata: undefined,
-            createReadStream: (options) => file.createReadStream(options),
+            requestStream: (options) => file.requestStream(options as never),
             getMetadata: () => file.getMetadata(),
             createWriteStream(options) {
               const sink = file.createWriteStream(options);
@@ -407,6 +410,7 @@ describe.concurrent('the age of a record', () => {
     ],
   ])('%s', async (_name, options, agoMs, prepare, wins) => {
     await using server = await FakeGcs.start();
+    server.clockStandsAtMs = Date.now();
     const name = await killedLeader(server, agoMs);
     prepare(server);
     await using opened = open(server, options, { name, timing: { ...patient, lease: '20s' } });
@@ -515,7 +519,6 @@ describe.concurrent('a Go program that leads', () => {
     const { election } = opened;
     const requests = [
       () => election.vacate(),
-      () => election.vacate({ force: true }),
       () => election.transfer('host-9'),
       () => election.drain('host-9', new Date(Date.now() + 60_000)),
       () => election.end(),
@@ -528,7 +531,7 @@ describe.concurrent('a Go program that leads', () => {
     const over = { termExpiry: timestampOf(Date.now() - 60_000) };
     for (const request of requests) {
       putGo(opened.name, over, 90_000);
-      if (request === requests[2]) {
+      if (request === requests[1]) {
         await expect(request()).rejects.toThrow('there is nothing to transfer to "host-9"');
         continue;
       }
@@ -536,6 +539,82 @@ describe.concurrent('a Go program that leads', () => {
       expect(entryIn(opened.name)).toMatchObject({ electionNumber: 41n, leaderId: '' });
     }
     expect(await election.leader()).toMatchObject({ state: 'ended', token: 41n });
+  });
+
+  test('vacates by the force of an operator who knows that it has ended, and the token is kept', async () => {
+    await using opened = open();
+    // Of a clock that is years ahead: nobody would ever take it.
+    putGo(opened.name, { termExpiry: timestampOf(Date.UTC(2090, 0)) });
+    const campaigning = opened.campaign();
+    await expect(opened.election.vacate()).rejects.toThrow('or vacate by force');
+    expect(await opened.election.vacate({ force: true })).toMatchObject({ changed: true });
+    expect((await campaigning).token).toBe(42n);
+    expect(entryIn(opened.name).termExpiry.seconds).toBeLessThan(BigInt(Date.UTC(2090, 0) / 1_000));
+  });
+
+  test.each([
+    [-20_000, true],
+    [30_000, false],
+  ])(
+    'is waited for as long where the time comes only when asked for (%i ms)',
+    async (awayMs, wins) => {
+      await using server = await FakeGcs.start();
+      server.hidesLastModified = true;
+      await using opened = open(server);
+      const termExpiry = timestampOf(Date.now() + awayMs);
+      const bytes = Buffer.from(encodeEntry(goEntry({ termExpiry })));
+      server.bucket.put(opened.name, bytes, {}, Date.now() - 60_000);
+      const attempt = opened.campaign({ wait: 0 });
+      if (wins) expect((await attempt).token).toBe(42n);
+      else await expect(attempt).rejects.toThrow(NotElectedError);
+      expect(server.count('metadata')).toBe(1);
+    },
+  );
+});
+
+describe.concurrent('a server in between', () => {
+  /** Answers every request so. */
+  async function front(serve: RequestListener): Promise<Server & AsyncDisposable> {
+    const server = createServer(serve);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return server;
+  }
+
+  function through(proxy: Server, timing: TimingOptions = patient): ReturnType<typeof open> {
+    const { port } = proxy.address() as AddressInfo;
+    const apiEndpoint = `http://127.0.0.1:${port}`;
+    return open(server, {}, { storage: new Storage({ apiEndpoint, projectId: 'test' }), timing });
+  }
+
+  test.each([200, 404, 503])(
+    'cuts an answer of %i: it is asked again, and nothing else ends',
+    async (status) => {
+      await using proxy = await front((request, response) => {
+        response.writeHead(status, { 'content-length': '1000', 'x-goog-generation': '7' });
+        response.write('x', () => request.socket.resetAndDestroy());
+      });
+      await using opened = through(proxy, { ...patient, operationTimeout: '500ms' });
+      // The client does not always tell: then the time is over. What nobody handles fails this run.
+      await expect(opened.election.leader()).rejects.toMatchObject({ retryable: true });
+    },
+  );
+
+  test('leaves an answer half way: its connection is closed when nobody waits any more', async () => {
+    const sockets = new Set<Socket>();
+    await using proxy = await front((_request, response) => {
+      response.writeHead(200, { 'content-length': '1000', 'x-goog-generation': '7' });
+      response.write('x');
+    });
+    proxy.on('connection', (socket: Socket) => {
+      sockets.add(socket);
+      socket.on('close', () => sockets.delete(socket));
+    });
+    await using opened = through(proxy, { ...patient, operationTimeout: '300ms' });
+    for (let times = 0; times < 3; times += 1) {
+      await expect(opened.election.leader()).rejects.toThrow('not answered within 300 ms');
+    }
+    await until('no connection is left', () => sockets.size === 0);
   });
 });
 
@@ -549,9 +628,7 @@ describe.concurrent('this machine’s clock', () => {
     server.clockAheadMs = clockAheadMs;
     for (let times = 0; times < 3; times += 1) await opened.election.leader();
     expect(opened.troubles.map(({ message }) => message)).toEqual([
-      expect.stringMatching(
-        new RegExp(`this machine's clock is at least (?:29|30).* ${way} that of`),
-      ),
+      expect.stringMatching(new RegExp(`this machine's clock is at least \\d.* ${way} that of`)),
     ]);
     server.clockAheadMs = 0;
     await opened.election.leader();

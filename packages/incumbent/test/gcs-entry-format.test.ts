@@ -11,12 +11,7 @@ import {
 } from '../src/backends/gcs/entry-format.ts';
 import type { RaceEntry } from '../src/backends/gcs/race-entry.ts';
 import { decodeEntry, encodeEntry, timestampOf, unixMsOf } from '../src/backends/gcs/race-entry.ts';
-import {
-  InvalidOptionError,
-  RecordDamagedError,
-  RecordTooNewError,
-  StoreUnsuitableError,
-} from '../src/errors.ts';
+import { RecordDamagedError, RecordTooNewError, StoreUnsuitableError } from '../src/errors.ts';
 import type { Holding, LeaseRecord } from '../src/lease/record.ts';
 import { encodeLeaseRecord } from '../src/lease/record.ts';
 
@@ -73,9 +68,12 @@ const read = (entry: RaceEntry, writtenUnixMs: number | undefined = nowMs, versi
 
 /** What was written, and what it is read as. */
 function write(next: LeaseRecord, base?: LeaseRecord, wallMs = nowMs) {
+  const sent = (ms: number) => ({ wallMs: ms, believedUntilMs: ms });
   const replaced =
-    base === undefined ? undefined : { entry: entryOfRecord(undefined, base, nowMs), record: base };
-  const bytes = encodeEntry(entryOfRecord(replaced, next, wallMs));
+    base === undefined
+      ? undefined
+      : { entry: entryOfRecord(undefined, base, sent(nowMs)), record: base };
+  const bytes = encodeEntry(entryOfRecord(replaced, next, sent(wallMs)));
   return decodeEntry(bytes, format.location);
 }
 
@@ -178,14 +176,33 @@ describe('what a Go program sees of us', () => {
     const { candidate } = holding();
     const entry = write(record({ holding: holding({ candidate: { ...candidate, metadata } }) }));
     expect(entry.connectionParameters).toEqual(Uint8Array.of(0, 0xff, 0x80));
-    for (const wrong of [
-      { [parametersBase64Key]: 'AP+' },
-      { [parametersBase64Key]: 'A P' },
-      { ...metadata, [parametersKey]: '{}' },
-    ]) {
-      const holder = holding({ candidate: { ...candidate, metadata: wrong } });
-      expect(() => write(record({ holding: holder }))).toThrow(InvalidOptionError);
+    // A leader may publish what it likes, and must not lose its seat by it.
+    for (const [published, told] of [
+      [{ [parametersBase64Key]: 'AP+' }, ''],
+      [{ [parametersBase64Key]: 'A P' }, ''],
+      [{ ...metadata, [parametersKey]: '{}' }, '{}'],
+    ] as const) {
+      const holder = holding({ candidate: { ...candidate, metadata: published } });
+      const { connectionParameters } = write(record({ holding: holder }));
+      expect(new TextDecoder().decode(connectionParameters)).toBe(told);
     }
+  });
+
+  test('a term that is not over before our belief is, by any clock', () => {
+    const sending = { wallMs: nowMs, believedUntilMs: nowMs + 60_000 };
+    const entry = entryOfRecord(undefined, record(), sending);
+    expect(unixMsOf(entry.termExpiry)).toBe(nowMs + 60_000);
+    const vacant = entryOfRecord(undefined, record({ holding: undefined }), sending);
+    expect(unixMsOf(vacant.termExpiry)).toBe(nowMs);
+  });
+
+  test('a seat that an operator vacates by force beside a Go program as vacant', () => {
+    const far = goEntry({ termExpiry: timestampOf(Date.UTC(2090, 0)) });
+    const foreign = { entry: far, record: read(far) };
+    const sending = { wallMs: nowMs, believedUntilMs: nowMs };
+    const entry = entryOfRecord(foreign, { ...foreign.record, holding: undefined }, sending);
+    expect(unixMsOf(entry.termExpiry)).toBe(nowMs);
+    expect(entry.electionNumber).toBe(41n);
   });
 });
 
@@ -323,7 +340,8 @@ describe('what we see of a Go program', () => {
 
   test('a candidate of ours that has won after it: its number and one, a field of ours', () => {
     const foreign = { entry: goEntry(), record: read(goEntry()) };
-    const won = entryOfRecord(foreign, record({ token: 42n }), nowMs);
+    const sent = { wallMs: nowMs, believedUntilMs: nowMs };
+    const won = entryOfRecord(foreign, record({ token: 42n }), sent);
     expect(won).toMatchObject({ electionNumber: 42n, leaderId: 'host-7' });
     expect(ourRecord(won, format)?.token).toBe(42n);
   });

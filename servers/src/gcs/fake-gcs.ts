@@ -64,6 +64,8 @@ export class FakeGcs implements AsyncDisposable {
   allowed: Set<string> | undefined;
   /** How far the server's clock is ahead. */
   clockAheadMs = 0;
+  /** It stands still, at this time and `clockAheadMs`. */
+  clockStandsAtMs: number | undefined;
   hidesDate = false;
   /** Media without `Last-Modified`. */
   hidesLastModified = false;
@@ -100,7 +102,7 @@ export class FakeGcs implements AsyncDisposable {
   }
 
   get nowMs(): number {
-    return Date.now() + this.clockAheadMs;
+    return (this.clockStandsAtMs ?? Date.now()) + this.clockAheadMs;
   }
 
   count(verb: string): number {

@@ -13,7 +13,8 @@ export interface FileLike {
   readonly metadata: unknown;
   /** Of requests for this one `File`, which is ours: nothing of the caller's client is changed. */
   readonly interceptors?: { push(interceptor: RequestInterceptor): unknown };
-  createReadStream(options: object): SourceLike;
+  /** A GET of the object itself; its answer, whatever it is, comes by the event `response`. */
+  requestStream(options: object): SourceLike;
   createWriteStream(options: object): SinkLike;
   getMetadata(): Promise<unknown>;
 }

@@ -4,7 +4,7 @@
  * it, or one that does not say the same, was written by somebody else.
  */
 import type { CandidateInfo } from '../../candidate.ts';
-import { InvalidOptionError, StoreUnsuitableError } from '../../errors.ts';
+import { StoreUnsuitableError } from '../../errors.ts';
 import type { LeaseRecord } from '../../lease/record.ts';
 import { decodeLeaseRecord, encodeLeaseRecord } from '../../lease/record.ts';
 import type { RaceEntry, Timestamp } from './race-entry.ts';
@@ -105,15 +105,22 @@ export function isForeign(incarnation: string): boolean {
   return incarnation.startsWith(foreignPrefix);
 }
 
+/** When an entry is written. */
+export interface Sending {
+  /** This machine's wall clock, read just before it is sent. */
+  readonly wallMs: number;
+  /** Until when whoever sends it may believe in it, by the clock of any Go program. */
+  readonly believedUntilMs: number;
+}
+
 /**
  * The entry that says `next`.
  * @param base what it replaces
- * @param wallMs read just before it is sent
  */
 export function entryOfRecord(
   base: { readonly entry: RaceEntry; readonly record: LeaseRecord } | undefined,
   next: LeaseRecord,
-  wallMs: number,
+  sending: Sending,
 ): RaceEntry {
   const candidate = next.holding?.candidate;
   return {
@@ -123,7 +130,7 @@ export function entryOfRecord(
     termExpiry:
       base !== undefined && isByOperator(base.record, next)
         ? base.entry.termExpiry
-        : termExpiry(next, wallMs),
+        : termExpiry(next, sending),
     connectionParameters: connectionParameters(candidate?.metadata ?? {}),
     record: encodeLeaseRecord(next),
   };
@@ -134,6 +141,7 @@ function isByOperator(base: LeaseRecord, next: LeaseRecord): boolean {
   return (
     base.nonce === next.nonce &&
     base.ended === next.ended &&
+    (base.holding === undefined) === (next.holding === undefined) &&
     base.reservation?.untilUnixMs === next.reservation?.untilUnixMs
   );
 }
@@ -141,14 +149,14 @@ function isByOperator(base: LeaseRecord, next: LeaseRecord): boolean {
 /** Until when no Go program may take the seat. Never absent and never zero: they cannot bear either. */
 function termExpiry(
   { ended, holding, leaseMs, reservation }: LeaseRecord,
-  wallMs: number,
+  { wallMs, believedUntilMs }: Sending,
 ): Timestamp {
   if (ended) return never;
   if (holding === undefined) {
     return timestampOf(Math.max(wallMs, reservation?.untilUnixMs ?? wallMs));
   }
-  // Our belief was sent before `wallMs`, and ends D − H earlier: so far clocks may be apart.
-  return timestampOf(Math.max(wallMs + leaseMs, holding.held?.untilUnixMs ?? wallMs));
+  const heldUntilMs = holding.held?.untilUnixMs ?? wallMs;
+  return timestampOf(Math.max(wallMs + leaseMs, believedUntilMs, heldUntilMs));
 }
 
 function electionNumber(token: bigint): bigint {
@@ -165,19 +173,14 @@ function metadataOf(parameters: Uint8Array): Readonly<Record<string, string>> {
   }
 }
 
-/** @throws InvalidOptionError */
+/**
+ * Text goes before packed bytes, and what is no base64 is left out: a leader may publish what it likes,
+ * and must not lose its seat by it.
+ */
 function connectionParameters(metadata: Readonly<Record<string, string>>): Uint8Array {
   const text = metadata[parametersKey];
-  const packed = metadata[parametersBase64Key];
-  if (packed === undefined) return new TextEncoder().encode(text ?? '');
-  if (text !== undefined) {
-    throw new InvalidOptionError(
-      `metadata has both "${parametersKey}" and "${parametersBase64Key}": leave one of them out`,
-    );
-  }
+  if (text !== undefined) return new TextEncoder().encode(text);
+  const packed = metadata[parametersBase64Key] ?? '';
   const bytes = Buffer.from(packed, 'base64');
-  if (bytes.toString('base64') !== packed) {
-    throw new InvalidOptionError(`metadata "${parametersBase64Key}" is not base64`);
-  }
-  return new Uint8Array(bytes);
+  return bytes.toString('base64') === packed ? new Uint8Array(bytes) : new Uint8Array();
 }

@@ -29,8 +29,13 @@ export interface Answer<T> {
   readonly dateMs: number | undefined;
 }
 
+/** The answer of a GET is its body as well. */
 interface HttpAnswer {
+  readonly statusCode?: number;
+  readonly statusMessage?: string;
   readonly headers?: Readonly<Record<string, unknown>>;
+  once?(event: 'unpipe', listener: (connection: { destroy?(): void }) => void): unknown;
+  destroy?(): void;
 }
 
 export class ObjectCalls {
@@ -48,18 +53,28 @@ export class ObjectCalls {
   /** @returns undefined in place of an object that is not there */
   async read(signal: AbortSignal): Promise<Answer<StoredObject | undefined>> {
     signal.throwIfAborted();
-    // Validation is ours: the client leaves it out where a header is missing.
-    const source = this.#file().createReadStream({ validation: false, decompress: false });
+    // Not its createReadStream: that ends the process when the body of a refusal is cut off.
+    const source = this.#file().requestStream({
+      uri: '',
+      qs: { alt: 'media' },
+      headers: { 'Accept-Encoding': 'gzip', 'Cache-Control': 'no-store' },
+    });
     let answer: HttpAnswer = {};
     source.on('response', (response: HttpAnswer) => {
       answer = response;
+      if (signal.aborted) hangUp(answer);
     });
     let bytes: Uint8Array;
     try {
       bytes = await collect(source, signal);
     } catch (error) {
-      if (isAbsent(error)) return { value: undefined, dateMs: timeIn(answer, 'date') };
+      if (signal.aborted) hangUp(answer);
       throw error;
+    }
+    const refusal = refusalIn(answer, bytes);
+    if (refusal !== undefined) {
+      if (isAbsent(refusal)) return { value: undefined, dateMs: timeIn(answer, 'date') };
+      throw refusal;
     }
     checkIntegrity(bytes, header(answer, 'x-goog-hash'));
     const generation = header(answer, 'x-goog-generation');
@@ -128,7 +143,30 @@ export class ObjectCalls {
   }
 }
 
-/** The streams are not destroyed: the client would close the connections of other calls with theirs. */
+/** What refuses, in the shape of the client's own errors; undefined: it is the object. */
+function refusalIn(answer: HttpAnswer, bytes: Uint8Array): Error | undefined {
+  const { statusCode = 0, statusMessage = '' } = answer;
+  if (statusCode >= 200 && statusCode < 300) return undefined;
+  const text = new TextDecoder().decode(bytes);
+  let told: object = {};
+  try {
+    told = (JSON.parse(text) as { readonly error?: object }).error ?? {};
+  } catch {
+    // Whoever asks for bytes is mostly refused in plain words, or by a proxy's page.
+  }
+  const refusal = new Error(text.trim() || statusMessage);
+  return Object.assign(refusal, told, { code: statusCode });
+}
+
+/**
+ * Nobody waits for the rest of this answer, and it might never come: its connection is closed. Not by
+ * the client's streams, which would close those of other calls with it.
+ */
+function hangUp(answer: HttpAnswer): void {
+  answer.once?.('unpipe', (connection) => connection.destroy?.());
+  answer.destroy?.();
+}
+
 function collect(source: SourceLike, signal: AbortSignal): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   source.on('data', (chunk: Uint8Array) => void chunks.push(chunk));

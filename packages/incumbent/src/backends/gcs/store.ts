@@ -1,10 +1,10 @@
+import { readClocks } from '../../clock.ts';
 import type { Scope } from '../../contest.ts';
 import { RefusedError, StoreUnavailableError } from '../../errors.ts';
 import type { LeaseRecord } from '../../lease/record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../lease/store.ts';
 import type { ObjectMetadata, StorageLike } from './client.ts';
-import { ClockComparison } from './clock-comparison.ts';
-import type { EntryFormat } from './entry-format.ts';
+import type { EntryFormat, Sending } from './entry-format.ts';
 import { entryOfRecord, isForeign, ourRecord, recordOfEntry } from './entry-format.ts';
 import type { Refusals, Verb } from './errors.ts';
 import { isConflict } from './errors.ts';
@@ -13,6 +13,7 @@ import { ObjectCalls } from './object-calls.ts';
 import type { CheckedOptions } from './options.ts';
 import type { RaceEntry } from './race-entry.ts';
 import { decodeEntry, encodeEntry, sameEntry } from './race-entry.ts';
+import { StoreClock } from './store-clock.ts';
 
 /** The version of an object that is not there, and what Cloud Storage calls its generation. */
 const absent = '0';
@@ -47,7 +48,7 @@ export class GcsStore implements LeaseStore {
   readonly #scope: Scope;
   readonly #calls: ObjectCalls;
   readonly #format: EntryFormat;
-  readonly #clocks: ClockComparison;
+  readonly #storeClock: StoreClock;
   readonly #seen = new Map<Version, Seen>();
   #hasAskedForAge = false;
 
@@ -65,7 +66,7 @@ export class GcsStore implements LeaseStore {
       maxClockSkewMs: options.maxClockSkewMs,
       clockDrift: timing.clockDrift,
     };
-    this.#clocks = new ClockComparison(timing, (error) =>
+    this.#storeClock = new StoreClock(timing.clockDrift, options.maxClockSkewMs, (error) =>
       scope.onTrouble('comparing clocks', error),
     );
   }
@@ -89,7 +90,7 @@ export class GcsStore implements LeaseStore {
     const base = await this.#seenAs(expected, signal);
     if (base === 'another') return { outcome: 'conflict' };
     const record = base === undefined ? next : besideForeigners(base, next);
-    const entry = entryOfRecord(base, record, this.#scope.clock.wallMs());
+    const entry = entryOfRecord(base, record, this.#sending());
     const bytes = this.#encode(entry);
     let metadata: ObjectMetadata;
     try {
@@ -111,6 +112,22 @@ export class GcsStore implements LeaseStore {
     return { outcome: 'ok', version };
   }
 
+  /**
+   * Belief counts from before now, and is over H later by a clock that may be slow. A Go program may
+   * take the seat when its own clock, which may be ahead of the store's, passes what is written.
+   */
+  #sending(): Sending {
+    const { clock, timing } = this.#scope;
+    const { wallMs, monotonicMs } = readClocks(clock);
+    const { beliefMs, clockDrift } = timing;
+    const longestBeliefMs = (beliefMs * (1 + clockDrift)) / (1 - clockDrift);
+    const storeMs = this.#storeClock.latestMs(monotonicMs);
+    return {
+      wallMs,
+      believedUntilMs: (storeMs ?? wallMs) + longestBeliefMs + this.#format.maxClockSkewMs,
+    };
+  }
+
   #encode(entry: RaceEntry): Uint8Array {
     const bytes = encodeEntry(entry);
     if (sameEntry(decodeEntry(bytes, this.#format.location), entry)) return bytes;
@@ -126,11 +143,11 @@ export class GcsStore implements LeaseStore {
     call: () => Promise<Answer<T>>,
   ): Promise<Answer<T>> {
     const { clock } = this.#scope;
-    const sentMs = clock.wallMs();
+    const sent = readClocks(clock);
     try {
       const answer = await call();
       this.#shared.refusals.allowed(verb);
-      this.#clocks.see(sentMs, clock.wallMs(), answer.dateMs);
+      this.#storeClock.see(sent, clock.wallMs(), answer.dateMs);
       return answer;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
@@ -212,7 +229,8 @@ function isTermOver(record: LeaseRecord, ageMs = 0, clockStepMs = 0): boolean {
 
 /**
  * What operators write beside a Go program. It reads no requests, and any write of ours would end its
- * term: it could not confirm any more. Once its term is over the seat is vacant.
+ * term: it could not confirm any more. Once its term is over the seat is vacant; before that it is if
+ * the operator says so, who knows that the program has ended.
  * @throws RefusedError
  */
 function besideForeigners({ record, isOver }: Seen, next: LeaseRecord): LeaseRecord {
@@ -220,10 +238,12 @@ function besideForeigners({ record, isOver }: Seen, next: LeaseRecord): LeaseRec
   if (holding === undefined || next.nonce !== record.nonce) return next;
   if (!isForeign(holding.candidate.incarnation)) return next;
   const { id } = holding.candidate;
-  if (!isOver) {
+  const isForced = next.holding?.revoked === true;
+  if (!isOver && !isForced) {
     throw new RefusedError(
       `"${id}" leads, which is no candidate of incumbent and reads no requests, and anything that is ` +
-        'written beside it would end its term: end that process, and ask again when its term is over',
+        'written beside it would end its term: end that process, and ask again when its term is over, ' +
+        'or vacate by force once it has certainly ended',
     );
   }
   if (next.holding?.request?.kind === 'transfer') {
@@ -232,5 +252,6 @@ function besideForeigners({ record, isOver }: Seen, next: LeaseRecord): LeaseRec
         `nothing to transfer to "${next.holding.request.to}"`,
     );
   }
-  return { ...next, holding: undefined };
+  // Its lease, which may be years, is nobody's any more.
+  return { ...next, leaseMs: 0, holding: undefined };
 }

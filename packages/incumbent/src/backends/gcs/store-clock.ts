@@ -1,0 +1,65 @@
+/**
+ * What time it is by the store, as far as its answers tell. Candidates of ours compare no clocks, but Go
+ * programs go by the times that are written, each by its own clock: the store's is what all of them are
+ * measured by, whatever this machine's wall clock says.
+ */
+import type { Instant } from '../../clock.ts';
+import { formatDuration } from '../../duration.ts';
+
+/** The store tells whole seconds, rounded down. */
+const resolutionMs = 1_000;
+
+export class StoreClock {
+  readonly #clockDrift: number;
+  readonly #farMs: number;
+  readonly #report: (error: Error) => void;
+  #latest: { readonly sentMs: number; readonly storeMs: number } | undefined;
+  #isOff = false;
+
+  /**
+   * @param clockDrift how far the rate of our monotonic clock may be off
+   * @param farMs beyond that this machine's wall clock is worth a word
+   */
+  constructor(clockDrift: number, farMs: number, report: (error: Error) => void) {
+    this.#clockDrift = clockDrift;
+    this.#farMs = farMs;
+    this.#report = report;
+  }
+
+  /**
+   * @param sent both our clocks, before the request
+   * @param receivedWallMs after its answer, which told `storeMs`
+   */
+  see(sent: Instant, receivedWallMs: number, storeMs: number | undefined): void {
+    if (storeMs === undefined) return;
+    this.#latest = { sentMs: sent.monotonicMs, storeMs };
+    const offsetMs = leastOffsetMs(sent.wallMs, receivedWallMs, storeMs);
+    const isOff = Math.abs(offsetMs) > this.#farMs;
+    if (isOff && !this.#isOff) {
+      const way = offsetMs > 0 ? 'ahead of' : 'behind';
+      this.#report(
+        new Error(
+          `this machine's clock is at least ${formatDuration(Math.abs(offsetMs))} ${way} that of Cloud ` +
+            'Storage, more than maxClockSkew: leaders of ours go by the store, but a Go program on a ' +
+            'clock like this may lead beside others; set it right',
+        ),
+      );
+    }
+    this.#isOff = isOff;
+  }
+
+  /** The latest that it can be by the store now; undefined: it has told no time yet. */
+  latestMs(monotonicMs: number): number | undefined {
+    if (this.#latest === undefined) return undefined;
+    const { sentMs, storeMs } = this.#latest;
+    return storeMs + resolutionMs + (monotonicMs - sentMs) * (1 + this.#clockDrift);
+  }
+}
+
+/** How far ahead our clock is, at the least; negative: behind; 0: it may be right. */
+export function leastOffsetMs(sentMs: number, receivedMs: number, storeMs: number): number {
+  const earliest = sentMs - (storeMs + resolutionMs);
+  const latest = receivedMs - storeMs;
+  if (earliest > 0) return earliest;
+  return latest < 0 ? latest : 0;
+}
