@@ -41,7 +41,7 @@ export async function examineGcs(
     ...(mayTry ? [await conditionsFinding(objects, location, signal)] : []),
     ...bucketFindings(settings, location, timing),
     takeoverFinding(timing, location),
-    await serverClockFinding(() => objects.serverMs(), clockUse(timing), 1_000),
+    await serverClockFinding(() => objects.serverMs(), clockUse(location), 1_000),
   ];
 }
 
@@ -287,9 +287,9 @@ function takeoverFinding({ leaseMs }: Timing, { options }: GcsLocation): Finding
   };
 }
 
-function clockUse({ leaseMs, beliefMs }: Timing): string {
+function clockUse({ options }: GcsLocation): string {
   return (
-    'candidates of ours do not depend on it; beside Go programs on vimeo/leaderelection no two clocks ' +
-    `may be more than ${formatDuration(leaseMs - beliefMs)} apart`
+    'candidates of ours do not depend on it; Go programs on vimeo/leaderelection beside them must be ' +
+    `within ${options.maxClockSkew ?? '5s'} of it (max-clock-skew)`
   );
 }

@@ -24,8 +24,8 @@ export interface GcsOptions {
    */
   readonly acl?: readonly AclRule[];
   /**
-   * How far the clock of a Go program on vimeo/leaderelection may be off that of the store. Longer
-   * than 0, default 5 s. Only matters where such programs take part.
+   * How far the clock of a Go program on vimeo/leaderelection may be off that of the store: beyond that
+   * one of them and one of ours may lead at a time. Longer than 0, default 5 s.
    */
   readonly maxClockSkew?: Duration;
   /**
