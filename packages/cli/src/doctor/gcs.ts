@@ -2,26 +2,31 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Backend, Timing } from 'incumbent';
-import { createElection, ElectionError, formatDuration, parseDuration } from 'incumbent';
+import { formatDuration } from 'incumbent';
 import type { Examination } from '../context.ts';
 import type { GcsConnection } from '../gcs/connect.ts';
 import { nameOf, statusOf } from '../gcs/connect.ts';
 import type { GcsLocation } from '../gcs/url.ts';
 import { reasonOf } from '../url/reach.ts';
+import {
+  newObjectName,
+  noElection,
+  race,
+  recordsADay,
+  refusalOf,
+  takeoverFinding,
+  writers,
+} from './bucket.ts';
 import type { Finding } from './finding.ts';
 import type { Scratch, Unmeasured } from './scratch.ts';
 import { serverClockFinding } from './server-clock.ts';
 
-/** How many write at the same time; one of them may win. */
-const writers = 10;
 /** On an object that is not there, and then on one that is. */
 const races = 4;
 /** Cloud Storage takes about one write of an object in a second. */
 const pauseMs = 1_100;
 /** What an election does; replacing an object is deleting what was there. */
 const needed = ['storage.objects.get', 'storage.objects.create', 'storage.objects.delete'];
-/** Where an object cannot be removed again, it is always the same. */
-const fixedName = 'incumbent-doctor';
 
 export async function examineGcs(
   connection: GcsConnection,
@@ -29,7 +34,7 @@ export async function examineGcs(
   { timing, signal }: Examination,
 ): Promise<readonly Finding[]> {
   const { location } = connection;
-  const refusal = await refusalOf(backend, timing, signal);
+  const refusal = await refusalOf(backend, timing, (election) => election.inspect({ signal }));
   if (refusal !== undefined) return [{ check: 'server', level: 'broken', message: refusal }];
   const objects = new RawObjects(connection);
   const rights = await rightsFinding(connection, signal);
@@ -40,7 +45,7 @@ export async function examineGcs(
     rights,
     ...(mayTry ? [await conditionsFinding(objects, location, signal)] : []),
     ...bucketFindings(settings, location, timing),
-    takeoverFinding(timing, location),
+    takeoverFinding(timing, location.options, 3_000),
     await serverClockFinding(() => objects.serverMs(), clockUse(location), 1_000),
   ];
 }
@@ -52,8 +57,8 @@ export async function scratchOnGcs(
   backend: Backend,
   signal: AbortSignal,
 ): Promise<Scratch | Unmeasured> {
-  const refusal = await refusalOf(backend, undefined, signal);
-  if (refusal !== undefined) return { unmeasured: 'no election can be held there', mayLook: true };
+  const refusal = await refusalOf(backend, undefined, (election) => election.inspect({ signal }));
+  if (refusal !== undefined) return noElection;
   const { level } = await rightsFinding(connection, signal);
   if (level === 'broken') return { unmeasured: 'we may not write objects there', mayLook: true };
   if (keepsObjects(await settingsOf(connection, signal))) {
@@ -65,25 +70,6 @@ export async function scratchOnGcs(
     look: async () => [],
     remove: () => new RawObjects(connection).remove(unique),
   };
-}
-
-/** Why the library itself holds no elections there; undefined: it does. */
-async function refusalOf(
-  backend: Backend,
-  timing: Timing | undefined,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const options = timing === undefined ? {} : { operationTimeout: timing.operationTimeoutMs };
-  const election = createElection({ name: fixedName, backend, ...options });
-  try {
-    await election.inspect({ signal });
-    return undefined;
-  } catch (error) {
-    if (error instanceof ElectionError && error.code === 'STORE_UNSUITABLE') return error.message;
-    throw error;
-  } finally {
-    await election.close();
-  }
 }
 
 /** Objects as they are, without the library's care. */
@@ -141,15 +127,12 @@ async function conditionsFinding(
   signal: AbortSignal,
 ): Promise<Finding> {
   const check = 'conditions';
-  const name = `.${fixedName}-${randomBytes(6).toString('hex')}`;
+  const name = newObjectName();
   let generation = '0';
   try {
-    for (let race = 1; race <= races; race += 1) {
+    for (let nth = 1; nth <= races; nth += 1) {
       const expected = generation;
-      const answers = await Promise.all(
-        Array.from({ length: writers }, () => objects.put(name, expected)),
-      );
-      const taken = answers.filter((each) => each !== undefined);
+      const taken = await race(() => objects.put(name, expected));
       if (taken.length !== 1) {
         const message =
           `of ${writers} writes on one generation ${taken.length} were taken: no election can be ` +
@@ -157,7 +140,7 @@ async function conditionsFinding(
         return { check, level: 'broken', message };
       }
       generation = taken[0] as string;
-      if (endpoint === undefined && race < races) await sleep(pauseMs, undefined, { signal });
+      if (endpoint === undefined && nth < races) await sleep(pauseMs, undefined, { signal });
     }
     return {
       check,
@@ -226,7 +209,7 @@ function keepsObjects(settings: BucketSettings | string): boolean {
 function bucketFindings(
   settings: BucketSettings | string,
   { bucket }: GcsLocation,
-  { renewEveryMs }: Timing,
+  timing: Timing,
 ): readonly Finding[] {
   const check = 'bucket';
   if (typeof settings === 'string') {
@@ -236,7 +219,7 @@ function bucketFindings(
   const found: Finding[] = [];
   const { versioning, softDeletePolicy } = settings;
   const kept = Number(softDeletePolicy?.retentionDurationSeconds ?? 0);
-  const aDay = Math.round(86_400_000 / renewEveryMs).toLocaleString('en');
+  const aDay = recordsADay(timing);
   if (keepsObjects(settings)) {
     found.push({
       check,
@@ -268,23 +251,6 @@ function bucketFindings(
   if (found.length > 0) return found;
   const message = 'it keeps nothing of what was replaced: a renewal leaves nothing behind';
   return [{ check, level: 'ok', message }];
-}
-
-function takeoverFinding({ leaseMs }: Timing, { options }: GcsLocation): Finding {
-  const ageless = options.age === 'off';
-  const stepMs = ageless ? 0 : parseDuration('clock-step', options.clockStep ?? '2s');
-  return {
-    check: 'takeover',
-    level: 'note',
-    message:
-      `after a crash somebody leads within ${formatDuration(leaseMs)} of the last renewal, as seen by who was ` +
-      `there; who comes later waits ${
-        ageless
-          ? 'as long from when it came'
-          : `at most ${formatDuration(leaseMs + stepMs + 3_000)} from that renewal on`
-      }`,
-    data: { leaseMs },
-  };
 }
 
 function clockUse({ options }: GcsLocation): string {

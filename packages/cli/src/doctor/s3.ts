@@ -1,22 +1,27 @@
 /** Whether an S3 endpoint honours what elections rest on, and what it lets us do. */
 import { randomBytes } from 'node:crypto';
-import type { Backend, Timing } from 'incumbent';
-import { createElection, ElectionError, formatDuration, parseDuration } from 'incumbent';
+import type { Backend, Election, Timing } from 'incumbent';
 import type { Examination } from '../context.ts';
 import type { S3Connection } from '../s3/connect.ts';
 import { nameOf, statusOf } from '../s3/connect.ts';
 import type { S3Location } from '../s3/url.ts';
 import { reasonOf } from '../url/reach.ts';
+import {
+  fixedName,
+  newObjectName,
+  noElection,
+  race,
+  recordsADay,
+  refusalOf,
+  takeoverFinding,
+  writers,
+} from './bucket.ts';
 import type { Finding } from './finding.ts';
 import type { Scratch, Unmeasured } from './scratch.ts';
 import { serverClockFinding } from './server-clock.ts';
 
-/** How many write at the same time; one of them may win. */
-const writers = 10;
 /** On ETags, after the one for an object that is not there. */
 const races = 3;
-/** Where an object cannot be removed again, it is always the same. */
-const fixedName = 'incumbent-doctor';
 
 export async function examineS3(
   connection: S3Connection,
@@ -24,7 +29,7 @@ export async function examineS3(
   { timing, signal }: Examination,
 ): Promise<readonly Finding[]> {
   const { location } = connection;
-  const refusal = await refusalOf(backend, timing, signal);
+  const refusal = await refusalOf(backend, timing, tryElection(signal));
   if (refusal !== undefined) return [{ check: 'server', level: 'broken', message: refusal }];
   const objects = new RawObjects(connection, signal);
   const mayRemove = await objects.mayRemove();
@@ -33,7 +38,7 @@ export async function examineS3(
     rightsFinding(mayRemove),
     await conditionsFinding(objects, mayRemove),
     await versioningFinding(connection, timing, signal),
-    takeoverFinding(timing, location),
+    takeoverFinding(timing, location.options, 4_000),
     await serverClockFinding(() => objects.serverMs(), clockUse(location), 1_000),
   ];
 }
@@ -46,8 +51,8 @@ export async function scratchOnS3(
   signal: AbortSignal,
 ): Promise<Scratch | Unmeasured> {
   const objects = new RawObjects(connection, signal);
-  const refusal = await refusalOf(backend, undefined, signal);
-  if (refusal !== undefined) return { unmeasured: 'no election can be held there', mayLook: true };
+  const refusal = await refusalOf(backend, undefined, tryElection(signal));
+  if (refusal !== undefined) return noElection;
   const look = async () => [];
   if (!(await objects.mayRemove())) return { name: fixedName, backend, look };
   return {
@@ -58,25 +63,10 @@ export async function scratchOnS3(
   };
 }
 
-/** Why the library itself holds no elections there; undefined: it does. */
-async function refusalOf(
-  backend: Backend,
-  timing: Timing | undefined,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const options = timing === undefined ? {} : { operationTimeout: timing.operationTimeoutMs };
-  const election = createElection({ name: fixedName, backend, ...options });
-  try {
-    await election.inspect({ signal });
-    await election.init({ signal });
-    return undefined;
-  } catch (error) {
-    if (error instanceof ElectionError && error.code === 'STORE_UNSUITABLE') return error.message;
-    throw error;
-  } finally {
-    await election.close();
-  }
-}
+const tryElection = (signal: AbortSignal) => async (election: Election) => {
+  await election.inspect({ signal });
+  await election.init({ signal });
+};
 
 /** Objects as they are, without the library's care: what is asked here must not be repeated by it. */
 class RawObjects {
@@ -116,7 +106,7 @@ class RawObjects {
   /** Removing what is not there is allowed to who may remove what is. */
   async mayRemove(): Promise<boolean> {
     try {
-      await this.remove(`.${fixedName}-${randomBytes(6).toString('hex')}`);
+      await this.remove(newObjectName());
       return true;
     } catch (error) {
       if (statusOf(error) === undefined) throw error;
@@ -162,16 +152,14 @@ interface AnsweredHeaders {
 
 /** Ten write at the same time, on what is not there and on what is: exactly one may win, each time. */
 async function conditionsFinding(objects: RawObjects, mayRemove: boolean): Promise<Finding> {
-  const name = mayRemove ? `.${fixedName}-${randomBytes(6).toString('hex')}` : `.${fixedName}-race`;
-  const race = (condition: Parameters<RawObjects['put']>[1]) =>
-    Promise.all(Array.from({ length: writers }, () => objects.put(name, condition)));
+  const name = mayRemove ? newObjectName() : `.${fixedName}-race`;
   const broken = (message: string): Finding => ({
     check: 'conditions',
     level: 'broken',
     message: `${message}: no election can be held there`,
   });
   try {
-    const made = (await race({ IfNoneMatch: '*' })).filter((tag) => tag !== undefined);
+    const made = await race(() => objects.put(name, { IfNoneMatch: '*' }));
     if (mayRemove ? made.length !== 1 : made.length > 1) {
       return broken(
         `of ${writers} writes of an object that was not there ${made.length} were taken`,
@@ -194,7 +182,7 @@ async function conditionsFinding(objects: RawObjects, mayRemove: boolean): Promi
     }
     for (let i = 0; i < races; i += 1) {
       const IfMatch: string = form === 'quoted' ? `"${last}"` : last;
-      const taken = (await race({ IfMatch })).filter((tag) => tag !== undefined);
+      const taken = await race(() => objects.put(name, { IfMatch }));
       if (taken.length !== 1) {
         return broken(`of ${writers} writes on one ETag ${taken.length} were taken`);
       }
@@ -227,7 +215,7 @@ function rightsFinding(mayRemove: boolean): Finding {
 
 async function versioningFinding(
   { client, sdk, location: { bucket } }: S3Connection,
-  { renewEveryMs }: Timing,
+  timing: Timing,
   signal: AbortSignal,
 ): Promise<Finding> {
   const check = 'versioning';
@@ -243,30 +231,12 @@ async function versioningFinding(
   if (status !== 'Enabled') {
     return { check, level: 'ok', message: 'off: a renewal leaves nothing behind' };
   }
-  const aDay = Math.round(86_400_000 / renewEveryMs).toLocaleString('en');
   return {
     check,
     level: 'warn',
     message:
-      `on: each leader leaves ${aDay} versions of its record a day; have them expire by a lifecycle rule ` +
-      '(NoncurrentVersionExpiration), or take a bucket without versions',
-  };
-}
-
-function takeoverFinding({ leaseMs }: Timing, { options }: S3Location): Finding {
-  const ageless = options.age === 'off';
-  const stepMs = ageless ? 0 : parseDuration('clock-step', options.clockStep ?? '2s');
-  return {
-    check: 'takeover',
-    level: 'note',
-    message:
-      `after a crash somebody leads within ${formatDuration(leaseMs)} of the last renewal, as seen by who was ` +
-      `there; who comes later waits ${
-        ageless
-          ? 'as long from when it came'
-          : `at most ${formatDuration(leaseMs + stepMs + 4_000)} from that renewal on`
-      }`,
-    data: { leaseMs },
+      `on: each leader leaves ${recordsADay(timing)} versions of its record a day; have them expire by a ` +
+      'lifecycle rule (NoncurrentVersionExpiration), or take a bucket without versions',
   };
 }
 
