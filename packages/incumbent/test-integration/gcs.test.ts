@@ -512,34 +512,37 @@ describe.concurrent('a Go program that leads', () => {
     expect((await campaigning).token).toBe(42n);
   });
 
-  test('no operator can write beside it; once its term is over anybody can', async () => {
-    await using opened = open();
-    putGo(opened.name);
-    const { generation } = server.bucket.get(opened.name);
-    const { election } = opened;
-    const requests = [
-      () => election.vacate(),
-      () => election.transfer('host-9'),
-      () => election.drain('host-9', new Date(Date.now() + 60_000)),
-      () => election.end(),
-    ];
-    for (const request of requests) {
-      await expect(request()).rejects.toThrow(RefusedError);
-      await expect(request()).rejects.toThrow('"go-1" leads, which is no candidate of incumbent');
-    }
-    expect(server.bucket.get(opened.name).generation).toBe(generation);
-    const over = { termExpiry: timestampOf(Date.now() - 60_000) };
-    for (const request of requests) {
-      putGo(opened.name, over, 90_000);
-      if (request === requests[1]) {
-        await expect(request()).rejects.toThrow('there is nothing to transfer to "host-9"');
-        continue;
+  test.each([{}, { age: 'off' as const }])(
+    'no operator can write beside it; once its term is over anybody can (%j)',
+    async (options) => {
+      await using opened = open(server, options);
+      putGo(opened.name);
+      const { generation } = server.bucket.get(opened.name);
+      const { election } = opened;
+      const requests = [
+        () => election.vacate(),
+        () => election.transfer('host-9'),
+        () => election.drain('host-9', new Date(Date.now() + 60_000)),
+        () => election.end(),
+      ];
+      for (const request of requests) {
+        await expect(request()).rejects.toThrow(RefusedError);
+        await expect(request()).rejects.toThrow('"go-1" leads, which is no candidate of incumbent');
       }
-      expect(await request()).toMatchObject({ changed: true });
-      expect(entryIn(opened.name)).toMatchObject({ electionNumber: 41n, leaderId: '' });
-    }
-    expect(await election.leader()).toMatchObject({ state: 'ended', token: 41n });
-  });
+      expect(server.bucket.get(opened.name).generation).toBe(generation);
+      const over = { termExpiry: timestampOf(Date.now() - 60_000) };
+      for (const request of requests) {
+        putGo(opened.name, over, 90_000);
+        if (request === requests[1]) {
+          await expect(request()).rejects.toThrow('there is nothing to transfer to "host-9"');
+          continue;
+        }
+        expect(await request()).toMatchObject({ changed: true });
+        expect(entryIn(opened.name)).toMatchObject({ electionNumber: 41n, leaderId: '' });
+      }
+      expect(await election.leader()).toMatchObject({ state: 'ended', token: 41n });
+    },
+  );
 
   test('vacates by the force of an operator who knows that it has ended, and the token is kept', async () => {
     await using opened = open();

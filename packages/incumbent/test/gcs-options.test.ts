@@ -170,14 +170,18 @@ describe('comparing clocks', () => {
 
   test('the store’s time is never told too early, whatever our own clocks do', () => {
     const clock = new StoreClock(0.05, 5_000, () => {});
-    expect(clock.latestMs(0)).toBeUndefined();
+    const at = (monotonicMs: number, wallMs = 0) => ({ monotonicMs, wallMs });
+    expect(clock.latestMs(at(0))).toBeUndefined();
     // It was 10.999 s, and told 10 s, at the moment that the request was sent.
-    clock.see({ monotonicMs: 500, wallMs: 0 }, 700, 10_000);
-    expect(clock.latestMs(500)).toBe(11_000);
-    expect(clock.latestMs(1_500)).toBe(12_050);
-    clock.see({ monotonicMs: 2_500, wallMs: 1e9 }, 0, undefined);
-    expect(clock.latestMs(2_500)).toBe(13_100);
-    clock.see({ monotonicMs: 2_500, wallMs: 1e9 }, 0, 12_000);
-    expect(clock.latestMs(2_500)).toBe(13_000);
+    clock.see(at(500), 700, 10_000);
+    expect(clock.latestMs(at(500))).toBe(11_000);
+    expect(clock.latestMs(at(1_450))).toBe(12_000);
+    // After a suspension of an hour; and when the wall clock was set back by one.
+    expect(clock.latestMs(at(510, 3_600_000))).toBeGreaterThan(3_600_000);
+    expect(clock.latestMs(at(1_450, -3_600_000))).toBe(12_000);
+    clock.see(at(2_400), 0, undefined);
+    expect(clock.latestMs(at(2_400))).toBe(13_000);
+    clock.see(at(2_400), 0, 12_500);
+    expect(clock.latestMs(at(2_400))).toBe(13_500);
   });
 });

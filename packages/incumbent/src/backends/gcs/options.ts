@@ -73,6 +73,7 @@ const known: Readonly<Record<keyof GcsOptions, true>> = {
   clockStep: true,
 };
 
+export const defaultClockStepMs = 2_000;
 /** Beyond that `minLease` is as short as anywhere. */
 const mostWritesPerSecond = 1_000;
 
@@ -116,7 +117,8 @@ export function checkOptions(options: GcsOptions): CheckedOptions {
     acl: checkAcl(options),
     maxClockSkewMs: checkSkew(options.maxClockSkew ?? 5_000),
     maxWritesPerSecond: checkRate(options.maxWritesPerSecond ?? 1),
-    clockStepMs: age === 'off' ? undefined : parseDuration('clockStep', clockStep ?? 2_000),
+    clockStepMs:
+      age === 'off' ? undefined : parseDuration('clockStep', clockStep ?? defaultClockStepMs),
   };
 }
 

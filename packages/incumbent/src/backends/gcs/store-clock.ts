@@ -13,11 +13,11 @@ export class StoreClock {
   readonly #clockDrift: number;
   readonly #farMs: number;
   readonly #report: (error: Error) => void;
-  #latest: { readonly sentMs: number; readonly storeMs: number } | undefined;
+  #latest: { readonly sent: Instant; readonly storeMs: number } | undefined;
   #isOff = false;
 
   /**
-   * @param clockDrift how far the rate of our monotonic clock may be off
+   * @param clockDrift how far the rate of our clocks may be off
    * @param farMs beyond that this machine's wall clock is worth a word
    */
   constructor(clockDrift: number, farMs: number, report: (error: Error) => void) {
@@ -32,7 +32,7 @@ export class StoreClock {
    */
   see(sent: Instant, receivedWallMs: number, storeMs: number | undefined): void {
     if (storeMs === undefined) return;
-    this.#latest = { sentMs: sent.monotonicMs, storeMs };
+    this.#latest = { sent, storeMs };
     const offsetMs = leastOffsetMs(sent.wallMs, receivedWallMs, storeMs);
     const isOff = Math.abs(offsetMs) > this.#farMs;
     if (isOff && !this.#isOff) {
@@ -49,10 +49,12 @@ export class StoreClock {
   }
 
   /** The latest that it can be by the store now; undefined: it has told no time yet. */
-  latestMs(monotonicMs: number): number | undefined {
+  latestMs(now: Instant): number | undefined {
     if (this.#latest === undefined) return undefined;
-    const { sentMs, storeMs } = this.#latest;
-    return storeMs + resolutionMs + (monotonicMs - sentMs) * (1 + this.#clockDrift);
+    const { sent, storeMs } = this.#latest;
+    // The monotonic clock stands still while a host is suspended, the other may be set back.
+    const passedMs = Math.max(now.monotonicMs - sent.monotonicMs, now.wallMs - sent.wallMs);
+    return storeMs + resolutionMs + passedMs / (1 - this.#clockDrift);
   }
 }
 

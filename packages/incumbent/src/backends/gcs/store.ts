@@ -11,6 +11,7 @@ import { isConflict } from './errors.ts';
 import type { Answer, StoredObject } from './object-calls.ts';
 import { ObjectCalls } from './object-calls.ts';
 import type { CheckedOptions } from './options.ts';
+import { defaultClockStepMs } from './options.ts';
 import type { RaceEntry } from './race-entry.ts';
 import { decodeEntry, encodeEntry, sameEntry } from './race-entry.ts';
 import { StoreClock } from './store-clock.ts';
@@ -80,10 +81,10 @@ export class GcsStore implements LeaseStore {
     const writtenUnixMs = await this.#writtenUnixMs(object, entry, signal);
     const version = versionOf(object.generation, object.metageneration);
     const record = recordOfEntry(entry, { version, writtenUnixMs }, this.#format);
-    const ageMs = this.#ageMs(writtenUnixMs, dateMs);
-    const isOver = isTermOver(record, ageMs, this.clockStepMs);
-    this.#remember(version, { entry, record, isOver });
-    return { record, version, ...(ageMs === undefined ? {} : { ageMs }) };
+    const ageMs = ageOf(writtenUnixMs, dateMs);
+    this.#remember(version, { entry, record, isOver: isTermOver(record, ageMs, this.clockStepMs) });
+    const isTold = ageMs !== undefined && this.clockStepMs !== undefined;
+    return { record, version, ...(isTold ? { ageMs } : {}) };
   }
 
   async swap(expected: Version, next: LeaseRecord, signal: AbortSignal): Promise<SwapResult> {
@@ -118,13 +119,13 @@ export class GcsStore implements LeaseStore {
    */
   #sending(): Sending {
     const { clock, timing } = this.#scope;
-    const { wallMs, monotonicMs } = readClocks(clock);
+    const now = readClocks(clock);
     const { beliefMs, clockDrift } = timing;
     const longestBeliefMs = (beliefMs * (1 + clockDrift)) / (1 - clockDrift);
-    const storeMs = this.#storeClock.latestMs(monotonicMs);
+    const storeMs = this.#storeClock.latestMs(now) ?? now.wallMs;
     return {
-      wallMs,
-      believedUntilMs: (storeMs ?? wallMs) + longestBeliefMs + this.#format.maxClockSkewMs,
+      wallMs: now.wallMs,
+      believedUntilMs: storeMs + longestBeliefMs + this.#format.maxClockSkewMs,
     };
   }
 
@@ -184,12 +185,6 @@ export class GcsStore implements LeaseStore {
     throw new StoreUnavailableError(`${this.#format.location} was replaced while it was read`);
   }
 
-  #ageMs(writtenUnixMs: number | undefined, dateMs: number | undefined): number | undefined {
-    if (this.clockStepMs === undefined) return undefined;
-    if (writtenUnixMs === undefined || dateMs === undefined) return undefined;
-    return Math.max(0, dateMs - writtenUnixMs - ageResolutionMs);
-  }
-
   /** Undefined: there is no object; `another`: it is not that version any more. */
   async #seenAs(version: Version, signal: AbortSignal): Promise<Seen | undefined | 'another'> {
     signal.throwIfAborted();
@@ -222,8 +217,13 @@ function generationOf(version: Version): string {
   return String(version).split('.')[0] as string;
 }
 
+function ageOf(writtenUnixMs: number | undefined, dateMs: number | undefined): number | undefined {
+  if (writtenUnixMs === undefined || dateMs === undefined) return undefined;
+  return Math.max(0, dateMs - writtenUnixMs - ageResolutionMs);
+}
+
 /** A Go program's term that nobody can believe in any more, by the store's own clock. */
-function isTermOver(record: LeaseRecord, ageMs = 0, clockStepMs = 0): boolean {
+function isTermOver(record: LeaseRecord, ageMs = 0, clockStepMs = defaultClockStepMs): boolean {
   return record.holding?.tokenless === true && ageMs - clockStepMs >= record.leaseMs;
 }
 
