@@ -5,6 +5,7 @@ import { getEventListeners, once } from 'node:events';
 import type {
   Client,
   ClientWritableStream,
+  Interceptor,
   ServerDuplexStream,
   ServerInterceptor,
   ServerReadableStream,
@@ -47,13 +48,19 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     stage: GrpcStage,
     handlers: Handlers,
     options: Partial<RequireLeadershipOptions> = {},
-  ): Promise<{ client: Client; lead: { term: Term | undefined }; first: FakeTerm }> {
-    const first = new FakeTerm(7n);
+  ): Promise<{
+    client: Client;
+    lead: { term: Term | undefined };
+    first: FakeTerm;
+    address: string;
+  }> {
+    const first = new FakeTerm(7n, (options.election ?? election).name);
     const lead: { term: Term | undefined } = { term: first.term };
     const interceptor = requireLeadership(grpc, { election, term: () => lead.term, ...options });
     const server = await serve(grpc, { ...handlers }, [interceptor]);
     stage.keep(() => server.close());
-    return { client: stage.client(server.address), lead, first };
+    const { address } = server;
+    return { client: stage.client(address), lead, first, address };
   }
 
   /** `once` would reject: a stream that fails has an `error` besides its `status`. */
@@ -103,14 +110,14 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     first.stop();
     await refused(`this server is about to stop leading ${named}`);
     // The clocks say so before anybody was told: the event loop stood still.
-    const stalled = new FakeTerm(8n);
+    const stalled = new FakeTerm(8n, election.name);
     stalled.isBelieved = false;
     lead.term = stalled.term;
     await refused(`this server does not lead ${named}`);
     lead.term = undefined;
     await refused(`this server does not lead ${named}`);
     expect(served).toBe(0);
-    lead.term = new FakeTerm(9n).term;
+    lead.term = new FakeTerm(9n, election.name).term;
     expect((await read(grpc, client)).metadata?.get('incumbent-token')).toEqual(['9']);
   });
 
@@ -126,7 +133,7 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
   }> {
     let [seen, served] = [0, 0];
     const [arrived, received] = [new Deferred<void>(), new Deferred<void>()];
-    const first = new FakeTerm(7n);
+    const first = new FakeTerm(7n, election.name);
     const guard = requireLeadership(grpc, { election, term: () => first.term });
     // Further in than the guard: sees what that lets through.
     const witness: ServerInterceptor = (_method, call) =>
@@ -233,7 +240,7 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     // Nobody was told, and somebody may lead already: only the clocks know.
     first.isBelieved = false;
     // That this process leads again does not matter: its handler began in an older term.
-    lead.term = new FakeTerm(9n).term;
+    lead.term = new FakeTerm(9n, election.name).term;
     answer();
     const { value, status } = await answered;
     expect(value).toBeUndefined();
@@ -343,7 +350,7 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     answer();
     expect((await unary).value).toBe('done');
     await settling;
-    await callsEnded(new FakeTerm(9n).term);
+    await callsEnded(new FakeTerm(9n, election.name).term);
   });
 
   test('ends calls that nobody answers when the belief is over, though the work goes on', async (context) => {
@@ -403,9 +410,20 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
   test('refuses when what it is given throws', async (context) => {
     const stage = new GrpcStage(context, grpc);
     const told: unknown[] = [];
+    const why: unknown[] = [];
     const trouble = (message: unknown) => {
-      const { election: name, what } = message as { election: string; what: string };
-      if (name === throwing.election.name) told.push(what);
+      const {
+        election: name,
+        what,
+        error,
+      } = message as {
+        election: string;
+        what: string;
+        error: Error;
+      };
+      if (name !== throwing.election.name) return;
+      told.push(what);
+      why.push(error.message);
     };
     subscribe('incumbent:trouble', trouble);
     stage.keep(() => unsubscribe('incumbent:trouble', trouble));
@@ -421,9 +439,19 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     answer();
     expect((await answered).status.code).toBe(ABORTED);
     expect(told).toEqual(['selecting /test.Ledger/Read', 'selecting /test.Ledger/Read']);
+    lead.term = new FakeTerm(8n, 'another').term;
+    expect((await read(grpc, client)).status).toMatchObject({
+      code: UNAVAILABLE,
+      details: `this server does not lead election "${throwing.election.name}"`,
+    });
+    expect(told.at(-1)).toBe('asking for the present term');
+    expect(why.at(-1)).toBe(
+      `term() gave a term of election "another", this is about "${throwing.election.name}"`,
+    );
     Object.defineProperty(lead, 'term', { get: fail });
     expect((await read(grpc, client)).status.code).toBe(UNAVAILABLE);
     expect(told.at(-1)).toBe('asking for the present term');
+    expect(why.at(-1)).toBe('not ready');
   });
 
   test('refuses whoever knows a newer leader', async (context) => {
@@ -475,6 +503,38 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     expect(tokens.at(0)).toEqual([[], []]);
     expect(tokens.at(-1)).toEqual([['5'], ['carried']]);
     expect(metadata.getMap(), 'the own metadata of the caller is left alone').toEqual({});
+  });
+
+  test('is told of several elections by one client', async (context) => {
+    const stage = new GrpcStage(context, grpc);
+    const carried: unknown[] = [];
+    const server = await stage.server('a', ({ metadata }, reply) => {
+      carried.push([metadata.get('incumbent-election'), metadata.get('incumbent-token')]);
+      reply(null, 'a');
+    });
+    const leader = candidate('a', { addresses: [server.address] });
+    const [storage, billing] = [new FakeElection('cold, dark'), new FakeElection(election.name)];
+    storage.show(ledBy(leader, 5n));
+    billing.show(ledBy(leader, 8n));
+    stage.resolve({ storage: storage.election, billing: billing.election });
+    for (const name of ['storage', 'billing']) {
+      expect((await read(grpc, stage.client(`incumbent:///${name}`))).value).toBe('a');
+    }
+    const [first, second] = [storage, billing].map((each) => carryKnownToken(grpc, each.election));
+    const guarded = await start(stage, { Read: (_call, reply) => reply(null, 'mine') });
+    for (const interceptors of [
+      [first, second],
+      [second, first],
+      [first, second, first],
+    ] as Interceptor[][]) {
+      const { value } = await read(grpc, stage.client(server.address, { interceptors }));
+      expect(value).toBe('a');
+      const { status } = await read(grpc, stage.client(guarded.address, { interceptors }));
+      expect(status.metadata.get('incumbent-refused')).toEqual(['newer-token']);
+    }
+    const both = [['cold%2C%20dark, billing%2F%C3%A9'], ['5, 8']];
+    const reversed = [['billing%2F%C3%A9, cold%2C%20dark'], ['8, 5']];
+    expect(carried.slice(-3)).toEqual([both, reversed, both]);
   });
 
   test('a retry policy moves refused calls to the next leader', async (context) => {

@@ -1,7 +1,8 @@
 /** A client interceptor: tells servers which term the caller knows of. */
 import type { Election } from '../election.ts';
 import { LeaderWatch } from '../following/index.ts';
-import { electionKey, tokenKey } from './guarded-call.ts';
+import { electionHeader, tokenHeader, writeTokens } from '../http/headers.ts';
+import { tokensIn } from './guarded-call.ts';
 import type { GrpcModule, Metadata } from './module.ts';
 import { anyModule } from './module.ts';
 
@@ -19,6 +20,8 @@ export type InterceptorOf<Module extends GrpcModule> = <Options>(
  * ```ts
  * new LedgerClient(target, credentials, { interceptors: [carryKnownToken(grpc, election)] });
  * ```
+ *
+ * A client may have several, for several elections.
  */
 export function carryKnownToken<Module extends GrpcModule>(
   module: Module,
@@ -43,8 +46,13 @@ export function carryKnownToken<Module extends GrpcModule>(
         if (token === undefined) return next(metadata, listener);
         // The caller's own may be used for other calls too.
         const marked = metadata.clone();
-        marked.set(electionKey, encodeURIComponent(election.name));
-        marked.set(tokenKey, String(token));
+        // What others of this kind, for other elections, have put there stays.
+        const all = new Map(tokensIn(metadata));
+        const present = all.get(election.name);
+        all.set(election.name, present !== undefined && present > token ? present : token);
+        const { elections, tokens } = writeTokens(all);
+        marked.set(electionHeader, elections);
+        marked.set(tokenHeader, tokens);
         next(marked, listener);
       },
     });

@@ -1,14 +1,17 @@
 /** One call on a server, from its arrival to its status, bound to the term that accepted it. */
 import { publish } from '../diagnostics.ts';
+import { MisuseError } from '../errors.ts';
+import {
+  electionHeader,
+  readTokens,
+  refusedHeader,
+  tokenHeader,
+  writeName,
+} from '../http/headers.ts';
 import type { Term } from '../term.ts';
 import type { CallOfTerm } from './calls-of-term.ts';
 import { CallsOfTerm } from './calls-of-term.ts';
 import type { Grpc, Metadata } from './module.ts';
-
-export const tokenKey = 'incumbent-token';
-export const electionKey = 'incumbent-election';
-/** On a refusal: nothing was begun, and why. As in `incumbent/http`. */
-export const refusedKey = 'incumbent-refused';
 
 export interface Policy {
   readonly grpc: Grpc;
@@ -145,7 +148,11 @@ export class GuardedCall implements CallOfTerm {
   #presentTerm(): Term | undefined {
     const { election, term } = this.#policy;
     try {
-      return term();
+      const present = term();
+      if (!present || present.election === election) return present;
+      throw new MisuseError(
+        `term() gave a term of election "${present.election}", this is about "${election}"`,
+      );
     } catch (error) {
       const what = 'asking for the present term';
       publish('incumbent:trouble', { election, candidate: '' }, { what, error });
@@ -164,10 +171,8 @@ export class GuardedCall implements CallOfTerm {
   /** The caller knows a newer leader than this one: then this one's term is over, it knows or not. */
   #isOutdated(term: Term, metadata: Metadata): boolean {
     const { election } = this.#policy;
-    if (metadata.get(electionKey)[0] !== encodeURIComponent(election)) return false;
-    const known = metadata.get(tokenKey)[0];
-    if (typeof known !== 'string' || !/^\d{1,20}$/.test(known)) return false;
-    if (BigInt(known) <= term.token) return false;
+    const known = tokensIn(metadata)?.get(election);
+    if (known === undefined || known <= term.token) return false;
     const details = `the caller knows term ${known} of election "${election}", here is ${term.token}`;
     this.#refuse(details, 'newer-token');
     return true;
@@ -180,19 +185,27 @@ export class GuardedCall implements CallOfTerm {
   #fail(code: number, details: string, refused?: string): void {
     this.#leave();
     const metadata = new this.#policy.grpc.Metadata();
-    metadata.set(electionKey, encodeURIComponent(this.#policy.election));
-    if (refused !== undefined) metadata.set(refusedKey, refused);
+    metadata.set(electionHeader, writeName(this.#policy.election));
+    if (refused !== undefined) metadata.set(refusedHeader, refused);
     this.#next.sendStatus({ code, details, metadata });
   }
 
   #mark(metadata: Metadata): void {
     // Names may have letters that headers cannot.
-    metadata.set(electionKey, encodeURIComponent(this.#policy.election));
-    metadata.set(tokenKey, String(this.#term?.token));
+    metadata.set(electionHeader, writeName(this.#policy.election));
+    metadata.set(tokenHeader, String(this.#term?.token));
   }
 
   #leave(): void {
     this.#state = 'ended';
     if (this.#term !== undefined) CallsOfTerm.of(this.#term).delete(this);
   }
+}
+
+/** @returns undefined when what stands there is no list of tokens */
+export function tokensIn(metadata: Metadata): ReadonlyMap<string, bigint> | undefined {
+  return readTokens(
+    metadata.get(electionHeader).map(String),
+    metadata.get(tokenHeader).map(String),
+  );
 }

@@ -14,7 +14,11 @@ export type MethodSelection = readonly string[] | ((path: string) => boolean);
 export interface RequireLeadershipOptions {
   /** The election that the server's term is of, for messages and `incumbent-election`. */
   readonly election: { readonly name: string };
-  /** The present term of this process; undefined, or one that has ended, while it does not lead. */
+  /**
+   * The present term of this process; undefined, or one that has ended, while it does not lead. One
+   * of another election, or a function that throws, counts as none and is told on the diagnostics
+   * channel `incumbent:trouble`.
+   */
   readonly term: () => Term | undefined;
   /**
    * Methods that everybody serves. Always among them: gRPC's own services for health, reflection and

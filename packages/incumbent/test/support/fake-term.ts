@@ -3,13 +3,15 @@ import type { Term, TermOutcome } from '../../src/term.ts';
 /** A term as those see it who only look whether it holds: the test says. */
 export class FakeTerm {
   readonly token: bigint;
+  readonly election: string;
   readonly ended: Promise<TermOutcome>;
   isBelieved = true;
   readonly #stop = new AbortController();
   #resolveEnded: ((outcome: TermOutcome) => void) | undefined;
 
-  constructor(token: bigint) {
+  constructor(token: bigint, election: string) {
     this.token = token;
+    this.election = election;
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;
     });
