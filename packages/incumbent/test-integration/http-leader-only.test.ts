@@ -14,7 +14,7 @@ import { request } from 'undici';
 import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
-import type { LeaderOnly, LeaderOnlyOptions } from '../src/http/index.ts';
+import type { LeaderOnlyOptions } from '../src/http/index.ts';
 import {
   electionHeader,
   leaderOnly,
@@ -26,43 +26,9 @@ import {
 import type { Term } from '../src/index.ts';
 import { createElection, MisuseError } from '../src/index.ts';
 import { candidate, ledBy, vacant } from '../test/support/fake-election.ts';
-import type { Echo, Handler, Listening } from './support/http-stage.ts';
+import { serveBehind, servers } from './support/http-servers.ts';
+import type { Echo, Handler } from './support/http-stage.ts';
 import { echo, FakeTerm, HttpStage } from './support/http-stage.ts';
-
-/** The three ways to put `only` before a handler. */
-const servers: Record<
-  string,
-  (stage: HttpStage, only: LeaderOnly, handler: Handler) => Promise<{ origin: string }>
-> = {
-  'node:http': (stage, only, handler) => serveBehind(stage, only, handler),
-  async express(stage, only, handler) {
-    const app = express();
-    app.use('/mounted', only);
-    app.use(only);
-    app.use((incoming, response) => void handler(incoming, response));
-    return stage.listen(app as unknown as Handler);
-  },
-  async fastify(stage, only, handler) {
-    const app = fastify({ forceCloseConnections: true });
-    app.addHook('onRequest', only.fastify);
-    app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    app.all('/*', (incoming, reply) => {
-      reply.hijack();
-      void handler(incoming.raw, reply.raw);
-    });
-    stage.keep(() => app.close());
-    return { origin: await app.listen({ port: 0, host: '127.0.0.1' }) };
-  },
-};
-
-function serveBehind(stage: HttpStage, only: LeaderOnly, handler: Handler): Promise<Listening> {
-  return stage.listen((incoming, response) => {
-    only(incoming, response, (error) => {
-      if (error === undefined) void handler(incoming, response);
-      else response.writeHead(599).end(String(error));
-    });
-  });
-}
 
 const kinds = Object.entries(servers);
 

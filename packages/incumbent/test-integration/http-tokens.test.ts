@@ -3,14 +3,12 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { request as requestHttp } from 'node:http';
 import { text } from 'node:stream/consumers';
-import express from 'express';
-import fastify from 'fastify';
 import type { Dispatcher } from 'undici';
 import { Agent, Pool, request } from 'undici';
 import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
-import type { RequireToken, TokenMemory } from '../src/http/index.ts';
+import type { TokenMemory } from '../src/http/index.ts';
 import {
   carryToken,
   electionHeader,
@@ -22,44 +20,9 @@ import {
   toLeader,
 } from '../src/http/index.ts';
 import { createElection, NotLeadingError } from '../src/index.ts';
-import type { Echo, Handler, Listening } from './support/http-stage.ts';
+import { serveBehind, servers } from './support/http-servers.ts';
+import type { Echo, Handler } from './support/http-stage.ts';
 import { echo, FakeTerm, HttpStage } from './support/http-stage.ts';
-
-const resources: Record<
-  string,
-  (stage: HttpStage, required: RequireToken, handler: Handler) => Promise<{ origin: string }>
-> = {
-  'node:http': serveBehind,
-  async express(stage, required, handler) {
-    const app = express();
-    app.use(required, (incoming, response) => void handler(incoming, response));
-    return stage.listen(app as unknown as Handler);
-  },
-  async fastify(stage, required, handler) {
-    const app = fastify({ forceCloseConnections: true });
-    app.addHook('onRequest', required.fastify);
-    app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    app.all('/*', (incoming, reply) => {
-      reply.hijack();
-      void handler(incoming.raw, reply.raw);
-    });
-    stage.keep(() => app.close());
-    return { origin: await app.listen({ port: 0, host: '127.0.0.1' }) };
-  },
-};
-
-function serveBehind(
-  stage: HttpStage,
-  required: RequireToken,
-  handler: Handler,
-): Promise<Listening> {
-  return stage.listen((incoming, response) =>
-    required(incoming, response, (error) => {
-      if (error === undefined) void handler(incoming, response);
-      else response.writeHead(599).end(String(error));
-    }),
-  );
-}
 
 const carrying = (token: bigint | string, election = 'billing') => ({
   [electionHeader]: election,
@@ -68,7 +31,7 @@ const carrying = (token: bigint | string, election = 'billing') => ({
 
 const ended = (_incoming: unknown, response: ServerResponse) => response.end('done');
 
-describe.for(Object.entries(resources))('a resource on %s', ([, serve]) => {
+describe.for(Object.entries(servers))('a resource on %s', ([, serve]) => {
   test.concurrent('lets in no older term than it has seen', async (context) => {
     const stage = new HttpStage(context);
     const { origin } = await serve(stage, requireToken({ election: stage.fake.election }), ended);
