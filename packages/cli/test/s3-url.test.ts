@@ -30,7 +30,7 @@ test('a bucket, a folder, and which endpoint', () => {
   }
   const url =
     's3://ops/x?endpoint=https://minio:9000/&region=eu-west-1&profile=ci&path-style=false' +
-    '&checksums=required&tls-ca=ca.pem&etag-quotes=unquoted&age=server&clock-step=5s';
+    '&checksums=required&tls-ca=ca.pem&etag-quotes=unquoted&age=on&clock-step=5s';
   expect(parse(url)).toMatchObject({
     endpoint: 'https://minio:9000',
     region: 'eu-west-1',
@@ -38,7 +38,7 @@ test('a bucket, a folder, and which endpoint', () => {
     pathStyle: false,
     fewChecksums: true,
     tlsCa: 'ca.pem',
-    options: { etagQuotes: 'unquoted', age: 'server', clockStep: '5s' },
+    options: { etagQuotes: 'unquoted', age: 'on', clockStep: '5s' },
   });
   expect(parse(parse(url).url)).toEqual(parse(url));
   // None of them was left out above.

@@ -118,7 +118,7 @@ export function checkMetadata(value: unknown): Readonly<Record<string, string>> 
   return Object.freeze({ ...(value as Record<string, string>) });
 }
 
-/** `given` over `base`. @throws InvalidOptionError when it is no object */
+/** `given` over `base`. @throws InvalidOptionError when it is no object, or has something else in it */
 export function checkCandidate(
   base: CandidateOptions | undefined,
   given: CandidateOptions,
@@ -128,8 +128,21 @@ export function checkCandidate(
       `candidate must be an object such as { id: "host-7" }, not ${describeValue(given)}`,
     );
   }
+  for (const name of Object.keys(given)) {
+    if (Object.hasOwn(optionNames, name)) continue;
+    throw new InvalidOptionError(
+      `a candidate has no "${name}"; it has ${Object.keys(optionNames).join(', ')}, and metadata may ` +
+        'hold whatever else others should know',
+    );
+  }
   return { ...base, ...given };
 }
+
+const optionNames: Readonly<Record<keyof CandidateOptions, true>> = {
+  id: true,
+  addresses: true,
+  metadata: true,
+};
 
 /** The options with defaults filled in and everything checked. */
 export function resolveCandidate(

@@ -313,6 +313,10 @@ test.each([
   [{ onBelief: 5 }, 'onBelief must be a function, not 5'],
   [{ weight: 5 }, 'a campaign has no option "weight"'],
   [{ candidate: null }, 'candidate must be an object'],
+  [
+    { candidate: { adresses: ['10.0.0.7:1'] } },
+    'a candidate has no "adresses"; it has id, addresses, metadata',
+  ],
   [{ watchdog: 'kill' }, 'leave out `clock`'],
 ])('a campaign refuses %j before it begins', async (options, message) => {
   const { clock, election } = setUp();

@@ -39,6 +39,11 @@ test.each([
     'look at the endpoint of the client, and whom it trusts',
   ],
   [failed('EPROTO'), 'look at the endpoint of the client'],
+  [failed('', 'InvalidBucketName'), 'look at the name of the bucket'],
+  [
+    failed('ERR_INVALID_URL', 'TypeError'),
+    'at the endpoint of the client, which begins with https://',
+  ],
   [failed('', 'CredentialsProviderError'), 'give the client credentials and a region'],
   [new Error('Region is missing'), 'give the client credentials and a region'],
 ])('waiting does not cure %s', (error, words) => {

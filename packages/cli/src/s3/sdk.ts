@@ -1,8 +1,7 @@
 /** The AWS SDK: a large package, which only those install who use it. */
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import type { S3ClientLike, S3Commands } from 'incumbent/s3';
 import { CommandError, exitCodes } from '../failure.ts';
+import { requireInstalled } from '../installed.ts';
 
 const packageName = '@aws-sdk/client-s3';
 
@@ -24,15 +23,8 @@ export interface Sdk extends S3Commands {
  * @throws CommandError that says how to install it
  */
 export function loadSdk(cwd: string, beside: string = import.meta.url): Sdk {
-  for (const place of [join(cwd, 'package.json'), beside]) {
-    const require = createRequire(place);
-    try {
-      require.resolve(packageName);
-    } catch {
-      continue;
-    }
-    return require(packageName) as Sdk;
-  }
+  const sdk = requireInstalled(packageName, cwd, beside);
+  if (sdk !== undefined) return sdk as Sdk;
   throw new CommandError(
     'DRIVER_MISSING',
     exitCodes.usage,

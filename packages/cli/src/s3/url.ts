@@ -57,7 +57,7 @@ const table = {
   checksums: { read: choice('supported', 'required') },
   'tls-ca': { read: word },
   'etag-quotes': { read: choice('auto', 'quoted', 'unquoted') },
-  age: { read: choice('server', 'off') },
+  age: { read: choice('on', 'off') },
   'clock-step': { read: duration },
 };
 

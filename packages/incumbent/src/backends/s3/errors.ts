@@ -105,6 +105,14 @@ export class Refusals {
     if (ownCodes.test(nameOf(error)) || /region is missing/i.test(said)) {
       return this.#unlessAllowed(right, `${what}; give the client credentials and a region`, error);
     }
+    if (nameOf(error) === 'InvalidBucketName' || code === 'ERR_INVALID_URL') {
+      return this.#unlessAllowed(
+        right,
+        `${what}; look at the name of the bucket, and at the endpoint of the client, which begins with ` +
+          'https:// or http://',
+        error,
+      );
+    }
     if (typeof code === 'string' && tlsCodes.test(code)) {
       return this.#unlessAllowed(
         right,
@@ -139,7 +147,10 @@ const writeRights = 'the rights s3:PutObject and s3:GetObject are needed (docs/s
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const inner = error instanceof AggregateError ? error.errors.map(describe) : [];
-  const message = [...new Set([error.message, ...inner])].filter((text) => text !== '').join(', ');
+  const message = [...new Set([error.message, ...inner])]
+    .filter((text) => text !== '')
+    .join(', ')
+    .replace(/\.$/, '');
   const status = statusOf(error);
   const { code } = error as S3Failure;
   const name = error.name === 'Error' && typeof code === 'string' ? code : error.name;

@@ -25,10 +25,10 @@ export interface S3Options {
    */
   readonly probe?: boolean;
   /**
-   * `server` (default): a record that is old by the endpoint's own clock is known to be old at the
+   * `on` (default): a record that is old by the endpoint's own clock is known to be old at the
    * first look. `off`: every candidate finds out by itself, by waiting one lease.
    */
-  readonly age?: 'server' | 'off';
+  readonly age?: 'on' | 'off';
   /**
    * The most by which the endpoint's clock may be set forward while somebody leads, and by which those
    * of its machines may differ. Default 2 s.
@@ -90,10 +90,17 @@ export function checkOptions(options: S3Options): CheckedOptions {
       );
     }
   }
-  const { bucket, commands, prefix = '', objectName, age = 'server', clockStep } = options;
+  const { bucket, commands, prefix = '', objectName, age = 'on', clockStep } = options;
   const { etagQuotes = 'auto', probe = true } = options;
   if (typeof bucket !== 'string' || bucket === '') {
     throw new InvalidOptionError(`bucket must be the name of one, not ${describeValue(bucket)}`);
+  }
+  // The name of an access point has both in it.
+  if (/[/:]/.test(bucket) && !bucket.startsWith('arn:')) {
+    throw new InvalidOptionError(
+      `bucket ${describeValue(bucket)} is no name of a bucket: leave out "s3://", and give the rest of ` +
+        'a path as prefix',
+    );
   }
   checkCommands(commands);
   if (typeof prefix !== 'string') {
@@ -112,8 +119,8 @@ export function checkOptions(options: S3Options): CheckedOptions {
   if (typeof probe !== 'boolean') {
     throw new InvalidOptionError(`probe must be true or false, not ${describeValue(probe)}`);
   }
-  if (age !== 'server' && age !== 'off') {
-    throw new InvalidOptionError(`age must be "server" or "off", not ${describeValue(age)}`);
+  if (age !== 'on' && age !== 'off') {
+    throw new InvalidOptionError(`age must be "on" or "off", not ${describeValue(age)}`);
   }
   if (age === 'off' && clockStep !== undefined) {
     throw new InvalidOptionError('clockStep means nothing with age "off": leave one of them out');
