@@ -1,8 +1,7 @@
 /** Google's client: a large package, which only those install who use it. */
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import type { BucketLike, FileLike, SourceLike, StorageLike } from 'incumbent/gcs';
 import { CommandError, exitCodes } from '../failure.ts';
+import { requireInstalled } from '../installed.ts';
 
 const packageName = '@google-cloud/storage';
 const wireName = '@bufbuild/protobuf';
@@ -35,15 +34,8 @@ export interface Sdk {
  * @throws CommandError that says how to install it
  */
 export function loadSdk(cwd: string, beside: string = import.meta.url): Sdk {
-  for (const place of [join(cwd, 'package.json'), beside]) {
-    const require = createRequire(place);
-    try {
-      require.resolve(packageName);
-    } catch {
-      continue;
-    }
-    return require(packageName) as Sdk;
-  }
+  const sdk = requireInstalled(packageName, cwd, beside);
+  if (sdk !== undefined) return sdk as Sdk;
   throw missing(`neither in ${cwd} nor beside this command`);
 }
 
