@@ -171,6 +171,40 @@ test('what was observed during a look counts more than what the look found', asy
   stop();
 });
 
+test('what was observed before a look counts less than what the look found', async () => {
+  const { fake, watch, seen, stop } = start();
+  fake.show(unknown);
+  await hasSeen(seen, 1);
+  fake.look = async () => ledBy(b, 2n);
+  watch.lookAgain();
+  await hasSeen(seen, 2);
+  // Read before b led, told late.
+  fake.show(ledBy(a, 1n));
+  await hasSeen(seen, 3);
+  expect(watch.sight).toMatchObject({ state: 'led', token: 2n, leader: { info: b } });
+  stop();
+});
+
+test('the record may be begun anew after a look', async () => {
+  const { fake, watch, seen, stop } = start();
+  fake.show(unknown);
+  await hasSeen(seen, 1);
+  fake.look = async () => ledBy(b, 7n);
+  watch.lookAgain();
+  await hasSeen(seen, 2);
+  // The record was deleted, and a was elected.
+  fake.look = async () => ledBy(a, 1n);
+  fake.show(ledBy(a, 1n));
+  await hasSeen(seen, 3);
+  expect(watch.sight).toMatchObject({ state: 'led', token: 1n, leader: { info: a } });
+  expect(fake.looks).toBe(2);
+  // What it told is not asked about again.
+  fake.show(ledBy(b, 2n));
+  await hasSeen(seen, 4);
+  expect(fake.looks).toBe(2);
+  stop();
+});
+
 test('however often it is asked, it looks rarely', async () => {
   const { fake, watch, seen, stop } = start();
   fake.show(vacant());

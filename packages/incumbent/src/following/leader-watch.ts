@@ -145,6 +145,8 @@ class Observing {
   #lastAskedMs = Number.NEGATIVE_INFINITY;
   /** How many views the observation has told. */
   #told = 0;
+  /** Of the newest term that a look has found since the observation told anything. */
+  #foundToken: bigint | undefined;
   #pauseMs = firstPauseMs;
   #notBeforeMs = 0;
 
@@ -169,7 +171,9 @@ class Observing {
           if (signal.aborted) return;
           this.#pauseMs = firstPauseMs;
           this.#told += 1;
-          this.#see(view);
+          const sure = await this.#settle(view);
+          if (signal.aborted) return;
+          this.#see(sure);
         }
         if (!signal.aborted) this.#see('closed');
         return;
@@ -184,6 +188,21 @@ class Observing {
         });
         await this.#pause(firstPauseMs);
       }
+    }
+  }
+
+  /**
+   * What was read before a look may be told after it. If it is older than what that has found, the
+   * store is asked once more; it may have been begun anew as well.
+   */
+  async #settle(view: View): Promise<View> {
+    const found = this.#foundToken;
+    this.#foundToken = undefined;
+    if (view.token === undefined || found === undefined || view.token >= found) return view;
+    try {
+      return await this.#election.leader({ signal: this.#end.signal });
+    } catch {
+      return view;
     }
   }
 
@@ -211,7 +230,9 @@ class Observing {
     try {
       const view = await this.#election.leader({ signal });
       // What the observation told meanwhile may be newer.
-      if (!signal.aborted && told === this.#told) see(view);
+      if (signal.aborted || told !== this.#told) return;
+      this.#foundToken = view.token;
+      see(view);
     } catch {
       // The observation tells what is wrong with the store.
     }
