@@ -13,7 +13,7 @@ import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import type { ProxyOptions } from '../src/http/index.ts';
 import { electionHeader, proxiedHeader, refusedHeader, tokenHeader } from '../src/http/index.ts';
-import { candidate, ledBy } from '../test/support/fake-election.ts';
+import { candidate, ledBy, unknown } from '../test/support/fake-election.ts';
 import { temporaryDirectory } from './support/file-build.ts';
 import type { Echo, Handler, Listening } from './support/http-stage.ts';
 import { echo, FakeTerm, HttpStage } from './support/http-stage.ts';
@@ -533,6 +533,56 @@ describe.concurrent('a follower that passes requests on', () => {
     expect([came.method, came.headers[tokenHeader]]).toEqual(['GET', '2']);
     for (const answer of answers) answer.end('late');
     for (const other of asked.slice(1)) expect(await (await other).body.text()).toBe('late');
+  });
+
+  test('asks each leader once, whatever is seen of it later', async (context) => {
+    const { stage, follower, leader } = await pair(context, (incoming) => incoming.resume());
+    const answers: ServerResponse[] = [];
+    const next = await stage.listen((_incoming, response) => answers.push(response));
+    const asked = request(follower.origin);
+    await once(leader.server, 'request');
+    await stage.lead(next.address, 2n);
+    while (answers.length === 0) await once(next.server, 'request');
+    // Its store is away, and comes back; the leader gives its record another address.
+    for (let i = 0; i < 3; i++) {
+      await stage.show(unknown);
+      await stage.lead(next.address, 2n);
+      await stage.lead(`localhost:${new URL(next.origin).port}`, 2n);
+    }
+    const last = await stage.listen(echo);
+    await stage.lead(last.address, 3n);
+    const came = (await (await asked).body.json()) as Echo;
+    expect(came.headers[tokenHeader]).toBe('3');
+    expect(answers, 'the one between').toHaveLength(1);
+  });
+
+  test('waits at the leader for its term, under whatever name it is known', async (context) => {
+    const stage = new HttpStage(context);
+    let term: FakeTerm | undefined;
+    const only = stage.only({ term: () => term?.term, followers: 'proxy', waitTimeout: '20s' });
+    const leader = await stage.listen((incoming, response) =>
+      only(incoming, response, () => response.end('served')),
+    );
+    // Not the address that requests come to, as behind a translation of addresses.
+    await stage.lead(`localhost:${new URL(leader.origin).port}`, 2n);
+    const headers = {
+      [proxiedHeader]: 'billing',
+      [electionHeader]: 'billing',
+      [tokenHeader]: '2',
+    };
+    const asked = request(leader.origin, { headers });
+    await once(leader.server, 'request');
+    await stage.show(unknown);
+    term = new FakeTerm(2n);
+    expect(await (await asked).body.text()).toBe('served');
+
+    // Of a later term than whoever passed it on has seen there is nothing to wait for.
+    term = undefined;
+    await stage.lead('127.0.0.1:9', 3n);
+    const behind = await request(leader.origin, { headers });
+    expect([behind.statusCode, behind.headers[refusedHeader], behind.headers[tokenHeader]]).toEqual(
+      [503, 'not-leading', '3'],
+    );
   });
 
   test('passes nothing on when it is closed, not even what is under way', async (context) => {

@@ -139,11 +139,12 @@ export class LeaderGate {
     try {
       // Whoever asked may have gone while others were at work.
       if (isOver(response)) return take();
-      const found = await this.#look(exchange, gone.signal);
+      const passedOnBy = readNames(request.headers[proxiedHeader]);
+      const isPassedOn = passedOnBy === undefined || passedOnBy.includes(this.#name);
+      const found = await this.#look(exchange, isPassedOn, gone.signal);
       if (this.#begin(exchange)) return callLater(next);
       take();
-      const passedOnBy = readNames(request.headers[proxiedHeader]);
-      if (passedOnBy === undefined || passedOnBy.includes(this.#name)) {
+      if (isPassedOn) {
         // Whoever passed it on believed that we lead; one of us is behind.
         sendProblem(response, this.#notLeading(this.#newest(exchange)));
         return;
@@ -160,9 +161,19 @@ export class LeaderGate {
   }
 
   /** Waits until somebody else is known to lead, or this process does. */
-  async #look(exchange: Exchange, signal: AbortSignal): Promise<Elsewhere | undefined> {
-    const pick = () =>
-      this.#leading(exchange.carried) === undefined ? this.#elsewhere(exchange) : 'here';
+  async #look(
+    exchange: Exchange,
+    isPassedOn: boolean,
+    signal: AbortSignal,
+  ): Promise<Elsewhere | undefined> {
+    const { carried } = exchange;
+    const pick = () => {
+      if (this.#leading(carried) !== undefined) return 'here';
+      const other = this.#elsewhere(exchange);
+      if (!isPassedOn || other?.token === undefined) return isPassedOn ? undefined : other;
+      // Whoever passed it on means this process, by a name perhaps that it does not know for its own.
+      return other.token > carried ? other : undefined;
+    };
     let leftMs = this.#settings.waitMs;
     let pauseMs = firstLookMs;
     try {
@@ -221,8 +232,9 @@ export class LeaderGate {
     this.#proxy.forward(request, response, {
       origin: leader.origin,
       target,
+      token: leader.token,
       carried: token,
-      onReplaced: (listener) => this.#onReplaced(exchange, leader.token, listener),
+      onReplaced: (than, listener) => this.#onReplaced(exchange, than, listener),
     });
     return undefined;
   }

@@ -18,10 +18,18 @@ export interface ProxyTarget {
   readonly origin: string;
   /** Path and query. */
   readonly target: string;
+  /** That of its term, if it has told. */
+  readonly token: bigint | undefined;
   /** The newest token known; the leader refuses when its term is older. */
   readonly carried: bigint | undefined;
-  /** @returns a function that takes the listener away again */
-  readonly onReplaced: (listener: (origin: string, token: bigint) => void) => () => void;
+  /**
+   * Tells of leaders of newer terms than `token`.
+   * @returns a function that takes the listener away again
+   */
+  readonly onReplaced: (
+    token: bigint | undefined,
+    listener: (origin: string, token: bigint) => void,
+  ) => () => void;
 }
 
 const repeatable = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -89,10 +97,10 @@ export class LeaderProxy {
         })
       : requestHttp({ ...options, agent: isSecondTry ? false : this.#agent });
     const mayRepeat = !hasBody(request) && repeatable.has(request.method ?? '');
-    const stopListening = to.onReplaced((origin, token) => {
+    const stopListening = to.onReplaced(to.token, (origin, token) => {
       // A leader that stands still answers never.
       if (!mayRepeat || !exchange.leave()) return;
-      this.#send(request, response, { ...to, origin, carried: token }, isSecondTry);
+      this.#send(request, response, { ...to, origin, token, carried: token }, isSecondTry);
     });
     const exchange = new ProxyExchange({
       request,
