@@ -12,7 +12,7 @@ import { manyElections } from './benchmarks/many-elections.ts';
 import { resignTakeover } from './benchmarks/resign-takeover.ts';
 import { startUp } from './benchmarks/start-up.ts';
 import { defaultRounds } from './options.ts';
-import { runSuite } from './suite.ts';
+import { makeOf, runSuite } from './suite.ts';
 
 const makers: Readonly<Record<string, MakeBenchmark>> = {
   resign: resignTakeover,
@@ -38,9 +38,7 @@ process.exitCode = await runSuite({
   --directory  where the file store is put, default the folder for temporary files
 `,
   prepare: (surroundings) => ({
-    make: Object.fromEntries(
-      Object.entries(makers).map(([name, make]) => [name, () => make(surroundings)]),
-    ),
+    make: makeOf(makers, surroundings),
     notes: [],
   }),
 });

@@ -58,3 +58,34 @@ export function readOptions(
     ...(quick ? { quick } : {}),
   };
 }
+
+/** What a command that measures can be asked. */
+export interface Askable {
+  /** `npm run bench:stores`. */
+  readonly command: string;
+  /** For `--only`. */
+  readonly names: readonly string[];
+  readonly defaultRounds: number;
+  /** It has a short form, `--quick`. */
+  readonly quick?: true;
+}
+
+/**
+ * @param page of the documentation, which has the table
+ * @param directory what is kept in `--directory`: `where the file store is`
+ */
+export function usageOf(
+  { command, names, defaultRounds: rounds, quick }: Askable,
+  page: string,
+  directory: string,
+): string {
+  const short = '  --quick      one round of little, only to see whether it works\n';
+  return `${command} -- [--only NAME,...] [--rounds N] [--json | --markdown]
+
+  --only       ${names.join(', ')}
+  --rounds     how often each is measured, default ${rounds}
+${quick === true ? short : ''}  --json       one object a line
+  --markdown   the table of docs/${page}.md
+  --directory  ${directory}, default the folder for temporary files
+`;
+}

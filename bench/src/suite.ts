@@ -3,22 +3,16 @@ import { loadavg } from 'node:os';
 import type { Benchmark } from './benchmark.ts';
 import { WrongElectionError } from './benchmark.ts';
 import { describeMachine } from './machine.ts';
-import type { Options } from './options.ts';
+import type { Askable, Options } from './options.ts';
 import { readOptions } from './options.ts';
 import { reports } from './report.ts';
 import { Surroundings } from './surroundings.ts';
 
-export interface Suite {
-  /** `npm run bench`. */
-  readonly command: string;
-  /** For `--only`, in the order in which they take turns. */
-  readonly names: readonly string[];
-  readonly defaultRounds: number;
+/** Its benchmarks take turns in the order of `names`. */
+export interface Suite extends Askable {
   readonly usage: string;
   /** What `--directory` holds: `file store`. */
   readonly stored: string;
-  /** It has a short form, `--quick`. */
-  readonly quick?: true;
   /** Starts what they share. @throws what keeps everything from being measured */
   prepare(
     surroundings: Surroundings,
@@ -33,6 +27,16 @@ export interface Prepared {
   readonly notes: readonly string[];
   /** Ends what `prepare` started. */
   close?(): Promise<void>;
+}
+
+/** For `prepare`: each is made of what they share, and only if it is chosen. */
+export function makeOf<Shared>(
+  makers: Readonly<Record<string, (shared: Shared) => Benchmark>>,
+  shared: Shared,
+): Prepared['make'] {
+  return Object.fromEntries(
+    Object.entries(makers).map(([name, make]) => [name, () => make(shared)]),
+  );
 }
 
 /** @returns the exit code: 0 also when a goal is missed */

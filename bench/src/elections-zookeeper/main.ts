@@ -5,7 +5,8 @@
  */
 import { serverAvailable } from '@incumbent/zookeeper/testing';
 import type { Benchmark } from '../benchmark.ts';
-import { runSuite } from '../suite.ts';
+import { usageOf } from '../options.ts';
+import { makeOf, runSuite } from '../suite.ts';
 import { findPeers } from '../zookeeper/peers.ts';
 import { joined } from './benchmarks/joined.ts';
 import { kill } from './benchmarks/kill.ts';
@@ -22,21 +23,17 @@ const makers: Readonly<Record<string, (stage: Stage) => Benchmark>> = {
   led,
   joined,
 };
-const defaultRounds = 5;
 
-process.exitCode = await runSuite({
+const asked = {
   command: 'npm run bench:zookeeper-elections',
   names: Object.keys(makers),
-  defaultRounds,
-  stored: 'servers',
-  usage: `npm run bench:zookeeper-elections -- [--only NAME,...] [--rounds N] [--json | --markdown]
+  defaultRounds: 5,
+} as const;
 
-  --only       ${Object.keys(makers).join(', ')}
-  --rounds     how often each is measured, default ${defaultRounds}
-  --json       one object a line
-  --markdown   the table of docs/benchmarks-zookeeper-elections.md
-  --directory  where the servers keep their data, default the folder for temporary files
-`,
+process.exitCode = await runSuite({
+  ...asked,
+  stored: 'servers',
+  usage: usageOf(asked, 'benchmarks-zookeeper-elections', 'where the servers keep their data'),
   async prepare(surroundings, progress) {
     const noServer = serverAvailable();
     if (noServer !== undefined) throw new Error(noServer);
@@ -50,9 +47,7 @@ process.exitCode = await runSuite({
     const versions = [...peers.versions.values()];
     if (!(curator instanceof Error)) versions.push(`Curator ${curator.version}`);
     return {
-      make: Object.fromEntries(
-        Object.entries(makers).map(([name, make]) => [name, () => make(stage)]),
-      ),
+      make: makeOf(makers, stage),
       notes: [
         `ZooKeeper ${version}, tick ${tickTimeMs} ms, sessions of ${sessionTimeoutMs} ms unless a row says otherwise, commits synced`,
         versions.join(', '),

@@ -5,7 +5,8 @@
  */
 import { loadavg } from 'node:os';
 import type { Benchmark } from '../benchmark.ts';
-import { runSuite } from '../suite.ts';
+import { usageOf } from '../options.ts';
+import { makeOf, runSuite } from '../suite.ts';
 import { calls } from './benchmarks/calls.ts';
 import { objects } from './benchmarks/objects.ts';
 import { reaction } from './benchmarks/reaction.ts';
@@ -14,27 +15,21 @@ import type { Stage } from './stage.ts';
 
 const makers: Readonly<Record<string, (stage: Stage) => Benchmark>> = { reaction, calls, objects };
 
-process.exitCode = await runSuite({
+const asked = {
   command: 'npm run bench:following',
   names: Object.keys(makers),
   defaultRounds: 3,
   quick: true,
-  stored: 'file store',
-  usage: `npm run bench:following -- [--only NAME,...] [--rounds N] [--json | --markdown]
+} as const;
 
-  --only       ${Object.keys(makers).join(', ')}
-  --rounds     how often each is measured, default 3
-  --quick      one round of little, only to see whether it works
-  --json       one object a line
-  --markdown   the table of docs/benchmarks-following.md
-  --directory  where the file store is, default the folder for temporary files
-`,
+process.exitCode = await runSuite({
+  ...asked,
+  stored: 'file store',
+  usage: usageOf(asked, 'benchmarks-following', 'where the file store is'),
   prepare(surroundings, _progress, { quick: isQuick }) {
     const stage: Stage = { surroundings, scale: isQuick ? quick : full };
     return {
-      make: Object.fromEntries(
-        Object.entries(makers).map(([name, make]) => [name, () => make(stage)]),
-      ),
+      make: makeOf(makers, stage),
       notes: [
         `D = ${stage.scale.leaseMs / 1_000} s unless a row says otherwise`,
         'S3 and Cloud Storage: stand-ins of the tests on this machine, by plain HTTP',

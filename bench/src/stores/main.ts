@@ -5,7 +5,8 @@
  */
 import { loadavg } from 'node:os';
 import type { Benchmark } from '../benchmark.ts';
-import { runSuite } from '../suite.ts';
+import { usageOf } from '../options.ts';
+import { makeOf, runSuite } from '../suite.ts';
 import { crash } from './benchmarks/crash.ts';
 import { handOver } from './benchmarks/hand-over.ts';
 import { idle } from './benchmarks/idle.ts';
@@ -23,27 +24,21 @@ const makers: Readonly<Record<string, (stage: Stage) => Benchmark>> = {
   many,
 };
 
-process.exitCode = await runSuite({
+const asked = {
   command: 'npm run bench:stores',
   names: Object.keys(makers),
   defaultRounds: 3,
   quick: true,
-  stored: 'servers and the file store',
-  usage: `npm run bench:stores -- [--only NAME,...] [--rounds N] [--json | --markdown]
+} as const;
 
-  --only       ${Object.keys(makers).join(', ')}
-  --rounds     how often each is measured, default 3
-  --quick      one round of little, only to see whether it works
-  --json       one object a line
-  --markdown   the table of docs/benchmarks-stores.md
-  --directory  where the file store is, default the folder for temporary files
-`,
+process.exitCode = await runSuite({
+  ...asked,
+  stored: 'servers and the file store',
+  usage: usageOf(asked, 'benchmarks-stores', 'where the file store is'),
   async prepare(surroundings, _progress, { quick: isQuick }) {
     const stage = await makeStage(surroundings, isQuick ? quick : full);
     return {
-      make: Object.fromEntries(
-        Object.entries(makers).map(([name, make]) => [name, () => make(stage)]),
-      ),
+      make: makeOf(makers, stage),
       notes: [
         ...stage.versions,
         `D = ${stage.scale.leaseMs / 1_000} s unless a row says otherwise`,
