@@ -5,8 +5,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { bytesOf, HttpStandIn, reset, strike } from '../http-stand-in.ts';
-import { Faults } from '../kubernetes/faults.ts';
+import { bytesOf, reset, strike } from '../http-stand-in.ts';
+import type { LoggedObjectRequest } from '../object-stand-in.ts';
+import { exchangeOf, ObjectStandIn } from '../object-stand-in.ts';
 import type { Conditions, GcsObject, GivenMetadata } from './bucket.ts';
 import { GcsBucket, md5Of } from './bucket.ts';
 import { crc32cOf } from './crc32c.ts';
@@ -19,16 +20,10 @@ export interface FakeGcsOptions {
 }
 
 /** A request as it came, and how it was answered; 0: not at all. */
-export interface LoggedGcsRequest {
+export interface LoggedGcsRequest extends LoggedObjectRequest {
   /** `read`, `metadata`, `write`, `start` (an upload), `patch`, `delete`, `acl`, `list`, `bucket`, … */
   readonly verb: string;
-  readonly bucket: string;
-  readonly name: string | undefined;
-  readonly method: string;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
-  readonly status: number;
 }
 
 interface Target {
@@ -56,29 +51,22 @@ const permissions: Readonly<Record<string, string>> = {
   bucket: 'storage.buckets.get',
 };
 
-export class FakeGcs implements AsyncDisposable {
-  readonly buckets: Map<string, GcsBucket> = new Map();
-  readonly faults: Faults = new Faults();
-  readonly requests: LoggedGcsRequest[] = [];
+export class FakeGcs extends ObjectStandIn<GcsBucket, LoggedGcsRequest> {
   /** What the account may do; undefined: everything. */
   allowed: Set<string> | undefined;
-  /** How far the server's clock is ahead. */
-  clockAheadMs = 0;
   /** It stands still, at this time and `clockAheadMs`. */
   clockStandsAtMs: number | undefined;
-  hidesDate = false;
   /** Media without `Last-Modified`. */
   hidesLastModified = false;
   /** So many uploads come twice, as by somebody on the way who tries again: the second answer counts. */
   repeatedWrites = 0;
   /** So many times the bytes are damaged on their way out. */
   damagedReads = 0;
-  readonly #http: HttpStandIn;
   readonly #uploads = new Map<string, { readonly url: URL; readonly metadata: GivenMetadata }>();
 
   private constructor({ buckets = ['elections'] }: FakeGcsOptions) {
+    super();
     for (const name of buckets) this.buckets.set(name, new GcsBucket(name));
-    this.#http = new HttpStandIn((request, response) => void this.#serve(request, response));
   }
 
   static async start(options: FakeGcsOptions = {}): Promise<FakeGcs> {
@@ -87,58 +75,19 @@ export class FakeGcs implements AsyncDisposable {
     return server;
   }
 
-  get port(): number {
-    return this.#http.port;
-  }
-
-  /** For `apiEndpoint` of a client. */
-  get url(): string {
-    return this.#http.url;
-  }
-
-  /** The default one. */
-  get bucket(): GcsBucket {
-    return this.buckets.values().next().value as GcsBucket;
-  }
-
-  get nowMs(): number {
+  override get nowMs(): number {
     return (this.clockStandsAtMs ?? Date.now()) + this.clockAheadMs;
   }
 
-  count(verb: string): number {
-    return this.requests.filter((each) => each.verb === verb).length;
-  }
-
-  /** After `stop`: on the same port, with the same objects. */
-  listen(): Promise<void> {
-    return this.#http.listen();
-  }
-
-  /** As if killed: connections are reset, the objects stay. */
-  stop(): Promise<void> {
-    return this.#http.stop();
-  }
-
-  close(): Promise<void> {
-    return this.stop();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
-
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://localhost');
     const target = targetOf(request.method ?? 'GET', url);
     let body: Buffer = Buffer.alloc(0);
     response.on('close', () => {
       this.requests.push({
         ...target,
-        method: request.method ?? '',
-        url: request.url ?? '',
-        headers: request.headers as Record<string, string>,
+        ...exchangeOf(request, response),
         body,
-        status: response.headersSent ? response.statusCode : 0,
       });
     });
     let reply = (answer: Reply) => this.#reply(response, answer);

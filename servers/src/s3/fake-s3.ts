@@ -9,9 +9,10 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { TestCertificates } from '@incumbent/zookeeper/testing';
 import { createCertificates } from '@incumbent/zookeeper/testing';
-import { bytesOf, HttpStandIn, reset, strike } from '../http-stand-in.ts';
-import { Faults } from '../kubernetes/faults.ts';
+import { bytesOf, reset, strike } from '../http-stand-in.ts';
 import { makeServerDirectory } from '../local-server.ts';
+import type { LoggedObjectRequest } from '../object-stand-in.ts';
+import { exchangeOf, ObjectStandIn } from '../object-stand-in.ts';
 import type { S3Action, S3Credentials } from './accounts.ts';
 import { S3Accounts } from './accounts.ts';
 import type { Dialect } from './bucket.ts';
@@ -37,35 +38,21 @@ export const ownerCredentials: S3Credentials = {
 };
 
 /** A request as it came, and how it was answered; 0: not at all. */
-export interface LoggedS3Request {
+export interface LoggedS3Request extends LoggedObjectRequest {
   /** `get`, `put`, `head`, `delete`, `list`, `versioning`, or `other`. */
   readonly verb: string;
-  readonly bucket: string;
-  readonly name: string | undefined;
-  readonly method: string;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  readonly status: number;
 }
 
-export class FakeS3 implements AsyncDisposable {
-  readonly buckets: Map<string, Bucket> = new Map();
-  readonly faults: Faults = new Faults();
-  readonly requests: LoggedS3Request[] = [];
+export class FakeS3 extends ObjectStandIn<Bucket, LoggedS3Request> {
   /** What clients sent and nobody here has looked at. */
   readonly unexpected: string[] = [];
   readonly certificates: TestCertificates | undefined;
   dialect: Dialect;
-  /** How far the server's clock is ahead. */
-  clockAheadMs = 0;
-  /** Tells no `Date`, as some proxies have it. */
-  hidesDate = false;
   versioning = false;
   /** How many are being served. */
   openRequests = 0;
   readonly #accounts = new S3Accounts();
-  readonly #http: HttpStandIn;
   readonly #directory: string | undefined;
 
   private constructor(
@@ -73,16 +60,16 @@ export class FakeS3 implements AsyncDisposable {
     directory: string | undefined,
     certificates: TestCertificates | undefined,
   ) {
+    const tls = certificates && {
+      key: certificates.server.key.text,
+      cert: certificates.server.certificate.text,
+    };
+    super(tls);
     for (const name of options.buckets ?? ['elections']) this.buckets.set(name, new Bucket());
     this.dialect = { ...awsDialect, ...options.dialect };
     this.#directory = directory;
     this.certificates = certificates;
     this.allow(ownerCredentials);
-    const tls = certificates && {
-      key: certificates.server.key.text,
-      cert: certificates.server.certificate.text,
-    };
-    this.#http = new HttpStandIn((request, response) => void this.#serve(request, response), tls);
   }
 
   static async start(options: FakeS3Options = {}): Promise<FakeS3> {
@@ -94,53 +81,17 @@ export class FakeS3 implements AsyncDisposable {
     return server;
   }
 
-  get port(): number {
-    return this.#http.port;
-  }
-
-  /** For `endpoint` of a client. */
-  get url(): string {
-    return this.#http.url;
-  }
-
-  /** The default one. */
-  get bucket(): Bucket {
-    return this.buckets.values().next().value as Bucket;
-  }
-
-  get nowMs(): number {
-    return Date.now() + this.clockAheadMs;
-  }
-
   /** @param actions all of them, unless they are named */
   allow(credentials: S3Credentials, actions?: readonly S3Action[]): void {
     this.#accounts.set(credentials, actions);
   }
 
-  count(verb: string): number {
-    return this.requests.filter((each) => each.verb === verb).length;
-  }
-
-  /** After `stop`: on the same port, with the same objects. */
-  listen(): Promise<void> {
-    return this.#http.listen();
-  }
-
-  /** As if killed: connections are reset, the objects stay. */
-  stop(): Promise<void> {
-    return this.#http.stop();
-  }
-
-  async close(): Promise<void> {
-    await this.stop();
+  override async close(): Promise<void> {
+    await super.close();
     if (this.#directory !== undefined) await rm(this.#directory, { recursive: true, force: true });
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
-
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://localhost');
     const target = targetOf(request, url);
     let body: Buffer = Buffer.alloc(0);
@@ -150,11 +101,8 @@ export class FakeS3 implements AsyncDisposable {
       this.openRequests -= 1;
       this.requests.push({
         ...target,
-        method: request.method ?? '',
-        url: request.url ?? '',
-        headers: request.headers as Record<string, string>,
+        ...exchangeOf(request, response),
         body: body.toString(),
-        status: response.headersSent ? response.statusCode : 0,
       });
     });
     let reply = (status: number, headers: Record<string, string>, sent: Buffer | string) => {
