@@ -25,7 +25,7 @@ import {
 } from '../src/http/index.ts';
 import type { Term } from '../src/index.ts';
 import { createElection, MisuseError } from '../src/index.ts';
-import { candidate, ledBy, vacant } from '../test/support/fake-election.ts';
+import { candidate, FakeElection, ledBy, vacant } from '../test/support/fake-election.ts';
 import { serveBehind, servers } from './support/http-servers.ts';
 import type { Echo, Handler } from './support/http-stage.ts';
 import { echo, FakeTerm, HttpStage } from './support/http-stage.ts';
@@ -311,7 +311,7 @@ describe.concurrent('leaderOnly', () => {
         const ours = await problemIn(answer);
         if (method === 'GET') {
           expect(answer.statusCode).toBe(503);
-          expect(answer.headers[refusedHeader]).toBe('not-leading');
+          expect(answer.headers[refusedHeader]).toBe('term-ended');
         } else {
           expect(answer.statusCode).toBe(500);
           expect(answer.headers).not.toHaveProperty(refusedHeader);
@@ -513,6 +513,97 @@ describe.concurrent('leaderOnly', () => {
     await expect(cut).rejects.toThrow();
     const { history } = await election.inspect();
     expect(history.at(-1)?.why).not.toBe('unclean');
+  });
+
+  test('streams of events are cut as soon as it drains, what ends by itself is not', async (context) => {
+    const term = new FakeTerm(1n);
+    let leading: FakeTerm | undefined = term;
+    const open = new Map<string | undefined, ServerResponse>();
+    const handler: Handler = ({ url }, response) => {
+      open.set(url, response);
+      const type = url === '/download' ? 'text/plain' : 'Text/Event-Stream; charset=utf-8';
+      response.writeHead(200, { 'content-type': type });
+      response.write('first, ');
+    };
+    const { origin, only } = await gate(
+      context,
+      { term: () => leading?.term },
+      handler as typeof echo,
+    );
+    const begin = async (path: string) => {
+      const { body } = await request(origin + path);
+      return { all: text(body).then(null, String) };
+    };
+    const ended = await begin('/ended');
+    const events = await begin('/events');
+    const download = await begin('/download');
+    term.signal.addEventListener('abort', () => open.get('/ended')?.end('last'));
+    term.stop();
+    leading = undefined;
+    const drained = only.drained({ timeout: '20s' });
+    expect(await events.all).toMatch(/Error/);
+    expect(await ended.all, 'by the application').toBe('first, last');
+    open.get('/download')?.end('last');
+    expect(await download.all).toBe('first, last');
+    expect(await drained).toBe(true);
+
+    leading = new FakeTerm(2n);
+    const kept = await gate(
+      context,
+      { term: () => leading?.term, lateAnswers: 'keep' },
+      handler as typeof echo,
+    );
+    const { body } = await request(`${kept.origin}/events`);
+    await once(body, 'data');
+    expect(await kept.only.drained({ timeout: 10 })).toBe(false);
+    open.get('/events')?.end('last');
+    expect(await text(body)).toBe('last');
+  });
+
+  test('stands several times before one handler, for one election or more', async (context) => {
+    const stage = stageOf(context);
+    const storage = new FakeElection('storage');
+    let terms: FakeTerm[] = [];
+    const one = stage.only({ term: () => terms[0]?.term });
+    const same = stage.only({ term: () => terms[0]?.term });
+    const other = stage.only({
+      election: storage.election,
+      term: () => terms[1]?.term,
+      waitTimeout: 0,
+    });
+    let lost: FakeTerm[] = [];
+    const handler: Handler = (_incoming, response) => {
+      for (const term of lost) term.leads = false;
+      response.end('done');
+    };
+    const { origin } = await stage.listen((incoming, response) =>
+      one(incoming, response, () =>
+        same(incoming, response, () =>
+          other(incoming, response, () => void handler(incoming, response)),
+        ),
+      ),
+    );
+    const send = async (method: 'GET' | 'POST', losing: readonly number[]) => {
+      terms = [new FakeTerm(12n), new FakeTerm(7n, 'storage')];
+      lost = losing.map((i) => terms[i] as FakeTerm);
+      const { statusCode, headers, body } = await request(origin, { method });
+      const drained = [one, same, other].map((only) => only.drained());
+      expect(await Promise.all(drained)).toEqual([true, true, true]);
+      const words = await body.text();
+      const why = words === 'done' ? words : (JSON.parse(words) as { type: string }).type;
+      return [statusCode, headers[electionHeader], headers[tokenHeader], why.split(':').at(-1)];
+    };
+    expect(await send('POST', [])).toEqual([200, 'billing, storage', '12, 7', 'done']);
+    expect(await send('POST', [0])).toEqual([500, 'billing', '12', 'outcome-unknown']);
+    expect(await send('POST', [1])).toEqual([500, 'storage', '7', 'outcome-unknown']);
+    expect(await send('GET', [0])).toEqual([503, 'billing', undefined, 'term-ended']);
+    expect(await send('GET', [1])).toEqual([503, 'storage', undefined, 'term-ended']);
+    expect(await send('GET', [0, 1])).toEqual([503, 'billing', undefined, 'term-ended']);
+    terms = [new FakeTerm(13n)];
+    const refused = await request(origin, { method: 'POST' });
+    expect([refused.statusCode, refused.headers[electionHeader]]).toEqual([503, 'storage']);
+    expect(refused.headers[refusedHeader]).toBe('no-leader');
+    await refused.body.dump();
   });
 
   test('streams are cut when the belief is over, whatever the work does', async (context) => {

@@ -17,7 +17,7 @@ import {
 import { ClosedError, InvalidOptionError } from '../src/index.ts';
 import { candidate, ledBy, unknown, vacant } from '../test/support/fake-election.ts';
 import type { Echo } from './support/http-stage.ts';
-import { echo, HttpStage } from './support/http-stage.ts';
+import { echo, FakeTerm, HttpStage } from './support/http-stage.ts';
 
 const stageOf = (context: TestContext) => new HttpStage(context);
 
@@ -216,6 +216,38 @@ describe.concurrent('requests to the leader', () => {
     await stage.lead(before.address, 1n);
     const fetched = fetchBy('http://billing/', { dispatcher, method: 'POST', body: 'x' });
     await expect(fetched).rejects.toThrow();
+  });
+
+  test('that a handler has seen are not repeated where they must not be, even when it was late', async (context) => {
+    const stage = stageOf(context);
+    const seen: string[] = [];
+    const next = await stage.listen((_incoming, response) => {
+      seen.push('next');
+      response.end('next');
+    });
+    let term = new FakeTerm(0n);
+    const only = stage.only({ term: () => term.term });
+    const answer = async (response: ServerResponse) => {
+      seen.push('late');
+      await stage.lead(next.address, term.token + 1n);
+      term.end();
+      response.end('done');
+    };
+    const late = await stage.listen((incoming, response) =>
+      only(incoming, response, () => void answer(response)),
+    );
+    const dispatcher = stage.agent();
+    const send = async (more: { idempotent?: boolean }) => {
+      seen.length = 0;
+      term = new FakeTerm(term.token + 2n);
+      await stage.lead(late.address, term.token);
+      return request('http://billing/', { dispatcher, ...more });
+    };
+    expect(await (await send({})).body.text()).toBe('next');
+    expect(seen).toEqual(['late', 'next']);
+    const { statusCode, headers, body } = await send({ idempotent: false });
+    await body.dump();
+    expect([statusCode, headers[refusedHeader], seen]).toEqual([503, 'term-ended', ['late']]);
   });
 
   test('are repeated by any method where no connection could be made', async (context) => {

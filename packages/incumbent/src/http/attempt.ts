@@ -58,6 +58,9 @@ const curable: ReadonlySet<string> = new Set<Refusal>([
   'unreachable',
 ]);
 
+/** A handler was at work on it, which matters to whoever calls a GET not idempotent. */
+const seenByHandler: Refusal = 'term-ended';
+
 /** Of the body of an answer that is not wanted, so that its connection can be used again. */
 const maxUnwantedBytes = 65_536;
 
@@ -205,10 +208,10 @@ export class Attempt implements DispatchHandler {
   }
 
   #isRefusal(headers: UndiciHeaders): boolean {
-    if (!curable.has(String(headers[refusedHeader]))) return false;
-    return (
-      readNames(headers[electionHeader])?.includes(this.#settings.follower.election.name) === true
-    );
+    const { follower, isIdempotent } = this.#settings;
+    const why = String(headers[refusedHeader]);
+    if (!curable.has(why) && !(isIdempotent && why === seenByHandler)) return false;
+    return readNames(headers[electionHeader])?.includes(follower.election.name) === true;
   }
 
   /** Believed only of a newer term than is known, and never from https to http. */

@@ -11,7 +11,10 @@ export const electionHeader = 'incumbent-election';
  * answer: the term that answered, or of a refusal the newest one known.
  */
 export const tokenHeader = 'incumbent-token';
-/** On an answer: the request was not passed on, so nothing came of it, and why. */
+/**
+ * On an answer: the request was not passed on, so nothing came of it, and why. `term-ended`: it was,
+ * by a method that changes nothing.
+ */
 export const refusedHeader = 'incumbent-refused';
 /** On a request: the elections whose followers have passed it on; they do so once. */
 export const proxiedHeader = 'incumbent-proxied';

@@ -74,8 +74,10 @@ export interface LeaderOnly extends Middleware {
   readonly fastify: FastifyHook;
   /**
    * Resolves with true as soon as no request is being served. Await it in the work, after `term()`
-   * has begun to give undefined, so that requests are finished before the seat is given back. After
-   * `timeout` (default 5 s) what is still being sent is cut off, and it resolves with false.
+   * has begun to give undefined, so that requests are finished before the seat is given back. Streams
+   * of events (`text/event-stream`) that the application has not ended are cut off at once: they never
+   * end by themselves. After `timeout` (default 5 s) whatever else is still being sent is cut off, too,
+   * and it resolves with false. With `lateAnswers: 'keep'` nothing is cut off.
    * @throws InvalidOptionError, `signal.reason`
    */
   drained(options?: DrainOptions): Promise<boolean>;

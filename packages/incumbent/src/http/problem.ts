@@ -1,9 +1,13 @@
 import { electionHeader, refusedHeader, tokenHeader, writeTokens } from './headers.ts';
 import type { HttpResponse } from './node-http.ts';
 
-/** Why a request was not passed on; the `incumbent-refused` header. */
+/**
+ * Why a request was not passed on; the `incumbent-refused` header. `term-ended`: it was, and may be
+ * passed on again, for its method changes nothing; of its answer nothing is known.
+ */
 export type Refusal =
   | 'not-leading'
+  | 'term-ended'
   | 'no-leader'
   | 'newer-token'
   | 'unreachable'
@@ -28,7 +32,7 @@ export interface Problem {
   readonly election: string;
   /** The newest one known. */
   readonly token?: bigint | undefined;
-  /** Nothing came of the request. */
+  /** Nothing came of the request, or nothing that it was meant to bring about. */
   readonly refused: boolean;
   readonly headers?: Readonly<Record<string, string>>;
 }

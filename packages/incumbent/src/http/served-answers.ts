@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { maxTimerMs, systemClock } from '../clock.ts';
 import type { Term } from '../term.ts';
 import { onAbort } from '../wait.ts';
-import { electionHeader, tokenHeader, writeName } from './headers.ts';
+import { electionHeader, readNames, tokenHeader, writeName } from './headers.ts';
 import type { Problem } from './problem.ts';
 import { renderProblem } from './problem.ts';
 
@@ -35,19 +35,19 @@ export class ServedAnswers {
     // Whoever asked has gone, or somebody has answered: nothing of it is ours any more.
     if (response.headersSent || response.destroyed) return;
     this.#track(response, term);
-    addTo(response, electionHeader, writeName(this.#election));
-    addTo(response, tokenHeader, String(term.token));
+    this.#name(response, term);
     if (this.#late === 'replace') this.#guard(request, response, term);
   }
 
   /**
-   * Resolves with true as soon as nothing is being served. After `timeoutMs` it cuts off what is
-   * still being sent, and resolves with false.
+   * Resolves with true as soon as nothing is being served. Streams of events it cuts off at once, and
+   * after `timeoutMs` whatever else is still being sent; then it resolves with false.
    * @throws `signal.reason`
    */
   drained(timeoutMs: number, signal: AbortSignal | undefined): Promise<boolean> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
+      this.#cutAll(isEndless);
       if (this.#open.size === 0) return resolve(true);
       const settle = (finish: () => void) => {
         timer.cancel();
@@ -59,10 +59,19 @@ export class ServedAnswers {
       this.#idle.add(onIdle);
       const timer = systemClock.setTimer(() => {
         settle(() => resolve(false));
-        if (this.#late === 'replace') for (const term of this.#open.keys()) this.#cut(term);
+        this.#cutAll();
       }, timeoutMs);
       const removeListener = onAbort(signal, () => settle(() => reject(signal?.reason)));
     });
+  }
+
+  /** Once, where several of us stand before one handler; beside those of other elections. */
+  #name(response: ServerResponse, { token }: Term): void {
+    const present = response.getHeader(electionHeader);
+    const names = present === undefined ? [] : readNames(String(present));
+    if (names?.includes(this.#election) === true) return;
+    addTo(response, electionHeader, writeName(this.#election));
+    addTo(response, tokenHeader, String(token));
   }
 
   #track(response: ServerResponse, term: Term): void {
@@ -95,10 +104,14 @@ export class ServedAnswers {
     onAbort(term.signal, look);
   }
 
+  #cutAll(which?: (response: ServerResponse) => boolean): void {
+    if (this.#late === 'replace') for (const term of this.#open.keys()) this.#cut(term, which);
+  }
+
   /** What has begun and goes on, such as a stream of events, is not served by anybody any more. */
-  #cut(term: Term): void {
+  #cut(term: Term, which: (response: ServerResponse) => boolean = () => true): void {
     for (const response of this.#open.get(term) ?? []) {
-      if (response.headersSent && response.statusCode < 400) cutOff(response);
+      if (response.headersSent && response.statusCode < 400 && which(response)) cutOff(response);
     }
   }
 
@@ -151,7 +164,7 @@ export class ServedAnswers {
   #notServed(): Problem {
     return {
       status: 503,
-      type: 'not-leading',
+      type: 'term-ended',
       title: 'The term ended before the answer',
       detail: `This process has stopped leading election "${this.#election}"; ask the next leader.`,
       election: this.#election,
@@ -173,6 +186,12 @@ export class ServedAnswers {
       refused: false,
     };
   }
+}
+
+/** A stream of events that the application has not ended, of which nobody waits for the last one. */
+function isEndless(response: ServerResponse): boolean {
+  const type = String(response.getHeader('content-type') ?? '');
+  return !response.writableEnded && /^text\/event-stream\b/i.test(type);
 }
 
 /** So that whoever asked cannot take it for whole. */
