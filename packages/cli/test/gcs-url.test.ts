@@ -73,5 +73,5 @@ test('Google’s client is that of the working directory, else that beside the c
   const beside = pathToFileURL(join(nowhere, 'sdk.js')).href;
   const { message, code } = refusal(() => loadSdk(nowhere, beside));
   expect(code).toBe('DRIVER_MISSING');
-  expect(message).toContain('npm install @google-cloud/storage @bufbuild/protobuf');
+  expect(message).toContain('npm install @google-cloud/storage');
 });

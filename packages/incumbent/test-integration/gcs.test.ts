@@ -7,7 +7,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Storage } from '@google-cloud/storage';
 import { FakeGcs } from '@incumbent/servers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { GcsOptions, StorageLike } from '../src/backends/gcs/index.ts';
+import type { GcsOptions, SinkLike, StorageLike } from '../src/backends/gcs/index.ts';
 import { gcs } from '../src/backends/gcs/index.ts';
 import type { RaceEntry } from '../src/backends/gcs/race-entry.ts';
 import { decodeEntry, encodeEntry, timestampOf } from '../src/backends/gcs/race-entry.ts';
@@ -340,7 +340,7 @@ describe.concurrent('bytes', () => {
             metadata: undefined,
             requestStream: (options) => file.requestStream(options as never),
             getMetadata: () => file.getMetadata(),
-            createWriteStream(options) {
+            createWriteStream(options): SinkLike {
               const sink = file.createWriteStream(options);
               return {
                 on: (event, listener) => sink.on(event, listener as () => void),

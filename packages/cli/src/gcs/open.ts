@@ -1,7 +1,7 @@
+import { gcs } from 'incumbent/gcs';
 import type { OpenStore, StoreNeeds } from '../context.ts';
 import type { Machine } from '../url/secrets.ts';
 import { connectGcs } from './connect.ts';
-import { loadLibrary } from './sdk.ts';
 import type { GcsLocation } from './url.ts';
 
 /**
@@ -13,7 +13,6 @@ export async function openGcs(
   needs: StoreNeeds,
   machine: Machine,
 ): Promise<OpenStore> {
-  const { gcs } = await loadLibrary();
   const connection = await connectGcs(location, needs, machine);
   const { bucket, prefix, options } = location;
   const backend = gcs(connection.storage, { bucket, prefix, ...options });

@@ -4,7 +4,6 @@ import { CommandError, exitCodes } from '../failure.ts';
 import { requireInstalled } from '../installed.ts';
 
 const packageName = '@google-cloud/storage';
-const wireName = '@bufbuild/protobuf';
 
 interface SdkFile extends FileLike {
   save(data: string, options: object): Promise<unknown>;
@@ -36,25 +35,10 @@ export interface Sdk {
 export function loadSdk(cwd: string, beside: string = import.meta.url): Sdk {
   const sdk = requireInstalled(packageName, cwd, beside);
   if (sdk !== undefined) return sdk as Sdk;
-  throw missing(`neither in ${cwd} nor beside this command`);
-}
-
-/** The library, which writes by a package that does not come with it. @throws CommandError */
-export async function loadLibrary(): Promise<typeof import('incumbent/gcs')> {
-  try {
-    return await import('incumbent/gcs');
-  } catch (error) {
-    const { code, message } = error as { readonly code?: unknown; readonly message: string };
-    if (code !== 'ERR_MODULE_NOT_FOUND' || !message.includes(wireName)) throw error;
-    throw missing(`not beside this command (it misses ${wireName})`);
-  }
-}
-
-function missing(where: string): CommandError {
-  return new CommandError(
+  throw new CommandError(
     'DRIVER_MISSING',
     exitCodes.usage,
-    `elections on Cloud Storage need Google's client and a protobuf library, and they are ${where}: ` +
-      `npm install ${packageName} ${wireName}`,
+    `elections on Cloud Storage need Google's client, and it is neither in ${cwd} nor beside this ` +
+      `command: npm install ${packageName}`,
   );
 }

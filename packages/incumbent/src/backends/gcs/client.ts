@@ -13,9 +13,13 @@ export interface FileLike {
   readonly metadata: unknown;
   /** Of requests for this one `File`, which is ours: nothing of the caller's client is changed. */
   readonly interceptors?: { push(interceptor: RequestInterceptor): unknown };
-  /** A GET of the object itself; its answer, whatever it is, comes by the event `response`. */
-  requestStream(options: object): SourceLike;
-  createWriteStream(options: object): SinkLike;
+  /**
+   * A GET of the object itself, a `SourceLike`; its answer, whatever it is, comes by the event
+   * `response`. Not told apart here: how the types of Node's streams write listeners down changes.
+   */
+  requestStream(options: object): unknown;
+  /** A `SinkLike`. */
+  createWriteStream(options: object): unknown;
   getMetadata(): Promise<unknown>;
 }
 

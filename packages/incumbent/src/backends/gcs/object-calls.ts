@@ -58,7 +58,7 @@ export class ObjectCalls {
       uri: '',
       qs: { alt: 'media' },
       headers: { 'Accept-Encoding': 'gzip', 'Cache-Control': 'no-store' },
-    });
+    }) as SourceLike;
     let answer: HttpAnswer = {};
     source.on('response', (response: HttpAnswer) => {
       answer = response;
@@ -121,7 +121,7 @@ export class ObjectCalls {
         crc32c: crc32cBase64(bytes),
         ...(acl.length === 0 ? {} : { acl }),
       },
-    });
+    }) as SinkLike;
     let answer: HttpAnswer = {};
     sink.on('response', (response: HttpAnswer) => {
       answer = response;
