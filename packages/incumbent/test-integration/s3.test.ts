@@ -393,7 +393,7 @@ describe.concurrent('what the SDK repeats', () => {
     const before = term.remaining();
     await waitFor('it renews again', async () => term.remaining() > before);
     expect(troubles[0]).toBeInstanceOf(StoreUnavailableError);
-    expect(String(troubles[0])).toContain('SlowDown (503): Please reduce your request rate.');
+    expect(String(troubles[0])).toContain('SlowDown (503): Please reduce your request rate');
     await term[Symbol.asyncDispose]();
     await election.close();
     client.destroy();

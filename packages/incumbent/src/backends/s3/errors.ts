@@ -143,7 +143,7 @@ const readRights =
   'object that is not there that it may not be read';
 const writeRights = 'the rights s3:PutObject and s3:GetObject are needed (docs/s3.md)';
 
-/** `SlowDown (503): Please reduce your request rate.` */
+/** `SlowDown (503): Please reduce your request rate` */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const inner = error instanceof AggregateError ? error.errors.map(describe) : [];
