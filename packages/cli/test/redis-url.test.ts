@@ -55,7 +55,7 @@ test('sentinels, and the nodes of a cluster', () => {
 test('its plain form is read as the same again', () => {
   const common =
     'password=file:/run/secrets/r&tls-ca=ca.pem&tls-cert=c.pem&tls-key=k.pem&tls-servername=r.x' +
-    '&prefix=app%26:&age=server&clock-step=3s&token-floor=41&wait=2&wait-timeout=500ms' +
+    '&prefix=app%26:&age=on&clock-step=3s&token-floor=41&wait=2&wait-timeout=500ms' +
     '&durable=true&listen=false';
   const urls = [
     `rediss://h:1/3?${common}`,
@@ -68,7 +68,7 @@ test('its plain form is read as the same again', () => {
     tls: { ca: 'ca.pem', cert: 'c.pem', key: 'k.pem', servername: 'r.x' },
     options: {
       prefix: 'app&:',
-      age: 'server',
+      age: 'on',
       clockStep: '3s',
       tokenFloor: 41n,
       wait: { replicas: 2, timeout: '500ms' },

@@ -77,7 +77,7 @@ describe('options', () => {
     [{ prefx: 'x' }, 'no option "prefx"; it knows prefix, age'],
     [{ prefix: 5 }, 'prefix must be a string, not 5'],
     [{ prefix: 'a{}b' }, 'empty hash tag'],
-    [{ age: 'client' }, 'age must be "server" or "off", not "client"'],
+    [{ age: 'client' }, 'age must be "on" or "off", not "client"'],
     [{ age: 'off', clockStep: '1s' }, 'clockStep means nothing with age "off"'],
     [{ clockStep: '-1s' }, 'clockStep'],
     [{ tokenFloor: 5 }, 'tokenFloor must be a bigint of 0n or more, such as 1000n, not 5'],

@@ -50,7 +50,7 @@ const table = {
   'sentinel-password': secret,
   ...tlsTable,
   prefix: { read: word },
-  age: { read: choice('server', 'off') },
+  age: { read: choice('on', 'off') },
   'clock-step': { read: duration },
   'token-floor': { read: token },
   wait: { read: wholeNumber(1, 100) },

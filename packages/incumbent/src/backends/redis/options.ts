@@ -7,10 +7,10 @@ export interface RedisOptions {
   /** What the names of our keys and of our channel begin with. Default `incumbent:`. */
   readonly prefix?: string;
   /**
-   * `server` (default): a record that is old by Redis' own clock is known to be old at the first
+   * `on` (default): a record that is old by Redis' own clock is known to be old at the first
    * look. `off`: every candidate finds out by itself, by waiting one lease.
    */
-  readonly age?: 'server' | 'off';
+  readonly age?: 'on' | 'off';
   /** The most by which Redis' clock may be set forward while somebody leads. Default 2 s. */
   readonly clockStep?: Duration;
   /**
@@ -67,7 +67,7 @@ export function checkOptions(options: RedisOptions): CheckedOptions {
       );
     }
   }
-  const { prefix = 'incumbent:', age = 'server', clockStep, tokenFloor = 0n } = options;
+  const { prefix = 'incumbent:', age = 'on', clockStep, tokenFloor = 0n } = options;
   if (typeof prefix !== 'string') {
     throw new InvalidOptionError(`prefix must be a string, not ${describeValue(prefix)}`);
   }
@@ -77,8 +77,8 @@ export function checkOptions(options: RedisOptions): CheckedOptions {
         'several nodes of a cluster; leave out "{}"',
     );
   }
-  if (age !== 'server' && age !== 'off') {
-    throw new InvalidOptionError(`age must be "server" or "off", not ${describeValue(age)}`);
+  if (age !== 'on' && age !== 'off') {
+    throw new InvalidOptionError(`age must be "on" or "off", not ${describeValue(age)}`);
   }
   if (age === 'off' && clockStep !== undefined) {
     throw new InvalidOptionError('clockStep means nothing with age "off": leave one of them out');
