@@ -119,7 +119,7 @@ test.each([
   ],
   ['redis://h?token-floor=x', 'is a token such as 42, not "x"'],
   ['redis://h?clock-step=3', 'is a duration such as'],
-  ['redis://h?age=on', 'which is server, off, not "on"'],
+  ['redis://h?age=server', 'which is on, off, not "server"'],
 ])('%s is refused: %s', (url, words) => {
   const error = refusal(() => parse(url));
   expect(error).toMatchObject({ code: 'BAD_STORE_URL', exitCode: 64 });
