@@ -10,7 +10,7 @@ import type { Backend, LeaseStore } from '../src/testing/index.ts';
 import { electionScenarios, leaseStoreScenarios, runConformance } from '../src/testing/index.ts';
 import { resolveTiming } from '../src/timing.ts';
 
-const leaseMs = 3_000;
+const leaseMs = 5_000;
 const options = { bucket: 'elections', maxWritesPerSecond: 100 } as const;
 
 let server: FakeGcs;
