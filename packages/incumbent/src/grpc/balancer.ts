@@ -56,6 +56,7 @@ class LeaderConfig implements BalancingConfig {
 
 export function registerBalancer(grpc: Grpc): void {
   const { connectivityState, experimental, status } = grpc;
+  const selectorKey = experimental.CHANNEL_ARGS_CONFIG_SELECTOR_KEY;
 
   /** Whoever refuses may not lead any more, and some stores are asked rarely. */
   const askingAgain = (picker: Picker, control: ChannelControl): Picker => ({
@@ -119,7 +120,9 @@ export function registerBalancer(grpc: Grpc): void {
       const leader = JSON.stringify([term, endpoints]);
       // gRPC keeps connections by address and options, and with them how long it waits before it
       // tries again, up to two minutes: not what was learnt of an older term at this address.
-      const ofTerm = { ...options, [termOption]: term };
+      const ofTerm: Record<string, unknown> = { ...options, [termOption]: term };
+      // Channels share connections however their calls are configured.
+      if (selectorKey !== undefined) delete ofTerm[selectorKey];
       if (before !== undefined && leader === this.#leader) {
         before.updateAddressList(given, childConfig, ofTerm, note);
         return true;

@@ -32,6 +32,12 @@ export interface StatusOr {
   readonly value?: unknown;
 }
 
+/** Asked at each call, with a copy of the caller's metadata that the call then goes on with. */
+export interface ConfigSelector {
+  invoke(path: string, metadata: Metadata): object;
+  unref(): void;
+}
+
 /** 1.14 calls the listener; before, it had methods. */
 export interface ResolverListener {
   (endpoints: StatusOr, attributes: object, config: StatusOr, note: string): boolean;
@@ -39,7 +45,7 @@ export interface ResolverListener {
     endpoints: readonly Endpoint[],
     config: object,
     configError: null,
-    configSelector: null,
+    configSelector: ConfigSelector,
     attributes: object,
   ): void;
 }
@@ -97,6 +103,13 @@ export interface Metadata {
   get(key: string): readonly unknown[];
   set(key: string, value: string): void;
   clone(): Metadata;
+  getOptions(): CallOptions;
+  setOptions(options: CallOptions): void;
+}
+
+/** What we do not use goes through as it is. */
+export interface CallOptions {
+  readonly waitForReady?: boolean;
 }
 
 /** What we use inside, untyped towards the user. */
@@ -128,6 +141,8 @@ export interface Grpc {
     readonly ChildLoadBalancerHandler: new (control: ChannelControl) => Balancer;
     readonly BaseSubchannelWrapper: new (child: Subchannel) => Subchannel;
     readonly UnavailablePicker: new (status: { details: string }) => Picker;
+    /** From 1.14 on: the attribute that has the config selector. */
+    readonly CHANNEL_ARGS_CONFIG_SELECTOR_KEY?: string;
     /** From 1.14 on. */
     statusOrFromValue?(value: unknown): StatusOr;
   };

@@ -69,9 +69,12 @@ const tables = new WeakMap<object, Map<string, LeaderSource>>();
  * The target is `incumbent:///` and the name (percent-encoded where it has other signs than a URL
  * takes), or `leaderelection:///` and the name; where only one election is registered, a
  * `leaderelection` target may say anything, an `incumbent` one nothing. A channel to a name that is
- * not registered throws when it is made. While nobody leads, calls fail with `UNAVAILABLE`; those
- * that wait for ready wait. What the leader published as `metadata.connectionParameters` is the
- * channel's service config. Nothing here keeps the process alive.
+ * not registered throws when it is made; one that is made before the first call of this function
+ * asks DNS for the target, for as long as it lives. While nobody leads, calls fail with `UNAVAILABLE`;
+ * those that wait for ready, by their metadata or by `waitForReady` of the service config, wait as
+ * long as their deadline allows, without one for ever. What the leader published as
+ * `metadata.connectionParameters` is the channel's service config. Nothing here keeps the process
+ * alive; calls that wait do.
  *
  * Not promised: that whoever is called still leads. Give the server `requireLeadership`.
  * @throws InvalidOptionError

@@ -2,6 +2,7 @@
 import { InvalidOptionError } from '../errors.ts';
 import { balancingBy } from './balancer.ts';
 import type { LeaderSource, Resolution } from './leader-source.ts';
+import { selectMethodConfig } from './method-configs.ts';
 import type { ChannelOptions, Grpc, Resolver, ResolverListener, Target } from './module.ts';
 import type { ServiceConfig } from './service-config.ts';
 import { parseServiceConfig } from './service-config.ts';
@@ -72,11 +73,13 @@ export class LeaderResolver implements Resolver {
     const answer = JSON.stringify([endpoints, config, note]);
     if (answer === this.#answered) return;
     this.#answered = answer;
-    const { statusOrFromValue } = this.#grpc.experimental;
+    const selector = selectMethodConfig(config.methodConfig);
+    const { CHANNEL_ARGS_CONFIG_SELECTOR_KEY: key, statusOrFromValue } = this.#grpc.experimental;
     if (statusOrFromValue === undefined) {
-      this.#listener.onSuccessfulResolution(endpoints, config, null, null, {});
+      this.#listener.onSuccessfulResolution(endpoints, config, null, selector, {});
     } else {
-      this.#listener(statusOrFromValue(endpoints), {}, statusOrFromValue(config), note);
+      const attributes = key === undefined ? {} : { [key]: selector };
+      this.#listener(statusOrFromValue(endpoints), attributes, statusOrFromValue(config), note);
     }
   }
 }

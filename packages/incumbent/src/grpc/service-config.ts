@@ -5,8 +5,14 @@
 
 export interface ServiceConfig {
   readonly loadBalancingConfig: readonly object[];
-  readonly methodConfig: readonly object[];
+  readonly methodConfig: readonly MethodConfig[];
   readonly retryThrottling?: object;
+}
+
+/** The rest of it is as gRPC takes it. */
+export interface MethodConfig {
+  readonly name: readonly { readonly service?: string; readonly method?: string }[];
+  readonly waitForReady?: boolean;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -30,10 +36,6 @@ function checkBalancing(value: unknown): object {
     throw new Error('an entry of loadBalancingConfig names exactly one policy');
   }
   return entry;
-}
-
-interface MethodConfig {
-  readonly name: readonly { readonly service?: string; readonly method?: string }[];
 }
 
 function checkMethod(value: unknown): MethodConfig {
