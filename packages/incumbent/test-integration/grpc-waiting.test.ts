@@ -1,4 +1,5 @@
 /** What a service config says of calls while nobody leads; grpc-js itself does not ask it. */
+import type { Client } from '@grpc/grpc-js';
 import { describe, expect, test } from 'vitest';
 import { candidate, FakeElection, ledBy, vacant } from '../test/support/fake-election.ts';
 import { read, versions } from './support/grpc-ledger.ts';
@@ -6,6 +7,13 @@ import { eventually, GrpcStage } from './support/grpc-stage.ts';
 
 const nobody = (name: string) => `nobody leads election "${name}" at the moment`;
 const configOf = (...methodConfig: readonly object[]) => JSON.stringify({ methodConfig });
+const retryPolicy = {
+  maxAttempts: 2,
+  initialBackoff: '0.01s',
+  maxBackoff: '0.01s',
+  backoffMultiplier: 1,
+  retryableStatusCodes: ['UNAVAILABLE'],
+};
 const everywhere = { name: [{}], waitForReady: true };
 
 describe.concurrent.each(versions)('a service config on grpc-js %s', (_version, grpc) => {
@@ -104,5 +112,43 @@ describe.concurrent.each(versions)('a service config on grpc-js %s', (_version, 
     expect(impatient.status.code).toBe(UNAVAILABLE);
     fake.show(ledBy(leader('{}'), 2n));
     expect((await waiting).value).toMatch(/^127\.0\.0\.1:/);
+  });
+
+  test('a call that was not sent says so, and how often it was tried before', async (context) => {
+    const stage = new GrpcStage(context, grpc);
+    const fake = new FakeElection('not-sent');
+    const gone = await stage.server('gone');
+    await gone.close();
+    stage.resolve(fake.election);
+    const client = stage.client(`incumbent:///${fake.name}`);
+    const retrying = stage.client(`incumbent:///${fake.name}`, {
+      'grpc.service_config': configOf({ name: [{}], retryPolicy }),
+    });
+    const tellsOf = async (each: Client) => {
+      const { metadata } = (await read(grpc, each)).status;
+      return [metadata.get('incumbent-refused'), metadata.get('grpc-previous-rpc-attempts')];
+    };
+    fake.show(vacant(1n));
+    expect(await tellsOf(retrying)).toEqual([['no-leader'], ['1']]);
+    expect(await tellsOf(client)).toEqual([['no-leader'], []]);
+    fake.show(ledBy(candidate('gone', { addresses: [gone.address] }), 2n));
+    await eventually(async () => {
+      expect(await tellsOf(retrying)).toEqual([['unreachable'], ['1']]);
+    });
+    expect(await tellsOf(client)).toEqual([['unreachable'], []]);
+  });
+
+  test('a call whose connection broke does not say that it was not sent', async (context) => {
+    const stage = new GrpcStage(context, grpc);
+    const fake = new FakeElection('broken-off');
+    const a = await stage.server('a', () => {
+      void a.close();
+    });
+    stage.resolve(fake.election);
+    const client = stage.client(`incumbent:///${fake.name}`);
+    fake.show(ledBy(candidate('a', { addresses: [a.address] }), 1n));
+    const { code, metadata } = (await read(grpc, client, { waitForReady: true })).status;
+    expect(code).not.toBe(grpc.status.OK);
+    expect(metadata.get('incumbent-refused')).toEqual([]);
   });
 });

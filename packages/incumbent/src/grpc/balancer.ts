@@ -58,6 +58,18 @@ export function registerBalancer(grpc: Grpc): void {
   const { connectivityState, experimental, status } = grpc;
   const selectorKey = experimental.CHANNEL_ARGS_CONFIG_SELECTOR_KEY;
 
+  /** A call that was never sent is told apart from one that may have been done. */
+  const tellingWhy = (picker: Picker, why: 'no-leader' | 'unreachable'): Picker => ({
+    pick(call): Pick {
+      const pick = picker.pick(call);
+      if (pick.subchannel !== null || pick.status?.code !== status.UNAVAILABLE) return pick;
+      // A copy: gRPC writes down in it how often it has tried, and pickers give the same to all calls.
+      const metadata = pick.status.metadata.clone();
+      metadata.set('incumbent-refused', why);
+      return { ...pick, status: { ...pick.status, metadata } };
+    },
+  });
+
   /** Whoever refuses may not lead any more, and some stores are asked rarely. */
   const askingAgain = (picker: Picker, control: ChannelControl): Picker => ({
     pick(call): Pick {
@@ -111,7 +123,8 @@ export function registerBalancer(grpc: Grpc): void {
       if (endpoints.length === 0) {
         const picker = new experimental.UnavailablePicker({ details: nobody });
         this.#child = undefined;
-        this.#control.updateState(connectivityState.TRANSIENT_FAILURE, picker, nobody);
+        const failing = tellingWhy(picker, 'no-leader');
+        this.#control.updateState(connectivityState.TRANSIENT_FAILURE, failing, nobody);
         before?.destroy();
         return true;
       }
@@ -134,7 +147,8 @@ export function registerBalancer(grpc: Grpc): void {
             new LeaderSubchannel(this.#control.createSubchannel(address, itsOptions)),
           updateState: (state, picker, message) => {
             if (this.#child !== child) return;
-            this.#control.updateState(state, askingAgain(picker, this.#control), message);
+            const asking = askingAgain(picker, this.#control);
+            this.#control.updateState(state, tellingWhy(asking, 'unreachable'), message);
           },
         }),
       );

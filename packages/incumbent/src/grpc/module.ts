@@ -66,6 +66,8 @@ export interface BalancingConfig {
 /** What becomes of one call; what we do not use goes through as it is. */
 export interface Pick {
   readonly subchannel: unknown;
+  /** Why the call fails, if it does. */
+  readonly status: { readonly code: number; readonly metadata: Metadata } | null;
   readonly onCallEnded: ((code: number, ...more: readonly unknown[]) => void) | null;
 }
 
