@@ -14,7 +14,8 @@ import { numbers } from './numbers.ts';
 
 const { REDIS_URL = 'redis://localhost', LEASE = '15s' } = process.env;
 const everyMs = Number(process.env['EVERY_MS'] ?? 1000);
-const timeoutMs = Number(process.env['TIMEOUT_MS'] ?? 5000);
+// Longer than it takes until somebody leads after a crash: a lease and a little.
+const timeoutMs = Number(process.env['TIMEOUT_MS'] ?? 30_000);
 
 const connection = new Redis(REDIS_URL, { maxRetriesPerRequest: null });
 const election = createElection({
@@ -53,8 +54,11 @@ function next(series: string): Promise<unknown> {
   });
 }
 
-/** Refused or lost: only in the first case it is known that no number was taken. */
+/** Only of a call that was refused, or never sent, is it known that no number was taken. */
 function explain({ details, metadata }: ServiceError): string {
   const isRefused = metadata.get('incumbent-refused').length > 0;
-  return `${isRefused ? 'no number was taken' : 'one may be lost'}: ${details}`;
+  // gRPC has repeated it, and what became of the tries before is not told.
+  const wasRepeated = metadata.get('grpc-previous-rpc-attempts').length > 0;
+  const isNothing = isRefused && !wasRepeated;
+  return `${isNothing ? 'no number was taken' : 'one may be lost'}: ${details}`;
 }

@@ -37,7 +37,8 @@ const port = await new Promise<number>((resolve, reject) => {
 const stop = new AbortController();
 process.once('SIGTERM', () => stop.abort());
 
-// What clients read of the leader: where it is, and that they may repeat what it refused.
+// What clients read of the leader: where it is, that they may repeat what it refused, and that they
+// are to wait while nobody leads, as long as their deadlines allow.
 const connectionParameters = JSON.stringify({
   methodConfig: [
     {
