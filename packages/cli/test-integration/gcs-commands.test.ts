@@ -81,6 +81,13 @@ test('a bucket that keeps objects from being replaced is no place for an electio
   expect(stdout).toMatch(/^broken +bucket +it keeps every object from being replaced/m);
 });
 
+test('doctor judges the lease of object stores where the bucket is away', async () => {
+  const store = 'gs://elections?endpoint=http://127.0.0.1:1';
+  const result = await on(store, ['doctor', '--watch-loop', '10ms']);
+  expect(result.code).toBe(69);
+  expect(result.stdout).toMatch(/^note +timing +lease D 45s/m);
+});
+
 test('what is wrong is said', async () => {
   const server = await start();
   const noKey = join(scratch(), 'key.json');

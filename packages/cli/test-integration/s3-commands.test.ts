@@ -148,6 +148,16 @@ test('what is wrong is said', async () => {
   }
 });
 
+test('doctor judges the lease of object stores where the bucket is away', async () => {
+  const result = await on('s3://elections?endpoint=http://127.0.0.1:1', [
+    'doctor',
+    '--watch-loop',
+    '10ms',
+  ]);
+  expect(result.code).toBe(69);
+  expect(result.stdout).toMatch(/^note +timing +lease D 45s/m);
+});
+
 test('TLS by an authority of one’s own', async () => {
   const server = await start({ tls: true });
   const ca = join(scratch(), 'ca.pem');

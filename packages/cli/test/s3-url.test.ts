@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { regionOf } from '../src/s3/connect.ts';
+import { hintOf, regionOf } from '../src/s3/connect.ts';
+import { missingProfile } from '../src/s3/profile.ts';
 import { loadSdk } from '../src/s3/sdk.ts';
 import { parseS3Url, s3Parameters } from '../src/s3/url.ts';
 import { refusal } from './support/refusal.ts';
@@ -92,6 +93,35 @@ test.each([
   ['s3://ops', {}, undefined],
 ])('the region of %s with %j is %s', (url, env, region) => {
   expect(regionOf(parse(url), env)).toBe(region);
+});
+
+test('a host that is not found suggests path-style only where it is not in force', () => {
+  const notFound = Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' });
+  expect(hintOf(parse('s3://ops?endpoint=https://h'), notFound)).toBe('');
+  expect(hintOf(parse('s3://ops?endpoint=https://h&path-style=false'), notFound)).toContain(
+    'path-style=true',
+  );
+});
+
+test('a profile that is in no file is named with where it was looked for', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'incumbent-profile-'));
+  onTestFinished(() => rmSync(cwd, { recursive: true }));
+  const config = join(cwd, 'config');
+  const credentials = join(cwd, 'credentials');
+  writeFileSync(config, '[default]\nregion = x\n[profile ci]\nregion = y\n');
+  writeFileSync(credentials, '[keys]\naws_access_key_id = z\n');
+  const env = { AWS_CONFIG_FILE: config, AWS_SHARED_CREDENTIALS_FILE: credentials };
+  for (const profile of ['ci', 'keys', 'default', undefined]) {
+    expect(await missingProfile({ profile }, { env, cwd })).toBeUndefined();
+  }
+  expect(await missingProfile({ profile: 'nope' }, { env, cwd })).toContain(
+    `there is no profile "nope" (profile=) in ${config} or ${credentials}`,
+  );
+  const said = await missingProfile(
+    { profile: undefined },
+    { env: { ...env, AWS_PROFILE: 'away' }, cwd },
+  );
+  expect(said).toContain('"away" (AWS_PROFILE)');
 });
 
 test('the SDK that is missing is named with how to install it', () => {

@@ -57,24 +57,30 @@ export function recordsADay({ renewEveryMs }: Timing): string {
   return Math.round(86_400_000 / renewEveryMs).toLocaleString('en');
 }
 
-/** @param coarseMs what the store's times, of whole seconds, make of it at the most */
+/**
+ * Who waits counts from what a look has shown, and knows by the store's times how old that was.
+ * @param coarseMs what the store's times, of whole seconds, make of it at the most
+ */
 export function takeoverFinding(
-  { leaseMs }: Timing,
+  { leaseMs, pollEveryMs }: Timing,
   { age, clockStep = '2s' }: { readonly age?: string; readonly clockStep?: Duration },
   coarseMs: number,
 ): Finding {
+  const lease = formatDuration(leaseMs);
+  const afterLookMs = leaseMs + pollEveryMs;
+  const byAgeMs = leaseMs + parseDuration('clock-step', clockStep) + coarseMs;
   const ageless = age === 'off';
-  const stepMs = ageless ? 0 : parseDuration('clock-step', clockStep);
+  const withinMs = ageless ? afterLookMs : Math.min(afterLookMs, byAgeMs);
+  const comesLater = ageless
+    ? `${lease} from when it came`
+    : `at most ${formatDuration(byAgeMs)} from that renewal on`;
   return {
     check: 'takeover',
     level: 'note',
     message:
-      `after a crash somebody leads within ${formatDuration(leaseMs)} of the last renewal, as seen by who was ` +
-      `there; who comes later waits ${
-        ageless
-          ? 'as long from when it came'
-          : `at most ${formatDuration(leaseMs + stepMs + coarseMs)} from that renewal on`
-      }`,
-    data: { leaseMs },
+      `after a crash who was there leads within ${formatDuration(withinMs)} of the last renewal: the lease ` +
+      `of ${lease}, up to ${formatDuration(withinMs - leaseMs)} until it knows of that renewal, and its own ` +
+      `requests besides; who comes later waits ${comesLater}`,
+    data: { leaseMs, withinMs },
   };
 }

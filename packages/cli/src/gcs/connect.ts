@@ -1,5 +1,6 @@
 /** Our client of Google Cloud Storage. */
 import { resolve } from 'node:path';
+import { gcs } from 'incumbent/gcs';
 import type { StoreNeeds } from '../context.ts';
 import { UnusableStoreError } from '../unusable.ts';
 import { codeOf, isNetworkError, reach, reasonOf, unreachable } from '../url/reach.ts';
@@ -23,7 +24,6 @@ export async function connectGcs(
   machine: Machine,
 ): Promise<GcsConnection> {
   const { bucket, prefix, endpoint, project, keyFile, url, origin } = location;
-  const known = { url, origin };
   const { Storage } = loadSdk(machine.cwd);
   const storage = new Storage({
     timeout: requestTimeoutMs,
@@ -33,6 +33,8 @@ export async function connectGcs(
     ...(endpoint === undefined ? {} : { apiEndpoint: endpoint }),
     ...(keyFile === undefined ? {} : { keyFilename: resolve(machine.cwd, keyFile) }),
   });
+  const { limits = {} } = gcs(storage, { bucket, ...location.options });
+  const known = { url, origin, limits };
   const attempt = async () => {
     // An answer is an answer: what it means for elections, the library says.
     await storage

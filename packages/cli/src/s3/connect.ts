@@ -1,11 +1,13 @@
 /** Our client of S3, or of what speaks its protocol. */
 import { Agent } from 'node:https';
 import type { S3Commands } from 'incumbent/s3';
+import { s3 } from 'incumbent/s3';
 import type { StoreNeeds } from '../context.ts';
 import { UnusableStoreError } from '../unusable.ts';
 import { codeOf, isNetworkError, reach, reasonOf, unreachable } from '../url/reach.ts';
 import type { Machine } from '../url/secrets.ts';
 import { readText } from '../url/secrets.ts';
+import { missingProfile } from './profile.ts';
 import type { Sdk, SdkClient } from './sdk.ts';
 import { loadSdk, makeClient } from './sdk.ts';
 import type { S3Location } from './url.ts';
@@ -24,10 +26,11 @@ export async function connectS3(
   needs: StoreNeeds,
   machine: Machine,
 ): Promise<S3Connection> {
-  const known = { url: location.url, origin: location.origin };
   const sdk = loadSdk(machine.cwd);
   const client = makeClient(sdk, await configOf(location, machine));
   const { GetObjectCommand, PutObjectCommand } = sdk;
+  const { limits = {} } = s3(client, { bucket: location.bucket, commands: sdk });
+  const known = { url: location.url, origin: location.origin, limits };
   const attempt = async () => {
     // An answer is an answer: what it means for elections, the library says.
     const Key = `${location.prefix}.incumbent-probe`;
@@ -44,7 +47,7 @@ export async function connectS3(
   } catch (error) {
     client.destroy();
     needs.signal.throwIfAborted();
-    const problem = problemOf(error);
+    const problem = await problemOf(error, location, machine);
     if (problem !== undefined)
       throw new UnusableStoreError('AUTH_FAILED', problem, known, { cause: error });
     throw unreachable(nameOf(location), error, needs, known, hintOf(location, error));
@@ -107,13 +110,23 @@ export function statusOf(error: unknown): number | undefined {
 }
 
 /** What we have to be told before anybody can be asked; undefined: something else is the matter. */
-function problemOf(error: unknown): string | undefined {
+async function problemOf(
+  error: unknown,
+  location: S3Location,
+  machine: Machine,
+): Promise<string | undefined> {
   const said = reasonOf(error);
-  if (/region is missing/i.test(said)) {
+  const name = error instanceof Error ? error.name : '';
+  const lacksRegion = /region is missing/i.test(said);
+  const lacksCredentials = name === 'CredentialsProviderError' || name === 'TokenProviderError';
+  if (lacksRegion || lacksCredentials) {
+    const missing = await missingProfile(location, machine);
+    if (missing !== undefined) return missing;
+  }
+  if (lacksRegion) {
     return `S3 wants to know its region (${said}): set AWS_REGION, or add region=NAME`;
   }
-  const name = error instanceof Error ? error.name : '';
-  if (name === 'CredentialsProviderError' || name === 'TokenProviderError') {
+  if (lacksCredentials) {
     return (
       `the AWS SDK finds no credentials (${said}): set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ` +
       'add profile=NAME'
@@ -122,11 +135,12 @@ function problemOf(error: unknown): string | undefined {
   return undefined;
 }
 
-function hintOf({ endpoint }: S3Location, error: unknown): string {
+/** What else may be the matter with the connection. */
+export function hintOf({ endpoint, pathStyle }: S3Location, error: unknown): string {
   const code = codeOf(error);
   if (/CERT|ALTNAME|SELF_SIGNED|UNABLE_TO_/.test(code)) return '; tls-ca names whom to trust';
   if (code === 'EPROTO') return '; an endpoint that speaks no TLS there wants endpoint=http://…';
-  if (/ENOTFOUND/.test(code) && endpoint !== undefined) {
+  if (/ENOTFOUND/.test(code) && endpoint !== undefined && !pathStyle) {
     return '; where the bucket is not in the host name, path-style=true';
   }
   return '';

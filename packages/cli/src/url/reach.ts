@@ -97,9 +97,10 @@ export function unreachable(
   known: KnownOfStore,
   hint = '',
 ): UnusableStoreError {
+  const reason = reasonOf(error);
   return new UnusableStoreError(
     'STORE_UNAVAILABLE',
-    `${what} cannot be reached within ${boundWords(needs)}: ${reasonOf(error)}${hint}`,
+    `${what} cannot be reached within ${boundWords(needs)}: ${hint === '' ? reason : reason.replace(/\.$/, '')}${hint}`,
     known,
     { cause: error },
   );
