@@ -9,6 +9,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import express from 'express';
+import type { onRequestHookHandler } from 'fastify';
 import fastify from 'fastify';
 import { request } from 'undici';
 import type { TestContext } from 'vitest';
@@ -395,6 +396,52 @@ describe.concurrent('leaderOnly', () => {
     const stream = client.request({ ':path': '/stream' });
     stream.once('data', () => setImmediate(() => term.end()));
     await expect(text(stream)).rejects.toThrow();
+  });
+
+  test('says so when the leader publishes no address that it can send to', async (context) => {
+    const { origin, stage } = await gate(context, { waitTimeout: 0 });
+    const ask = async (addresses: string[], token: bigint) => {
+      await stage.show(ledBy(candidate('vm-1', { addresses }), token));
+      const answer = await request(origin);
+      expect(answer.headers[refusedHeader]).toBe('not-leading');
+      return { headers: answer.headers, ...((await answer.body.json()) as object) };
+    };
+    expect(await ask(['127.0.0.1:9/path', 'grpc://a:1'], 4n)).toMatchObject({
+      status: 503,
+      title: 'This process does not lead',
+      token: '4',
+      detail: expect.stringContaining(
+        '"vm-1" leads and publishes no address that can be used: ' +
+          'not "127.0.0.1:9/path", "grpc://a:1", but host:port',
+      ),
+    });
+    expect(await ask([], 5n)).toMatchObject({
+      detail: expect.stringContaining('give its candidate `addresses`'),
+      headers: { 'retry-after': '1' },
+    });
+  });
+
+  test('goes as a hook of Fastify, too, where its own form is forgotten', async (context) => {
+    const stage = stageOf(context);
+    let term: FakeTerm | undefined = new FakeTerm(3n);
+    const only = stage.only({ term: () => term?.term });
+    const required = requireToken({ election: 'storage' });
+    const app = fastify({ forceCloseConnections: true });
+    app.addHook('onRequest', only as unknown as onRequestHookHandler);
+    app.get('/', async () => 'served');
+    app.get(
+      '/storage',
+      { onRequest: required as unknown as onRequestHookHandler },
+      async () => 'stored',
+    );
+    stage.keep(() => app.close());
+    const origin = await app.listen({ port: 0, host: '127.0.0.1' });
+    const served = await request(origin);
+    expect([served.headers[tokenHeader], await served.body.text()]).toEqual(['3', 'served']);
+    expect((await request(`${origin}/storage`)).statusCode).toBe(428);
+    term = undefined;
+    await stage.lead('127.0.0.1:9', 4n);
+    expect((await request(origin)).headers).toMatchObject({ location: 'http://127.0.0.1:9/' });
   });
 
   test('an error of the user is told to the framework, and to nobody else', async (context) => {

@@ -488,6 +488,27 @@ describe.concurrent('requests to the leader', () => {
     expect((await request('http://billing/', { dispatcher })).statusCode).toBe(200);
   });
 
+  test('say when it is the store that tells of no leader', async (context) => {
+    const stage = stageOf(context);
+    const dispatcher = stage.agent({ waitTimeout: 0 });
+    const send = () => request('http://billing/', { dispatcher });
+    await expect(send()).rejects.toThrow('nothing was read in 0 ms');
+    await stage.show(unknown);
+    await expect(send()).rejects.toMatchObject({
+      code: 'NO_LEADER',
+      message: expect.stringContaining('who leads cannot be read (no route)'),
+      cause: unknown.error,
+    });
+    await stage.lead(await stage.deadAddress(), 1n);
+    await stage.show(unknown);
+    await expect(send()).rejects.toMatchObject({
+      message: expect.stringContaining('who else leads cannot be read (no route)'),
+      cause: { code: 'ECONNREFUSED' },
+    });
+    await stage.show(vacant(1n));
+    await expect(send()).rejects.toThrow('nobody has led for 0 ms');
+  });
+
   test('use the address that is meant for them', async (context) => {
     const stage = stageOf(context);
     const leader = await stage.listen(echo);
@@ -504,6 +525,10 @@ describe.concurrent('requests to the leader', () => {
     await led([]);
     await expect(request('http://billing/', { dispatcher })).rejects.toThrow(
       'publishes no address',
+    );
+    await led(['grpc://127.0.0.1:1', '127.0.0.1:1/path']);
+    await expect(request('http://billing/', { dispatcher })).rejects.toThrow(
+      'not "grpc://127.0.0.1:1", "127.0.0.1:1/path", but host:port',
     );
     await led([leader.origin]);
     await expect(request('https://billing/', { dispatcher })).rejects.toThrow('with https');

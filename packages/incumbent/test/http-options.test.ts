@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { carryToken, leaderOnly, requireToken, toLeader } from '../src/http/index.ts';
 import type { Election, Term } from '../src/index.ts';
-import { InvalidOptionError } from '../src/index.ts';
+import { InvalidOptionError, MisuseError } from '../src/index.ts';
 import { FakeElection } from './support/fake-election.ts';
 
 const fake = () => new FakeElection('billing');
@@ -105,12 +105,25 @@ describe('bad options are refused at once', () => {
     expect(election.begun).toBe(0);
   });
 
+  test('what is no request and no response is refused at the first call, with the way out', () => {
+    const only = leaderOnlyWith({}) as unknown as (...args: unknown[]) => void;
+    const required = requireTokenWith({}) as unknown as (...args: unknown[]) => void;
+    for (const middleware of [only, required]) {
+      for (const args of [[], [{ headers: {} }, () => {}], [{ headers: {} }, {}, () => {}]]) {
+        expect(() => middleware(...args)).toThrow(MisuseError);
+        expect(() => middleware(...args)).toThrow('addHook("onRequest", it.fastify)');
+      }
+    }
+  });
+
   test('handlers of undici before version 7 are refused where they come', () => {
     const interceptors = [toLeaderWith({}), carryToken(term)];
     for (const intercept of interceptors) {
       const dispatch = intercept(() => true);
       const old = { onConnect() {} } as object;
-      expect(() => dispatch({ path: '/', method: 'GET' }, old)).toThrow('undici 7');
+      const send = () => dispatch({ path: '/', method: 'GET' }, old);
+      expect(send).toThrow("Node's own fetch does with a dispatcher of undici 8");
+      expect(send).toThrow("import { fetch } from 'undici'");
     }
   });
 });

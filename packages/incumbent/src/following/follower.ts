@@ -38,6 +38,11 @@ export class Follower {
     return this.#watch.sight !== undefined;
   }
 
+  /** Why the store cannot be read, while it cannot. */
+  get trouble(): Error | undefined {
+    return this.#watch.sight?.error;
+  }
+
   /**
    * Whom requests should go to. While the store cannot be read, the one that led last: whether it
    * still does is for itself to say, and it knows.

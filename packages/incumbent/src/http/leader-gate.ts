@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { CandidateInfo } from '../candidate.ts';
 import type { Election } from '../election.ts';
 import { ClosedError, MisuseError } from '../errors.ts';
 import type { AddressOf } from '../following/index.ts';
@@ -7,7 +8,7 @@ import type { Term } from '../term.ts';
 import { electionHeader, proxiedHeader, readNames, readTokens, tokenHeader } from './headers.ts';
 import type { HttpRequest, HttpResponse, Next } from './node-http.ts';
 import { callLater } from './node-http.ts';
-import { originOf } from './origin.ts';
+import { originOf, whyNoOrigin } from './origin.ts';
 import type { Problem } from './problem.ts';
 import { sendProblem } from './problem.ts';
 import type { ProxySettings } from './proxy.ts';
@@ -197,14 +198,18 @@ export class LeaderGate {
     const { token, info } = leader;
     if (token !== undefined && token < carried) this.#follower.lookAgain();
     if (token !== undefined && (token <= this.#ownToken || token < carried)) return undefined;
+    const origin = this.#originOf(request, info);
+    if (origin === undefined || isSelf(request, origin)) return undefined;
+    return { origin, token };
+  }
+
+  #originOf(request: IncomingMessage, info: CandidateInfo): string | undefined {
     const { scheme, addressOf } = this.#settings;
     const isSecure =
       scheme === undefined
         ? (request.socket as { encrypted?: boolean }).encrypted === true
         : scheme === 'https';
-    const origin = originOf(info, false, addressOf, isSecure);
-    if (origin === undefined || isSelf(request, origin)) return undefined;
-    return { origin, token };
+    return originOf(info, false, addressOf, isSecure);
   }
 
   /** @returns undefined when the leader answers */
@@ -274,6 +279,16 @@ export class LeaderGate {
 
   #nobody(exchange: Exchange): Problem {
     const token = this.#newest(exchange);
+    const leader = this.#follower.leader;
+    // Not a term of this process's own that is over, and none older than the request knows.
+    const isOther = leader?.token === undefined || leader.token > this.#ownToken;
+    const isNewest = leader?.token === undefined || leader.token >= exchange.carried;
+    if (leader !== undefined && isOther && isNewest) {
+      if (this.#originOf(exchange.request, leader.info) === undefined) {
+        const why = whyNoOrigin(leader.info, false, this.#settings.addressOf);
+        return { ...this.#notLeading(token), detail: `Election "${this.#name}": ${why}.` };
+      }
+    }
     const isStale = token !== undefined && this.#ownToken >= 0n && token > this.#ownToken;
     return {
       status: 503,

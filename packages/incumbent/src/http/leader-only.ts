@@ -9,7 +9,7 @@ import { checkNames, checkSignal } from '../options.ts';
 import type { Term } from '../term.ts';
 import { LeaderGate } from './leader-gate.ts';
 import type { FastifyHook, Middleware } from './node-http.ts';
-import { asFastifyHook } from './node-http.ts';
+import { asFastifyHook, asMiddleware } from './node-http.ts';
 
 export interface LeaderOnlyOptions {
   readonly election: Election;
@@ -151,9 +151,9 @@ export function leaderOnly(options: LeaderOnlyOptions): LeaderOnly {
       tls: proxy.tls ?? {},
     },
   });
-  const middleware: Middleware = (request, response, next) => {
-    gate.handle(request, response, next, () => {});
-  };
+  const middleware = asMiddleware('leaderOnly', (request, response, next, take) => {
+    gate.handle(request, response, next, take);
+  });
   return Object.assign(middleware, {
     fastify: asFastifyHook((request, response, next, take) => {
       gate.handle(request, response, next, take);

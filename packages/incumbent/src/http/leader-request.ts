@@ -3,7 +3,7 @@ import { NoLeaderError } from '../errors.ts';
 import type { AddressOf, Follower } from '../following/index.ts';
 import type { Outcome, Repeat, Target } from './attempt.ts';
 import { Attempt } from './attempt.ts';
-import { originOf } from './origin.ts';
+import { originOf, whyNoOrigin } from './origin.ts';
 import { needsReplay, ReplayBody } from './replay-body.ts';
 import { RequestController } from './request-controller.ts';
 import type { Dispatch, DispatchHandler, DispatchOptions } from './undici.ts';
@@ -88,7 +88,9 @@ export class LeaderRequest {
         ? await this.#until(() => true, this.#waitLeftMs)
         : undefined;
     if (found !== undefined) return found;
-    throw new NoLeaderError(this.#follower.election.name, this.#why(last), last?.error);
+    const { election, trouble } = this.#follower;
+    const cause = last === undefined ? trouble : last.error;
+    throw new NoLeaderError(election.name, this.#why(last), cause);
   }
 
   async #until(isWanted: (target: Target) => boolean, ms: number): Promise<Target | undefined> {
@@ -144,14 +146,18 @@ export class LeaderRequest {
   }
 
   #why(last: Repeat | undefined): string {
-    const { waitMs } = this.#settings;
-    if (last !== undefined) return `${last.target.origin} ${last.why}, and nobody else leads`;
-    const leader = this.#follower.leader;
-    if (leader === undefined) return `nobody has led for ${waitMs} ms`;
-    return (
-      `"${leader.info.id}" leads and publishes no address that can be used` +
-      `${this.#isSecure ? ' with https' : ''}: give its candidate \`addresses\``
-    );
+    const { waitMs, addressOf } = this.#settings;
+    const { leader, trouble, hasLooked } = this.#follower;
+    if (last !== undefined) {
+      const others =
+        trouble === undefined
+          ? 'nobody else leads'
+          : `who else leads cannot be read (${trouble.message})`;
+      return `${last.target.origin} ${last.why}, and ${others}`;
+    }
+    if (leader !== undefined) return whyNoOrigin(leader.info, this.#isSecure, addressOf);
+    if (trouble !== undefined) return `who leads cannot be read (${trouble.message})`;
+    return hasLooked ? `nobody has led for ${waitMs} ms` : `nothing was read in ${waitMs} ms`;
   }
 }
 

@@ -1,3 +1,5 @@
+import { MisuseError } from '../errors.ts';
+
 /** What of a request and an answer of `node:http` (Express, Connect, Fastify's `raw`) is needed. */
 
 export interface HttpRequest {
@@ -40,6 +42,44 @@ export function asFastifyHook(
       () => reply.hijack(),
     );
   };
+}
+
+/**
+ * The middleware itself. Given to Fastify as a hook it does what its `fastify` does.
+ * @param name whose it is, for errors
+ */
+export function asMiddleware(
+  name: string,
+  handle: (request: HttpRequest, response: HttpResponse, next: Next, take: () => void) => void,
+): Middleware {
+  const hook = asFastifyHook(handle);
+  return (request, response, next) => {
+    const reply: object = response;
+    if (isRequestOfFastify(request) && isReplyOfFastify(reply)) {
+      hook(request, reply, next);
+      return;
+    }
+    if (typeof response?.setHeader !== 'function' || typeof next !== 'function') {
+      throw new MisuseError(
+        `${name} is called with a request and a response of node:http and a function: ` +
+          'app.use(it) in Express and Connect, addHook("onRequest", it.fastify) in Fastify, ' +
+          'it(request, response, next) elsewhere',
+      );
+    }
+    handle(request, response, next, () => {});
+  };
+}
+
+type FastifyRequest = Parameters<FastifyHook>[0];
+type FastifyReply = Parameters<FastifyHook>[1];
+
+function isRequestOfFastify(request: object | undefined): request is FastifyRequest {
+  return typeof (request as Partial<FastifyRequest> | undefined)?.raw === 'object';
+}
+
+function isReplyOfFastify(reply: object | undefined): reply is FastifyReply {
+  const like = reply as Partial<FastifyReply> | undefined;
+  return typeof like?.raw === 'object' && typeof like.hijack === 'function';
 }
 
 /**

@@ -29,6 +29,22 @@ export function originOf(
   }
 }
 
+/** Why a leader of which `originOf` knows nothing cannot be asked. */
+export function whyNoOrigin(
+  leader: CandidateInfo,
+  mustBeSecure: boolean,
+  addressOf: AddressOf | undefined,
+): string {
+  const picked = addressOf?.(leader);
+  const refused = addressOf === undefined ? leader.addresses : picked === undefined ? [] : [picked];
+  const list = refused.map((text) => JSON.stringify(text)).join(', ');
+  let hint = 'give its candidate `addresses`';
+  if (list !== '') hint = `not ${list}, but host:port, or http(s):// and that, without a path`;
+  else if (addressOf !== undefined) hint = '`addressOf` picked none';
+  const how = mustBeSecure ? ' with https' : '';
+  return `"${leader.id}" leads and publishes no address that can be used${how}: ${hint}`;
+}
+
 /** @returns undefined for what is no address of an HTTP server */
 export function originOfText(
   text: string,

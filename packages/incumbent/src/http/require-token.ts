@@ -7,7 +7,7 @@ import { checkNames } from '../options.ts';
 import { bounded } from '../wait.ts';
 import { electionHeader, readTokens, tokenHeader } from './headers.ts';
 import type { FastifyHook, HttpRequest, HttpResponse, Middleware, Next } from './node-http.ts';
-import { asError, asFastifyHook } from './node-http.ts';
+import { asError, asFastifyHook, asMiddleware } from './node-http.ts';
 import type { Problem } from './problem.ts';
 import { sendProblem } from './problem.ts';
 import type { TokenMemory } from './token-memory.ts';
@@ -132,10 +132,10 @@ export function requireToken(options: RequireTokenOptions): RequireToken {
       });
     });
   };
-  const middleware: Middleware = (request, response, next) => {
+  const middleware = asMiddleware('requireToken', (request, response, next, take) => {
     // Never rejects.
-    void handle(request, response, next, () => {});
-  };
+    void handle(request, response, next, take);
+  });
   return Object.assign(middleware, {
     fastify: asFastifyHook((request, response, next, take) => {
       void handle(request, response, next, take);

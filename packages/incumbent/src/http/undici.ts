@@ -52,10 +52,18 @@ export type Dispatch = (options: DispatchOptions, handler: DispatchHandler) => b
 /** For `new Agent().compose(…)`. */
 export type Interceptor = (dispatch: Dispatch) => Dispatch;
 
-/** @throws InvalidOptionError for the handlers of undici before version 7 */
+/**
+ * Dispatchers of undici 7 give interceptors the handlers that it has now, whoever makes the request;
+ * those of undici 8 give them as they came, and the `fetch` of many a Node has older ones.
+ * @throws InvalidOptionError for the handlers of undici before version 7
+ */
 export function checkHandler(handler: DispatchHandler): void {
   if (typeof handler?.onRequestStart !== 'function') {
-    throw new InvalidOptionError('compose this with a dispatcher of undici 7 or later');
+    throw new InvalidOptionError(
+      'whoever made this request speaks an older handler interface than interceptors of undici 7 ' +
+        "and later: Node's own fetch does with a dispatcher of undici 8, so use the fetch of that " +
+        "undici (import { fetch } from 'undici'); before undici 7 there is none that does",
+    );
   }
 }
 
