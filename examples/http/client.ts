@@ -12,7 +12,7 @@ import { Agent, request } from 'undici';
 
 const { ELECTIONS = '.', LEASE = '15s' } = process.env;
 const election = createElection({ name: 'orders', backend: file(ELECTIONS), lease: LEASE });
-const dispatcher = new Agent().compose(toLeader(election)); // also for fetch: { dispatcher }
+const dispatcher = new Agent().compose(toLeader(election)); // also for undici's fetch: { dispatcher }
 
 let running = true;
 process.once('SIGTERM', () => {
