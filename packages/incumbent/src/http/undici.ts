@@ -62,7 +62,7 @@ export function checkHandler(handler: DispatchHandler): void {
     throw new InvalidOptionError(
       'whoever made this request speaks an older handler interface than interceptors of undici 7 ' +
         "and later: Node's own fetch does with a dispatcher of undici 8, so use the fetch of that " +
-        "undici (import { fetch } from 'undici'); before undici 7 there is none that does",
+        "undici (import { fetch } from 'undici'); undici before 7 cannot be used",
     );
   }
 }
