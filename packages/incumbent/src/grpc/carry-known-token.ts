@@ -1,7 +1,7 @@
 /** A client interceptor: tells servers which term the caller knows of. */
 import type { Election } from '../election.ts';
+import { electionHeader, tokenHeader, writeTokens } from '../following/headers.ts';
 import { LeaderWatch } from '../following/index.ts';
-import { electionHeader, tokenHeader, writeTokens } from '../http/headers.ts';
 import { tokensIn } from './guarded-call.ts';
 import type { GrpcModule, Metadata } from './module.ts';
 import { anyModule } from './module.ts';

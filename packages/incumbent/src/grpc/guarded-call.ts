@@ -7,7 +7,7 @@ import {
   refusedHeader,
   tokenHeader,
   writeName,
-} from '../http/headers.ts';
+} from '../following/headers.ts';
 import type { Term } from '../term.ts';
 import type { CallOfTerm } from './calls-of-term.ts';
 import { CallsOfTerm } from './calls-of-term.ts';

@@ -1,5 +1,11 @@
+import {
+  electionHeader,
+  readNames,
+  readTokens,
+  refusedHeader,
+  tokenHeader,
+} from '../following/headers.ts';
 import type { Follower } from '../following/index.ts';
-import { electionHeader, readNames, readTokens, refusedHeader, tokenHeader } from './headers.ts';
 import { originOfText } from './origin.ts';
 import type { Refusal } from './problem.ts';
 import type { ReplayBody } from './replay-body.ts';

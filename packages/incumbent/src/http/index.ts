@@ -3,9 +3,9 @@
  * (`leaderOnly`), and tokens on what leaders write (`carryToken`, `requireToken`).
  */
 export { NoLeaderError } from '../errors.ts';
+export { electionHeader, proxiedHeader, refusedHeader, tokenHeader } from '../following/headers.ts';
 export type { AddressOf } from '../following/index.ts';
 export { type CarryTokenOptions, carryToken } from './carry-token.ts';
-export { electionHeader, proxiedHeader, refusedHeader, tokenHeader } from './headers.ts';
 export {
   type DrainOptions,
   type LeaderOnly,

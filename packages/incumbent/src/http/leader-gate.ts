@@ -2,10 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CandidateInfo } from '../candidate.ts';
 import type { Election } from '../election.ts';
 import { ClosedError, MisuseError } from '../errors.ts';
+import {
+  electionHeader,
+  proxiedHeader,
+  readNames,
+  readTokens,
+  tokenHeader,
+} from '../following/headers.ts';
 import type { AddressOf } from '../following/index.ts';
 import { Follower } from '../following/index.ts';
 import type { Term } from '../term.ts';
-import { electionHeader, proxiedHeader, readNames, readTokens, tokenHeader } from './headers.ts';
 import type { HttpRequest, HttpResponse, Next } from './node-http.ts';
 import { callLater } from './node-http.ts';
 import { originOf, whyNoOrigin } from './origin.ts';

@@ -1,4 +1,4 @@
-import { electionHeader, refusedHeader, tokenHeader, writeTokens } from './headers.ts';
+import { electionHeader, refusedHeader, tokenHeader, writeTokens } from '../following/headers.ts';
 import type { HttpResponse } from './node-http.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
 import { systemClock } from '../clock.ts';
-import { refusedHeader } from './headers.ts';
+import { refusedHeader } from '../following/headers.ts';
 import type { Problem } from './problem.ts';
 import { endToEnd, hasBody } from './proxy-headers.ts';
 

@@ -8,7 +8,7 @@ import {
   tokenHeader,
   writeName,
   writeTokens,
-} from './headers.ts';
+} from '../following/headers.ts';
 
 /** Headers that are about one connection (RFC 9110, 7.6.1), besides those that `Connection` names. */
 const hopByHop = new Set([

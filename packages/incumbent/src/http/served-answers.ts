@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { maxTimerMs, systemClock } from '../clock.ts';
+import { electionHeader, readNames, tokenHeader, writeName } from '../following/headers.ts';
 import type { Term } from '../term.ts';
 import { onAbort } from '../wait.ts';
-import { electionHeader, readNames, tokenHeader, writeName } from './headers.ts';
 import type { Problem } from './problem.ts';
 import { renderProblem } from './problem.ts';
 

@@ -1,6 +1,6 @@
 /** What of undici is used, as it is since version 7. Nothing is imported: the client is the user's. */
 import { InvalidOptionError } from '../errors.ts';
-import { electionHeader, readTokens, tokenHeader, writeTokens } from './headers.ts';
+import { electionHeader, readTokens, tokenHeader, writeTokens } from '../following/headers.ts';
 
 export type UndiciHeaders = Record<string, string | string[] | undefined>;
 
