@@ -2,6 +2,7 @@
 import type { CampaignSettings, FenceHook } from './campaign.ts';
 import type { CandidateInfo, CandidateOptions } from './candidate.ts';
 import { describeValue } from './candidate.ts';
+import { checkNames } from './check-names.ts';
 import type { Clock, Instant } from './clock.ts';
 import type { Backend } from './contest.ts';
 import type { Duration } from './duration.ts';
@@ -194,23 +195,6 @@ export function checkSignal(signal: unknown): void {
   const like = signal as Partial<AbortSignal> | null;
   if (typeof like?.aborted !== 'boolean' || typeof like.addEventListener !== 'function') {
     throw new InvalidOptionError(`signal must be an AbortSignal, not ${describeValue(signal)}`);
-  }
-}
-
-export function checkNames(
-  what: string,
-  options: unknown,
-  known: Readonly<Record<string, true>>,
-): void {
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidOptionError(`${what} takes options, not ${describeValue(options)}`);
-  }
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(known, name)) {
-      throw new InvalidOptionError(
-        `${what} has no option "${name}"; it knows ${Object.keys(known).join(', ')}`,
-      );
-    }
   }
 }
 

@@ -1,6 +1,8 @@
 /** Which elections the channels of a process can follow. */
+
 import type { CandidateInfo } from '../candidate.ts';
 import { describeValue } from '../candidate.ts';
+import { checkNames } from '../check-names.ts';
 import type { Election } from '../election.ts';
 import { InvalidOptionError } from '../errors.ts';
 import { registerBalancer } from './balancer.ts';
@@ -162,19 +164,7 @@ const optionNames: Record<keyof LeaderResolverOptions, true> = {
 };
 
 function checkOptions(options: LeaderResolverOptions): ReadonlyMap<string, Election> {
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidOptionError(
-      `registerLeaderResolver takes options, not ${describeValue(options)}`,
-    );
-  }
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(optionNames, name)) {
-      throw new InvalidOptionError(
-        `registerLeaderResolver has no option "${name}"; it knows ` +
-          Object.keys(optionNames).join(', '),
-      );
-    }
-  }
+  checkNames('registerLeaderResolver', options, optionNames);
   for (const name of ['addressesOf', 'onTrouble'] as const) {
     if (options[name] !== undefined && typeof options[name] !== 'function') {
       throw new InvalidOptionError(

@@ -1,5 +1,7 @@
 /** A server interceptor: whoever does not lead serves nothing. */
+
 import { describeValue } from '../candidate.ts';
+import { checkNames } from '../check-names.ts';
 import { publish } from '../diagnostics.ts';
 import { InvalidOptionError } from '../errors.ts';
 import type { Term } from '../term.ts';
@@ -122,16 +124,7 @@ const optionNames: Record<keyof RequireLeadershipOptions, true> = {
 };
 
 function checkOptions(options: RequireLeadershipOptions): void {
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidOptionError(`requireLeadership takes options, not ${describeValue(options)}`);
-  }
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(optionNames, name)) {
-      throw new InvalidOptionError(
-        `requireLeadership has no option "${name}"; it knows ${Object.keys(optionNames).join(', ')}`,
-      );
-    }
-  }
+  checkNames('requireLeadership', options, optionNames);
   const { election, term } = options;
   if (typeof election?.name !== 'string' || election.name === '') {
     throw new InvalidOptionError(

@@ -1,8 +1,8 @@
 import { describeValue } from '../candidate.ts';
+import { checkNames } from '../check-names.ts';
 import type { Duration } from '../duration.ts';
 import { parseDuration } from '../duration.ts';
 import { InvalidOptionError } from '../errors.ts';
-import { checkNames } from '../options.ts';
 import type { Term } from '../term.ts';
 import type { Dispatch, DispatchController, DispatchHandler, Interceptor } from './undici.ts';
 import { checkHandler, withToken } from './undici.ts';

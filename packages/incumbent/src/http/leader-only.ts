@@ -1,11 +1,12 @@
 import { describeValue } from '../candidate.ts';
+import { checkNames } from '../check-names.ts';
 import type { Duration } from '../duration.ts';
 import { parseDuration } from '../duration.ts';
 import type { Election } from '../election.ts';
 import { InvalidOptionError } from '../errors.ts';
 import type { AddressOf } from '../following/index.ts';
 import { checkAddressOf, checkElection } from '../following/index.ts';
-import { checkNames, checkSignal } from '../options.ts';
+import { checkSignal } from '../options.ts';
 import type { Term } from '../term.ts';
 import { LeaderGate } from './leader-gate.ts';
 import type { FastifyHook, Middleware } from './node-http.ts';

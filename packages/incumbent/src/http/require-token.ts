@@ -1,10 +1,10 @@
 import { checkElectionName, describeValue } from '../candidate.ts';
+import { checkNames } from '../check-names.ts';
 import { systemClock } from '../clock.ts';
 import type { Duration } from '../duration.ts';
 import { parseDuration } from '../duration.ts';
 import { InvalidOptionError } from '../errors.ts';
 import { electionHeader, readTokens, tokenHeader } from '../following/headers.ts';
-import { checkNames } from '../options.ts';
 import { bounded } from '../wait.ts';
 import type { FastifyHook, HttpRequest, HttpResponse, Middleware, Next } from './node-http.ts';
 import { asError, asFastifyHook, asMiddleware } from './node-http.ts';

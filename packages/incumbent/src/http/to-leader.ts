@@ -1,11 +1,11 @@
 import { describeValue } from '../candidate.ts';
+import { checkNames } from '../check-names.ts';
 import type { Duration } from '../duration.ts';
 import { parseDuration } from '../duration.ts';
 import type { Election } from '../election.ts';
 import { InvalidOptionError } from '../errors.ts';
 import type { AddressOf } from '../following/index.ts';
 import { checkAddressOf, checkElection, Follower } from '../following/index.ts';
-import { checkNames } from '../options.ts';
 import { LeaderRequest } from './leader-request.ts';
 import type { Dispatch } from './undici.ts';
 import { checkHandler } from './undici.ts';

@@ -1,4 +1,5 @@
 import { describeClient, describeValue } from '../../candidate.ts';
+import { checkNames } from '../../check-names.ts';
 import { formatDuration, parseDuration } from '../../duration.ts';
 import { InvalidOptionError } from '../../errors.ts';
 import type { EtcdAuth } from './calls.ts';
@@ -48,16 +49,7 @@ export function checkClients(given: unknown): readonly GrpcClient[] {
 
 /** @throws InvalidOptionError */
 export function checkOptions(options: EtcdOptions): CheckedOptions {
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidOptionError(`etcd() takes options, not ${describeValue(options)}`);
-  }
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(known, name)) {
-      throw new InvalidOptionError(
-        `etcd() has no option "${name}"; it knows ${Object.keys(known).join(', ')}`,
-      );
-    }
-  }
+  checkNames('etcd()', options, known);
   oneOf('onDisconnect', options.onDisconnect ?? 'hold', ['hold', 'step-down']);
   oneOf('predecessorWait', options.predecessorWait ?? 'belief', ['belief', 'off']);
   return {

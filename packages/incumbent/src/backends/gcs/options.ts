@@ -1,4 +1,5 @@
 import { describeValue } from '../../candidate.ts';
+import { checkNames } from '../../check-names.ts';
 import type { Duration } from '../../duration.ts';
 import { formatDuration, parseDuration } from '../../duration.ts';
 import { InvalidOptionError } from '../../errors.ts';
@@ -79,18 +80,7 @@ const mostWritesPerSecond = 1_000;
 
 /** @throws InvalidOptionError */
 export function checkOptions(options: GcsOptions): CheckedOptions {
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidOptionError(
-      `gcs() takes options such as { bucket: "elections" }, not ${describeValue(options)}`,
-    );
-  }
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(known, name)) {
-      throw new InvalidOptionError(
-        `gcs() has no option "${name}"; it knows ${Object.keys(known).join(', ')}`,
-      );
-    }
-  }
+  checkNames('gcs()', options, known, '{ bucket: "elections" }');
   const { bucket, prefix = '', objectName, age = 'on', clockStep } = options;
   checkBucket(bucket);
   if (typeof prefix !== 'string') {

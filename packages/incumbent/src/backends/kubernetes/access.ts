@@ -1,8 +1,10 @@
 /** Ways to an API server without a client library. */
+
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describeValue } from '../../candidate.ts';
+import { checkNames } from '../../check-names.ts';
 import { InvalidOptionError, StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
 import type { KubeConfigLike, KubernetesApi } from './client.ts';
 import type { Access, TlsMaterial } from './https-api.ts';
@@ -50,16 +52,7 @@ const known: Readonly<Record<keyof ApiServerOptions, true>> = {
 
 /** By address and credentials. @throws InvalidOptionError */
 export function apiServer(options: ApiServerOptions): KubernetesApi {
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidOptionError(`apiServer() takes options, not ${describeValue(options)}`);
-  }
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(known, name)) {
-      throw new InvalidOptionError(
-        `apiServer() has no option "${name}"; it knows ${Object.keys(known).join(', ')}`,
-      );
-    }
-  }
+  checkNames('apiServer()', options, known);
   const { token, tokenFile, cert, key } = options;
   if (token !== undefined && tokenFile !== undefined) {
     throw new InvalidOptionError('give token or tokenFile, not both');

@@ -1,4 +1,5 @@
 import { describeValue } from '../../candidate.ts';
+import { checkNames } from '../../check-names.ts';
 import { InvalidOptionError } from '../../errors.ts';
 
 export interface KubernetesOptions {
@@ -22,16 +23,7 @@ const known: Readonly<Record<keyof KubernetesOptions, true>> = { namespace: true
 
 /** @throws InvalidOptionError */
 export function checkOptions(options: KubernetesOptions): void {
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidOptionError(`kubernetes() takes options, not ${describeValue(options)}`);
-  }
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(known, name)) {
-      throw new InvalidOptionError(
-        `kubernetes() has no option "${name}"; it knows ${Object.keys(known).join(', ')}`,
-      );
-    }
-  }
+  checkNames('kubernetes()', options, known);
   const { namespace, leaseName } = options;
   if (namespace !== undefined) checkNamespace(namespace);
   if (leaseName !== undefined && typeof leaseName !== 'function') {

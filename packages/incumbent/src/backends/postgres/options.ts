@@ -1,4 +1,5 @@
 import { describeValue } from '../../candidate.ts';
+import { checkNames } from '../../check-names.ts';
 import type { Duration } from '../../duration.ts';
 import { parseDuration } from '../../duration.ts';
 import { InvalidOptionError } from '../../errors.ts';
@@ -49,16 +50,7 @@ const known: Readonly<Record<keyof PostgresOptions, true>> = {
 
 /** @throws InvalidOptionError */
 export function checkOptions(options: PostgresOptions): CheckedOptions {
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidOptionError(`postgres() takes options, not ${describeValue(options)}`);
-  }
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(known, name)) {
-      throw new InvalidOptionError(
-        `postgres() has no option "${name}"; it knows ${Object.keys(known).join(', ')}`,
-      );
-    }
-  }
+  checkNames('postgres()', options, known);
   const { age = 'on', listen = true, clockStep } = options;
   if (age !== 'on' && age !== 'off') {
     throw new InvalidOptionError(`age must be "on" or "off", not ${describeValue(age)}`);

@@ -1,4 +1,5 @@
 import { describeValue } from '../../candidate.ts';
+import { checkNames } from '../../check-names.ts';
 import type { Duration } from '../../duration.ts';
 import { parseDuration } from '../../duration.ts';
 import { InvalidOptionError } from '../../errors.ts';
@@ -57,16 +58,7 @@ const known: Readonly<Record<keyof RedisOptions, true>> = {
 
 /** @throws InvalidOptionError */
 export function checkOptions(options: RedisOptions): CheckedOptions {
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidOptionError(`redis() takes options, not ${describeValue(options)}`);
-  }
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(known, name)) {
-      throw new InvalidOptionError(
-        `redis() has no option "${name}"; it knows ${Object.keys(known).join(', ')}`,
-      );
-    }
-  }
+  checkNames('redis()', options, known);
   const { prefix = 'incumbent:', age = 'on', clockStep, tokenFloor = 0n } = options;
   if (typeof prefix !== 'string') {
     throw new InvalidOptionError(`prefix must be a string, not ${describeValue(prefix)}`);

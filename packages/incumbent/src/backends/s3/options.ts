@@ -1,4 +1,5 @@
 import { describeValue } from '../../candidate.ts';
+import { checkNames } from '../../check-names.ts';
 import type { Duration } from '../../duration.ts';
 import { parseDuration } from '../../duration.ts';
 import { InvalidOptionError } from '../../errors.ts';
@@ -78,18 +79,7 @@ export function checkClient(client: S3ClientLike): void {
 
 /** @throws InvalidOptionError */
 export function checkOptions(options: S3Options): CheckedOptions {
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidOptionError(
-      `s3() takes options such as { bucket, commands }, not ${describeValue(options)}`,
-    );
-  }
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(known, name)) {
-      throw new InvalidOptionError(
-        `s3() has no option "${name}"; it knows ${Object.keys(known).join(', ')}`,
-      );
-    }
-  }
+  checkNames('s3()', options, known, '{ bucket, commands }');
   const { bucket, commands, prefix = '', objectName, age = 'on', clockStep } = options;
   const { etagQuotes = 'auto', probe = true } = options;
   if (typeof bucket !== 'string' || bucket === '') {

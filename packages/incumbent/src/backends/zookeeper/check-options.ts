@@ -1,4 +1,5 @@
 import { describeValue } from '../../candidate.ts';
+import { checkNames } from '../../check-names.ts';
 import { parseDuration } from '../../duration.ts';
 import { InvalidOptionError } from '../../errors.ts';
 import type { NodeAcl } from './client.ts';
@@ -50,16 +51,7 @@ const namedAcls = {
 
 /** @throws InvalidOptionError */
 export function checkOptions(options: ZooKeeperOptions): CheckedOptions {
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidOptionError(`zookeeper() takes options, not ${describeValue(options)}`);
-  }
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(known, name)) {
-      throw new InvalidOptionError(
-        `zookeeper() has no option "${name}"; it knows ${Object.keys(known).join(', ')}`,
-      );
-    }
-  }
+  checkNames('zookeeper()', options, known);
   const { layout = 'incumbent', acl = 'open', create, poll, activeData } = options;
   oneOf('layout', layout, Object.keys(layouts));
   oneOf('onDisconnect', options.onDisconnect ?? 'hold', ['hold', 'step-down']);
