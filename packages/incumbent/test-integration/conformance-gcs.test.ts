@@ -5,10 +5,9 @@ import { Refusals } from '../src/backends/gcs/errors.ts';
 import { gcs } from '../src/backends/gcs/index.ts';
 import { checkOptions } from '../src/backends/gcs/options.ts';
 import { GcsStore } from '../src/backends/gcs/store.ts';
-import { systemClock } from '../src/clock.ts';
 import type { Backend, LeaseStore } from '../src/testing/index.ts';
 import { electionScenarios, leaseStoreScenarios, runConformance } from '../src/testing/index.ts';
-import { resolveTiming } from '../src/timing.ts';
+import { storeScope } from '../test/support/store-scope.ts';
 
 const leaseMs = 5_000;
 const options = { bucket: 'elections', maxWritesPerSecond: 100 } as const;
@@ -54,16 +53,8 @@ describe.concurrent('a bucket of Google Cloud Storage by @google-cloud/storage',
 });
 
 function openStore(election: string): LeaseStore {
-  let ids = 0;
-  const scope = {
-    election,
-    clock: systemClock,
-    // A store has no time of its own: how long it waits for an answer is all it takes of this.
-    timing: resolveTiming({ lease: '60s' }),
-    random: Math.random,
-    uniqueId: () => `id-${Math.random()}-${ids++}`,
-    onTrouble: () => {},
-  };
+  // A store has no time of its own: how long it waits for an answer is all it takes of the lease.
+  const scope = storeScope(election, 60_000);
   const shared = { storage, options: checkOptions(options), refusals: new Refusals('elections') };
   return new GcsStore(shared, scope, election);
 }

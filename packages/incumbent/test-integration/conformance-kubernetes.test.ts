@@ -6,10 +6,9 @@ import type { KubernetesApi } from '../src/backends/kubernetes/index.ts';
 import { apiServer, fromClientNode, kubernetes } from '../src/backends/kubernetes/index.ts';
 import { KubernetesStore } from '../src/backends/kubernetes/store.ts';
 import { LeaseWatches } from '../src/backends/kubernetes/watches.ts';
-import { systemClock } from '../src/clock.ts';
 import type { Backend, LeaseStore } from '../src/testing/index.ts';
 import { electionScenarios, leaseStoreScenarios, runConformance } from '../src/testing/index.ts';
-import { resolveTiming } from '../src/timing.ts';
+import { storeScope } from '../test/support/store-scope.ts';
 
 const leaseMs = 3_000;
 
@@ -79,14 +78,6 @@ for (const [name, connect] of clients) {
 function openStore(api: KubernetesApi, election: string): LeaseStore {
   const refusals = new Refusals(api.url, 'default');
   const watches = new LeaseWatches(api, 'default', refusals);
-  let ids = 0;
-  const scope = {
-    election,
-    clock: systemClock,
-    timing: resolveTiming({ lease: leaseMs }),
-    random: Math.random,
-    uniqueId: () => `id-${Math.random()}-${ids++}`,
-    onTrouble: () => {},
-  };
+  const scope = storeScope(election, leaseMs);
   return new KubernetesStore({ api, namespace: 'default', refusals, watches }, scope, election);
 }

@@ -6,6 +6,7 @@ import { openFileLeaseStore } from '../src/backends/file/store.ts';
 import { StoreUnavailableError } from '../src/errors.ts';
 import type { LeaseRecord } from '../src/lease/record.ts';
 import type { LeaseStore } from '../src/lease/store.ts';
+import { vacantRecord } from '../test/support/vacant-record.ts';
 import { buildFileProcess, temporaryDirectory } from './support/file-build.ts';
 
 const forever = new AbortController().signal;
@@ -22,18 +23,7 @@ beforeEach(() => {
 });
 afterEach(() => place.remove());
 
-const record: LeaseRecord = {
-  election: 'e',
-  token: 1n,
-  nonce: 'n',
-  leaseMs: 15_000,
-  ended: false,
-  holding: undefined,
-  reservation: undefined,
-  unfenced: [],
-  drains: [],
-  history: [],
-};
+const record: LeaseRecord = { ...vacantRecord('e', 'n'), leaseMs: 15_000 };
 
 async function swapOn(store: LeaseStore): Promise<void> {
   const { version } = await store.read(forever);

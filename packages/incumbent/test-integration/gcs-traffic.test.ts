@@ -2,6 +2,7 @@
  * What the real client sends, kept as it was captured: when a new version of it sends something else,
  * this fails, and somebody looks whether the stand-in still answers as Cloud Storage would.
  */
+
 import { Storage } from '@google-cloud/storage';
 import type { LoggedGcsRequest } from '@incumbent/servers';
 import { FakeGcs } from '@incumbent/servers';
@@ -12,6 +13,7 @@ import { GcsStore } from '../src/backends/gcs/store.ts';
 import { systemClock } from '../src/clock.ts';
 import type { LeaseRecord } from '../src/testing/index.ts';
 import { resolveTiming } from '../src/timing.ts';
+import { vacantRecord } from '../test/support/vacant-record.ts';
 
 /** What it asks for, and what it says about it. What is another each time is `…`. */
 function shown({ method, url, headers, body, status }: LoggedGcsRequest): string {
@@ -88,15 +90,4 @@ test('the client sends one request for each call, with the condition and the che
   ]);
 });
 
-const record: LeaseRecord = {
-  election: 'captured',
-  token: 1n,
-  nonce: 'n',
-  leaseMs: 60_000,
-  ended: false,
-  holding: undefined,
-  reservation: undefined,
-  unfenced: [],
-  drains: [],
-  history: [],
-};
+const record: LeaseRecord = { ...vacantRecord('captured', 'n'), leaseMs: 60_000 };

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { schema } from '../src/backends/postgres/index.ts';
 import { openPostgres } from '../src/backends/postgres/open.ts';
 import { RecordDamagedError, RecordTooNewError, StoreUnsuitableError } from '../src/errors.ts';
-import type { LeaseRecord } from '../src/lease/record.ts';
 import { encodeLeaseRecord } from '../src/lease/record.ts';
+import { vacantRecord } from '../test/support/vacant-record.ts';
 import { long, missing, Stage, scopeOf } from './support/postgres.ts';
 
 const never = new AbortController().signal;
@@ -25,21 +25,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => server?.close());
-
-function record(election: string): LeaseRecord {
-  return {
-    election,
-    token: 1n,
-    nonce: 'n',
-    leaseMs: 1_000,
-    ended: false,
-    holding: undefined,
-    reservation: undefined,
-    unfenced: [],
-    drains: [],
-    history: [],
-  };
-}
 
 describe.skipIf(missing !== undefined).concurrent('a table that cannot be used', () => {
   test.concurrent('is missing: how to make it is said, and init makes it', async (context) => {
@@ -98,7 +83,9 @@ describe.skipIf(missing !== undefined).concurrent('a table that cannot be used',
     await expect(store.init(never)).rejects.toThrow(StoreUnsuitableError);
     await expect(store.init(never)).rejects.toThrow(/is not one of elections .*incumbent schema/);
     // Without init it is noticed as well, before two rows could be two elections.
-    const seen = store.read(never).then(({ version }) => store.swap(version, record('x'), never));
+    const seen = store
+      .read(never)
+      .then(({ version }) => store.swap(version, vacantRecord('x', 'n'), never));
     if (what !== 'no key with the token') await expect(seen).rejects.toThrow(StoreUnsuitableError);
   });
 
@@ -144,7 +131,7 @@ describe.skipIf(missing !== undefined).concurrent('a table that cannot be used',
     const { expect } = context;
     const stage = new Stage(context, server.url);
     const pool = stage.pool();
-    const foreign = encodeLeaseRecord(record('other'));
+    const foreign = encodeLeaseRecord(vacantRecord('other', 'n'));
     for (const [text, kind] of [
       ['hello', RecordDamagedError],
       ['{"format":99}', RecordTooNewError],

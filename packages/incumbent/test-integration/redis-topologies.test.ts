@@ -6,6 +6,7 @@ import { createClientPool, createCluster, createSentinel } from 'redis';
 import { describe, expect, test } from 'vitest';
 import type { RedisClient } from '../src/backends/redis/index.ts';
 import { openRedis } from '../src/backends/redis/open.ts';
+import { vacantRecord } from '../test/support/vacant-record.ts';
 import type { Library, OpenClient } from './support/redis.ts';
 import {
   fieldOf,
@@ -18,7 +19,6 @@ import {
   scopeOf,
   troublesOf,
 } from './support/redis.ts';
-import { vacantRecord } from './support/vacant-record.ts';
 
 async function behindSentinel(library: Library, { port }: RedisServer): Promise<OpenClient> {
   const root = { host: '127.0.0.1', port };

@@ -8,6 +8,7 @@ import { createClient, RESP_TYPES } from 'redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openRedis } from '../src/backends/redis/open.ts';
 import { StoreUnavailableError } from '../src/errors.ts';
+import { vacantRecord } from '../test/support/vacant-record.ts';
 import {
   fieldOf,
   hasSeenLeader,
@@ -20,7 +21,6 @@ import {
   scopeOf,
   troublesOf,
 } from './support/redis.ts';
-import { vacantRecord } from './support/vacant-record.ts';
 
 /** What docs/redis.md lists. */
 const rights =

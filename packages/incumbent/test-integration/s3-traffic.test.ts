@@ -5,8 +5,8 @@
 import type { LoggedS3Request } from '@incumbent/servers';
 import { FakeS3 } from '@incumbent/servers';
 import { expect, test } from 'vitest';
+import { vacantRecord } from '../test/support/vacant-record.ts';
 import { s3Client, s3Stores } from './support/s3.ts';
-import { vacantRecord } from './support/vacant-record.ts';
 
 /** Of each request: what it asks for, and what it says about it. What is another each time is `…`. */
 function shown({ method, url, headers, status }: LoggedS3Request): string {

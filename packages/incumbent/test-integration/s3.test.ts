@@ -15,9 +15,9 @@ import {
   StoreUnavailableError,
   StoreUnsuitableError,
 } from '../src/index.ts';
+import { vacantRecord } from '../test/support/vacant-record.ts';
 import { bucketOptions, s3Client, s3Stores } from './support/s3.ts';
 import { troubleErrors } from './support/trouble-errors.ts';
-import { vacantRecord } from './support/vacant-record.ts';
 
 /** No machine is so slow that a term ends by it; for tests in which none is to run out. */
 const patient = {

@@ -22,6 +22,7 @@ import type { LeaseRecord } from '../src/lease/record.ts';
 import type { LeaseStore } from '../src/lease/store.ts';
 import type { Operation } from './support/memory-disk.ts';
 import { intercept, MemoryDisk, Stops, systemError } from './support/memory-disk.ts';
+import { vacantRecord } from './support/vacant-record.ts';
 
 const root = '/store';
 const directory = '/store/e';
@@ -43,18 +44,7 @@ function openOn(
 }
 
 function record(token: bigint, election = 'e'): LeaseRecord {
-  return {
-    election,
-    token,
-    nonce: `n${token}`,
-    leaseMs: 15_000,
-    ended: false,
-    holding: undefined,
-    reservation: undefined,
-    unfenced: [],
-    drains: [],
-    history: [],
-  };
+  return { ...vacantRecord(election, `n${token}`), token, leaseMs: 15_000 };
 }
 
 async function swapOn(store: LeaseStore, token: bigint): Promise<void> {

@@ -8,6 +8,7 @@ import type { LeaseRecord } from '../src/lease/record.ts';
 import { encodeLeaseRecord } from '../src/lease/record.ts';
 import { settle } from '../src/testing/index.ts';
 import { resolveTiming } from '../src/timing.ts';
+import { vacantRecord } from './support/vacant-record.ts';
 
 const never = new AbortController().signal;
 
@@ -18,18 +19,7 @@ class Stage {
   tell: (election: string) => void = () => {};
   readonly troubles: unknown[] = [];
   #writes = 0;
-  #record: LeaseRecord = {
-    election: 'jobs',
-    token: 1n,
-    nonce: 'n0',
-    leaseMs: 1_000,
-    ended: false,
-    holding: undefined,
-    reservation: undefined,
-    unfenced: [],
-    drains: [],
-    history: [],
-  };
+  #record: LeaseRecord = vacantRecord('jobs', 'n0');
 
   constructor() {
     const driver: RedisDriver = {

@@ -1,6 +1,7 @@
 /** One election as channels follow it: what its leader has published, in gRPC's words. */
 import type { CandidateInfo } from '../candidate.ts';
 import { describeValue } from '../candidate.ts';
+import { parametersBase64Key, parametersKey } from '../connection-parameters.ts';
 import { publish } from '../diagnostics.ts';
 import type { Election } from '../election.ts';
 import type { Sight } from '../following/index.ts';
@@ -30,11 +31,6 @@ export interface Resolution {
   /** Of the leader, also of the last one while nobody leads; undefined: it gave none. */
   readonly config: ServiceConfig | undefined;
 }
-
-/** Where gRPC's parameters stand in a leader's metadata. */
-const parametersKey = 'connectionParameters';
-/** Parameters that are no text: a service config is JSON, so these are none. */
-const binaryKey = 'connectionParameters;base64';
 
 export class LeaderSource {
   readonly election: Election;
@@ -126,7 +122,8 @@ export class LeaderSource {
   }
 
   #configOf({ id, metadata }: CandidateInfo): ServiceConfig | undefined {
-    const text = metadata[parametersKey] ?? metadata[binaryKey];
+    // What is no text is no JSON either: it is complained about.
+    const text = metadata[parametersKey] ?? metadata[parametersBase64Key];
     if (text === this.#parsed.text) return this.#parsed.config;
     let config: ServiceConfig | undefined;
     if (text !== undefined && text !== '') {

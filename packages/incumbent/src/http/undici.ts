@@ -4,8 +4,7 @@ import { electionHeader, readTokens, tokenHeader, writeTokens } from '../followi
 
 export type UndiciHeaders = Record<string, string | string[] | undefined>;
 
-/** Of any type: undici's narrower ones fit in no other way, and its types are not imported. */
-// biome-ignore lint/suspicious/noExplicitAny: see above
+// biome-ignore lint/suspicious/noExplicitAny: undici's narrower types, not imported, fit in no other way
 type Undicis = any;
 
 export interface DispatchOptions {

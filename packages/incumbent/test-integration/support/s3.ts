@@ -8,9 +8,8 @@ import { Objects } from '../../src/backends/s3/objects.ts';
 import { checkOptions } from '../../src/backends/s3/options.ts';
 import { ConditionProof, Proof } from '../../src/backends/s3/proof.ts';
 import { S3Store } from '../../src/backends/s3/store.ts';
-import { systemClock } from '../../src/clock.ts';
-import type { LeaseStore, Scope } from '../../src/testing/index.ts';
-import { resolveTiming } from '../../src/timing.ts';
+import type { LeaseStore } from '../../src/testing/index.ts';
+import { storeScope } from '../../test/support/store-scope.ts';
 
 export const s3Commands = { GetObjectCommand, PutObjectCommand };
 
@@ -44,20 +43,7 @@ export function s3Stores(
   return (election) =>
     new S3Store(
       { objects, proof, bucket, clockStepMs },
-      s3Scope(election, leaseMs),
+      storeScope(election, leaseMs),
       keyOf(election),
     );
-}
-
-let ids = 0;
-
-export function s3Scope(election: string, leaseMs: number): Scope {
-  return {
-    election,
-    clock: systemClock,
-    timing: resolveTiming({ lease: leaseMs }),
-    random: Math.random,
-    uniqueId: () => `id-${Math.random()}-${ids++}`,
-    onTrouble: () => {},
-  };
 }

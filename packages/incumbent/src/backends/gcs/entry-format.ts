@@ -4,15 +4,12 @@
  * it, or one that does not say the same, was written by somebody else.
  */
 import type { CandidateInfo } from '../../candidate.ts';
+import { parametersBase64Key, parametersKey } from '../../connection-parameters.ts';
 import { StoreUnsuitableError } from '../../errors.ts';
 import type { LeaseRecord } from '../../lease/record.ts';
 import { decodeLeaseRecord, encodeLeaseRecord } from '../../lease/record.ts';
 import type { RaceEntry, Timestamp } from './race-entry.ts';
 import { largestElectionNumber, timestampOf, unixMsOf } from './race-entry.ts';
-
-/** Where a candidate's metadata has what Go programs call connection parameters, as text or else packed. */
-export const parametersKey = 'connectionParameters';
-export const parametersBase64Key = 'connectionParameters;base64';
 
 /** Nobody waits so long, and Go can still count it in nanoseconds. */
 const never: Timestamp = timestampOf(Date.UTC(2200, 0));
