@@ -21,6 +21,9 @@ beforeAll(async () => {
 
 afterAll(() => server?.close());
 
+/** For who is kept waiting: says so soon, and then leads longer than a busy machine stands still. */
+const patient = { lease: 6_000 } as const;
+
 /** Runs a statement and says how many rows it has changed. */
 type Run = (text: string) => Promise<number>;
 
@@ -115,7 +118,7 @@ describe.skipIf(missing !== undefined)('a guarded write', () => {
       expect(first.isLeading()).toBe(true);
       await first[Symbol.asyncDispose]();
       expect((await first.ended).released).toBe(true);
-      const following = stage.lead(stage.election('b', stage.pool()));
+      const following = stage.lead(stage.election('b', stage.pool(), {}, patient));
       await until('it is kept waiting', () =>
         stage.troubles.some((text) => text.includes('a guarded write')),
       );
@@ -154,7 +157,7 @@ describe.skipIf(missing !== undefined)('a guarded write', () => {
         from pg_advisory_lock_shared(${key}) where ${first.guard.sql}`);
       await until('it is under way', () => keepsWaiting(brake));
       await first[Symbol.asyncDispose]();
-      const following = stage.lead(stage.election('b', stage.pool()));
+      const following = stage.lead(stage.election('b', stage.pool(), {}, patient));
       const write = following.then((term) =>
         run(`insert into ${log} (token) select ${term.token} where ${term.guard.sql}`),
       );

@@ -80,7 +80,8 @@ export class PostgresStore implements LeaseStore {
       // could be the same one.
       own,
       next.token.toString(),
-      `${Math.ceil(scope.timing.operationTimeoutMs)}`,
+      // So that the server says what it waited for, before its answer is given up.
+      `${Math.ceil(0.75 * scope.timing.operationTimeoutMs)}`,
       this.#isRenewal(expected, next) ? null : this.topic,
       life,
       `${next.holding !== undefined && !next.holding.revoked}`,
