@@ -3,7 +3,12 @@ import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { must, root } from './run.mjs';
 
-export const publicPackages = ['packages/incumbent', 'packages/cli', 'packages/zookeeper'];
+export const publicPackages = [
+  'packages/incumbent',
+  'packages/cli',
+  'packages/zookeeper',
+  'packages/redis-failover',
+];
 
 /**
  * Packs one package into a folder of its own under `into`.

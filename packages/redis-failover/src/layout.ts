@@ -1,0 +1,192 @@
+/**
+ * The znodes. `nodes`, `manager_node_state` and `manual_failover` are those of the Ruby gem
+ * redis_failover, byte for byte, so that its clients and ours can be mixed. What is ours stands beside
+ * them, where the gem does not look: `primary`, `failover_requests`, `managers`.
+ */
+import type { NodeAddress } from './node-address.ts';
+
+export interface Paths {
+  readonly root: string;
+  /** Persistent, JSON of `Nodes`: the gem's clients follow it. Absent while the primary moves. */
+  readonly nodes: string;
+  /** Holds a child for each manager: ephemeral, JSON of `Report`. */
+  readonly reports: string;
+  /** Written by the gem's clients: `host:port`, or `ANY_SLAVE`. */
+  readonly manualFailover: string;
+  /** Persistent, JSON of `PrimaryRecord`: ours. */
+  readonly primary: string;
+  /** Holds a persistent sequential child for each request, JSON of `FailoverRequest`: ours. */
+  readonly requests: string;
+  /** The election's name below `root`: the managers are its candidates. */
+  readonly election: string;
+}
+
+export const defaultRoot = '/redis_failover';
+export const anyReplica = 'ANY_SLAVE';
+
+export function pathsBelow(root: string): Paths {
+  return {
+    root,
+    nodes: `${root}/nodes`,
+    reports: `${root}/manager_node_state`,
+    manualFailover: `${root}/manual_failover`,
+    primary: `${root}/primary`,
+    requests: `${root}/failover_requests`,
+    election: 'managers',
+  };
+}
+
+/** What the gem's clients go by. */
+export interface Nodes {
+  readonly master: NodeAddress | null;
+  readonly slaves: readonly NodeAddress[];
+  readonly unavailable: readonly NodeAddress[];
+}
+
+/** What one manager sees. */
+export interface Report {
+  /** Latency in seconds. */
+  readonly available: Readonly<Record<NodeAddress, number>>;
+  readonly unavailable: readonly NodeAddress[];
+}
+
+/**
+ * Who is the primary, and since which term. Never deleted. A client believes it for `viewMs` after it
+ * sent the request that confirmed it; whoever moves the primary away from a node that cannot be
+ * asked waits for that long after it has written `primary: null`.
+ */
+export interface PrimaryRecord {
+  /** Counts the primaries: one more at each move. Never falls. */
+  readonly term: number;
+  /** null while it moves: nobody writes anywhere. */
+  readonly primary: NodeAddress | null;
+  /** Who was the primary last, so that a successor of a manager that died in mid-move knows. */
+  readonly former: NodeAddress | null;
+  readonly viewMs: number;
+  /** The manager that wrote this, and the token of its term. */
+  readonly manager: string;
+  readonly token: string;
+  /**
+   * The zxid (decimal) of the last write of `manual_failover` that was dealt with, so that a request
+   * that came while no manager led is neither lost nor carried out twice.
+   */
+  readonly manualSeen: string;
+}
+
+/** `node`: whom to promote; null for the best replica. */
+export interface FailoverRequest {
+  readonly node: NodeAddress | null;
+  readonly requestedBy: string;
+  /** Absent until a manager has dealt with it. */
+  readonly outcome?:
+    | { readonly done: true; readonly primary: NodeAddress; readonly term: number }
+    | { readonly done: false; readonly error: string };
+}
+
+export function encodeNodes({ master, slaves, unavailable }: Nodes): string {
+  return JSON.stringify({ master, slaves, unavailable });
+}
+
+export function encodeReport({ available, unavailable }: Report): string {
+  return JSON.stringify({ available, unavailable });
+}
+
+export function encodePrimary(record: PrimaryRecord): string {
+  const { term, primary, former, viewMs, manager, token, manualSeen } = record;
+  return JSON.stringify({ term, primary, former, viewMs, manager, token, manualSeen });
+}
+
+export function encodeRequest({ node, requestedBy, outcome }: FailoverRequest): string {
+  return JSON.stringify({ node, requestedBy, outcome });
+}
+
+/** @throws LayoutError for what is no such JSON; `path` stands in it */
+export function decodeNodes(path: string, text: string): Nodes {
+  const { master, slaves, unavailable } = parseObject(path, text);
+  const valid = (master === null || isText(master)) && isTexts(slaves) && isTexts(unavailable);
+  return valid
+    ? { master, slaves, unavailable }
+    : refuse(path, text, 'master, slaves, unavailable');
+}
+
+/** @throws LayoutError */
+export function decodeReport(path: string, text: string): Report {
+  const { available, unavailable } = parseObject(path, text);
+  const isMap =
+    typeof available === 'object' &&
+    available !== null &&
+    Object.values(available).every((each) => typeof each === 'number');
+  return isMap && isTexts(unavailable)
+    ? { available: available as Report['available'], unavailable }
+    : refuse(path, text, 'available, unavailable');
+}
+
+/** @throws LayoutError */
+export function decodePrimary(path: string, text: string): PrimaryRecord {
+  const record = parseObject(path, text) as Partial<Record<keyof PrimaryRecord, unknown>>;
+  const { term, primary, former, viewMs, manager, token, manualSeen } = record;
+  const valid =
+    isCount(term) &&
+    (primary === null || isText(primary)) &&
+    (former === null || isText(former)) &&
+    isCount(viewMs) &&
+    isText(manager) &&
+    isText(token) &&
+    isText(manualSeen);
+  return valid
+    ? { term, primary, former, viewMs, manager, token, manualSeen }
+    : refuse(path, text, 'term, primary, former, viewMs, manager, token, manualSeen');
+}
+
+/** @throws LayoutError */
+export function decodeRequest(path: string, text: string): FailoverRequest {
+  const { node, requestedBy, outcome } = parseObject(path, text);
+  if (!(node === null || isText(node)) || !isText(requestedBy)) {
+    return refuse(path, text, 'node, requestedBy');
+  }
+  if (outcome === undefined) return { node, requestedBy };
+  return { node, requestedBy, outcome: outcome as NonNullable<FailoverRequest['outcome']> };
+}
+
+/** A znode holds something else than it should. Nothing is changed then. */
+export class LayoutError extends Error {
+  override readonly name: string = 'LayoutError';
+  readonly code = 'LAYOUT';
+  readonly path: string;
+
+  constructor(path: string, message: string) {
+    super(message);
+    this.path = path;
+  }
+}
+
+function parseObject(path: string, text: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return refuse(path, text, 'JSON');
+  }
+  if (typeof value !== 'object' || value === null) return refuse(path, text, 'a JSON object');
+  return value as Record<string, unknown>;
+}
+
+function refuse(path: string, text: string, wanted: string): never {
+  throw new LayoutError(
+    path,
+    `the node ${path} holds ${JSON.stringify(text.slice(0, 200))}, which is not what redis_failover ` +
+      `keeps there (${wanted}): is the root right?`,
+  );
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every(isText);
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
