@@ -15,7 +15,7 @@ export interface Paths {
   readonly manualFailover: string;
   /** Persistent, JSON of `PrimaryRecord`: ours. */
   readonly primary: string;
-  /** Holds a persistent sequential child for each request, JSON of `FailoverRequest`: ours. */
+  /** Holds an ephemeral sequential child for each request, JSON of `FailoverRequest`: ours. */
   readonly requests: string;
   /** The election's name below `root`: the managers are its candidates. */
   readonly election: string;
@@ -62,6 +62,11 @@ export interface PrimaryRecord {
   readonly primary: NodeAddress | null;
   /** Who was the primary last, so that a successor of a manager that died in mid-move knows. */
   readonly former: NodeAddress | null;
+  /**
+   * Of the data of the primary, as Redis names it (`master_replid`); null when not known. A primary
+   * that comes back with another one has lost its data, and a node with another one has other data.
+   */
+  readonly replicationId: string | null;
   readonly viewMs: number;
   /** The manager that wrote this, and the token of its term. */
   readonly manager: string;
@@ -73,7 +78,10 @@ export interface PrimaryRecord {
   readonly manualSeen: string;
 }
 
-/** `node`: whom to promote; null for the best replica. */
+/**
+ * `node`: whom to promote; null for the best replica. Ephemeral: whoever asks and dies is not served
+ * an hour later.
+ */
 export interface FailoverRequest {
   readonly node: NodeAddress | null;
   readonly requestedBy: string;
@@ -92,8 +100,11 @@ export function encodeReport({ available, unavailable }: Report): string {
 }
 
 export function encodePrimary(record: PrimaryRecord): string {
-  const { term, primary, former, viewMs, manager, token, manualSeen } = record;
-  return JSON.stringify({ term, primary, former, viewMs, manager, token, manualSeen });
+  const { term, primary, former, replicationId, viewMs, manager, token, manualSeen } = record;
+  return JSON.stringify({
+    ...{ term, primary, former, replicationId, viewMs },
+    ...{ manager, token, manualSeen },
+  });
 }
 
 export function encodeRequest({ node, requestedBy, outcome }: FailoverRequest): string {
@@ -125,16 +136,18 @@ export function decodeReport(path: string, text: string): Report {
 export function decodePrimary(path: string, text: string): PrimaryRecord {
   const record = parseObject(path, text) as Partial<Record<keyof PrimaryRecord, unknown>>;
   const { term, primary, former, viewMs, manager, token, manualSeen } = record;
+  const { replicationId = null } = record;
   const valid =
     isCount(term) &&
     (primary === null || isText(primary)) &&
     (former === null || isText(former)) &&
+    (replicationId === null || isText(replicationId)) &&
     isCount(viewMs) &&
     isText(manager) &&
     isText(token) &&
     isText(manualSeen);
   return valid
-    ? { term, primary, former, viewMs, manager, token, manualSeen }
+    ? { term, primary, former, replicationId, viewMs, manager, token, manualSeen }
     : refuse(path, text, 'term, primary, former, viewMs, manager, token, manualSeen');
 }
 

@@ -1,0 +1,205 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Duration } from 'incumbent';
+import { formatDuration, InvalidOptionError, parseDuration } from 'incumbent';
+import { defaultRoot } from '../layout.ts';
+import type { NodeAddress } from '../node-address.ts';
+import { formatNodeAddress, parseNodeAddress } from '../node-address.ts';
+import type { NodeAccess } from '../redis/node-connection.ts';
+import type { ManagerEvent } from './events.ts';
+
+/**
+ * How the reports of several managers make one verdict on a node. `majority`: down when more say so
+ * than not, so a tie is up. `consensus`: down when all say so. `single`: down when anyone does.
+ */
+export type NodeStrategy = 'majority' | 'consensus' | 'single';
+
+export interface ManagerOptions extends NodeAccess {
+  /** Every Redis of the set, as `host:port`: exactly as clients and replicas are to reach it. */
+  readonly nodes: readonly string[];
+  /** `zk://host:port,host:port/chroot`, or without the scheme. */
+  readonly zookeeper: string;
+  /** The node below which everything is kept. Default `/redis_failover`, as the Ruby gem has it. */
+  readonly root?: string;
+  /** Default: host name, process id and eight random digits. Unique among the managers. */
+  readonly id?: string;
+  /** A node counts as down after so many failures in a row, 1 to 100. Default 3. */
+  readonly maxFailures?: number;
+  /** Between two looks at a node, and between two failures. Default 500 ms. */
+  readonly checkEvery?: Duration;
+  /** How long a node may take to answer. Default 500 ms. */
+  readonly nodeTimeout?: Duration;
+  /** Default `majority`. */
+  readonly nodeStrategy?: NodeStrategy;
+  /** `latency`, the only one: the best replica by what it has of the data, then by mean latency. */
+  readonly failoverStrategy?: 'latency';
+  /** Nothing is done unless so many managers report on every node. Default 1. */
+  readonly requiredNodeManagers?: number;
+  /**
+   * Of the session with ZooKeeper: how long a manager that died is waited for. Default 6 s; the server
+   * may grant another one.
+   */
+  readonly sessionTimeout?: Duration;
+  /**
+   * How long a client goes on with a primary that it cannot confirm with ZooKeeper, and so how long a
+   * failover from a primary that does not answer waits. 100 ms to 1 min, default 1 s. Kept in
+   * ZooKeeper and never lowered there.
+   */
+  readonly clientView?: Duration;
+  /** Told of everything that happens; what it throws is passed over. */
+  readonly onEvent?: (event: ManagerEvent) => void;
+}
+
+export interface ResolvedOptions {
+  readonly nodes: readonly NodeAddress[];
+  readonly zookeeper: string;
+  readonly root: string;
+  readonly id: string;
+  readonly access: NodeAccess;
+  readonly maxFailures: number;
+  readonly checkEveryMs: number;
+  readonly nodeTimeoutMs: number;
+  readonly nodeStrategy: NodeStrategy;
+  readonly requiredNodeManagers: number;
+  readonly sessionTimeoutMs: number;
+  readonly clientViewMs: number;
+  readonly onEvent: (event: ManagerEvent) => void;
+}
+
+const names: Readonly<Record<keyof ManagerOptions, true>> = {
+  nodes: true,
+  zookeeper: true,
+  root: true,
+  id: true,
+  username: true,
+  password: true,
+  tls: true,
+  maxFailures: true,
+  checkEvery: true,
+  nodeTimeout: true,
+  nodeStrategy: true,
+  failoverStrategy: true,
+  requiredNodeManagers: true,
+  sessionTimeout: true,
+  clientView: true,
+  onEvent: true,
+};
+
+/** @throws InvalidOptionError */
+export function resolveOptions(options: ManagerOptions): ResolvedOptions {
+  for (const name of Object.keys(options)) {
+    if (Object.hasOwn(names, name)) continue;
+    const known = Object.keys(names).join(', ');
+    throw new InvalidOptionError(`NodeManager has no option "${name}"; it knows ${known}`);
+  }
+  const { username, password, tls } = options;
+  return {
+    nodes: resolveNodes(options.nodes),
+    zookeeper: resolveZooKeeper(options.zookeeper),
+    root: resolveRoot(options.root ?? defaultRoot),
+    id: resolveId(options.id),
+    access: {
+      ...(username === undefined ? {} : { username }),
+      ...(password === undefined ? {} : { password }),
+      ...(tls === undefined ? {} : { tls }),
+    },
+    maxFailures: count('maxFailures', options.maxFailures ?? 3, 100),
+    checkEveryMs: span('checkEvery', options.checkEvery ?? 500, 10, 60_000),
+    nodeTimeoutMs: span('nodeTimeout', options.nodeTimeout ?? 500, 10, 60_000),
+    nodeStrategy: oneOf('nodeStrategy', options.nodeStrategy ?? 'majority', strategies),
+    requiredNodeManagers: requireManagers(options),
+    sessionTimeoutMs: span('sessionTimeout', options.sessionTimeout ?? 6_000, 1_000, 3_600_000),
+    clientViewMs: span('clientView', options.clientView ?? 1_000, 100, 60_000),
+    onEvent: options.onEvent ?? (() => {}),
+  };
+}
+
+const strategies = ['majority', 'consensus', 'single'] as const;
+
+function requireManagers(options: ManagerOptions): number {
+  oneOf('failoverStrategy', options.failoverStrategy ?? 'latency', ['latency'] as const);
+  return count('requiredNodeManagers', options.requiredNodeManagers ?? 1, 100);
+}
+
+function resolveNodes(nodes: unknown): readonly NodeAddress[] {
+  if (!Array.isArray(nodes) || nodes.length === 0) {
+    throw new InvalidOptionError(
+      'nodes is a list of every Redis of the set, such as ["10.0.0.7:6379", "10.0.0.8:6379"], not ' +
+        `${JSON.stringify(nodes)}`,
+    );
+  }
+  const addresses = nodes.map((node, index) =>
+    formatNodeAddress(parseNodeAddress(`nodes[${index}]`, node)),
+  );
+  const twice = addresses.find((address, index) => addresses.indexOf(address) !== index);
+  if (twice !== undefined) {
+    throw new InvalidOptionError(`nodes names ${twice} twice: each Redis stands there once`);
+  }
+  return addresses;
+}
+
+function resolveZooKeeper(value: unknown): string {
+  if (typeof value !== 'string' || value === '') {
+    throw new InvalidOptionError(
+      'zookeeper is a connection string such as "zk1:2181,zk2:2181/chroot", not ' +
+        `${JSON.stringify(value)}`,
+    );
+  }
+  return value;
+}
+
+function resolveRoot(root: unknown): string {
+  if (typeof root !== 'string' || !/^(\/[^/\s]+)+$/.test(root) || /\/\.{1,2}(\/|$)/.test(root)) {
+    throw new InvalidOptionError(
+      `root is the path of a node such as ${defaultRoot}, without a slash at its end, not ` +
+        `${JSON.stringify(root)}`,
+    );
+  }
+  return root;
+}
+
+/** The gem's `<fqdn>-<pid>` collides in containers, where every process has the same id. */
+function resolveId(id: unknown): string {
+  if (id === undefined) return `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
+  // It stands in the name of a connection to Redis, where no spaces may be, and in that of a znode.
+  if (typeof id !== 'string' || !/^[\w.@-]{1,100}$/.test(id)) {
+    throw new InvalidOptionError(
+      'id has 1 to 100 letters, digits, and of the signs only . _ @ -, not ' +
+        `${JSON.stringify(id)}`,
+    );
+  }
+  return id;
+}
+
+function count(name: string, value: unknown, most: number): number {
+  if (!Number.isSafeInteger(value) || (value as number) < 1 || (value as number) > most) {
+    throw new InvalidOptionError(
+      `${name} is a whole number from 1 to ${most}, not ${JSON.stringify(value)}`,
+    );
+  }
+  return value as number;
+}
+
+function span(name: string, value: Duration, leastMs: number, mostMs: number): number {
+  const valueMs = parseDuration(name, value);
+  if (valueMs < leastMs || valueMs > mostMs) {
+    throw new InvalidOptionError(
+      `${name} is from ${formatDuration(leastMs)} to ${formatDuration(mostMs)}, not ` +
+        `${formatDuration(valueMs)}`,
+    );
+  }
+  return valueMs;
+}
+
+function oneOf<Choice extends string>(
+  name: string,
+  value: unknown,
+  choices: readonly Choice[],
+): Choice {
+  if (!choices.includes(value as Choice)) {
+    throw new InvalidOptionError(
+      `${name} is one of ${choices.join(', ')}, not ${JSON.stringify(value)}`,
+    );
+  }
+  return value as Choice;
+}
