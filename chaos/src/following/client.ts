@@ -5,11 +5,11 @@
 import process from 'node:process';
 import { createElection } from 'incumbent';
 import { file } from 'incumbent/file';
+import { Teller } from '../tell.ts';
 import { deafAfterFirst } from './broken.ts';
 import { callEndlessly } from './loop.ts';
 import type { ClientOrder, ClientPlan, ClientTells } from './messages.ts';
 import { resources, resourcesAtStart, settledResources } from './resources.ts';
-import { Teller } from './tell.ts';
 import type { Caller } from './ways/way.ts';
 
 const plan = JSON.parse(process.argv[2] ?? '') as ClientPlan;

@@ -1,4 +1,4 @@
-import { Child } from './child.ts';
+import { Child } from '../child.ts';
 import type {
   ClientOrder,
   ClientPlan,
@@ -20,6 +20,7 @@ interface Seat {
 }
 
 const endsWithinMs = 10_000;
+const program = new URL('./client.js', import.meta.url);
 
 /** The processes of the clients, which call without pause. */
 export class Clients {
@@ -45,7 +46,7 @@ export class Clients {
   ): Promise<void> {
     await Promise.all(
       names.map(async (name) => {
-        const child: ClientProcess = new Child(name, 'client', { ...ground, ...plan, name });
+        const child: ClientProcess = new Child(name, program, { ...ground, ...plan, name });
         child.onTold((told) => {
           if (told.say === 'failed') this.failures.push(told.failure);
           if (told.say === 'trouble') this.#complain(`${told.text} (${name})`);

@@ -8,6 +8,7 @@ import process from 'node:process';
 import type { Instant, Term } from 'incumbent';
 import { createElection } from 'incumbent';
 import { file } from 'incumbent/file';
+import { Teller } from '../tell.ts';
 import { monotonicMs } from '../zookeeper/time.ts';
 import { addressesOf } from './addresses.ts';
 import { trustingSignal } from './broken.ts';
@@ -15,7 +16,6 @@ import type { Answer } from './calls.ts';
 import type { ServiceOrder, ServicePlan, ServiceTells, TermLine } from './messages.ts';
 import { resources, resourcesAtStart, settledResources } from './resources.ts';
 import type { Server, Service } from './servers/server.ts';
-import { Teller } from './tell.ts';
 
 const gatherMs = 20;
 /** Nobody calls: then it is frozen all the same. */

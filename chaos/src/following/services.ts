@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePorts } from '@incumbent/zookeeper/testing';
+import { Child } from '../child.ts';
 import { StuckError } from '../stuck.ts';
 import { monotonicMs } from '../zookeeper/time.ts';
-import { Child } from './child.ts';
 import type { Ground, ServiceOrder, ServicePlan, ServiceTells } from './messages.ts';
 import type { Change } from './plan.ts';
 import type { Resources } from './resources.ts';
@@ -29,6 +29,7 @@ export interface Leading {
 /** Longer than connections stay open that nobody uses. */
 const quietMs = 8_000;
 const endsWithinMs = 10_000;
+const program = new URL('./service.js', import.meta.url);
 
 /** The processes of the service, each of which is there, or will be again soon. */
 export class Services {
@@ -139,7 +140,7 @@ export class Services {
 
   async #start(id: string, grpcPort: number, httpPort: number): Promise<void> {
     const plan: ServicePlan = { ...this.#ground, ...this.#files, id, grpcPort, httpPort };
-    const child: ServiceProcess = new Child(id, 'service', plan);
+    const child: ServiceProcess = new Child(id, program, plan);
     child.onTold((told) => {
       if (told.say === 'trouble') this.#complain(`${told.text} (${id})`);
       if (told.say !== 'leading') return;

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
-import { StuckError } from '../stuck.ts';
+import { StuckError } from './stuck.ts';
 
 const running = new Set<ChildProcess>();
 // Also those that are stopped.
@@ -14,7 +14,7 @@ process.once('exit', () => {
 const patienceMs = 60_000;
 
 /** A process of ours that tells what it sees and obeys orders. It ends with this one. */
-export class Child<Told extends { readonly say: string }, Order extends string> {
+export class Child<Told extends { readonly say: string }, Order extends string | object> {
   readonly name: string;
   readonly ended: Promise<string>;
   readonly #child: ChildProcess;
@@ -24,10 +24,9 @@ export class Child<Told extends { readonly say: string }, Order extends string> 
   #end: string | undefined;
 
   /** @param plan must survive JSON */
-  constructor(name: string, program: 'service' | 'client', plan: object) {
+  constructor(name: string, program: URL, plan: object) {
     this.name = name;
-    const file = fileURLToPath(new URL(`./${program}.js`, import.meta.url));
-    this.#child = fork(file, [JSON.stringify(plan)], {
+    this.#child = fork(fileURLToPath(program), [JSON.stringify(plan)], {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       // Warnings say where they come from.
       execArgv: ['--trace-warnings'],

@@ -1,7 +1,7 @@
 import process from 'node:process';
 
 /** A child's side of `Child`. It ends when the other side is gone, unless it has closed everything. */
-export class Teller<Told extends { readonly say: string }, Order extends string> {
+export class Teller<Told extends { readonly say: string }, Order extends string | object> {
   #hasClosed = false;
 
   constructor(obey: (order: Order) => void) {
