@@ -50,17 +50,15 @@ export interface CommandOptions {
  */
 export class NodeConnection implements AsyncDisposable {
   readonly address: NodeAddress;
-  /** Resolves, never rejects, when it is closed, by whomever. */
-  readonly closed: Promise<void>;
+  /** Aborts when it is closed, by whomever. */
+  readonly closed: AbortSignal;
   readonly #timeoutMs: number;
   readonly #client: ReturnType<typeof createRaw>;
-  /** Ends the socket itself, which `destroy` does not while it is still connecting. */
-  readonly #socket: AbortController = new AbortController();
-  readonly #settleClosed: () => void;
+  /** Of `closed`. It ends the socket, which `destroy` does not while it is still connecting. */
+  readonly #closing: AbortController = new AbortController();
   /** Of every command that is not answered: rejects it. */
   readonly #waiting: Set<() => void> = new Set();
   #stopListening: () => void = () => {};
-  #isClosed = false;
   /** Why it is closed, where it was not by `close`. */
   #trouble: unknown;
 
@@ -80,17 +78,13 @@ export class NodeConnection implements AsyncDisposable {
   private constructor(address: NodeAddress, options: NodeConnectionOptions) {
     this.address = address;
     this.#timeoutMs = options.timeoutMs;
-    let settleClosed = () => {};
-    this.closed = new Promise((resolve) => {
-      settleClosed = resolve;
-    });
-    this.#settleClosed = settleClosed;
-    this.#client = createRaw(address, options, this.#socket.signal);
+    this.closed = this.#closing.signal;
+    this.#client = createRaw(address, options, this.closed);
     this.#client.on('error', (error) => this.#end(error));
   }
 
   get isOpen(): boolean {
-    return !this.#isClosed && this.#client.isReady;
+    return !this.closed.aborted && this.#client.isReady;
   }
 
   /**
@@ -125,7 +119,7 @@ export class NodeConnection implements AsyncDisposable {
   async #open({ signal, timeoutMs }: NodeConnectionOptions): Promise<void> {
     const connecting = this.#client.connect().finally(() => {
       // It may have succeeded after it was given up.
-      if (this.#isClosed) this.#client.destroy();
+      if (this.closed.aborted) this.#client.destroy();
     });
     try {
       await this.#bounded('the connection', timeoutMs, signal, connecting);
@@ -179,14 +173,12 @@ export class NodeConnection implements AsyncDisposable {
   }
 
   #end(trouble: unknown): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+    if (this.closed.aborted) return;
     this.#trouble = trouble;
     this.#stopListening();
+    this.#closing.abort();
     this.#client.destroy();
-    this.#socket.abort();
     for (const fail of [...this.#waiting]) fail();
-    this.#settleClosed();
   }
 }
 
