@@ -16,6 +16,8 @@ export type ManagerStep = (typeof managerSteps)[number];
 export type MoveReason =
   /** The managers say that it is down. */
   | 'down'
+  /** It was started anew without its data, and others still have them. */
+  | 'lost-data'
   /** Somebody asked for it. */
   | 'request'
   /** A manager that ended in the middle of a move left it so. */

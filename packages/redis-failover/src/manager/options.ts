@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
+import type { ClientOptions } from '@incumbent/zookeeper';
 import type { Duration } from 'incumbent';
 import { formatDuration, InvalidOptionError, parseDuration } from 'incumbent';
 import { defaultRoot } from '../layout.ts';
@@ -19,6 +20,8 @@ export interface ManagerOptions extends NodeAccess {
   readonly nodes: readonly string[];
   /** `zk://host:port,host:port/chroot`, or without the scheme. */
   readonly zookeeper: string;
+  /** How we log in to ZooKeeper, and its TLS: as `connect` of `@incumbent/zookeeper` takes it. */
+  readonly zookeeperOptions?: Pick<ClientOptions, 'auth' | 'sasl' | 'tls'>;
   /** The node below which everything is kept. Default `/redis_failover`, as the Ruby gem has it. */
   readonly root?: string;
   /** Default: host name, process id and eight random digits. Unique among the managers. */
@@ -53,6 +56,7 @@ export interface ManagerOptions extends NodeAccess {
 export interface ResolvedOptions {
   readonly nodes: readonly NodeAddress[];
   readonly zookeeper: string;
+  readonly zookeeperOptions: Pick<ClientOptions, 'auth' | 'sasl' | 'tls'>;
   readonly root: string;
   readonly id: string;
   readonly access: NodeAccess;
@@ -69,6 +73,7 @@ export interface ResolvedOptions {
 const names: Readonly<Record<keyof ManagerOptions, true>> = {
   nodes: true,
   zookeeper: true,
+  zookeeperOptions: true,
   root: true,
   id: true,
   username: true,
@@ -96,6 +101,7 @@ export function resolveOptions(options: ManagerOptions): ResolvedOptions {
   return {
     nodes: resolveNodes(options.nodes),
     zookeeper: resolveZooKeeper(options.zookeeper),
+    zookeeperOptions: options.zookeeperOptions ?? {},
     root: resolveRoot(options.root ?? defaultRoot),
     id: resolveId(options.id),
     access: {

@@ -1,0 +1,165 @@
+import type { Term } from 'incumbent';
+import type { HostAndPort, NodeAddress } from '../node-address.ts';
+import { formatNodeAddress, parseNodeAddress } from '../node-address.ts';
+import type { NodeAccess, Replication } from '../redis/node-connection.ts';
+import { NodeConnection } from '../redis/node-connection.ts';
+import type { ManagerEvent } from './events.ts';
+import type { ManagerHooks } from './hooks.ts';
+
+/** Connections over which a manager changes the role of a Redis bear this, its token and its id. */
+const namePrefix = 'incumbent-redis:';
+
+export interface HandsSettings {
+  readonly id: string;
+  readonly access: NodeAccess;
+  readonly nodeTimeoutMs: number;
+  readonly hooks: ManagerHooks;
+  readonly tell: (event: ManagerEvent) => void;
+}
+
+/**
+ * With these the elected manager changes what a Redis is, in one term. A manager that stood still
+ * while another one was elected could go on with what it was about to send. So:
+ *
+ * - a connection bears a name with the token before anything is sent over it, and is never made anew
+ *   by itself; whether the term holds is asked right before each change;
+ * - before the first change on a node all connections of other terms are closed there.
+ *
+ * A connection of an older term is either known to the server by its name, and is closed; or its name
+ * has not arrived, then its owner waits for the answer to that, and finds its term over. A change by
+ * an older term thus comes before the closing, or never; and what is published was looked at after it.
+ */
+export class Hands implements Disposable {
+  readonly #settings: HandsSettings;
+  readonly #term: Term;
+  readonly #held = new Map<NodeAddress, Promise<NodeConnection>>();
+  readonly #close = () => this[Symbol.dispose]();
+  #closed = false;
+
+  constructor(settings: HandsSettings, term: Term) {
+    this.#settings = settings;
+    this.#term = term;
+    term.signal.addEventListener('abort', this.#close, { once: true });
+    if (term.signal.aborted) this.#close();
+  }
+
+  /** @returns rejects NodeUnreachableError, NodeRefusedError, or that the term has ended */
+  async replication(node: NodeAddress): Promise<Replication> {
+    return (await this.#on(node)).replication();
+  }
+
+  /** Resolves when the node has said that it is a primary. */
+  async makePrimary(node: NodeAddress): Promise<Replication> {
+    const connection = await this.#on(node);
+    await this.#change(connection, ['REPLICAOF', 'NO', 'ONE']);
+    const replication = await connection.replication();
+    if (replication.role === 'primary') return replication;
+    throw new Error(`${node} was told to be a primary, and says that it is a replica`);
+  }
+
+  /** Resolves when the node has said that it is a replica of that one. */
+  async makeReplica(node: NodeAddress, primary: NodeAddress): Promise<void> {
+    const connection = await this.#on(node);
+    const { host, port } = this.#reach(primary);
+    await this.#change(connection, ['REPLICAOF', host, `${port}`]);
+    const replication = await connection.replication();
+    if (replication.role === 'replica') return;
+    throw new Error(`${node} was told to follow ${primary}, and says that it is a primary`);
+  }
+
+  /** Whether a replica follows that node. */
+  follows(replication: Replication, primary: NodeAddress): boolean {
+    return replication.primary === formatNodeAddress(this.#reach(primary));
+  }
+
+  /** Clients that write are kept waiting for that long; what reads or replicates goes on. */
+  async pauseWrites(node: NodeAddress, forMs: number): Promise<void> {
+    await this.#change(await this.#on(node), ['CLIENT', 'PAUSE', `${forMs}`, 'WRITE']);
+  }
+
+  async resumeWrites(node: NodeAddress): Promise<void> {
+    await this.#change(await this.#on(node), ['CLIENT', 'UNPAUSE']);
+  }
+
+  [Symbol.dispose](): void {
+    this.#closed = true;
+    this.#term.signal.removeEventListener('abort', this.#close);
+    for (const connecting of this.#held.values()) {
+      connecting.then(
+        (connection) => connection.close(),
+        // Whoever asked for it was told.
+        () => {},
+      );
+    }
+  }
+
+  #reach(node: NodeAddress): HostAndPort {
+    return parseNodeAddress('a node', node);
+  }
+
+  /** The term is asked about without anything between that and the sending. */
+  async #change(connection: NodeConnection, command: readonly string[]): Promise<void> {
+    if (!this.#settings.hooks.broken?.includes('no-assert')) this.#term.assertLeading();
+    await connection.command(command);
+  }
+
+  async #on(node: NodeAddress): Promise<NodeConnection> {
+    const held = this.#held.get(node);
+    if (held !== undefined) {
+      const connection = await held.catch(() => undefined);
+      if (connection?.isOpen === true) return connection;
+    }
+    // Of those who found it closed together only the first one opens another.
+    const current = this.#held.get(node);
+    if (current !== undefined && current !== held) return current;
+    const opening = this.#open(node);
+    this.#held.set(node, opening);
+    return opening;
+  }
+
+  async #open(node: NodeAddress): Promise<NodeConnection> {
+    const { access, nodeTimeoutMs, hooks, id } = this.#settings;
+    this.#term.assertLeading();
+    const connection = await NodeConnection.open(hooks.reach?.(node) ?? node, {
+      ...access,
+      name: `${namePrefix}${this.#term.token}:${id}`,
+      timeoutMs: nodeTimeoutMs,
+      signal: this.#term.signal,
+    });
+    try {
+      if (!hooks.broken?.includes('no-manager-fence')) await this.#fence(node, connection);
+      if (this.#closed) throw new Error('the term of this manager has ended');
+      return connection;
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+  }
+
+  /**
+   * Closes what other managers, and we in earlier terms, have open here. All but this term's, not
+   * only those with a lower token: in a ZooKeeper that was set up anew tokens begin anew.
+   */
+  async #fence(node: NodeAddress, connection: NodeConnection): Promise<void> {
+    const own = `${namePrefix}${this.#term.token}:${this.#settings.id}`;
+    const list = String(await connection.command(['CLIENT', 'LIST']));
+    const others = list.split('\n').flatMap((line) => {
+      const fields = new Map(line.split(' ').map((field) => pairOf(field)));
+      const [name = '', client] = [fields.get('name'), fields.get('id')];
+      return name.startsWith(namePrefix) && name !== own && client !== undefined ? [client] : [];
+    });
+    for (const client of others) {
+      this.#term.assertLeading();
+      // 0 when it is gone meanwhile.
+      await connection.command(['CLIENT', 'KILL', 'ID', client]);
+    }
+    if (others.length > 0) {
+      this.#settings.tell({ type: 'fenced', node, connections: others.length });
+    }
+  }
+}
+
+function pairOf(field: string): readonly [string, string] {
+  const at = field.indexOf('=');
+  return [field.slice(0, at), field.slice(at + 1)];
+}

@@ -1,0 +1,133 @@
+import type { CommitReply, OperationResult, Transaction, ZooKeeper } from '@incumbent/zookeeper';
+import { NoNodeError, TransactionError } from '@incumbent/zookeeper';
+import type { Term } from 'incumbent';
+import type { ZooKeeperGuard } from 'incumbent/zookeeper';
+import type { Nodes, Paths, PrimaryRecord } from '../layout.ts';
+import { decodeNodes, decodePrimary, encodeNodes, encodePrimary } from '../layout.ts';
+import type { ManagerHooks } from './hooks.ts';
+
+/** What stands in ZooKeeper; undefined where there is no such node. */
+export interface Kept {
+  readonly record: PrimaryRecord | undefined;
+  readonly nodes: Nodes | undefined;
+}
+
+/** What is to stand there. Left out: as it is. `nodes: null`: no such node. */
+export interface Change {
+  readonly record?: PrimaryRecord;
+  readonly nodes?: Nodes | null;
+  /** What else belongs to it. */
+  readonly also?: (transaction: Transaction) => void;
+}
+
+/**
+ * The two znodes that say who is the primary, in one term of the elected manager. Every write is one
+ * transaction with a check that the term's place is there, and of the versions that were read: a
+ * manager that stood still changes nothing.
+ */
+export class Keeper {
+  readonly #zk: ZooKeeper;
+  readonly #paths: Paths;
+  readonly #term: Term<ZooKeeperGuard>;
+  readonly #hooks: ManagerHooks;
+  /** Unknown after a write whose outcome is not known. */
+  #kept: (Kept & { readonly versions: Versions }) | undefined;
+
+  constructor(zk: ZooKeeper, paths: Paths, term: Term<ZooKeeperGuard>, hooks: ManagerHooks) {
+    this.#zk = zk;
+    this.#paths = paths;
+    this.#term = term;
+    this.#hooks = hooks;
+  }
+
+  /** @returns rejects LayoutError where something else stands there */
+  async read(): Promise<Kept> {
+    this.#kept ??= await this.#read();
+    return this.#kept;
+  }
+
+  /** @returns rejects when it was refused, and when nobody knows: then `read` looks again */
+  async write(change: Change): Promise<void> {
+    const { primary, nodes } = this.#paths;
+    const before = this.#kept ?? (await this.#read());
+    this.#kept = undefined;
+    this.#term.assertLeading();
+    const transaction = this.#zk.transaction();
+    if (!this.#hooks.broken?.includes('no-term-check')) {
+      transaction.check(this.#term.guard.path, this.#term.guard.version);
+    }
+    if (change.record !== undefined) {
+      const text = encodePrimary(change.record);
+      if (before.record === undefined) transaction.create(primary, text);
+      else transaction.set(primary, text, before.versions.record);
+    }
+    if (change.nodes === null) {
+      if (before.nodes !== undefined) transaction.delete(nodes, before.versions.nodes);
+    } else if (change.nodes !== undefined) {
+      const text = encodeNodes(change.nodes);
+      if (before.nodes === undefined) transaction.create(nodes, text);
+      else transaction.set(nodes, text, before.versions.nodes);
+    }
+    change.also?.(transaction);
+    const reply = await transaction.commit({ signal: this.#term.signal });
+    this.#kept = {
+      record: change.record ?? before.record,
+      nodes: change.nodes === undefined ? before.nodes : (change.nodes ?? undefined),
+      versions: versionsAfter(before.versions, reply, this.#paths),
+    };
+  }
+
+  async #read(): Promise<Kept & { readonly versions: Versions }> {
+    const { primary, nodes } = this.#paths;
+    const { signal } = this.#term;
+    // What a server knows that is behind is refused at the write, by its version.
+    await this.#zk.sync(primary, { signal });
+    const [record, known] = await Promise.all([
+      readNode(this.#zk, primary, signal),
+      readNode(this.#zk, nodes, signal),
+    ]);
+    return {
+      record: record && decodePrimary(primary, record.text),
+      nodes: known && decodeNodes(nodes, known.text),
+      versions: { record: record?.version ?? 0, nodes: known?.version ?? 0 },
+    };
+  }
+}
+
+interface Versions {
+  readonly record: number;
+  readonly nodes: number;
+}
+
+/** Whether a transaction was refused because of an operation on that node. */
+export function isRefusedAt(error: unknown, path: string): boolean {
+  return error instanceof TransactionError && error.path === path;
+}
+
+async function readNode(
+  zk: ZooKeeper,
+  path: string,
+  signal: AbortSignal,
+): Promise<{ readonly text: string; readonly version: number } | undefined> {
+  try {
+    const { text, stat } = await zk.get(path, { signal });
+    return { text, version: stat.version };
+  } catch (error) {
+    if (error instanceof NoNodeError) return undefined;
+    throw error;
+  }
+}
+
+function versionsAfter(before: Versions, { results }: CommitReply, paths: Paths): Versions {
+  const version = (path: string, was: number) => {
+    const result = results.find((each): each is OperationResult & { path: string } =>
+      'path' in each ? each.path === path && each.type !== 'check' : false,
+    );
+    if (result === undefined) return was;
+    return result.type === 'set' ? result.stat.version : 0;
+  };
+  return {
+    record: version(paths.primary, before.record),
+    nodes: version(paths.nodes, before.nodes),
+  };
+}

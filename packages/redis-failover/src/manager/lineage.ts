@@ -1,0 +1,67 @@
+import type { NodeAddress } from '../node-address.ts';
+import type { Replication } from '../redis/node-connection.ts';
+
+/** Nodes by what they say of their data, asked at one time. */
+export type Replications = ReadonlyMap<NodeAddress, Replication>;
+
+/** Whether the offsets of two nodes count the same stream of writes, at least in its beginning. */
+export function isSameLineage(a: Replication, b: Replication): boolean {
+  return isOfLineage(a, b.replicationId) || isOfLineage(b, a.replicationId) || haveSameFormer(a, b);
+}
+
+/** Whether the data of a node are those of that stream, or go on from it. */
+export function isOfLineage(replication: Replication, replicationId: string): boolean {
+  const { replicationId: id, formerReplicationId } = replication;
+  return id === replicationId || formerReplicationId === replicationId;
+}
+
+/** Whether a node has all that another one had of the stream that the first one is in. */
+export function hasAllOf(node: Replication, other: Replication): boolean {
+  if (other.replicationId === node.replicationId) return other.offset <= node.offset;
+  // Since then the other one has written a stream of its own: to whom, is for the caller to know.
+  if (other.formerReplicationId === node.replicationId) return other.formerOffset <= node.offset;
+  return false;
+}
+
+/**
+ * The nodes whose data can be compared, and count: those of the known stream, and what goes on from it.
+ * A node that was set up anew, that has lost its data, or that wrote on for itself after another one
+ * was made the primary, has another one. Where none is of the known stream: the largest group.
+ */
+export function mainLineage(replications: Replications, known: string | null): Replications {
+  const ofKnown = known === null ? new Map() : descendants(replications, known);
+  return ofKnown.size > 0 ? ofKnown : largestGroup(replications);
+}
+
+function descendants(replications: Replications, known: string): Map<NodeAddress, Replication> {
+  const streams = new Set([known]);
+  for (let grown = true; grown; ) {
+    grown = false;
+    for (const { replicationId, formerReplicationId } of replications.values()) {
+      if (formerReplicationId === undefined || streams.has(replicationId)) continue;
+      if (!streams.has(formerReplicationId)) continue;
+      streams.add(replicationId);
+      grown = true;
+    }
+  }
+  return new Map([...replications].filter(([, each]) => streams.has(each.replicationId)));
+}
+
+function largestGroup(replications: Replications): Replications {
+  let groups: Map<NodeAddress, Replication>[] = [];
+  for (const [node, replication] of replications) {
+    const isJoined = (group: Replications) =>
+      [...group.values()].some((other) => isSameLineage(replication, other));
+    const joined = groups.filter(isJoined);
+    groups = groups.filter((group) => !isJoined(group));
+    groups.push(new Map([...joined.flatMap((group) => [...group]), [node, replication]]));
+  }
+  const most = (group: Replications) =>
+    Math.max(...[...group.values()].map(({ offset }) => offset));
+  groups.sort((a, b) => b.size - a.size || most(b) - most(a));
+  return groups[0] ?? new Map();
+}
+
+function haveSameFormer(a: Replication, b: Replication): boolean {
+  return a.formerReplicationId !== undefined && a.formerReplicationId === b.formerReplicationId;
+}

@@ -1,0 +1,234 @@
+import { ZooKeeper } from '@incumbent/zookeeper';
+import type { Term } from 'incumbent';
+import { createElection } from 'incumbent';
+import type { ZooKeeperGuard } from 'incumbent/zookeeper';
+import { zookeeper } from 'incumbent/zookeeper';
+import type { Paths, PrimaryRecord, Report } from '../layout.ts';
+import { pathsBelow } from '../layout.ts';
+import type { NodeAddress } from '../node-address.ts';
+import type { ManagerEvent, ManagerStatus, Trouble } from './events.ts';
+import type { ManagerHooks } from './hooks.ts';
+import type { NodeSight } from './node-watcher.ts';
+import { NodeWatcher } from './node-watcher.ts';
+import type { ManagerOptions, ResolvedOptions } from './options.ts';
+import { resolveOptions } from './options.ts';
+import { reign } from './reign.ts';
+import { ReportBoard, Reporter } from './reports.ts';
+import type { Verdict } from './strategies.ts';
+import { Wake } from './wake.ts';
+
+/**
+ * Watches a set of Redis nodes and, when it is elected among its like, sees to it that exactly one of
+ * them is the primary.
+ */
+export class NodeManager {
+  readonly #options: ResolvedOptions;
+  readonly #hooks: ManagerHooks;
+  readonly #paths: Paths;
+  readonly #sights = new Map<NodeAddress, NodeSight>();
+  #state: ManagerStatus['state'] = 'starting';
+  #token: bigint | undefined;
+  #zookeeper = 'connecting';
+  #record: PrimaryRecord | undefined;
+  #verdicts: ReadonlyMap<NodeAddress, Verdict> = new Map();
+  #trouble: Trouble | undefined;
+  #board: ReportBoard | undefined;
+  readonly #moves = { done: 0, failed: 0 };
+
+  /**
+   * Touches nothing yet.
+   * @throws InvalidOptionError
+   */
+  constructor(options: ManagerOptions, hooks: ManagerHooks = {}) {
+    this.#options = resolveOptions(options);
+    this.#hooks = hooks;
+    this.#paths = pathsBelow(this.#options.root);
+  }
+
+  get id(): string {
+    return this.#options.id;
+  }
+
+  get status(): ManagerStatus {
+    const { id, nodes, requiredNodeManagers } = this.#options;
+    const isLeading = this.#state === 'leading';
+    return {
+      ...{ id, state: this.#state, zookeeper: this.#zookeeper },
+      token: isLeading ? this.#token : undefined,
+      primary: this.#record?.primary,
+      term: this.#record?.term,
+      nodes: nodes.map((address) => ({
+        ...this.#sightOf(address),
+        judged: isLeading ? this.#verdicts.get(address)?.state : undefined,
+      })),
+      managers: this.#board?.current().size ?? 0,
+      requiredManagers: requiredNodeManagers,
+      trouble: this.#trouble,
+      moves: { ...this.#moves },
+    };
+  }
+
+  /**
+   * Runs until `signal` aborts, and resolves when everything is given back. While ZooKeeper is away
+   * it waits for it.
+   * @returns rejects what no waiting cures, such as a refused login to ZooKeeper, or StoreUnsuitableError
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    const { zookeeper: url, sessionTimeoutMs, zookeeperOptions, id, nodes } = this.#options;
+    const zk = new ZooKeeper(url, { ...zookeeperOptions, sessionTimeout: sessionTimeoutMs });
+    const stopTelling = zk.onState(({ state }) => {
+      this.#zookeeper = state;
+      this.#tell({ type: 'zookeeper', state });
+    });
+    this.#tell({ type: 'started', id, nodes });
+    try {
+      await zk.connected({ signal });
+      await this.#work(zk, signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      this.#state = 'stopped';
+      stopTelling();
+      await zk.close();
+      this.#zookeeper = 'closed';
+      this.#tell({ type: 'stopped' });
+    }
+  }
+
+  async #work(zk: ZooKeeper, signal: AbortSignal): Promise<void> {
+    await zk.ensurePath(this.#paths.reports, { signal });
+    await zk.ensurePath(this.#paths.requests, { signal });
+    const wake = new Wake();
+    const reporter = new Reporter(zk, this.#paths, this.#options.id);
+    const board = new ReportBoard(zk, this.#paths, () => wake.call());
+    this.#board = board;
+    const watchers = this.#watch(reporter, wake);
+    const stopListening = this.#listen(zk, wake, signal);
+    const election = createElection({
+      name: this.#paths.election,
+      backend: zookeeper(zk, { root: this.#paths.root }),
+      candidate: { id: this.#options.id },
+    });
+    this.#state = 'waiting';
+    try {
+      while (!signal.aborted) {
+        await election.lead((term) => this.#lead(zk, board, wake, term), { signal });
+      }
+    } finally {
+      await election.close();
+      for (const watcher of watchers) watcher.close();
+      stopListening();
+      await board.close();
+      await reporter.close();
+    }
+  }
+
+  async #lead(
+    zk: ZooKeeper,
+    board: ReportBoard,
+    wake: Wake,
+    term: Term<ZooKeeperGuard>,
+  ): Promise<void> {
+    const { token } = term;
+    this.#state = 'leading';
+    this.#token = token;
+    this.#tell({ type: 'elected', token });
+    try {
+      await reign(
+        {
+          ...{ options: this.#options, hooks: this.#hooks, zk, paths: this.#paths, board, wake },
+          sightOf: (node) => this.#sightOf(node),
+          tell: (event) => this.#tell(event),
+          show: (shown) => this.#show(shown),
+          nowMs: () => performance.now(),
+        },
+        term,
+      );
+    } finally {
+      this.#state = 'waiting';
+      this.#show({ trouble: undefined });
+      const { reason } = term.signal;
+      this.#tell({ type: 'ousted', token, reason: reason?.reason ?? 'another manager shall try' });
+    }
+  }
+
+  #watch(reporter: Reporter, wake: Wake): readonly NodeWatcher[] {
+    const { access, maxFailures, checkEveryMs, nodeTimeoutMs, id, nodes } = this.#options;
+    const name = `incumbent-redis-watch:${id}`;
+    return nodes.map((address) => {
+      const reach = this.#hooks.reach?.(address);
+      const settings = { ...access, maxFailures, checkEveryMs, timeoutMs: nodeTimeoutMs, name };
+      return new NodeWatcher(address, { ...settings, reach }, (sight) => {
+        const before = this.#sights.get(address);
+        this.#sights.set(address, sight);
+        if (before?.state !== sight.state || before.failures !== sight.failures) {
+          this.#tell({ type: 'sight', sight });
+        }
+        reporter.publish(this.#report());
+        wake.call();
+      });
+    });
+  }
+
+  /** What was not looked at yet is in neither list: nobody has seen it, up or down. */
+  #report(): Report {
+    const available: Record<NodeAddress, number> = {};
+    const unavailable: NodeAddress[] = [];
+    for (const [address, { state, latencyMs }] of this.#sights) {
+      if (state === 'available') available[address] = (latencyMs ?? 0) / 1_000;
+      if (state === 'unavailable') unavailable.push(address);
+    }
+    return { available, unavailable };
+  }
+
+  /** For requests, which would else be seen at the next look only. */
+  #listen(zk: ZooKeeper, wake: Wake, signal: AbortSignal): () => void {
+    const stop = new AbortController();
+    const { signal: ends } = stop;
+    signal.addEventListener('abort', () => stop.abort(), { once: true });
+    const listen = async (changes: AsyncIterable<unknown>) => {
+      try {
+        for await (const _ of changes) wake.call();
+      } catch {
+        // It is looked at all the same, only later.
+      }
+    };
+    void listen(zk.followChildren(this.#paths.requests, { signal: ends }));
+    void listen(zk.follow(this.#paths.manualFailover, { signal: ends }));
+    return () => stop.abort();
+  }
+
+  #sightOf(address: NodeAddress): NodeSight {
+    return (
+      this.#sights.get(address) ?? {
+        ...{ address, state: 'unknown', latencyMs: undefined, failures: 0, error: undefined },
+      }
+    );
+  }
+
+  #show(shown: {
+    readonly record?: PrimaryRecord | undefined;
+    readonly trouble?: Trouble | undefined;
+    readonly verdicts?: ReadonlyMap<NodeAddress, Verdict>;
+  }): void {
+    if ('record' in shown) this.#record = shown.record;
+    if (shown.verdicts !== undefined) this.#verdicts = shown.verdicts;
+    if (!('trouble' in shown)) return;
+    const [before, trouble] = [this.#trouble, shown.trouble];
+    this.#trouble = trouble;
+    if (trouble !== undefined && trouble.message !== before?.message) {
+      this.#tell({ type: 'trouble', trouble });
+    }
+    if (trouble === undefined && before !== undefined) this.#tell({ type: 'recovered' });
+  }
+
+  #tell(event: ManagerEvent): void {
+    if (event.type === 'moved') this.#moves.done += 1;
+    if (event.type === 'move-failed') this.#moves.failed += 1;
+    try {
+      this.#options.onEvent(event);
+    } catch {
+      // Whoever listens has a bug of his own; a failover does not wait for that.
+    }
+  }
+}

@@ -1,0 +1,388 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ZooKeeper } from '@incumbent/zookeeper';
+import type { Term } from 'incumbent';
+import type { ZooKeeperGuard } from 'incumbent/zookeeper';
+import type { Nodes, Paths, PrimaryRecord } from '../layout.ts';
+import type { NodeAddress } from '../node-address.ts';
+import type { Replication } from '../redis/node-connection.ts';
+import {
+  discoverPrimary,
+  firstRecord,
+  primariesOf,
+  severalPrimaries,
+  strangePrimary,
+} from './discover.ts';
+import type { ManagerEvent, MoveReason, Trouble } from './events.ts';
+import { gemManagers } from './gem-lock.ts';
+import { Hands } from './hands.ts';
+import type { ManagerHooks } from './hooks.ts';
+import { Keeper } from './keeper.ts';
+import { isOfLineage } from './lineage.ts';
+import type { MovePlan, MoveWorld } from './move.ts';
+import { MoveRefusedError, movePrimary } from './move.ts';
+import type { NodeSight } from './node-watcher.ts';
+import type { ResolvedOptions } from './options.ts';
+import type { ReportBoard } from './reports.ts';
+import type { Verdict } from './strategies.ts';
+import { hasEnoughReports, judge } from './strategies.ts';
+import { TroubleError, troubleOf } from './trouble.ts';
+import type { Wake } from './wake.ts';
+import type { Wish } from './wishes.ts';
+import { manualSeenNow, manualWish, openRequests } from './wishes.ts';
+
+/** What the elected manager works with. */
+export interface Realm {
+  readonly options: ResolvedOptions;
+  readonly hooks: ManagerHooks;
+  readonly zk: ZooKeeper;
+  readonly paths: Paths;
+  readonly board: ReportBoard;
+  readonly sightOf: (node: NodeAddress) => NodeSight;
+  /** Called whenever there may be something to do. */
+  readonly wake: Wake;
+  readonly tell: (event: ManagerEvent) => void;
+  /** For the status of the manager. */
+  readonly show: (shown: {
+    readonly record?: PrimaryRecord | undefined;
+    readonly trouble?: Trouble | undefined;
+    readonly verdicts?: ReadonlyMap<NodeAddress, Verdict>;
+  }) => void;
+  readonly nowMs: () => number;
+}
+
+/** After so many attempts to move the primary another manager shall try. */
+const mostAttempts = 3;
+
+/** How often everything is looked at when nothing is told. */
+const lookEveryMs = 1_000;
+
+/** One term of the elected manager. Resolves when it is over, or when others shall try. */
+export async function reign(realm: Realm, term: Term<ZooKeeperGuard>): Promise<void> {
+  using hands = new Hands(
+    {
+      id: realm.options.id,
+      access: realm.options.access,
+      nodeTimeoutMs: realm.options.nodeTimeoutMs,
+      hooks: realm.hooks,
+      tell: realm.tell,
+    },
+    term,
+  );
+  const ruler = new Ruler(realm, term, hands);
+  while (!term.signal.aborted) {
+    const goesOn = await ruler.look();
+    if (!goesOn) return;
+    await realm.wake.wait(lookEveryMs, term.signal);
+  }
+}
+
+class Ruler {
+  readonly #realm: Realm;
+  readonly #term: Term<ZooKeeperGuard>;
+  readonly #hands: Hands;
+  readonly #keeper: Keeper;
+  readonly #world: MoveWorld;
+  #failedAttempts = 0;
+  #verdicts: ReadonlyMap<NodeAddress, Verdict> = new Map();
+  #known: ReadonlyMap<NodeAddress, Replication> = new Map();
+  #errors: ReadonlyMap<NodeAddress, Error> = new Map();
+
+  constructor(realm: Realm, term: Term<ZooKeeperGuard>, hands: Hands) {
+    const { options, hooks, zk, paths, tell, nowMs } = realm;
+    this.#realm = realm;
+    this.#term = term;
+    this.#hands = hands;
+    this.#keeper = new Keeper(zk, paths, term, hooks);
+    this.#world = {
+      ...{ keeper: this.#keeper, hands, hooks, tell, nowMs },
+      nodes: options.nodes,
+      signal: term.signal,
+      sleep: async (forMs) => {
+        // Whoever sleeps looks at the signal.
+        await sleep(forMs, undefined, { signal: term.signal }).catch(() => {});
+      },
+      clientViewMs: options.clientViewMs,
+      author: { manager: options.id, token: `${term.token}` },
+      revokedAtMs: undefined,
+    };
+  }
+
+  /** Looks at everything once, and does what is to be done. @returns false: others shall try */
+  async look(): Promise<boolean> {
+    try {
+      await this.#look();
+      this.#failedAttempts = 0;
+      this.#realm.show({ trouble: undefined });
+    } catch (error) {
+      if (this.#term.signal.aborted) return false;
+      this.#realm.show({ trouble: troubleOf(error) });
+      if (this.#failedAttempts >= mostAttempts) return false;
+    }
+    return true;
+  }
+
+  async #look(): Promise<void> {
+    await this.#expectNoRubyManagers();
+    this.#judge();
+    const { record, nodes } = await this.#keeper.read();
+    this.#realm.show({ record });
+    if (record === undefined) return this.#begin(nodes);
+    if (record.primary === null) return this.#move('unfinished', {});
+    if (!this.#realm.options.nodes.includes(record.primary)) {
+      throw strangePrimary(record.primary, this.#realm.options.nodes);
+    }
+    if (!this.#isUp(record.primary)) return this.#move('down', {});
+    await this.#askAll();
+    const primary = this.#known.get(record.primary);
+    if (primary?.role === 'replica') return this.#followOthers(record.primary);
+    if (primary !== undefined && this.#hasLostItsData(record, primary)) {
+      return this.#move('lost-data', {});
+    }
+    if (await this.#serve(record, record.primary)) return;
+    await this.#reconcile(record.primary);
+    if (primary !== undefined) await this.#noteLineage(primary);
+  }
+
+  /** Reads what the gem's managers show; ours and theirs do not exclude each other. */
+  async #expectNoRubyManagers(): Promise<void> {
+    const { zk, paths } = this.#realm;
+    const managers = await gemManagers(zk, paths);
+    if (managers.length === 0) return;
+    throw new TroubleError(
+      'RUBY_MANAGERS',
+      `managers of the Ruby gem hold its lock or wait for it (${managers.join(', ')}): stop them, ` +
+        'then this one takes over',
+    );
+  }
+
+  #judge(): void {
+    const { options, board, tell, show } = this.#realm;
+    const reports = board.current();
+    const missing = options.nodes.filter(
+      (node) => !hasEnoughReports(options.requiredNodeManagers, node, reports),
+    );
+    if (missing.length > 0) {
+      throw new TroubleError(
+        'TOO_FEW_MANAGERS',
+        `${options.requiredNodeManagers} managers are required to report on ${missing.join(', ')}, ` +
+          `and ${reports.size} ${reports.size === 1 ? 'reports' : 'report'} at all`,
+      );
+    }
+    const verdicts = new Map(
+      options.nodes.map((node) => [node, judge(options.nodeStrategy, node, reports)]),
+    );
+    for (const [node, { state, availableTo, unavailableTo }] of verdicts) {
+      if (this.#verdicts.get(node)?.state === state) continue;
+      tell({
+        ...{ type: 'judged', node, state },
+        ...{ availableTo: availableTo.length, unavailableTo: unavailableTo.length },
+      });
+    }
+    this.#verdicts = verdicts;
+    show({ verdicts });
+  }
+
+  #isUp(node: NodeAddress): boolean {
+    return this.#verdicts.get(node)?.state === 'available';
+  }
+
+  async #askAll(): Promise<void> {
+    const known = new Map<NodeAddress, Replication>();
+    const errors = new Map<NodeAddress, Error>();
+    const { options, sightOf } = this.#realm;
+    await Promise.all(
+      options.nodes.map(async (node) => {
+        const { state, error } = sightOf(node);
+        // Each attempt would wait for as long as a node may take.
+        if (state === 'unavailable') {
+          errors.set(node, error ?? new Error(`${node} is down`));
+          return;
+        }
+        try {
+          known.set(node, await this.#hands.replication(node));
+        } catch (reason) {
+          this.#term.signal.throwIfAborted();
+          errors.set(node, reason as Error);
+        }
+      }),
+    );
+    this.#known = known;
+    this.#errors = errors;
+  }
+
+  /** The first manager of this library in this set. */
+  async #begin(nodes: Nodes | undefined): Promise<void> {
+    const { options, zk, paths } = this.#realm;
+    await this.#askAll();
+    const available = options.nodes.filter((node) => this.#isUp(node));
+    const found = discoverPrimary({
+      ...{ nodes, all: options.nodes, available },
+      ...{ known: this.#known, errors: this.#errors },
+    });
+    const replicationId = this.#known.get(found.primary)?.replicationId ?? null;
+    const manualSeen = await manualSeenNow(zk, paths, this.#term.signal);
+    const more = { viewMs: options.clientViewMs, ...this.#world.author, manualSeen };
+    const record = firstRecord(found.primary, replicationId, more);
+    await this.#keeper.write(
+      found.isUp ? { record, nodes: this.#nodesAround(found.primary) } : { record },
+    );
+    this.#realm.wake.call();
+  }
+
+  async #move(
+    reason: MoveReason,
+    more: Pick<MovePlan, 'target' | 'withPublication'>,
+  ): Promise<void> {
+    const { options, board, sightOf } = this.#realm;
+    const reports = [...board.current().values()];
+    const latencyMs = (node: NodeAddress) => {
+      const seen = reports.flatMap(({ available }) => available[node] ?? []);
+      const sum = seen.reduce((total, each) => total + each, 0);
+      return seen.length === 0 ? Number.POSITIVE_INFINITY : (1_000 * sum) / seen.length;
+    };
+    const plan: MovePlan = {
+      reason,
+      available: options.nodes.filter((node) => this.#isUp(node)),
+      latencyMs,
+      isSeen: (node) => sightOf(node).state === 'available',
+      ...more,
+    };
+    try {
+      await movePrimary(plan, this.#world);
+      this.#failedAttempts = 0;
+    } catch (error) {
+      if (!this.#term.signal.aborted && !(error instanceof MoveRefusedError)) {
+        this.#failedAttempts += 1;
+        this.#realm.tell({ type: 'move-failed', reason, error: error as Error });
+      }
+      throw error;
+    } finally {
+      const { record } = await this.#keeper.read().catch(() => ({ record: undefined }));
+      if (record !== undefined) this.#realm.show({ record });
+    }
+    this.#realm.wake.call();
+  }
+
+  /** The primary on record is a replica: somebody else has moved it, or has broken it. */
+  async #followOthers(primary: NodeAddress): Promise<void> {
+    const primaries = primariesOf(this.#known);
+    if (primaries.length > 1) throw severalPrimaries(primaries);
+    const [target] = primaries;
+    if (target === undefined) {
+      throw new TroubleError(
+        'NO_PRIMARY',
+        `${primary}, the primary on record, was made a replica by somebody else, and no node is a ` +
+          'primary: make one of them one (REPLICAOF NO ONE), and it is taken for the primary',
+      );
+    }
+    await this.#move('found', { target });
+  }
+
+  /** A primary that was started anew without its data would empty its replicas. */
+  #hasLostItsData({ primary: node, replicationId }: PrimaryRecord, primary: Replication): boolean {
+    if (replicationId === null || isOfLineage(primary, replicationId)) return false;
+    return [...this.#known].some(
+      ([other, each]) => other !== node && isOfLineage(each, replicationId) && !each.syncing,
+    );
+  }
+
+  async #noteLineage({ replicationId }: Replication): Promise<void> {
+    const { record } = await this.#keeper.read();
+    if (record === undefined || record.replicationId === replicationId) return;
+    await this.#keeper.write({ record: { ...record, replicationId } });
+  }
+
+  /** @returns whether something was done, so that everything is to be looked at again */
+  async #serve(record: PrimaryRecord, primary: NodeAddress): Promise<boolean> {
+    const { zk, paths } = this.#realm;
+    const { signal } = this.#term;
+    const manual = await manualWish(zk, paths, record.manualSeen, signal);
+    const wishes = await openRequests(zk, paths, signal);
+    const [wish] = manual === undefined ? wishes : [manual];
+    if (wish === undefined) return false;
+    await this.#fulfil(wish, record, primary);
+    this.#realm.wake.call();
+    return true;
+  }
+
+  async #fulfil(wish: Wish, record: PrimaryRecord, primary: NodeAddress): Promise<void> {
+    const { nodes } = this.#realm.options;
+    const { node, publication } = wish;
+    if (node === primary) {
+      await wish.fulfil?.({ primary, term: record.term });
+      return this.#noteSeen(wish, record);
+    }
+    try {
+      if (node !== null && !nodes.includes(node)) {
+        throw new MoveRefusedError(
+          `${node} is not one of the nodes that are managed: ${nodes.join(', ')}`,
+        );
+      }
+      await this.#move('request', { target: node ?? undefined, withPublication: publication });
+    } catch (error) {
+      const { record: after } = await this.#keeper.read();
+      // It was begun: whoever finishes it may give the primary of before back. What was asked for
+      // stays open, and is tried again.
+      if (after?.primary !== primary) throw error;
+      await wish.refuse?.((error as Error).message);
+      await this.#noteSeen(wish, after);
+      throw error;
+    }
+  }
+
+  async #noteSeen({ publication }: Wish, record: PrimaryRecord): Promise<void> {
+    const { manualSeen } = publication;
+    if (manualSeen !== undefined) await this.#keeper.write({ record: { ...record, manualSeen } });
+  }
+
+  /** Makes replicas of the primary of those that are not, and says in `nodes` who is there. */
+  async #reconcile(primary: NodeAddress): Promise<void> {
+    const own = this.#known.get(primary);
+    if (own !== undefined) {
+      const strays = [...this.#known].filter(
+        ([node, each]) => node !== primary && !this.#hands.follows(each, primary),
+      );
+      for (const [node] of strays) {
+        try {
+          await this.#hands.makeReplica(node, primary);
+          this.#realm.tell({ type: 'reconciled', node, primary });
+        } catch (error) {
+          this.#term.signal.throwIfAborted();
+          this.#errors = new Map([...this.#errors, [node, error as Error]]);
+        }
+      }
+      if (strays.length > 0) await this.#askAll();
+    }
+    const wanted = this.#nodesAround(primary);
+    const { nodes } = await this.#keeper.read();
+    if (nodes === undefined || !isEqual(nodes, wanted)) await this.#keeper.write({ nodes: wanted });
+    const refused = [...this.#errors.values()].find(
+      (error) => (error as { readonly code?: unknown }).code === 'NODE_REFUSED',
+    );
+    if (refused !== undefined) throw refused;
+  }
+
+  /** Which of the others can be read from. */
+  #nodesAround(primary: NodeAddress): Nodes {
+    const others = this.#realm.options.nodes.filter((node) => node !== primary);
+    const serves = (node: NodeAddress) => {
+      if (!this.#isUp(node)) return false;
+      const replication = this.#known.get(node);
+      // Others see it, and this manager does not: what it says is not known.
+      if (replication === undefined) return true;
+      const { role, linkUp, syncing, loading, servesStaleReads } = replication;
+      return role === 'replica' && !loading && (servesStaleReads || (linkUp && !syncing));
+    };
+    return {
+      master: primary,
+      slaves: others.filter(serves),
+      unavailable: others.filter((node) => !serves(node)),
+    };
+  }
+}
+
+function isEqual(a: Nodes, b: Nodes): boolean {
+  const same = (one: readonly string[], other: readonly string[]) =>
+    one.length === other.length && one.every((each) => other.includes(each));
+  return a.master === b.master && same(a.slaves, b.slaves) && same(a.unavailable, b.unavailable);
+}
