@@ -20,6 +20,8 @@ export interface MovePlan {
   readonly available: readonly NodeAddress[];
   /** Mean of what the managers see, in ms. */
   readonly latencyMs: (node: NodeAddress) => number;
+  /** How many managers do not see it. */
+  readonly unavailableTo: (node: NodeAddress) => number;
   /** Whether this manager itself sees the node at this moment. */
   readonly isSeen: (node: NodeAddress) => boolean;
   /** What belongs into the write that publishes the new primary. */
@@ -240,7 +242,11 @@ async function choose(
   const known = await askAll([...asked], world);
   const fit = new Map(eligible(known, record, plan));
   if (former !== null) {
-    if (isGivenBack(former, fenced, fit, plan)) return former;
+    if (isGivenBack(former, fenced, fit, plan)) {
+      // Else somebody may go on in the term of before, beside others in the new one.
+      await waitForViews(record, world);
+      return former;
+    }
     if (plan.target !== former) fit.delete(former);
   }
   const [best] = rankCandidates(
@@ -248,6 +254,7 @@ async function choose(
       address,
       offset: world.hooks.broken?.includes('any-replica') ? 0 : offset,
       latencyMs: plan.latencyMs(address),
+      unavailableTo: plan.unavailableTo(address),
       priority,
     })),
   );
@@ -303,6 +310,8 @@ async function redirect(
       try {
         await world.hands.makeReplica(node, chosen);
         follows.add(node);
+        // Now whoever was kept waiting there is refused.
+        if (node === former) await world.hands.resumeWrites(node);
       } catch {
         // Who cannot be reached now is reconciled when it can.
         world.signal.throwIfAborted();

@@ -3,7 +3,7 @@ import type { Term } from 'incumbent';
 import { createElection } from 'incumbent';
 import type { ZooKeeperGuard } from 'incumbent/zookeeper';
 import { zookeeper } from 'incumbent/zookeeper';
-import type { Paths, PrimaryRecord, Report } from '../layout.ts';
+import type { Paths, PrimaryRecord } from '../layout.ts';
 import { pathsBelow } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { ManagerEvent, ManagerStatus, Trouble } from './events.ts';
@@ -15,6 +15,7 @@ import { resolveOptions } from './options.ts';
 import { reign } from './reign.ts';
 import { ReportBoard, Reporter } from './reports.ts';
 import type { Verdict } from './strategies.ts';
+import { troubleOf } from './trouble.ts';
 import { Wake } from './wake.ts';
 
 /**
@@ -99,7 +100,9 @@ export class NodeManager {
     await zk.ensurePath(this.#paths.reports, { signal });
     await zk.ensurePath(this.#paths.requests, { signal });
     const wake = new Wake();
-    const reporter = new Reporter(zk, this.#paths, this.#options.id);
+    const reporter = new Reporter(zk, this.#paths, this.#options.id, (error) =>
+      this.#show({ trouble: troubleOf(error) }),
+    );
     const board = new ReportBoard(zk, this.#paths, () => wake.call());
     this.#board = board;
     const watchers = this.#watch(reporter, wake);
@@ -164,21 +167,10 @@ export class NodeManager {
         if (before?.state !== sight.state || before.failures !== sight.failures) {
           this.#tell({ type: 'sight', sight });
         }
-        reporter.publish(this.#report());
+        reporter.publish(this.#sights.values());
         wake.call();
       });
     });
-  }
-
-  /** What was not looked at yet is in neither list: nobody has seen it, up or down. */
-  #report(): Report {
-    const available: Record<NodeAddress, number> = {};
-    const unavailable: NodeAddress[] = [];
-    for (const [address, { state, latencyMs }] of this.#sights) {
-      if (state === 'available') available[address] = (latencyMs ?? 0) / 1_000;
-      if (state === 'unavailable') unavailable.push(address);
-    }
-    return { available, unavailable };
   }
 
   /** For requests, which would else be seen at the next look only. */

@@ -244,6 +244,7 @@ class Ruler {
       reason,
       available: options.nodes.filter((node) => this.#isUp(node)),
       latencyMs,
+      unavailableTo: (node) => this.#verdicts.get(node)?.unavailableTo.length ?? 0,
       isSeen: (node) => sightOf(node).state === 'available',
       ...more,
     };
