@@ -1,0 +1,165 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { GetReply, ZooKeeper } from '@incumbent/zookeeper';
+import { BadVersionError, NodeExistsError, NoNodeError } from '@incumbent/zookeeper';
+import type { Paths, Report } from '../layout.ts';
+import { encodeReport } from '../layout.ts';
+import type { NodeAddress } from '../node-address.ts';
+import type { NodeSight } from './node-watcher.ts';
+import { Wake } from './wake.ts';
+
+export { ReportBoard } from './report-board.ts';
+
+const retryMs = 250;
+const foreverMs = 2 ** 31 - 1;
+
+/** What is told to all managers of what one of them sees. A node of which nothing is known is left out. */
+export function reportOf(sights: Iterable<NodeSight>): Report {
+  const available: Record<NodeAddress, number> = {};
+  const unavailable: NodeAddress[] = [];
+  for (const { address, state, latencyMs } of sights) {
+    if (state === 'unavailable') unavailable.push(address);
+    // Seconds, as the gem has it, in whole microseconds.
+    if (state === 'available') available[address] = Math.round((latencyMs ?? 0) * 1e3) / 1e6;
+  }
+  return { available, unavailable };
+}
+
+/**
+ * Keeps the report of one manager in ZooKeeper, as an ephemeral child of `manager_node_state`: it goes
+ * with the session, and is there again in the next one.
+ */
+export class Reporter {
+  readonly #zk: ZooKeeper;
+  readonly #parent: string;
+  readonly #path: string;
+  readonly #onTrouble: (error: Error) => void;
+  readonly #stop: AbortController = new AbortController();
+  readonly #wake: Wake = new Wake();
+  readonly #running: Promise<unknown>;
+  /** Sessions in which we have published. */
+  readonly #ours: Set<bigint> = new Set();
+  #wanted: string | undefined;
+  /** What was told last, if it has not passed since. */
+  #trouble: string | undefined;
+
+  /**
+   * Publishes nothing before the first `publish`.
+   * @param id of the manager
+   * @param onTrouble told why the report cannot be published, once; it is tried again and again
+   */
+  constructor(
+    zk: ZooKeeper,
+    paths: Paths,
+    id: string,
+    onTrouble: (error: Error) => void = () => {},
+  ) {
+    this.#zk = zk;
+    this.#parent = paths.reports;
+    this.#path = `${paths.reports}/${id}`;
+    this.#onTrouble = onTrouble;
+    this.#running = Promise.all([this.#follow(), this.#keep()]);
+  }
+
+  /** The latest counts. Call it whenever a watcher tells something. */
+  publish(report: Report): void {
+    this.#wanted = encodeReport(report);
+    this.#wake.call();
+  }
+
+  /** Takes the report away, as well as that can be done. Never rejects. Idempotent. */
+  async close(): Promise<void> {
+    if (this.#stop.signal.aborted) return;
+    this.#stop.abort();
+    await this.#running;
+    const present = await this.#read().catch(() => undefined);
+    if (present === undefined || !this.#ours.has(present.stat.ephemeralOwner)) return;
+    const { version } = present.stat;
+    // Else it goes with the session.
+    await this.#zk.delete(this.#path, { version }).catch(() => {});
+  }
+
+  /** Somebody else deleted or changed it, or it went with a session. */
+  async #follow(): Promise<void> {
+    try {
+      for await (const _ of this.#zk.follow(this.#path, { signal: this.#stop.signal })) {
+        this.#wake.call();
+      }
+    } catch (error) {
+      this.#onTrouble(error as Error);
+    }
+  }
+
+  async #keep(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      try {
+        await this.#update();
+        this.#trouble = undefined;
+        await this.#wake.wait(foreverMs, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        const { message } = error as Error;
+        if (message !== this.#trouble) this.#onTrouble(error as Error);
+        this.#trouble = message;
+        await pause(retryMs, undefined, { signal }).catch(() => {});
+      }
+    }
+  }
+
+  async #update(): Promise<void> {
+    const wanted = this.#wanted;
+    if (wanted === undefined) return;
+    try {
+      const present = await this.#read();
+      if (present === undefined) return await this.#create(wanted);
+      const { ephemeralOwner, version } = present.stat;
+      if (ephemeralOwner === this.#zk.session?.id) {
+        this.#ours.add(ephemeralOwner);
+        if (present.text !== wanted) await this.#set(wanted, version);
+        return;
+      }
+      if (!this.#ours.has(ephemeralOwner)) {
+        throw new Error(
+          `the report ${this.#path} is kept by another session (0x${ephemeralOwner.toString(16)}): ` +
+            'another manager has the same id, or this one was started again before its session ended',
+        );
+      }
+      // It would go with our last session, and with it what we wrote.
+      await this.#zk.delete(this.#path, { version });
+      await this.#create(wanted);
+    } catch (error) {
+      const isOvertaken =
+        error instanceof NoNodeError ||
+        error instanceof NodeExistsError ||
+        error instanceof BadVersionError;
+      if (!isOvertaken) throw error;
+      // It is looked at again.
+      this.#wake.call();
+    }
+  }
+
+  async #create(text: string): Promise<void> {
+    try {
+      await this.#zk.create(this.#path, text, { ephemeral: true });
+    } catch (error) {
+      if (!(error instanceof NoNodeError)) throw error;
+      await this.#zk.ensurePath(this.#parent);
+      await this.#zk.create(this.#path, text, { ephemeral: true });
+    }
+    const { session } = this.#zk;
+    if (session !== undefined) this.#ours.add(session.id);
+  }
+
+  async #set(text: string, version: number): Promise<void> {
+    await this.#zk.set(this.#path, text, { version });
+  }
+
+  async #read(): Promise<GetReply | undefined> {
+    try {
+      return await this.#zk.get(this.#path);
+    } catch (error) {
+      if (error instanceof NoNodeError) return undefined;
+      throw error;
+    }
+  }
+}
