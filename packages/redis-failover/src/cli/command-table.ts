@@ -1,0 +1,147 @@
+import type { Command } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
+import { commonSettings, managerSettings, optionsOf } from './config/settings.ts';
+import type { Context } from './context.ts';
+
+type Execute = (options: never, context: Context) => Promise<number>;
+
+export interface CommandEntry {
+  readonly name: string;
+  /** One line for the list of commands, without a full stop. */
+  readonly summary: string;
+  readonly description: string;
+  readonly examples: readonly { readonly line: string; readonly about: string }[];
+  /** Adds options and operands. */
+  readonly define: (command: Command) => void;
+  /** Imports the command: nothing is loaded before it runs. */
+  readonly load: () => Promise<(options: object, context: Context) => Promise<number>>;
+}
+
+/** The options are what `define` said; here the compiler takes our word for it. */
+function loaded(execute: Execute): (options: object, context: Context) => Promise<number> {
+  return execute as (options: object, context: Context) => Promise<number>;
+}
+
+const configOption = () =>
+  new Option('-C, --config <file>', 'configuration file (YAML); flags and variables win over it');
+const environmentOption = () =>
+  new Option('-E, --environment <name>', 'which section of the configuration file');
+/** To say what to do instead: the gem has it. */
+const passwordOption = () => new Option('-p, --password [password]').hideHelp();
+const timeoutOption = () =>
+  new Option('--timeout <duration>', 'how long ZooKeeper may take to answer')
+    .argParser(duration)
+    .default('10s', '10s');
+const jsonOption = () => new Option('--json', 'print one JSON object a line');
+
+function commonOptions(command: Command): void {
+  for (const option of optionsOf(commonSettings)) command.addOption(option);
+  command.addOption(configOption()).addOption(environmentOption()).addOption(passwordOption());
+}
+
+function questionOptions(command: Command): void {
+  commonOptions(command);
+  command.addOption(timeoutOption()).addOption(jsonOption());
+}
+
+export const commands: readonly CommandEntry[] = [
+  {
+    name: 'manage',
+    summary: 'watch the Redis servers, and fail over while elected',
+    description:
+      'Runs a manager: it watches every Redis of the set, and the managers elect one of themselves, ' +
+      'which promotes a replica when the primary is down. Run two or three, on different machines. ' +
+      'Logs to stdout. Ends with 0 after INT or TERM; HUP is ignored.',
+    examples: [
+      {
+        line: 'incumbent-redis manage -n redis1:6379,redis2:6379 -z zk1,zk2,zk3',
+        about: 'two Redis servers, three ZooKeeper servers',
+      },
+      {
+        line: 'incumbent-redis manage -C redis.yml -E production --listen 127.0.0.1:9121',
+        about: 'settings from a file; health and metrics for whoever asks on this machine',
+      },
+      {
+        line: 'incumbent-redis manage -C redis.yml --password-file /run/secrets/redis',
+        about: 'never a password on the command line',
+      },
+    ],
+    define: (command) => {
+      const [nodes, ...others] = optionsOf(managerSettings);
+      if (nodes !== undefined) command.addOption(nodes);
+      commonOptions(command);
+      for (const option of others) command.addOption(option);
+    },
+    load: async () => {
+      const [{ manageWith }, { NodeManager }] = await Promise.all([
+        import('./commands/manage.ts'),
+        import('../manager/node-manager.ts'),
+      ]);
+      return loaded(manageWith((options) => new NodeManager(options)));
+    },
+  },
+  {
+    name: 'status',
+    summary: 'who is the primary, who leads, and what is wrong',
+    description:
+      'Reads what the managers keep in ZooKeeper and asks every Redis for its role. Ends with 0 when ' +
+      'all is well, with 1 when something is not: no primary, a node down, a role that differs from ' +
+      'the record, no manager that leads.',
+    examples: [
+      { line: 'incumbent-redis status -z zk1,zk2,zk3', about: 'for people' },
+      { line: "incumbent-redis status -z zk1 --json | jq -r '.primary'", about: 'for programs' },
+    ],
+    define: (command) => {
+      questionOptions(command);
+      command.addOption(
+        new Option('--node-timeout <duration>', 'how long each Redis may take to answer')
+          .argParser(duration)
+          .default('2s', '2s'),
+      );
+    },
+    load: async () => loaded((await import('./commands/status.ts')).status),
+  },
+  {
+    name: 'failover',
+    summary: 'make another node the primary',
+    description:
+      'Asks the elected manager to promote a node, or without an operand the best replica, and waits ' +
+      'until it has. No acknowledged write is lost: the old primary stops taking writes, and the new ' +
+      'one is promoted when it has them all. Ends with 1 when it was refused or nobody did it; then ' +
+      'the request is withdrawn, and nobody does it later.',
+    examples: [
+      { line: 'incumbent-redis failover -z zk1,zk2,zk3', about: 'whichever replica is best' },
+      { line: 'incumbent-redis failover redis2:6379 -z zk1,zk2,zk3 --wait 1m', about: 'this one' },
+    ],
+    define: (command) => {
+      command.argument('[host:port]', 'the node to promote');
+      questionOptions(command);
+      command.addOption(
+        new Option('--wait <duration>', 'how long to wait until it is done')
+          .argParser(duration)
+          .default('30s', '30s'),
+      );
+    },
+    load: async () => loaded((await import('./commands/failover.ts')).failover),
+  },
+  {
+    name: 'watch',
+    summary: 'print every change until interrupted',
+    description:
+      'Prints how things are, and then every change: of the primary, of nodes that go down and come ' +
+      'back, of managers, and of which of them leads.',
+    examples: [
+      { line: 'incumbent-redis watch -z zk1,zk2,zk3', about: 'for people' },
+      { line: 'incumbent-redis watch -C redis.yml -E production --json', about: 'for programs' },
+    ],
+    define: questionOptions,
+    load: async () => loaded((await import('./commands/watch.ts')).watch),
+  },
+];
+
+/** With a unit, as text: what it comes to is judged where it is used. */
+function duration(text: string): string {
+  if (/^(?:\d+(?:\.\d+)?|\.\d+)\s*(?:ms|s|m|h)$/.test(text.trim())) return text;
+  const why = /^[\d.]+$/.test(text.trim()) ? 'It has no unit' : 'It is not a duration';
+  throw new InvalidArgumentError(`${why}: write 500ms, 15s, 2m or 1h.`);
+}

@@ -1,0 +1,89 @@
+import { hostname } from 'node:os';
+import { parseDuration } from 'incumbent';
+import { requestFailover } from '../../client/request-failover.ts';
+import { pathsBelow } from '../../layout.ts';
+import type { NodeAddress } from '../../node-address.ts';
+import { formatNodeAddress, parseNodeAddress } from '../../node-address.ts';
+import type { FlagValues } from '../config/collect.ts';
+import type { Context } from '../context.ts';
+import { CommandError, exitCodes } from '../failure.ts';
+import { withZooKeeper } from '../look/connect.ts';
+import { primaryOf } from '../look/judge.ts';
+import { placeFrom } from '../look/set.ts';
+import type { Znodes } from '../look/znodes.ts';
+import { addressesOf, readZnodes } from '../look/znodes.ts';
+import { milliseconds, toJson, visible } from '../output/text.ts';
+
+interface FailoverFlags extends FlagValues {
+  readonly timeout: string;
+  readonly wait: string;
+  readonly json?: true;
+  readonly operands: readonly string[];
+}
+
+export async function failover(flags: FailoverFlags, context: Context): Promise<number> {
+  const [operand] = flags.operands;
+  const node =
+    operand === undefined ? null : formatNodeAddress(parseNodeAddress('the node', operand));
+  const timeoutMs = parseDuration('--wait', flags.wait);
+  const place = await placeFrom(flags, context);
+  const paths = pathsBelow(place.root);
+  const note = (text: string) => {
+    if (!flags.json) context.stderr.write(`incumbent-redis: ${visible(text)}\n`);
+  };
+  return withZooKeeper(place, flags.timeout, context, async ({ zk, signal, takeTime }) => {
+    const znodes = await readZnodes(zk, paths, signal);
+    refuseFutile(node, znodes, place.root);
+    if (znodes.leader === undefined)
+      note(`no manager leads at the moment; waiting for ${flags.wait}`);
+    takeTime();
+    const startedAtMs = performance.now();
+    const request = { node, requestedBy: `incumbent-redis on ${hostname()} (${process.pid})` };
+    const options = { signal: context.signal, timeoutMs };
+    const { primary, term } = await requestFailover(zk, paths, request, options).catch(
+      (error: unknown) => {
+        if (context.signal.aborted && error === context.signal.reason)
+          note('the request was withdrawn');
+        throw error;
+      },
+    );
+    const tookMs = Math.round(performance.now() - startedAtMs);
+    const former = primaryOf(znodes) ?? null;
+    context.stdout.write(
+      flags.json
+        ? `${toJson({ primary, term, former, tookMs })}\n`
+        : `${visible(primary)} is the primary: term ${term} (took ${milliseconds(tookMs)})\n`,
+    );
+    return exitCodes.ok;
+  });
+}
+
+/** What no manager would do, said before one is asked: then what is wrong can be told in full. */
+function refuseFutile(node: NodeAddress | null, znodes: Znodes, root: string): void {
+  const refuse = (code: string, message: string): never => {
+    throw new CommandError(code, exitCodes.no, message);
+  };
+  const { record, leader, reports } = znodes;
+  if (reports.size === 0 && leader === undefined) {
+    refuse(
+      'NO_MANAGER',
+      `no manager runs with the root ${root}: start one (incumbent-redis manage)`,
+    );
+  }
+  if (record === undefined && leader === undefined) {
+    refuse(
+      'NO_MANAGER',
+      'the managers here are those of the Ruby gem: ask for a failover by its client, or start a ' +
+        'manager of ours',
+    );
+  }
+  if (node === null) return;
+  const known = addressesOf(znodes);
+  if (!known.includes(node)) {
+    refuse('UNKNOWN_NODE', `${node} is none of the nodes here: ${known.join(', ')}`);
+  }
+  if (node === primaryOf(znodes)) {
+    const term = record === undefined ? '' : ` (term ${record.term})`;
+    refuse('ALREADY_PRIMARY', `${node} is the primary already${term}: name another node, or none`);
+  }
+}

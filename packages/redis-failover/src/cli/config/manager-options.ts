@@ -1,0 +1,87 @@
+/** The options of a manager. Their rules are the manager's own; here stands where each was given. */
+import { InvalidOptionError } from 'incumbent';
+import type { ManagerOptions } from '../../manager/options.ts';
+import { resolveOptions } from '../../manager/options.ts';
+import type { NodeAccess } from '../../redis/node-connection.ts';
+import { SettingError } from '../failure.ts';
+import type { Settings } from './collect.ts';
+import type { Given } from './given.ts';
+import { quote, refuse } from './given.ts';
+import { placeOf } from './place.ts';
+import type { Setting, SettingKey } from './settings.ts';
+import { camelCase, managerSettings } from './settings.ts';
+
+/** Of the settings, those that `manage` sees to itself. */
+const ownKeys: ReadonlySet<string> = new Set<SettingKey>(['listen', 'log_level', 'log_format']);
+
+/** @throws SettingError that says where the value stands that cannot be used */
+export function managerOptions(settings: Settings, access: NodeAccess): ManagerOptions {
+  const { zookeeper, root } = placeOf(settings);
+  const nodes = settings.get('nodes');
+  if (nodes === undefined) {
+    throw new SettingError(
+      'it is not said which Redis servers there are: give --nodes HOST:PORT,HOST:PORT, or nodes in a ' +
+        'configuration file (--config)',
+    );
+  }
+  const options: Record<string, unknown> = {};
+  for (const setting of managerSettings) {
+    const given = settings.get(setting.key);
+    if (given === undefined || ownKeys.has(setting.key)) continue;
+    const name = camelCase(setting.key);
+    options[name] = checked(given, name, convert(setting, given));
+  }
+  return { ...(options as unknown as ManagerOptions), zookeeper, root, ...access };
+}
+
+/** Refuses what the manager would, with the name that the value was given by instead of its own. */
+export function checked(given: Given, name: string, value: unknown): unknown {
+  try {
+    resolveOptions({ nodes: ['localhost:6379'], zookeeper: 'localhost', [name]: value });
+  } catch (error) {
+    if (!(error instanceof InvalidOptionError) || !error.message.startsWith(name)) throw error;
+    const rest = error.message.slice(name.length);
+    const index = Number(/^\[(\d+)\]/.exec(rest)?.[1] ?? Number.NaN);
+    throw new SettingError(`${given.items?.[index] ?? given.where}${given.name}${rest}`);
+  }
+  return value;
+}
+
+/** Text, which flags and variables are, as the value that it stands for. */
+export function convert({ kind, choices }: Setting, given: Given): unknown {
+  const { value } = given;
+  switch (kind) {
+    case 'count':
+      return typeof value === 'string' && given.where === '' && /^\d+$/.test(value)
+        ? Number(value)
+        : value;
+    case 'list':
+      return Array.isArray(value)
+        ? value
+        : String(value)
+            .split(',')
+            .map((each) => each.trim());
+    case 'duration':
+      return duration(given);
+    case 'switch':
+      if (typeof value !== 'boolean') refuse(given, `is true or false, not ${quote(value)}`);
+      return value;
+    case 'choice':
+      if (!choices?.includes(String(value))) {
+        refuse(given, `is one of ${choices?.join(', ')}, not ${quote(value)}`);
+      }
+      return value;
+    case 'text':
+      return String(value);
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** With a unit: a bare number would be read as seconds by one and as milliseconds by another. */
+function duration(given: Given): string {
+  const text = String(given.value).trim();
+  if (/^(?:\d+(?:\.\d+)?|\.\d+)\s*(?:ms|s|m|h)$/.test(text)) return text;
+  const why = /^[\d.]+$/.test(text) ? 'has no unit' : 'is not a duration';
+  return refuse(given, `${quote(text)} ${why}: write 500ms, 15s, 2m or 1h`);
+}

@@ -1,0 +1,48 @@
+/** What the commands have of the world. Tests replace all of it. */
+
+export interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where `manage` logs. Never waits for whoever reads. */
+export interface LogSink {
+  readonly isTerminal: boolean;
+  /** A line, with its line break. */
+  write(line: string): unknown;
+  /** Resolves when everything is written, within bounds. */
+  end(): Promise<void>;
+}
+
+interface World {
+  readonly env: Environment;
+  readonly cwd: string;
+  /** For what was asked for. */
+  readonly stdout: Output;
+  /** For people: notes and errors. */
+  readonly stderr: Output;
+  /** Opened by `manage` only, which then writes nothing else to stdout. */
+  openLog(): Promise<LogSink>;
+}
+
+export interface Context extends World {
+  /**
+   * Aborted by INT and TERM, and by HUP unless the command ignores it, with an `InterruptedError` to
+   * be thrown on. The second time the process ends at once.
+   */
+  readonly signal: AbortSignal;
+  /** Called at each HUP, by commands that do not end at it. */
+  onHangUp(listener: () => void): void;
+}
+
+/** What `main` runs in: the process, or a test. */
+export interface Host extends World {
+  /** @returns a function that removes the listener */
+  onSignal(name: SignalName, listener: () => void): () => void;
+  exit(code: number): void;
+}
+
+export type SignalName = 'SIGINT' | 'SIGTERM' | 'SIGHUP';

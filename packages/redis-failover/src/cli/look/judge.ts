@@ -1,0 +1,106 @@
+/** Whether all is well with a set of Redis servers, by its znodes and by what the servers say. */
+import type { NodeAddress } from '../../node-address.ts';
+import type { Answer } from './roles.ts';
+import type { Znodes } from './znodes.ts';
+
+export type ProblemCode =
+  | 'NO_RECORD'
+  | 'NO_PRIMARY'
+  | 'MOVING'
+  | 'NO_MANAGER'
+  | 'NODE_DOWN'
+  | 'NODE_UNREACHABLE'
+  | 'NODE_REFUSED'
+  | 'ROLE'
+  | 'REPLICATION'
+  | 'RECORDS_DIFFER';
+
+export interface Problem {
+  readonly code: ProblemCode;
+  readonly message: string;
+  readonly node?: NodeAddress;
+}
+
+/** Who is the primary on record: by ours where there is one, else by the gem's. */
+export function primaryOf({ record, nodes }: Znodes): NodeAddress | null | undefined {
+  return record === undefined ? nodes?.master : record.primary;
+}
+
+/** What is wrong, the worst first. Empty: healthy. */
+export function findProblems(
+  znodes: Znodes,
+  answers: ReadonlyMap<NodeAddress, Answer>,
+): readonly Problem[] {
+  const primary = primaryOf(znodes) ?? undefined;
+  const ofNodes = [...answers].flatMap(([node, answer]) =>
+    nodeProblems(node, answer, primary, znodes),
+  );
+  return [...recordProblems(znodes), ...ofNodes];
+}
+
+function recordProblems(znodes: Znodes): readonly Problem[] {
+  const { record, nodes, leader, reports } = znodes;
+  const problems: Problem[] = [];
+  const add = (code: ProblemCode, message: string) => problems.push({ code, message });
+  if (record === undefined && nodes === undefined) {
+    add(
+      'NO_RECORD',
+      reports.size === 0
+        ? 'no manager has kept anything here: is the root right, and does a manager run?'
+        : 'no primary has been found yet: the log of the managers says why',
+    );
+  } else if (record !== undefined && record.primary === null) {
+    const from = record.former === null ? '' : ` away from ${record.former}`;
+    add('MOVING', `the primary is being moved${from}, or nobody can be promoted`);
+  } else if (record === undefined && nodes?.master === null) {
+    add('NO_PRIMARY', 'nobody is the primary');
+  } else if (record !== undefined && nodes === undefined) {
+    add('RECORDS_DIFFER', `\`nodes\` is missing, so clients of the Ruby gem see no primary`);
+  } else if (record !== undefined && nodes?.master !== record.primary) {
+    add(
+      'RECORDS_DIFFER',
+      `\`primary\` says ${record.primary}, and \`nodes\` ${nodes?.master ?? 'nobody'}`,
+    );
+  }
+  // Managers of the Ruby gem elect one in another way, and leave no record.
+  if (leader === undefined && (record !== undefined || reports.size === 0)) {
+    add('NO_MANAGER', 'no manager leads, so nobody would fail over');
+  }
+  return problems;
+}
+
+function nodeProblems(
+  node: NodeAddress,
+  { replication, error }: Answer,
+  primary: NodeAddress | undefined,
+  { nodes }: Znodes,
+): readonly Problem[] {
+  const problem = (code: ProblemCode, message: string): Problem => ({ code, message, node });
+  const down = nodes?.unavailable.includes(node)
+    ? [problem('NODE_DOWN', `${node} is down, as the managers say`)]
+    : [];
+  if (replication === undefined) {
+    const code =
+      'code' in error && error.code === 'NODE_REFUSED' ? 'NODE_REFUSED' : 'NODE_UNREACHABLE';
+    return [...down, problem(code, error.message)];
+  }
+  const { role, primary: followed, linkUp, syncing, loading } = replication;
+  if (node === primary && role !== 'primary') {
+    const whom = followed === undefined ? '' : ` of ${followed}`;
+    return [problem('ROLE', `${node} is the primary on record, and is a replica${whom}`), ...down];
+  }
+  if (node === primary) return down;
+  if (role === 'primary') {
+    const instead = primary === undefined ? '' : `, and the one on record is ${primary}`;
+    return [problem('ROLE', `${node} is a primary${instead}`), ...down];
+  }
+  if (primary !== undefined && followed !== primary) {
+    return [problem('ROLE', `${node} follows ${followed}, and the primary is ${primary}`), ...down];
+  }
+  if (loading || syncing) {
+    return [...down, problem('REPLICATION', `${node} takes a whole copy of the data`)];
+  }
+  return linkUp
+    ? down
+    : [...down, problem('REPLICATION', `${node} has no connection with its primary`)];
+}

@@ -1,0 +1,23 @@
+/** Which set of Redis servers a command is about. */
+import type { NodeAccess } from '../../redis/node-connection.ts';
+import { accessOf } from '../config/access.ts';
+import type { FlagValues } from '../config/collect.ts';
+import { collectSettings } from '../config/collect.ts';
+import type { Place } from '../config/place.ts';
+import { placeOf } from '../config/place.ts';
+import { commonSettings } from '../config/settings.ts';
+import type { Context } from '../context.ts';
+
+/** The same settings as `manage` has, so that one configuration file does for all commands. */
+export async function placeFrom(flags: FlagValues, context: Context): Promise<Place> {
+  return placeOf(await collectSettings(commonSettings, flags, context));
+}
+
+/** For commands that ask the Redis servers, too. */
+export async function placeAndAccess(
+  flags: FlagValues,
+  context: Context,
+): Promise<{ readonly place: Place; readonly access: NodeAccess }> {
+  const settings = await collectSettings(commonSettings, flags, context);
+  return { place: placeOf(settings), access: await accessOf(settings, context.cwd) };
+}

@@ -1,0 +1,54 @@
+import type { ManagerStatus } from '../../manager/events.ts';
+
+/** Why a manager is not ready: the codes of its troubles, and those that it has before it begins. */
+export interface NotReady {
+  readonly code: string;
+  readonly message: string;
+}
+
+/**
+ * Ready is a manager that does its part: it reaches ZooKeeper, enough managers report, and there is a
+ * primary. One that waits while another leads is ready, too.
+ */
+export function whyNotReady(status: ManagerStatus): NotReady | undefined {
+  const { state, zookeeper, trouble, managers, requiredManagers, primary } = status;
+  if (state === 'stopped') return { code: 'STOPPED', message: 'the manager is stopping' };
+  if (zookeeper !== 'connected') {
+    return { code: 'ZOOKEEPER_AWAY', message: `no connection with ZooKeeper: ${zookeeper}` };
+  }
+  if (trouble !== undefined) return trouble;
+  if (state === 'starting') return { code: 'STARTING', message: 'the manager is starting' };
+  if (managers < requiredManagers) {
+    const message = `${managers} of ${requiredManagers} required managers report`;
+    return { code: 'TOO_FEW_MANAGERS', message };
+  }
+  if (primary === undefined) return { code: 'STARTING', message: 'no primary was found yet' };
+  if (primary === null) return { code: 'NO_PRIMARY', message: 'the primary is being moved' };
+  return undefined;
+}
+
+/** What /readyz shows. */
+export function readyBody(status: ManagerStatus): object {
+  const why = whyNotReady(status);
+  const { id, state, token, zookeeper, primary, term, managers, requiredManagers, nodes } = status;
+  return {
+    ready: why === undefined,
+    ...(why === undefined ? {} : { code: why.code, message: why.message }),
+    manager: id,
+    state,
+    token: token ?? null,
+    zookeeper,
+    primary: primary ?? null,
+    term: term ?? null,
+    managers,
+    requiredManagers,
+    nodes: nodes.map(({ address, state: seen, failures, latencyMs, error, judged }) => ({
+      address,
+      state: seen,
+      judged: judged ?? null,
+      failures,
+      latencyMs: latencyMs ?? null,
+      error: error?.message ?? null,
+    })),
+  };
+}
