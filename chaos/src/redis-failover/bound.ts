@@ -1,0 +1,39 @@
+import type { Timing } from './messages.ts';
+
+export const timing: Timing = {
+  sessionMs: 2_000,
+  tickMs: 200,
+  checkEveryMs: 200,
+  nodeTimeoutMs: 300,
+  maxFailures: 3,
+  viewMs: 600,
+};
+
+/** For the machine, not for us: processes that wait for a core. Stalls that are seen come on top. */
+const machineMs = 4_000;
+
+/**
+ * How long after everything is healed clients write again, replicas follow and `nodes` is true:
+ *
+ *     2·(T + 2 ticks) + M + D + 2·(1.1·V + 12·X) + R + machine
+ *
+ * T      the session of a manager that was killed right at the end, and the wait for its belief
+ * M      a session that expired unnoticed is set up anew: T
+ * D      maxFailures·(checkEvery + X): a node that was just thawed may count as down, or as up
+ * V, X   a move: the views of clients, and every command at its slowest; one that was begun by
+ *        whoever is gone, and one more
+ * R      a replica whose primary was away tries again once a second, and copies everything: 3 s
+ */
+export function settleBoundMs({
+  sessionMs,
+  tickMs,
+  checkEveryMs,
+  nodeTimeoutMs,
+  maxFailures,
+  viewMs,
+}: Timing): number {
+  const election = 2 * (sessionMs + 2 * tickMs) + sessionMs;
+  const detection = maxFailures * (checkEveryMs + nodeTimeoutMs);
+  const move = 1.1 * viewMs + 12 * nodeTimeoutMs;
+  return election + detection + 2 * move + 3_000 + machineMs;
+}

@@ -1,0 +1,222 @@
+import { deckOf, draw, seeded } from '../random.ts';
+
+/** The parts of a move of the primary, in their order. */
+const moveSteps = ['revoke', 'fence', 'choose', 'promote', 'redirect', 'publish'] as const;
+export type ManagerStep = `${'before' | 'after'} ${(typeof moveSteps)[number]}`;
+
+const steps: readonly ManagerStep[] = moveSteps.flatMap((step) => [
+  `before ${step}` as const,
+  `after ${step}` as const,
+]);
+
+/** In how many strikes of a deck, and how long, in ms. */
+interface Card {
+  readonly cards: number;
+  readonly from?: number;
+  readonly to?: number;
+}
+
+const decks = {
+  primary: {
+    /** Back with its data when another one has taken over, or before: alone, and writable. */
+    kill: { cards: 4, to: 4_000 },
+    /** Back with its data before anybody has noticed. */
+    restart: { cards: 1, to: 300 },
+    /** Back with nothing, when another one has taken over. */
+    'kill, back empty': { cards: 2, to: 1_500 },
+    freeze: { cards: 5, from: 1_000, to: 5_000 },
+    /** Managers do not reach it, clients do. */
+    hide: { cards: 3, from: 1_500, to: 4_000 },
+    /** A failover that somebody asks for: to the best replica, or to a certain one. */
+    'fail over': { cards: 3 },
+    'fail over to': { cards: 2 },
+  },
+  replica: {
+    kill: { cards: 2, to: 3_000 },
+    'kill, back empty': { cards: 1, to: 3_000 },
+    freeze: { cards: 3, from: 1_000, to: 4_000 },
+    /** It runs and answers, and its primary does not let it in. */
+    unlink: { cards: 3, from: 500, to: 4_000 },
+    /** The same, and the other one, too. */
+    'unlink both': { cards: 1, from: 500, to: 3_000 },
+    hide: { cards: 1, from: 1_500, to: 3_000 },
+  },
+  manager: {
+    kill: { cards: 2, to: 3_000 },
+    freeze: { cards: 2, from: 500, to: 5_000 },
+    /** At a step, until another one has moved the primary, or for the length. */
+    'kill at': { cards: 4, to: 2_000 },
+    'freeze at': { cards: 6, from: 3_000, to: 7_000 },
+    /** No word to or from ZooKeeper. */
+    offline: { cards: 2, from: 500, to: 5_000 },
+    'offline at': { cards: 3, from: 500, to: 5_000 },
+    /** What it sends to the Redis servers is held up, and arrives when another one has moved it. */
+    'held up at': { cards: 3, from: 3_000, to: 7_000 },
+    /** Its place in the queue is deleted by hand while it waits at a step, and it goes on later. */
+    'evict at': { cards: 2, from: 3_000, to: 6_000 },
+    /** It does not reach the primary: one of three managers, or two. */
+    blind: { cards: 2, from: 1_500, to: 4_000 },
+    'blind two': { cards: 1, from: 1_500, to: 4_000 },
+    'kill all': { cards: 1, to: 1_000 },
+  },
+  client: {
+    offline: { cards: 2, from: 200, to: 4_000 },
+    /** From when the move begins. */
+    'offline at': { cards: 3, from: 500, to: 5_000 },
+    freeze: { cards: 2, from: 300, to: 4_000 },
+    'freeze at': { cards: 2, from: 300, to: 4_000 },
+  },
+  server: {
+    restart: { cards: 2, to: 1_000 },
+    freeze: { cards: 1, from: 500, to: 1_500 },
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, Card>>>>;
+
+export type Target = keyof typeof decks;
+export type FaultOf<Where extends Target> = Extract<keyof (typeof decks)[Where], string>;
+
+export interface Strike<Fault extends string = string> {
+  readonly fault: Fault;
+  readonly afterMs: number;
+  readonly forMs: number;
+  /** 0 up to 1: whatever else has to be chosen. */
+  readonly choice: number;
+  /** Of faults whose names end with "at". */
+  readonly step: ManagerStep;
+}
+
+export type Strikes = { readonly [Where in Target]?: Strike<FaultOf<Where>> };
+
+/** What a round does to a set. All of it follows from the seed. */
+export interface Round {
+  /** From 1. */
+  readonly number: number;
+  readonly strikes: Strikes;
+}
+
+/** In which part of the rounds each of them is struck. */
+const shares: Readonly<Record<Target, number>> = {
+  primary: 0.85,
+  replica: 0.35,
+  manager: 0.65,
+  client: 0.45,
+  server: 0.1,
+};
+const targets = Object.keys(decks) as readonly Target[];
+
+type Opening = { readonly [Where in Target]?: Partial<Strike<FaultOf<Where>>> };
+
+const atOnce = { afterMs: 0 };
+
+/** Rounds that every run needs, however short: each of the forms that `--broken` knows is found in one. */
+const openings: readonly Opening[] = [
+  // Who still believes reaches a primary that the managers do not.
+  {
+    primary: { fault: 'hide', forMs: 4_000 },
+    client: { fault: 'offline at', step: 'before revoke', forMs: 3_000 },
+  },
+  // What was on its way to a primary is answered when it thaws, behind the next term.
+  {
+    primary: { fault: 'freeze', forMs: 4_000 },
+    client: { fault: 'offline at', step: 'before revoke', forMs: 5_000 },
+  },
+  // Who lags behind does not get it.
+  {
+    primary: { fault: 'kill', afterMs: 1_000 },
+    replica: { fault: 'unlink', ...atOnce, forMs: 5_000 },
+  },
+  // Orders of a manager that nobody has elected any more arrive.
+  {
+    primary: { fault: 'kill', ...atOnce, forMs: 6_000 },
+    manager: { fault: 'held up at', step: 'before promote', forMs: 7_000 },
+  },
+  // Who does not hear of the move writes to a primary that answers.
+  {
+    primary: { fault: 'fail over', ...atOnce },
+    client: { fault: 'offline at', step: 'before revoke', forMs: 2_000 },
+  },
+  {
+    primary: { fault: 'kill', ...atOnce, forMs: 6_000 },
+    manager: { fault: 'evict at', step: 'before publish', forMs: 6_000 },
+  },
+  {
+    primary: { fault: 'freeze', ...atOnce, forMs: 5_000 },
+    manager: { fault: 'freeze at', step: 'before promote', forMs: 7_000 },
+  },
+];
+
+/** Endless. @param openingsFrom which of the openings is the first */
+export function* drawRounds(seed: number, openingsFrom: number, step: number): Generator<Round> {
+  const random = seeded(seed);
+  const deals = {
+    primary: deckOf(decks.primary, random),
+    replica: deckOf(decks.replica, random),
+    manager: deckOf(decks.manager, random),
+    client: deckOf(decks.client, random),
+    server: deckOf(decks.server, random),
+  };
+  const strike = <Where extends Target>(
+    where: Where,
+    fault: FaultOf<Where>,
+    given: Partial<Strike<FaultOf<Where>>> = {},
+  ): Strike<FaultOf<Where>> => {
+    const { from = 0, to = 0 } = (decks[where] as Readonly<Record<string, Card>>)[fault] as Card;
+    return {
+      fault,
+      afterMs: Math.round(random() * 800),
+      forMs: Math.round(from + random() * (to - from)),
+      choice: random(),
+      step: steps[Math.floor(random() * steps.length)] as ManagerStep,
+      ...given,
+    };
+  };
+  for (let number = 1; ; number += 1) {
+    const opening = openings[openingsFrom + (number - 1) * step];
+    const strikes: { [Where in Target]?: Strike<FaultOf<Where>> } = {};
+    const add = <Where extends Target>(where: Where, drawn: Strike<FaultOf<Where>>): void => {
+      (strikes as Record<Where, Strike<FaultOf<Where>>>)[where] = drawn;
+    };
+    if (opening === undefined) {
+      const chosen = targets.filter((where) => random() < shares[where]);
+      for (const where of chosen.length === 0 ? (['primary'] as const) : chosen) {
+        add(where, strike(where, draw(deals[where])));
+      }
+      // Steps are those of a move: there must be one.
+      const waits = [strikes.manager, strikes.client].some((each) => each?.fault.endsWith(' at'));
+      if (waits && strikes.primary === undefined) add('primary', strike('primary', 'fail over'));
+    } else {
+      for (const where of targets) {
+        const given = opening[where];
+        if (given?.fault === undefined) continue;
+        add(where, strike(where, given.fault as never, given as never) as never);
+      }
+    }
+    yield { number, strikes };
+  }
+}
+
+/** As the rows of the table name them. */
+export function faultsOf({ strikes }: Round): readonly string[] {
+  return targets.flatMap((where) => {
+    const strike = strikes[where];
+    return strike === undefined ? [] : [`${where}: ${strike.fault}`];
+  });
+}
+
+/** Rows of a table: whatever can happen. */
+export const faultNames: readonly string[] = targets.flatMap((where) =>
+  Object.keys(decks[where]).map((fault) => `${where}: ${fault}`),
+);
+
+/** In words. */
+export function describeRound({ strikes }: Round): string {
+  return targets
+    .flatMap((where) => {
+      const strike = strikes[where];
+      if (strike === undefined) return [];
+      const { fault, step, forMs } = strike;
+      const at = fault.endsWith(' at') ? ` ${step}` : '';
+      return [`${where}: ${fault}${at}${forMs === 0 ? '' : ` ${(forMs / 1000).toFixed(1)} s`}`];
+    })
+    .join(', ');
+}
