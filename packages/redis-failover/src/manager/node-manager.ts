@@ -13,7 +13,7 @@ import { NodeWatcher } from './node-watcher.ts';
 import type { ManagerOptions, ResolvedOptions } from './options.ts';
 import { resolveOptions } from './options.ts';
 import { reign } from './reign.ts';
-import { ReportBoard, Reporter } from './reports.ts';
+import { ReportBoard, Reporter, reportOf } from './reports.ts';
 import type { Verdict } from './strategies.ts';
 import { troubleOf } from './trouble.ts';
 import { Wake } from './wake.ts';
@@ -167,7 +167,7 @@ export class NodeManager {
         if (before?.state !== sight.state || before.failures !== sight.failures) {
           this.#tell({ type: 'sight', sight });
         }
-        reporter.publish(this.#sights.values());
+        reporter.publish(reportOf(this.#sights.values()));
         wake.call();
       });
     });

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ClientOptions } from '@incumbent/zookeeper';
+import { parseConnectionString } from '@incumbent/zookeeper';
 import type { Duration } from 'incumbent';
 import { formatDuration, InvalidOptionError, parseDuration } from 'incumbent';
 import { defaultRoot } from '../layout.ts';
@@ -150,6 +151,11 @@ function resolveZooKeeper(value: unknown): string {
       'zookeeper is a connection string such as "zk1:2181,zk2:2181/chroot", not ' +
         `${JSON.stringify(value)}`,
     );
+  }
+  try {
+    parseConnectionString(value);
+  } catch (error) {
+    throw new InvalidOptionError(`zookeeper: ${(error as Error).message}`);
   }
   return value;
 }
