@@ -53,7 +53,9 @@ export async function openZooKeeper(
 ): Promise<ZooKeeper> {
   let zk: ZooKeeper;
   try {
-    zk = await connect(place.zookeeper, { connectTimeoutMs: timeoutMs, closeTimeoutMs, signal });
+    // Before `--timeout` is over: the client knows why it has not connected.
+    const connectTimeoutMs = 0.8 * timeoutMs;
+    zk = await connect(place.zookeeper, { connectTimeoutMs, closeTimeoutMs, signal });
   } catch (error) {
     signal.throwIfAborted();
     throw isAway(error) ? awayError(place, timeoutMs, error) : error;
