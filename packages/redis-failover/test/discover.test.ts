@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import type { FirstSight } from '../src/manager/discover.ts';
+import { discoverPrimary } from '../src/manager/discover.ts';
+import { replication } from './support/replication.ts';
+
+const primary = replication({ role: 'primary' });
+const replica = replication({ role: 'replica' });
+const all = ['a:1', 'b:1', 'c:1'];
+
+function see(known: Record<string, typeof primary>, more: Partial<FirstSight> = {}): FirstSight {
+  const sights = new Map(Object.entries(known));
+  return {
+    nodes: undefined,
+    all,
+    available: [...sights.keys()],
+    known: sights,
+    errors: new Map(),
+    ...more,
+  };
+}
+
+describe('the primary of a set that is managed for the first time', () => {
+  it('is the only one among all', () => {
+    const sight = see({ 'a:1': replica, 'b:1': primary, 'c:1': replica });
+    expect(discoverPrimary(sight)).toEqual({ primary: 'b:1', isUp: true });
+  });
+
+  it('is not guessed while a node does not answer: that one may be the primary', () => {
+    const errors = new Map([['c:1', new Error('it sleeps')]]);
+    const sight = see({ 'a:1': primary, 'b:1': replica }, { errors });
+    expect(() => discoverPrimary(sight)).toThrow(/every node must answer.*c:1: it sleeps/);
+  });
+
+  it('is nobody where no node is one, with the way out', () => {
+    const sight = see({ 'a:1': replica, 'b:1': replica, 'c:1': replica });
+    expect(() => discoverPrimary(sight)).toThrow(
+      /none of a:1, b:1, c:1 is a primary: make one of them one \(REPLICAOF NO ONE\)/,
+    );
+  });
+
+  it('is nobody where several are, and none of them is changed', () => {
+    const sight = see({ 'a:1': primary, 'b:1': primary, 'c:1': replica });
+    expect(() => discoverPrimary(sight)).toThrow(/a:1 and b:1 are primaries/);
+  });
+
+  describe('that the gem has managed', () => {
+    const nodes = { master: 'a:1', slaves: ['b:1'], unavailable: ['c:1'] };
+
+    it('is the one that `nodes` names, also while others are away, or are primaries too', () => {
+      expect(discoverPrimary(see({ 'a:1': primary, 'b:1': primary }, { nodes }))).toEqual({
+        primary: 'a:1',
+        isUp: true,
+      });
+    });
+
+    it('is replaced when it is down', () => {
+      const sight = see({ 'b:1': replica, 'c:1': replica }, { nodes });
+      expect(discoverPrimary(sight)).toEqual({ primary: 'a:1', isUp: false });
+    });
+
+    it('is waited for while it is up and only this manager does not reach it', () => {
+      const sight = see({ 'b:1': replica }, { nodes, available: ['a:1', 'b:1'] });
+      expect(() => discoverPrimary(sight)).toThrow(/a:1 does not answer this manager/);
+    });
+
+    it('is the only one that is a primary, when the one that is named is a replica now', () => {
+      const sight = see({ 'a:1': replica, 'b:1': primary, 'c:1': replica }, { nodes });
+      expect(discoverPrimary(sight)).toEqual({ primary: 'b:1', isUp: true });
+      expect(() => discoverPrimary(see({ 'a:1': replica, 'b:1': replica }, { nodes }))).toThrow(
+        /a:1, which `nodes` names, is a replica now, and no other node is a primary/,
+      );
+    });
+
+    it('is refused when it is not among the nodes of this manager', () => {
+      const sight = see({ 'a:1': primary }, { nodes: { ...nodes, master: 'localhost:1' } });
+      expect(() => discoverPrimary(sight)).toThrow(
+        /localhost:1, which is not among the nodes of this manager \(a:1, b:1, c:1\).*spelt alike/,
+      );
+    });
+  });
+});

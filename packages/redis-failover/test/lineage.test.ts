@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import { hasAllOf, isSameLineage, mainLineage } from '../src/manager/lineage.ts';
+import { replication } from './support/replication.ts';
+
+const nodes = (entries: Record<string, ReturnType<typeof replication>>) =>
+  new Map(Object.entries(entries));
+
+describe('the nodes whose data count', () => {
+  it('are those of the stream on record, whoever has the larger offset', () => {
+    const found = mainLineage(
+      nodes({
+        // Wrote on for itself after another one was published.
+        old: replication({ replicationId: 'a', offset: 900 }),
+        next: replication({ replicationId: 'b', formerReplicationId: 'a', offset: 500 }),
+      }),
+      'b',
+    );
+    expect([...found.keys()]).toEqual(['next']);
+  });
+
+  it('are also those that go on from the stream on record, and from those', () => {
+    const found = mainLineage(
+      nodes({
+        third: replication({ replicationId: 'c', formerReplicationId: 'b' }),
+        second: replication({ replicationId: 'b', formerReplicationId: 'a' }),
+        first: replication({ replicationId: 'a' }),
+        other: replication({ replicationId: 'x' }),
+      }),
+      'a',
+    );
+    expect([...found.keys()]).toEqual(['third', 'second', 'first']);
+  });
+
+  it('are the largest group when none is of the stream on record', () => {
+    const known = nodes({
+      empty: replication({ replicationId: 'x', offset: 9_999 }),
+      one: replication({ replicationId: 'b', formerReplicationId: 'a', offset: 10 }),
+      two: replication({ replicationId: 'c', formerReplicationId: 'a', offset: 20 }),
+    });
+    expect([...mainLineage(known, 'gone').keys()]).toEqual(['one', 'two']);
+    expect([...mainLineage(known, null).keys()]).toEqual(['one', 'two']);
+  });
+
+  it('are of two groups of one size those that have more', () => {
+    const known = nodes({
+      less: replication({ replicationId: 'x', offset: 10 }),
+      more: replication({ replicationId: 'y', offset: 20 }),
+    });
+    expect([...mainLineage(known, null).keys()]).toEqual(['more']);
+  });
+
+  it('are none of none', () => {
+    expect(mainLineage(new Map(), 'a').size).toBe(0);
+  });
+});
+
+describe('a node has all that another one had', () => {
+  it('by the offset, in one stream', () => {
+    const node = replication({ replicationId: 'a', offset: 100 });
+    expect(hasAllOf(node, replication({ replicationId: 'a', offset: 100 }))).toBe(true);
+    expect(hasAllOf(node, replication({ replicationId: 'a', offset: 101 }))).toBe(false);
+  });
+
+  it('up to where the other one began a stream of its own, whatever it wrote since', () => {
+    const node = replication({ replicationId: 'a', offset: 100 });
+    const promoted = { replicationId: 'b', formerReplicationId: 'a', offset: 5_000 };
+    expect(hasAllOf(node, replication({ ...promoted, formerOffset: 100 }))).toBe(true);
+    expect(hasAllOf(node, replication({ ...promoted, formerOffset: 101 }))).toBe(false);
+  });
+
+  it('never in streams that have nothing in common', () => {
+    const node = replication({ replicationId: 'a', offset: 100 });
+    expect(hasAllOf(node, replication({ replicationId: 'b', offset: 1 }))).toBe(false);
+  });
+});
+
+describe('two nodes are of one lineage', () => {
+  it('in one stream, in one that goes on from the other, and in two that go on from one', () => {
+    const a = replication({ replicationId: 'a' });
+    const b = replication({ replicationId: 'b', formerReplicationId: 'a' });
+    const c = replication({ replicationId: 'c', formerReplicationId: 'a' });
+    expect(isSameLineage(a, a)).toBe(true);
+    expect(isSameLineage(a, b)).toBe(true);
+    expect(isSameLineage(b, a)).toBe(true);
+    expect(isSameLineage(b, c)).toBe(true);
+    expect(isSameLineage(a, replication({ replicationId: 'x' }))).toBe(false);
+    expect(
+      isSameLineage(replication({ replicationId: 'x' }), replication({ replicationId: 'y' })),
+    ).toBe(false);
+  });
+});

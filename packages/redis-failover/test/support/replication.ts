@@ -1,0 +1,22 @@
+import type { Replication } from '../../src/redis/node-connection.ts';
+
+/** What a healthy primary says of itself, but for what is given. */
+export function replication(more: Partial<Replication> = {}): Replication {
+  return {
+    runId: 'r',
+    role: 'primary',
+    replicationId: 'a',
+    formerReplicationId: undefined,
+    formerOffset: -1,
+    offset: 0,
+    primary: undefined,
+    linkUp: true,
+    syncing: false,
+    loading: false,
+    servesStaleReads: true,
+    priority: 100,
+    connectedReplicas: 0,
+    minReplicasToWrite: 0,
+    ...more,
+  };
+}
