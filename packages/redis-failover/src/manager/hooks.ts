@@ -18,9 +18,9 @@ export type BrokenRule =
   | 'no-manager-fence'
   /** Writes znodes without checking that its term holds. */
   | 'no-term-check'
-  /** Does not look whether its term holds before it changes a Redis. */
+  /** Does not look whether its term holds before it changes a Redis or a znode. */
   | 'no-assert'
-  /** Promotes any replica, whatever it has. */
+  /** Promotes the replica that has the least. */
   | 'any-replica'
   /** Moves the primary away from a node that answers without stopping its writes first. */
   | 'no-pause';

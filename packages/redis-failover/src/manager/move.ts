@@ -252,7 +252,7 @@ async function choose(
   const [best] = rankCandidates(
     [...fit].map(([address, { offset, priority }]) => ({
       address,
-      offset: world.hooks.broken?.includes('any-replica') ? 0 : offset,
+      offset: world.hooks.broken?.includes('any-replica') ? -offset : offset,
       latencyMs: plan.latencyMs(address),
       unavailableTo: plan.unavailableTo(address),
       priority,

@@ -123,7 +123,7 @@ class Ruler {
 
   async #look(): Promise<void> {
     await this.#expectNoRubyManagers();
-    this.#judge();
+    if (!this.#judge()) return;
     const { record, nodes } = await this.#keeper.read();
     this.#realm.show({ record });
     if (record === undefined) return this.#begin(nodes);
@@ -155,17 +155,20 @@ class Ruler {
     );
   }
 
-  #judge(): void {
-    const { options, board, tell, show } = this.#realm;
+  /** @returns false while this manager itself has not looked at all nodes */
+  #judge(): boolean {
+    const { options, board, sightOf, tell, show } = this.#realm;
     const reports = board.current();
+    const isNew = options.nodes.some((node) => sightOf(node).state === 'unknown');
+    if (isNew || !reports.has(options.id)) return false;
     const missing = options.nodes.filter(
       (node) => !hasEnoughReports(options.requiredNodeManagers, node, reports),
     );
     if (missing.length > 0) {
       throw new TroubleError(
         'TOO_FEW_MANAGERS',
-        `${options.requiredNodeManagers} managers are required to report on ${missing.join(', ')}, ` +
-          `and ${reports.size} ${reports.size === 1 ? 'reports' : 'report'} at all`,
+        `managers that are required to report on each node: ${options.requiredNodeManagers}; that ` +
+          `report at all: ${reports.size}; nodes with fewer reports: ${missing.join(', ')}`,
       );
     }
     const verdicts = new Map(
@@ -180,6 +183,7 @@ class Ruler {
     }
     this.#verdicts = verdicts;
     show({ verdicts });
+    return true;
   }
 
   #isUp(node: NodeAddress): boolean {
@@ -214,6 +218,7 @@ class Ruler {
   async #begin(nodes: Nodes | undefined): Promise<void> {
     const { options, zk, paths } = this.#realm;
     await this.#askAll();
+    this.#expectNoRefusal();
     const available = options.nodes.filter((node) => this.#isUp(node));
     const found = discoverPrimary({
       ...{ nodes, all: options.nodes, available },
@@ -357,6 +362,11 @@ class Ruler {
     const wanted = this.#nodesAround(primary);
     const { nodes } = await this.#keeper.read();
     if (nodes === undefined || !isEqual(nodes, wanted)) await this.#keeper.write({ nodes: wanted });
+    this.#expectNoRefusal();
+  }
+
+  /** Of a node that answers and will not have us: no waiting cures that. */
+  #expectNoRefusal(): void {
     const refused = [...this.#errors.values()].find(
       (error) => (error as { readonly code?: unknown }).code === 'NODE_REFUSED',
     );
