@@ -4,6 +4,7 @@
  * them, where the gem does not look: `primary`, `failover_requests`, `managers`.
  */
 import type { NodeAddress } from './node-address.ts';
+import { rubyFloat } from './ruby-float.ts';
 
 export interface Paths {
   readonly root: string;
@@ -96,7 +97,10 @@ export function encodeNodes({ master, slaves, unavailable }: Nodes): string {
 }
 
 export function encodeReport({ available, unavailable }: Report): string {
-  return JSON.stringify({ available, unavailable });
+  const latencies = Object.entries(available).map(
+    ([node, seconds]) => `${JSON.stringify(node)}:${rubyFloat(seconds)}`,
+  );
+  return `{"available":{${latencies.join(',')}},"unavailable":${JSON.stringify(unavailable)}}`;
 }
 
 export function encodePrimary(record: PrimaryRecord): string {
@@ -126,6 +130,7 @@ export function decodeReport(path: string, text: string): Report {
   const isMap =
     typeof available === 'object' &&
     available !== null &&
+    !Array.isArray(available) &&
     Object.values(available).every((each) => typeof each === 'number');
   return isMap && isTexts(unavailable)
     ? { available: available as Report['available'], unavailable }
