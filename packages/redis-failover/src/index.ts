@@ -1,2 +1,24 @@
 /** Automatic failover of a Redis primary, and clients that follow it. */
-export type { NodeAddress } from './node-address.ts';
+export type { Dedicated } from './client/dedicated.ts';
+export type { Driver, DriverConnection } from './client/driver.ts';
+export type { FailoverErrorCode, UnknownOutcome } from './client/errors.ts';
+export {
+  ClosedError,
+  FailoverError,
+  FailoverRefusedError,
+  NoManagerError,
+  NoPrimaryError,
+  NotRoutableError,
+  OutcomeUnknownError,
+  WrongRoleError,
+} from './client/errors.ts';
+export type { WriteOptions } from './client/failover.ts';
+export { RedisFailover } from './client/failover.ts';
+export type { IoredisClient } from './client/ioredis.ts';
+export { ioredis } from './client/ioredis.ts';
+export type { ManualFailover, ManualFailoverOptions } from './client/manual-failover.ts';
+export type { NodeRedisClient } from './client/node-redis.ts';
+export { nodeRedis } from './client/node-redis.ts';
+export type { RedisFailoverOptions } from './client/options.ts';
+export type { Picture, Reign } from './client/view.ts';
+export type { HostAndPort, NodeAddress } from './node-address.ts';

@@ -1,0 +1,21 @@
+import type { Clock, Instant } from '@incumbent/zookeeper';
+
+/** Both clocks, read together. */
+export function readClocks(clock: Clock): Instant {
+  return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+}
+
+/** The machine's clocks, with the origin that the ZooKeeper client's `sentAt` has. */
+export const systemClock: Clock = {
+  monotonicMs() {
+    const [seconds, nanoseconds] = process.hrtime();
+    return seconds * 1e3 + nanoseconds / 1e6;
+  },
+  wallMs() {
+    return Date.now();
+  },
+  setTimer(callback, delayMs) {
+    const timer = setTimeout(callback, Math.ceil(delayMs));
+    return { cancel: () => clearTimeout(timer) };
+  },
+};

@@ -1,0 +1,124 @@
+/**
+ * Where a command goes. The names are those of Redis in capitals, without what separates words:
+ * `OBJECT ENCODING`, `objectEncoding` and `object|encoding` are all OBJECTENCODING.
+ */
+
+/**
+ * What Redis 7.0 flags `readonly`, without SCAN and its like: a cursor means something to the node
+ * only that gave it. A test compares this with a real server.
+ */
+const readOnly: ReadonlySet<string> = words(`
+  BITCOUNT BITFIELDRO BITPOS DBSIZE DUMP EVALRO EVALSHARO EXISTS EXPIRETIME FCALLRO GEODIST GEOHASH
+  GEOPOS GEORADIUSRO GEORADIUSBYMEMBERRO GEOSEARCH GET GETBIT GETRANGE HEXISTS HGET HGETALL HKEYS HLEN
+  HMGET HRANDFIELD HSTRLEN HVALS KEYS LCS LINDEX LLEN LOLWUT LPOS LRANGE MEMORYUSAGE MGET
+  OBJECTENCODING OBJECTFREQ OBJECTIDLETIME OBJECTREFCOUNT PEXPIRETIME PFCOUNT PTTL RANDOMKEY SCARD SDIFF
+  SINTER SINTERCARD SISMEMBER SMEMBERS SMISMEMBER SORTRO SRANDMEMBER STRLEN SUBSTR SUNION TOUCH TTL TYPE
+  XINFOCONSUMERS XINFOGROUPS XINFOSTREAM XLEN XPENDING XRANGE XREAD XREVRANGE ZCARD ZCOUNT ZDIFF ZINTER
+  ZINTERCARD ZLEXCOUNT ZMSCORE ZRANDMEMBER ZRANGE ZRANGEBYLEX ZRANGEBYSCORE ZRANK ZREVRANGE
+  ZREVRANGEBYLEX ZREVRANGEBYSCORE ZREVRANK ZSCORE ZUNION
+`);
+
+/** Methods of node-redis that are one of the above with an argument, and are called otherwise. */
+const readOnlyForms: ReadonlySet<string> = words(`
+  GEORADIUSROWITH GEORADIUSBYMEMBERROWITH GEOSEARCHWITH HRANDFIELDCOUNT HRANDFIELDCOUNTWITHVALUES
+  LCSIDX LCSIDXWITHMATCHLEN LCSLEN LPOSCOUNT SRANDMEMBERCOUNT XPENDINGRANGE ZDIFFWITHSCORES
+  ZINTERWITHSCORES ZRANDMEMBERCOUNT ZRANDMEMBERCOUNTWITHSCORES ZRANGEBYSCOREWITHSCORES ZRANGEWITHSCORES
+  ZRANKWITHSCORE ZUNIONWITHSCORES
+`);
+
+/** Their second word belongs to the name. */
+const containers: ReadonlySet<string> = words(`
+  ACL CLIENT CLUSTER COMMAND CONFIG FUNCTION LATENCY MEMORY MODULE OBJECT PUBSUB SCRIPT SLOWLOG XGROUP XINFO
+`);
+
+const wayOut = {
+  own: 'use a connection of your own: await failover.dedicated()',
+  multi: 'use multi(), which keeps its commands together',
+} as const;
+
+/** Block everybody else on the connection that they share. */
+const blocking: ReadonlySet<string> = words(`
+  BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPOP BZPOPMAX BZPOPMIN
+`);
+/** Change, or depend on, the state of one connection. */
+const stateful: ReadonlySet<string> = words(`
+  ASKING AUTH CLIENT HELLO MONITOR PSUBSCRIBE PSYNC PUNSUBSCRIBE READONLY READWRITE REPLCONF RESET SELECT
+  SSUBSCRIBE SUBSCRIBE SUNSUBSCRIBE SYNC UNSUBSCRIBE UNWATCH WATCH
+`);
+const transactional: ReadonlySet<string> = words('DISCARD EXEC');
+const roles: ReadonlySet<string> = words('FAILOVER REPLICAOF SLAVEOF');
+const ends: ReadonlySet<string> = words('DISCONNECT END QUIT');
+const scripts: ReadonlySet<string> = words('EVAL EVALSHA FCALL EVALRO EVALSHARO FCALLRO');
+
+export type Destination = 'any' | 'primary';
+
+export interface Command {
+  /** For messages, such as `XINFO STREAM`, or the method that was called. */
+  readonly label: string;
+  readonly goesTo: Destination;
+  /** Why it cannot be routed, and what to do instead. */
+  readonly refused: string | undefined;
+  /** Runs code of the caller on the server: an error may come after a part was done. */
+  readonly isScript: boolean;
+}
+
+/**
+ * @param label the method that was called, or the words of the command
+ * @param args what follows; the words of a container are sought there, and BLOCK
+ * @param pinned on one connection of one term: WAIT means something there
+ */
+export function classify(label: string, args: readonly unknown[], pinned = false): Command {
+  const word = normalize(label);
+  const [second] = args;
+  const isContainer = containers.has(word) && typeof second === 'string';
+  const name = isContainer ? word + normalize(second) : word;
+  const goesTo = readOnly.has(name) || readOnlyForms.has(name) ? 'any' : 'primary';
+  const refused = refusalOf(word, name, args, pinned);
+  return { label, goesTo, refused, isScript: scripts.has(word) };
+}
+
+function refusalOf(
+  word: string,
+  name: string,
+  args: readonly unknown[],
+  pinned: boolean,
+): string | undefined {
+  if (blocking.has(word)) return `it blocks all others on a shared connection; ${wayOut.own}`;
+  if ((word === 'XREAD' || word === 'XREADGROUP') && args.some(saysBlock)) {
+    return `with BLOCK it blocks all others on a shared connection; ${wayOut.own}`;
+  }
+  const isClient = name.startsWith('CLIENT') && !/^CLIENT(LIST|INFO|NOEVICT)$/.test(name);
+  if (stateful.has(word) || isClient) {
+    return `it belongs to one connection, and a routed client has none; ${wayOut.own}`;
+  }
+  if (transactional.has(word)) return `it belongs to one connection; ${wayOut.multi}`;
+  if (word === 'WAIT' && !pinned) {
+    return (
+      'it counts the writes of one connection, which may be another by now; ' +
+      'use failover.write(async (redis) => { …; await redis.wait(1, 500); })'
+    );
+  }
+  if (roles.has(word)) return 'the managers decide who is primary; use failover.manualFailover()';
+  if (ends.has(word)) return 'the connections are not yours to end; use failover.close()';
+  return undefined;
+}
+
+/** `BLOCK 0` among the words, or `{ BLOCK: 0 }` among the options. */
+function saysBlock(value: unknown): boolean {
+  if (typeof value === 'string') return value.toUpperCase() === 'BLOCK';
+  if (value instanceof Uint8Array) return saysBlock(Buffer.from(value).toString());
+  if (Array.isArray(value)) return value.some(saysBlock);
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([key, each]) => saysBlock(key) && each !== undefined);
+}
+
+/** `hGetBuffer`, `HGET`, `hget` → HGET. */
+function normalize(label: string): string {
+  const word = label.toUpperCase().replaceAll(/[^A-Z0-9]/g, '');
+  // ioredis has each method twice.
+  return label.endsWith('Buffer') ? word.slice(0, -'BUFFER'.length) : word;
+}
+
+function words(text: string): ReadonlySet<string> {
+  return new Set(text.trim().split(/\s+/));
+}

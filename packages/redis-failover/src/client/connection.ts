@@ -1,0 +1,162 @@
+import { formatDuration } from 'incumbent';
+import type { NodeAddress } from '../node-address.ts';
+import { parseNodeAddress } from '../node-address.ts';
+import { errorOfReply, NodeRefusedError, NodeUnreachableError } from '../redis/errors.ts';
+import { setPatience } from '../redis/patience.ts';
+import type { Driver, DriverConnection } from './driver.ts';
+import { NotSentError, WrongRoleError } from './errors.ts';
+import { isReply } from './outcome.ts';
+
+export interface ConnectionOptions {
+  readonly connectTimeoutMs: number;
+  /** Of each command; the connection is dropped after it. */
+  readonly commandTimeoutMs: number;
+  /** undefined: it is not verified. */
+  readonly role: 'primary' | 'replica' | undefined;
+}
+
+/** A connection to one node, in one reign. */
+export class Connection<Client extends object> {
+  readonly address: NodeAddress;
+  readonly #driver: DriverConnection<Client>;
+  readonly #commandTimeoutMs: number;
+  readonly #rejectAll = new Set<(error: Error) => void>();
+  #retired = false;
+  #closed = false;
+
+  private constructor(
+    address: NodeAddress,
+    driver: DriverConnection<Client>,
+    commandTimeoutMs: number,
+  ) {
+    this.address = address;
+    this.#driver = driver;
+    this.#commandTimeoutMs = commandTimeoutMs;
+    driver.onClose(() => {
+      if (!driver.isOpen) this.close();
+    });
+  }
+
+  /**
+   * Connects, logs in, and asks once what the node is.
+   * @returns rejects NodeUnreachableError, NodeRefusedError, WrongRoleError; nothing was sent that changes anything
+   */
+  static async open<Client extends object>(
+    driver: Driver<Client>,
+    address: NodeAddress,
+    { connectTimeoutMs, commandTimeoutMs, role }: ConnectionOptions,
+  ): Promise<Connection<Client>> {
+    const connection = driver.open(parseNodeAddress('the node', address));
+    let giveUp: () => void = () => {};
+    const timeUp = new Promise<never>((_, reject) => {
+      giveUp = setPatience(connectTimeoutMs, () => {
+        const why = `did not answer within ${formatDuration(connectTimeoutMs)}`;
+        reject(new NodeUnreachableError(address, why));
+      });
+    });
+    try {
+      await Promise.race([prepare(connection, address, role), timeUp]);
+      return new Connection(address, connection, commandTimeoutMs);
+    } catch (error) {
+      connection.close();
+      throw error;
+    } finally {
+      giveUp();
+    }
+  }
+
+  get isOpen(): boolean {
+    return !this.#closed && this.#driver.isOpen;
+  }
+
+  /**
+   * Calls `send` with the client, if it can be sent now. Rejects NotSentError if not, with what the
+   * driver says, and NodeUnreachableError when no reply comes in time.
+   */
+  run<Value>(send: (client: Client) => Value | Promise<Value>): Promise<Value> {
+    return new Promise<Value>((resolve, reject) => {
+      if (!this.isOpen) {
+        reject(new NotSentError(`the connection to ${this.address} is closed`));
+        return;
+      }
+      const finish = (settle: () => void) => {
+        forgetTimer();
+        this.#rejectAll.delete(fail);
+        settle();
+        if (this.#retired && this.#rejectAll.size === 0) this.close();
+      };
+      const fail = (error: Error) => finish(() => reject(error));
+      this.#rejectAll.add(fail);
+      const forgetTimer = setPatience(this.#commandTimeoutMs, () => {
+        const why = `did not answer within ${formatDuration(this.#commandTimeoutMs)}`;
+        const error = new NodeUnreachableError(this.address, why);
+        fail(error);
+        this.close(error);
+      });
+      // What the driver throws at once has not been sent, but `kindOf` need not know.
+      new Promise<Value>((done) => done(send(this.#driver.client))).then(
+        (value) => finish(() => resolve(value)),
+        fail,
+      );
+    });
+  }
+
+  /** The client itself, for who has this connection alone. */
+  get client(): Client {
+    return this.#driver.client;
+  }
+
+  /** Closes it when what was sent is answered. */
+  retire(): void {
+    this.#retired = true;
+    if (this.#rejectAll.size === 0) this.close();
+  }
+
+  /** At once. What was sent is rejected: nobody knows what became of it. */
+  close(why?: Error): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#driver.close();
+    const error = why ?? new NodeUnreachableError(this.address, 'has ended the connection');
+    for (const reject of [...this.#rejectAll]) reject(error);
+  }
+}
+
+async function prepare<Client extends object>(
+  connection: DriverConnection<Client>,
+  address: NodeAddress,
+  role: 'primary' | 'replica' | undefined,
+): Promise<void> {
+  try {
+    await connection.connect();
+  } catch (error) {
+    if (isReply(error)) throw errorOfReply(address, 'the login', error as Error);
+    throw new NodeUnreachableError(
+      address,
+      `cannot be reached: ${(error as Error).message}`,
+      error,
+    );
+  }
+  if (role === undefined) return;
+  let answer: unknown;
+  try {
+    answer = await connection.command(['ROLE']);
+  } catch (error) {
+    const { message } = error as Error;
+    if (!isReply(error)) {
+      throw new NodeUnreachableError(address, `ended the connection: ${message}`, error);
+    }
+    if (message.startsWith('NOPERM')) {
+      const how = 'allow ROLE to this user (ACL SETUSER … +role), or set verifyRole: false';
+      throw new NodeRefusedError(address, how, message, error);
+    }
+    throw errorOfReply(address, 'ROLE', error as Error);
+  }
+  const word = String(Array.isArray(answer) ? answer[0] : answer);
+  const is = word === 'master' ? 'primary' : word === 'slave' ? 'replica' : word;
+  if (is !== role) {
+    throw new WrongRoleError(
+      `ZooKeeper says that ${address} is a ${role}, and it says itself: ${is}`,
+    );
+  }
+}

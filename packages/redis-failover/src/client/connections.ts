@@ -1,0 +1,107 @@
+import type { NodeAddress } from '../node-address.ts';
+import type { ConnectionOptions } from './connection.ts';
+import { Connection } from './connection.ts';
+import type { Driver } from './driver.ts';
+import { ClosedError } from './errors.ts';
+import type { Picture, Reign } from './view.ts';
+
+type Slot<Client extends object> = {
+  readonly opening: Promise<Connection<Client>>;
+  connection: Connection<Client> | undefined;
+};
+
+/** One connection to the primary for its reign, and one to each replica that is read from. */
+export class Connections<Client extends object> {
+  readonly #driver: Driver<Client>;
+  readonly #options: Omit<ConnectionOptions, 'role'> & { readonly verifyRole: boolean };
+  #primary: { readonly reign: Reign; readonly slot: Slot<Client> } | undefined;
+  readonly #replicas = new Map<NodeAddress, Slot<Client>>();
+  #closed = false;
+
+  constructor(
+    driver: Driver<Client>,
+    options: Omit<ConnectionOptions, 'role'> & { readonly verifyRole: boolean },
+  ) {
+    this.#driver = driver;
+    this.#options = options;
+  }
+
+  /** Rejects what `Connection.open` does. */
+  primary(reign: Reign): Promise<Connection<Client>> {
+    const known = this.#primary;
+    if (known?.reign === reign && isAlive(known.slot)) return known.slot.opening;
+    // A connection is never taken over into another reign.
+    if (known !== undefined) dismiss(known.slot);
+    const slot = this.#open(reign.primary, 'primary', () => {
+      if (this.#primary?.slot === slot) this.#primary = undefined;
+    });
+    this.#primary = { reign, slot };
+    return slot.opening;
+  }
+
+  replica(address: NodeAddress): Promise<Connection<Client>> {
+    const known = this.#replicas.get(address);
+    if (known !== undefined && isAlive(known)) return known.opening;
+    const slot = this.#open(address, 'replica', () => {
+      if (this.#replicas.get(address) === slot) this.#replicas.delete(address);
+    });
+    this.#replicas.set(address, slot);
+    return slot.opening;
+  }
+
+  /** A connection of somebody's own. */
+  own(address: NodeAddress, role: 'primary' | 'replica'): Promise<Connection<Client>> {
+    return this.#open(address, role, () => {}).opening;
+  }
+
+  /** Lets go of connections to nodes that are not what they were: what was sent may still be answered. */
+  keep({ replicas }: Picture, reign: Reign | undefined): void {
+    if (this.#primary !== undefined && this.#primary.reign !== reign) {
+      dismiss(this.#primary.slot);
+      this.#primary = undefined;
+    }
+    for (const [address, slot] of this.#replicas) {
+      if (replicas.includes(address)) continue;
+      this.#replicas.delete(address);
+      dismiss(slot);
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    const slots = [...this.#replicas.values()];
+    if (this.#primary !== undefined) slots.push(this.#primary.slot);
+    for (const { connection } of slots) connection?.close(new ClosedError());
+    this.#replicas.clear();
+    this.#primary = undefined;
+  }
+
+  #open(address: NodeAddress, role: 'primary' | 'replica', failed: () => void): Slot<Client> {
+    const { verifyRole, ...options } = this.#options;
+    const opening = Connection.open(this.#driver, address, {
+      ...options,
+      role: verifyRole ? role : undefined,
+    });
+    const slot: Slot<Client> = { opening, connection: undefined };
+    opening.then(
+      (connection) => {
+        slot.connection = connection;
+        if (this.#closed) connection.close(new ClosedError());
+      },
+      failed, // whoever waits hears of it by `opening`
+    );
+    return slot;
+  }
+}
+
+/** It is being opened, or is open. */
+function isAlive<Client extends object>({ connection }: Slot<Client>): boolean {
+  return connection === undefined || connection.isOpen;
+}
+
+function dismiss<Client extends object>({ opening }: Slot<Client>): void {
+  opening.then(
+    (connection) => connection.retire(),
+    () => {}, // there is none to let go of
+  );
+}

@@ -1,0 +1,231 @@
+import type { Clock } from '@incumbent/zookeeper';
+import { createClient, ZooKeeper } from '@incumbent/zookeeper';
+import { InvalidOptionError } from 'incumbent';
+import type { Paths } from '../layout.ts';
+import { pathsBelow } from '../layout.ts';
+import type { HostAndPort } from '../node-address.ts';
+import { TimeUp } from './bound.ts';
+import { ChangeTeller } from './change-teller.ts';
+import { systemClock } from './clock.ts';
+import { Connections } from './connections.ts';
+import type { Dedicated } from './dedicated.ts';
+import { dedicatedTo } from './dedicated.ts';
+import { ClosedError, NoPrimaryError } from './errors.ts';
+import { callJob, writeJob } from './jobs.ts';
+import type { ManualFailover, ManualFailoverOptions } from './manual-failover.ts';
+import { askManagers, askRubyManagers, checkTarget, checkTimeout } from './manual-failover.ts';
+import type { RedisFailoverOptions, ResolvedOptions } from './options.ts';
+import { resolveClientOptions } from './options.ts';
+import { routedClient } from './routed-client.ts';
+import { Router } from './router.ts';
+import type { Picture, Reign } from './view.ts';
+import { ViewFollower } from './view-follower.ts';
+
+/** What the gem's clients wait for a word before they distrust what they know. */
+const rubyViewMs = 9_000;
+
+/** What a client may ask of one call of ours. */
+export interface WriteOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * A client of one Redis primary and its replicas that follows the primary when managers move it. Made by
+ * `RedisFailover.connect`.
+ */
+export class RedisFailover<Client extends object> implements AsyncDisposable {
+  /**
+   * Looks like a client of the driver. What Redis calls read-only goes to a replica (see `reads`), all
+   * else to the primary. A call rejects with what Redis answers, with NoPrimaryError (nothing was
+   * applied), OutcomeUnknownError (it may have been), NotRoutableError (it needs a connection of one's
+   * own), ClosedError, NodeRefusedError (wrong password).
+   *
+   * Not promised: that a read sees what this client wrote before; that what Redis had acknowledged
+   * survives the loss of the primary (replication is asynchronous: see `min-replicas-to-write`, and
+   * WAIT inside `write`); that two calls which are made one after the other meet the same primary.
+   */
+  readonly redis: Client;
+  readonly #options: ResolvedOptions<Client>;
+  readonly #zk: ZooKeeper;
+  readonly #paths: Paths;
+  readonly #view: ViewFollower;
+  readonly #connections: Connections<Client>;
+  readonly #router: Router<Client>;
+  readonly #teller: ChangeTeller;
+  readonly #closed = new AbortController();
+  #closing: Promise<void> | undefined;
+
+  private constructor(options: ResolvedOptions<Client>, zk: ZooKeeper, clock: Clock) {
+    const { redis: driver, safeMode, root } = options;
+    this.#options = options;
+    this.#zk = zk;
+    this.#paths = pathsBelow(root);
+    this.#view = new ViewFollower(zk, this.#paths, clock, { rubyViewMs, safeMode });
+    this.#connections = new Connections(driver, options);
+    this.#router = new Router(this.#view, this.#connections, options, this.#closed.signal);
+    this.#teller = new ChangeTeller(() => this.#view.picture);
+    let warm: Reign | undefined;
+    this.#view.onChange(() => {
+      const reign = this.#view.reign;
+      this.#connections.keep(this.#view.picture, reign);
+      this.#teller.look();
+      if (reign === undefined || reign === warm) return;
+      // So that the first write of a term need not wait for it.
+      warm = reign;
+      this.#connections.primary(reign).catch(() => {}); // whoever writes hears of it
+    });
+    this.redis = routedClient({
+      driver,
+      pinned: false,
+      perform: (call) => this.#router.perform(callJob(call)),
+      isReady: () => this.#view.usable() !== undefined,
+    });
+  }
+
+  /**
+   * Resolves when ZooKeeper has said what it knows, also when that is that there is no primary yet.
+   * @throws InvalidOptionError
+   * @returns rejects NoPrimaryError when ZooKeeper has not answered within `maxWait`, what it refuses
+   *   with, and with the reason of `signal`
+   */
+  static async connect<Client extends object>(
+    options: RedisFailoverOptions<Client>,
+  ): Promise<RedisFailover<Client>> {
+    const resolved = resolveClientOptions(options);
+    const { zookeeper } = resolved;
+    const { signal, onChange, clock = systemClock } = options;
+    signal?.throwIfAborted();
+    const zk = zookeeper instanceof ZooKeeper ? zookeeper : open(zookeeper);
+    const failover = new RedisFailover(resolved, zk, clock);
+    if (onChange !== undefined) failover.onChange(onChange);
+    try {
+      using bound = failover.#router.bound(signal);
+      await failover.#view.waitUntilRead(bound);
+      return failover;
+    } catch (error) {
+      const why = failover.#view.explain();
+      await failover.close();
+      if (!(error instanceof TimeUp)) throw error;
+      throw new NoPrimaryError(`nothing was heard within maxWait: ${why}`, { cause: error });
+    }
+  }
+
+  /** What ZooKeeper said last. `primary` is undefined while it moves. */
+  get current(): Picture {
+    return this.#view.picture;
+  }
+
+  /**
+   * Calls `listener` with `current` after every change of it; what is over before it is called is left
+   * out. What it throws goes no further.
+   * @returns stops it
+   */
+  onChange(listener: (picture: Picture) => void): () => void {
+    if (typeof listener !== 'function') {
+      throw new InvalidOptionError(`onChange takes a function, not ${JSON.stringify(listener)}`);
+    }
+    return this.#teller.add(listener);
+  }
+
+  /**
+   * Calls `work` with a client for the primary of one term, on one connection. When the promise
+   * resolves, all that `work` waited for is acknowledged by the primary of `at.term`. `work` is called
+   * again only if surely nothing of it was applied.
+   * @returns what `work` gives; rejects like the calls of `redis`, with what `work` throws, and with the
+   *   reason of `signal` before anything was sent
+   */
+  write<Value>(
+    work: (redis: Client, at: Reign) => Value | Promise<Value>,
+    { signal }: WriteOptions = {},
+  ): Promise<Value> {
+    return this.#router.perform(writeJob(this.#options.redis, work), signal);
+  }
+
+  /**
+   * A connection of one's own, for what cannot be routed: subscriptions, blocking commands, WATCH. It
+   * is closed when the primary is moved, or the replica is not one any more: ask for another then.
+   * @returns rejects NoPrimaryError after `maxWait`, NodeRefusedError, ClosedError, and with the reason
+   *   of `signal`
+   */
+  async dedicated(
+    role: 'primary' | 'replica' = 'primary',
+    { signal }: WriteOptions = {},
+  ): Promise<Dedicated<Client>> {
+    if (role !== 'primary' && role !== 'replica') {
+      throw new InvalidOptionError(
+        `dedicated takes 'primary' or 'replica', not ${JSON.stringify(role)}`,
+      );
+    }
+    const at = await this.#router.connectAlone(role, signal);
+    const { connection, reign } = at;
+    const ended = new AbortController();
+    const stands = () =>
+      reign === undefined
+        ? this.#view.picture.replicas.includes(connection.address)
+        : this.#view.reign === reign;
+    const stop = this.#view.onChange(() => {
+      if (!stands()) dedicated.close();
+    });
+    const dedicated: Dedicated<Client> = dedicatedTo(connection, reign?.term, stop, ended);
+    const onClosed = () => dedicated.close();
+    this.#closed.signal.addEventListener('abort', onClosed, { once: true });
+    ended.signal.addEventListener(
+      'abort',
+      () => this.#closed.signal.removeEventListener('abort', onClosed),
+      { once: true },
+    );
+    if (!stands() || this.#closed.signal.aborted) dedicated.close();
+    return dedicated;
+  }
+
+  /**
+   * Asks the managers to make another node the primary, and waits until they have.
+   * @param target a replica; none: the best one
+   * @throws InvalidOptionError
+   * @returns rejects FailoverRefusedError with the manager's words, NoManagerError when nobody took it in
+   *   time (it is withdrawn), OutcomeUnknownError, and with the reason of `signal`
+   */
+  async manualFailover(
+    target?: HostAndPort,
+    options: ManualFailoverOptions = {},
+  ): Promise<ManualFailover> {
+    const node = checkTarget(target);
+    const timeoutMs = checkTimeout(options);
+    using bound = this.#router.bound(options.signal, 2 ** 31 - 1);
+    if (this.#view.picture.term !== undefined) {
+      return await askManagers(this.#zk, this.#paths, node, { signal: bound.signal, timeoutMs });
+    }
+    using timed = this.#router.bound(options.signal, timeoutMs);
+    return await askRubyManagers(this.#zk, this.#paths, node, this.#view, timed, timeoutMs);
+  }
+
+  /**
+   * Ends everything: calls that wait reject with ClosedError, what was sent with OutcomeUnknownError.
+   * Idempotent, never rejects.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    this.#closed.abort(new ClosedError());
+    this.#teller.close();
+    this.#connections.close();
+    await this.#view.close();
+    if (!(this.#options.zookeeper instanceof ZooKeeper)) await this.#zk.close();
+  }
+}
+
+/** @throws InvalidOptionError */
+function open(url: string): ZooKeeper {
+  try {
+    return createClient(url);
+  } catch (error) {
+    throw new InvalidOptionError(`zookeeper: ${(error as Error).message}`);
+  }
+}

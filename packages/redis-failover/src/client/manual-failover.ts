@@ -1,0 +1,98 @@
+import { hostname } from 'node:os';
+import type { ZooKeeper } from '@incumbent/zookeeper';
+import { NodeExistsError } from '@incumbent/zookeeper';
+import type { Duration } from 'incumbent';
+import { formatDuration, InvalidOptionError, parseDuration } from 'incumbent';
+import type { Paths } from '../layout.ts';
+import { anyReplica } from '../layout.ts';
+import type { HostAndPort, NodeAddress } from '../node-address.ts';
+import { formatNodeAddress, parseNodeAddress } from '../node-address.ts';
+import type { Bound } from './bound.ts';
+import { NoManagerError } from './errors.ts';
+import { requestFailover } from './request-failover.ts';
+import type { ViewFollower } from './view-follower.ts';
+
+export interface ManualFailoverOptions {
+  /** How long to wait for the managers (default 30 s). */
+  readonly timeout?: Duration | undefined;
+  /** Gives up; a request that was not begun is withdrawn. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ManualFailover {
+  readonly primary: NodeAddress;
+  /** undefined under Ruby managers. */
+  readonly term: number | undefined;
+}
+
+/** @throws InvalidOptionError */
+export function checkTarget(target: unknown): NodeAddress | null {
+  if (target === undefined || target === null) return null;
+  if (typeof target !== 'object') {
+    throw new InvalidOptionError(
+      `manualFailover takes { host, port } of a replica, or nothing for the best one, not ${JSON.stringify(target)}`,
+    );
+  }
+  const { host, port } = target as Partial<HostAndPort>;
+  if (typeof host !== 'string' || host === '') {
+    throw new InvalidOptionError(
+      `host is not properly specified: ${JSON.stringify(host)}; write { host: '10.0.0.7', port: 6379 }`,
+    );
+  }
+  if (!Number.isInteger(port) || (port as number) < 1 || (port as number) > 65_535) {
+    throw new InvalidOptionError(
+      `port is not properly specified: ${JSON.stringify(port)}; it is a whole number from 1 to 65535`,
+    );
+  }
+  const address = formatNodeAddress({ host, port: port as number });
+  parseNodeAddress('host and port', address);
+  return address;
+}
+
+export function checkTimeout({ timeout = '30s' }: ManualFailoverOptions): number {
+  return parseDuration('timeout', timeout);
+}
+
+/** Our managers answer a request; Ruby managers only show in `nodes` what they have done. */
+export async function askManagers(
+  zk: ZooKeeper,
+  paths: Paths,
+  node: NodeAddress | null,
+  { signal, timeoutMs }: { readonly signal: AbortSignal; readonly timeoutMs: number },
+): Promise<ManualFailover> {
+  const requestedBy = `${hostname()}-${process.pid}`;
+  return requestFailover(zk, paths, { node, requestedBy }, { signal, timeoutMs });
+}
+
+/** What the gem's clients do, and then waits: nothing says no, so silence means it. */
+export async function askRubyManagers(
+  zk: ZooKeeper,
+  paths: Paths,
+  node: NodeAddress | null,
+  view: ViewFollower,
+  bound: Bound,
+  timeoutMs: number,
+): Promise<ManualFailover> {
+  const { signal } = bound;
+  const before = view.picture.primary;
+  const data = node ?? anyReplica;
+  try {
+    await zk.create(paths.manualFailover, data, { signal });
+  } catch (error) {
+    if (!(error instanceof NodeExistsError)) throw error;
+    await zk.set(paths.manualFailover, data, { signal });
+  }
+  try {
+    const primary = await view.until(() => {
+      const now = view.picture.primary;
+      return (node === null ? now !== before : now === node) ? now : undefined;
+    }, bound);
+    return { primary, term: undefined };
+  } catch (error) {
+    throw new NoManagerError(
+      `${paths.nodes} did not show ${node ?? 'another primary'} within ${formatDuration(timeoutMs)}; ` +
+        `the Ruby managers may still take what was written to ${paths.manualFailover}`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,119 @@
+import { InvalidOptionError } from 'incumbent';
+import type { HostAndPort } from '../node-address.ts';
+import type { Driver, DriverConnection } from './driver.ts';
+import type { Refusals } from './forced-options.ts';
+import {
+  checkObject,
+  noReconnect,
+  noResend,
+  refuseOptions,
+  refuseTargets,
+} from './forced-options.ts';
+
+/** What is needed of a client of the `redis` package (4, 5 or 6). */
+export interface NodeRedisClient {
+  connect(): Promise<unknown>;
+  sendCommand(parts: string[]): Promise<unknown>;
+  readonly isReady: boolean;
+  // biome-ignore lint/suspicious/noExplicitAny: each event has listeners of its own
+  on(event: string, listener: (...values: any[]) => void): unknown;
+}
+
+const ofClient: Refusals = {
+  ...refuseTargets('url'),
+  disableOfflineQueue: `commands are never kept back for a connection that is not there; ${noResend}`,
+  legacyMode: 'it has no promises; call the methods of `redis` instead',
+  readonly: "it is for Redis Cluster; reads: 'replicas' is what spreads reads here",
+  clientSideCache: 'its contents outlive the connection that keeps it true',
+  emitInvalidate: 'a routed client has no connection whose keys could be tracked; use dedicated()',
+  maintNotifications: `it moves a connection to another server; ${noReconnect}`,
+};
+const ofSocket: Refusals = {
+  ...refuseTargets('host', 'port', 'path'),
+  reconnectStrategy: noReconnect,
+};
+const allowed = {
+  disableOfflineQueue: [true],
+  legacyMode: [false],
+  readonly: [false],
+  emitInvalidate: [false],
+  maintNotifications: ['disabled'],
+  reconnectStrategy: [false],
+} as const;
+
+/**
+ * Connections by the package `redis`: `nodeRedis(createClient, { password })`. For modules, functions
+ * and scripts give a function: `nodeRedis((options) => createClient({ ...options, scripts }))`.
+ * @param options of `createClient`, without those that say where to connect to and when to do it again
+ * @throws InvalidOptionError
+ */
+export function nodeRedis<Client extends NodeRedisClient>(
+  // biome-ignore lint/suspicious/noExplicitAny: the options of one version or another
+  createClient: (options: any) => Client,
+  options: object = {},
+): Driver<Client> {
+  if (typeof createClient !== 'function') {
+    throw new InvalidOptionError(
+      `nodeRedis takes createClient of the package redis, not ${JSON.stringify(createClient)}`,
+    );
+  }
+  checkObject('nodeRedis', options);
+  refuseOptions('nodeRedis', options, ofClient, allowed);
+  const { socket = {} } = options as { readonly socket?: object };
+  checkObject('nodeRedis socket', socket);
+  refuseOptions('nodeRedis', socket, ofSocket, allowed);
+  const create = (address: HostAndPort): Client => {
+    const client = createClient({
+      // A copy each time: createClient writes into it.
+      ...options,
+      socket: { ...socket, ...address, reconnectStrategy: false },
+      disableOfflineQueue: true,
+      maintNotifications: 'disabled',
+    });
+    // Without a listener an error would end the process; who waits for a reply hears of it anyway.
+    client.on('error', () => {});
+    return client;
+  };
+  return {
+    name: 'node-redis',
+    model: create({ host: '127.0.0.1', port: 6379 }),
+    open: (address) => connectionOf(create(address)),
+  };
+}
+
+function connectionOf<Client extends NodeRedisClient>(client: Client): DriverConnection<Client> {
+  let closed = false;
+  return {
+    client,
+    get isOpen() {
+      return !closed && client.isReady;
+    },
+    async connect() {
+      await client.connect();
+    },
+    command: (parts) => client.sendCommand([...parts]),
+    close() {
+      if (closed) return;
+      closed = true;
+      destroy(client);
+    },
+    onClose(listener) {
+      client.on('error', listener);
+      client.on('end', listener);
+    },
+  };
+}
+
+/** `destroy` since 5, `disconnect` before; both reject what is in flight, and throw when it is over. */
+function destroy(client: object): void {
+  const { destroy: end, disconnect } = client as {
+    readonly destroy?: () => void;
+    readonly disconnect?: () => Promise<void>;
+  };
+  try {
+    if (end !== undefined) end.call(client);
+    else void disconnect?.call(client).catch(() => {}); // it was closed before
+  } catch {
+    // It was closed before.
+  }
+}

@@ -1,0 +1,158 @@
+import type { Clock } from '@incumbent/zookeeper';
+import { ZooKeeper } from '@incumbent/zookeeper';
+import type { Duration } from 'incumbent';
+import { InvalidOptionError, parseDuration } from 'incumbent';
+import { defaultRoot } from '../layout.ts';
+import type { Driver } from './driver.ts';
+import type { Picture } from './view.ts';
+
+export interface RedisFailoverOptions<Client extends object> {
+  /** `zk://h1:2181,h2:2181/chroot`, or a client, which is not closed then. */
+  readonly zookeeper: string | ZooKeeper;
+  /** Below which the managers keep their znodes (default `/redis_failover`). */
+  readonly root?: string | undefined;
+  /** `nodeRedis(createClient, options)` or `ioredis(Redis, options)`. */
+  readonly redis: Driver<Client>;
+  /**
+   * `replicas` (default): what Redis calls read-only goes to a random replica, and to the primary when
+   * there is none. Replicas lag behind. `primary`: everything goes to the primary.
+   */
+  readonly reads?: 'replicas' | 'primary' | undefined;
+  /** How long a call may take, with all waiting and all its attempts (default 10 s). */
+  readonly maxWait?: Duration | undefined;
+  /** How long making a connection may take, with the login (default 2 s). */
+  readonly connectTimeout?: Duration | undefined;
+  /** How long one command may go unanswered; its connection is dropped then (default 5 s). */
+  readonly commandTimeout?: Duration | undefined;
+  /**
+   * true (default): nothing is written, and nothing that was written is called done, unless ZooKeeper
+   * has confirmed the primary. false: goes on with the last one that was known while ZooKeeper is
+   * away. If the primary is moved meanwhile, what is written to the old one is lost.
+   */
+  readonly safeMode?: boolean | undefined;
+  /** Ask each node by ROLE, once for each connection, whether it is what ZooKeeper says (default true). */
+  readonly verifyRole?: boolean | undefined;
+  /**
+   * true: a write that may have been applied is sent again. It may then be applied twice (default
+   * false: OutcomeUnknownError).
+   */
+  readonly retryAmbiguous?: boolean | undefined;
+  /** See `RedisFailover.onChange`. */
+  readonly onChange?: ((picture: Picture) => void) | undefined;
+  /** `connect` gives up when it aborts. */
+  readonly signal?: AbortSignal | undefined;
+  /** Time, for tests (default: the machine's clocks). */
+  readonly clock?: Clock | undefined;
+}
+
+const known: Readonly<Record<keyof RedisFailoverOptions<object>, true>> = {
+  zookeeper: true,
+  root: true,
+  redis: true,
+  reads: true,
+  maxWait: true,
+  connectTimeout: true,
+  commandTimeout: true,
+  safeMode: true,
+  verifyRole: true,
+  retryAmbiguous: true,
+  onChange: true,
+  signal: true,
+  clock: true,
+};
+
+/** Names of the Ruby gem and of habit, and what they are called here. */
+const otherNames: Readonly<Record<string, string>> = {
+  zk: 'zookeeper',
+  zkservers: 'zookeeper, such as "zk://h1:2181,h2:2181"',
+  znode_path: 'root, with a slash before it',
+  master_only: "reads: 'primary'",
+  safe_mode: 'safeMode',
+  verify_role: 'verifyRole',
+  retry_failure: 'maxWait: 0 for no retries',
+  max_retries: 'maxWait',
+  password: 'an option of nodeRedis() or ioredis()',
+  db: 'an option of ioredis(), or database of nodeRedis()',
+  namespace: 'keyPrefix of nodeRedis() or ioredis()',
+  logger: 'onChange',
+};
+
+export interface ResolvedOptions<Client extends object> {
+  readonly zookeeper: string | ZooKeeper;
+  readonly root: string;
+  readonly redis: Driver<Client>;
+  readonly reads: 'replicas' | 'primary';
+  readonly maxWaitMs: number;
+  readonly connectTimeoutMs: number;
+  readonly commandTimeoutMs: number;
+  readonly safeMode: boolean;
+  readonly verifyRole: boolean;
+  readonly retryAmbiguous: boolean;
+}
+
+/** @throws InvalidOptionError, which names the option, its value, the rule and what to do */
+export function resolveClientOptions<Client extends object>(
+  options: RedisFailoverOptions<Client>,
+): ResolvedOptions<Client> {
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidOptionError(
+      `RedisFailover.connect takes options such as { zookeeper: "zk://h1:2181", redis: nodeRedis(createClient) }, not ${show(options)}`,
+    );
+  }
+  for (const name of Object.keys(options)) {
+    if (Object.hasOwn(known, name)) continue;
+    const instead = otherNames[name];
+    const way =
+      instead === undefined ? `it knows ${Object.keys(known).join(', ')}` : `that is ${instead}`;
+    throw new InvalidOptionError(`RedisFailover.connect has no option "${name}"; ${way}`);
+  }
+  const { zookeeper, root = defaultRoot, redis, reads = 'replicas', onChange } = options;
+  if (!(zookeeper instanceof ZooKeeper) && (typeof zookeeper !== 'string' || zookeeper === '')) {
+    throw new InvalidOptionError(
+      `zookeeper is a connection string such as "zk://h1:2181,h2:2181/chroot" or a client of ` +
+        `@incumbent/zookeeper, not ${show(zookeeper)}`,
+    );
+  }
+  if (typeof root !== 'string' || !/^(\/[^/\s]+)+$/.test(root)) {
+    throw new InvalidOptionError(
+      `root is a path in ZooKeeper such as "/redis_failover", not ${show(root)}`,
+    );
+  }
+  if (typeof redis?.open !== 'function') {
+    throw new InvalidOptionError(
+      `redis is made by nodeRedis(createClient) or ioredis(Redis), and not ${show(redis)}`,
+    );
+  }
+  if (reads !== 'replicas' && reads !== 'primary') {
+    throw new InvalidOptionError(`reads is 'replicas' or 'primary', not ${show(reads)}`);
+  }
+  if (onChange !== undefined && typeof onChange !== 'function') {
+    throw new InvalidOptionError(`onChange is a function, not ${show(onChange)}`);
+  }
+  const flag = (name: 'safeMode' | 'verifyRole' | 'retryAmbiguous', standard: boolean) => {
+    const value = options[name] ?? standard;
+    if (typeof value === 'boolean') return value;
+    throw new InvalidOptionError(`${name} is true or false, not ${show(value)}`);
+  };
+  const timeout = (name: 'maxWait' | 'connectTimeout' | 'commandTimeout', standard: string) => {
+    const ms = parseDuration(name, options[name] ?? standard);
+    if (ms >= 1) return ms;
+    throw new InvalidOptionError(`${name} is at least 1 ms, not ${show(options[name])}`);
+  };
+  return {
+    zookeeper,
+    root,
+    redis,
+    reads,
+    maxWaitMs: timeout('maxWait', '10s'),
+    connectTimeoutMs: timeout('connectTimeout', '2s'),
+    commandTimeoutMs: timeout('commandTimeout', '5s'),
+    safeMode: flag('safeMode', true),
+    verifyRole: flag('verifyRole', true),
+    retryAmbiguous: flag('retryAmbiguous', false),
+  };
+}
+
+function show(value: unknown): string {
+  return typeof value === 'function' ? 'a function' : (JSON.stringify(value) ?? String(value));
+}

@@ -1,0 +1,129 @@
+import type { GetReply, ZooKeeper } from '@incumbent/zookeeper';
+import { BadVersionError, NoNodeError } from '@incumbent/zookeeper';
+import { formatDuration } from 'incumbent';
+import type { FailoverRequest, Paths } from '../layout.ts';
+import { decodeRequest, encodeRequest } from '../layout.ts';
+import type { NodeAddress } from '../node-address.ts';
+import { FailoverRefusedError, NoManagerError, OutcomeUnknownError } from './errors.ts';
+
+export interface RequestedFailover {
+  readonly primary: NodeAddress;
+  readonly term: number;
+}
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** How long to wait for the outcome. */
+  readonly timeoutMs: number;
+}
+
+/** How long the withdrawal may take: it is one write, or one read. */
+const withdrawTimeoutMs = 5_000;
+
+/**
+ * Asks the elected manager to move the primary, and waits until it has. Who gives up takes the request
+ * back, so that nobody carries it out later.
+ * @param request `node`: whom to promote, null for the best replica
+ * @returns rejects FailoverRefusedError (with the manager's words), NoManagerError (nobody began it in
+ *   time; it is withdrawn), OutcomeUnknownError (it was begun, or may have been), what ZooKeeper rejects
+ *   with, and with the reason of `signal` when it was withdrawn before a manager had dealt with it
+ */
+export async function requestFailover(
+  zk: ZooKeeper,
+  paths: Paths,
+  request: Pick<FailoverRequest, 'node' | 'requestedBy'>,
+  { signal, timeoutMs }: RequestOptions,
+): Promise<RequestedFailover> {
+  signal?.throwIfAborted();
+  const timeUp = AbortSignal.timeout(Math.ceil(timeoutMs));
+  const stop = signal === undefined ? timeUp : AbortSignal.any([signal, timeUp]);
+  try {
+    await zk.ensurePath(paths.requests, { signal: stop });
+  } catch (error) {
+    if (timeUp.aborted) throw notReached(timeoutMs, error);
+    throw error;
+  }
+  let path: string;
+  try {
+    // Ephemeral: whoever asks and dies is not served later. Protected: a lost reply leaves no second one.
+    const options = { ephemeral: true, sequential: true, protected: true, signal: stop };
+    const data = encodeRequest(request);
+    ({ path } = await zk.create(`${paths.requests}/request-`, data, options));
+  } catch (error) {
+    const message =
+      `ZooKeeper did not confirm the request for a failover; it may stand until the session of this ` +
+      `client ends, and be carried out: ${(error as Error).message}`;
+    throw new OutcomeUnknownError(message, undefined, { cause: error });
+  }
+  // Ends when `stop` aborts.
+  for await (const reply of zk.follow(path, { signal: stop })) {
+    const outcome = outcomeOf(path, reply);
+    if (outcome !== undefined) return settle(zk, path, outcome);
+  }
+  return withdraw(zk, path, {
+    timeoutMs,
+    reason: signal?.aborted === true ? signal.reason : undefined,
+  });
+}
+
+type Outcome = NonNullable<FailoverRequest['outcome']>;
+
+function outcomeOf(path: string, reply: GetReply | undefined): Outcome | undefined {
+  if (reply === undefined) {
+    throw new OutcomeUnknownError(
+      `the request ${path} for a failover vanished before a manager had answered it: the session of ` +
+        'this client expired, or somebody deleted it; look at who is primary now',
+    );
+  }
+  return decodeRequest(path, reply.text).outcome;
+}
+
+async function settle(zk: ZooKeeper, path: string, outcome: Outcome): Promise<RequestedFailover> {
+  // It goes with the session at the latest.
+  await zk.delete(path, { timeoutMs: withdrawTimeoutMs }).catch(() => {});
+  if (!outcome.done) throw new FailoverRefusedError(outcome.error);
+  const { primary, term } = outcome;
+  return { primary, term };
+}
+
+interface GivenUp {
+  readonly timeoutMs: number;
+  /** undefined: the time was over. */
+  readonly reason: unknown;
+}
+
+async function withdraw(
+  zk: ZooKeeper,
+  path: string,
+  { timeoutMs, reason }: GivenUp,
+): Promise<RequestedFailover> {
+  const bounded = { timeoutMs: withdrawTimeoutMs };
+  try {
+    // Version 0: nobody has written an outcome.
+    await zk.delete(path, { version: 0, ...bounded });
+  } catch (error) {
+    if (error instanceof BadVersionError) {
+      const outcome = outcomeOf(path, await zk.get(path, bounded));
+      if (outcome !== undefined) return settle(zk, path, outcome);
+    }
+    if (error instanceof NoNodeError) return outcomeOf(path, undefined) as never;
+    throw new OutcomeUnknownError(
+      `the request ${path} for a failover could not be withdrawn: it is carried out if a manager ` +
+        `takes it before the session of this client ends: ${(error as Error).message}`,
+      undefined,
+      { cause: error },
+    );
+  }
+  if (reason !== undefined) throw reason;
+  throw new NoManagerError(
+    `no manager answered the request for a failover within ${formatDuration(timeoutMs)}, so it was ` +
+      'withdrawn: does one run with this root, and does enough of them report?',
+  );
+}
+
+function notReached(timeoutMs: number, cause: unknown): NoManagerError {
+  return new NoManagerError(
+    `ZooKeeper did not answer within ${formatDuration(timeoutMs)}; nothing was requested`,
+    { cause },
+  );
+}

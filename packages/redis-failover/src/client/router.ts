@@ -1,0 +1,262 @@
+import { formatDuration } from 'incumbent';
+import type { NodeAddress } from '../node-address.ts';
+import { NodeRefusedError } from '../redis/errors.ts';
+import { Bound, TimeUp } from './bound.ts';
+import type { Connection } from './connection.ts';
+import type { Connections } from './connections.ts';
+import { ClosedError, NoPrimaryError, OutcomeUnknownError } from './errors.ts';
+import type { ErrorKind } from './outcome.ts';
+import type { Reign } from './view.ts';
+import type { ViewFollower } from './view-follower.ts';
+
+/** The pause before a node is tried again that could not be reached, or refused a command. */
+const pauses = { shortestMs: 10, longestMs: 250 };
+
+export interface RouterOptions {
+  readonly maxWaitMs: number;
+  readonly reads: 'replicas' | 'primary';
+  readonly retryAmbiguous: boolean;
+}
+
+/** What is to be sent, and how its reply is to be read. */
+export interface Job<Client extends object, Value> {
+  /** For messages. */
+  readonly label: string;
+  /** Changes nothing, and may go to a replica. */
+  readonly isRead: boolean;
+  /** @param reign undefined on a replica */
+  use(connection: Connection<Client>, reign: Reign | undefined): Promise<Value>;
+  kindOf(error: unknown): ErrorKind;
+  /** Whether all of it was refused, although `use` resolved. */
+  isRefused(value: Value): boolean;
+}
+
+/** See `connectAlone`. */
+export interface Alone<Client extends object> {
+  readonly connection: Connection<Client>;
+  /** undefined: of a replica. */
+  readonly reign: Reign | undefined;
+}
+
+/** One attempt. If it is not over: why, and where it may have been applied. */
+type Attempt<Value> =
+  | { readonly done: true; readonly value: Value }
+  | { readonly done: false; readonly why: unknown; readonly maybeApplied?: Reign };
+
+/** Takes commands to where they belong, until they are answered or their time is over. */
+export class Router<Client extends object> {
+  readonly #view: ViewFollower;
+  readonly #connections: Connections<Client>;
+  readonly #options: RouterOptions;
+  readonly #closed: AbortSignal;
+
+  constructor(
+    view: ViewFollower,
+    connections: Connections<Client>,
+    options: RouterOptions,
+    closed: AbortSignal,
+  ) {
+    this.#view = view;
+    this.#connections = connections;
+    this.#options = options;
+    this.#closed = closed;
+  }
+
+  bound(signal?: AbortSignal, ms: number = this.#options.maxWaitMs): Bound {
+    return new Bound({ ms, signal, closed: this.#closed });
+  }
+
+  /**
+   * @returns what the driver gives; rejects NoPrimaryError, OutcomeUnknownError, ClosedError,
+   *   NodeRefusedError, what Redis answers, and with the reason of `signal` when nothing was sent
+   */
+  async perform<Value>(job: Job<Client, Value>, signal?: AbortSignal): Promise<Value> {
+    using bound = this.bound(signal);
+    const attempt =
+      job.isRead && this.#options.reads === 'replicas'
+        ? () => this.#read(job, bound)
+        : () => this.#onPrimary(job, bound);
+    let why: unknown;
+    let maybeApplied: Reign | undefined;
+    for (let failures = 0; ; failures += 1) {
+      try {
+        const result = await attempt();
+        if (result.done) return result.value;
+        why = result.why;
+        maybeApplied = result.maybeApplied ?? maybeApplied;
+        await this.#pause(pauseMs(failures), bound);
+      } catch (error) {
+        if (error instanceof OutcomeUnknownError || maybeApplied === undefined) {
+          throw this.#over(job.label, error, why, bound);
+        }
+        throw this.#unknown(job, maybeApplied, why);
+      }
+    }
+  }
+
+  /**
+   * A connection that nobody else has, to the primary of a reign or to a replica.
+   * @returns rejects as `perform`
+   */
+  async connectAlone(
+    role: 'primary' | 'replica',
+    signal: AbortSignal | undefined,
+  ): Promise<Alone<Client>> {
+    using bound = this.bound(signal);
+    let why: unknown;
+    for (let failures = 0; ; failures += 1) {
+      try {
+        const reign = role === 'primary' ? await this.#view.waitUntilUsable(bound) : undefined;
+        const address = reign?.primary ?? (await this.#anyReplica(bound));
+        const opening = this.#connections.own(address, role);
+        try {
+          return { connection: await bound.race(opening), reign };
+        } catch (error) {
+          opening.then(
+            (late) => late.close(),
+            () => {},
+          ); // nobody waits for it any more
+          why = unlessFinal(error, bound).why;
+        }
+        await this.#pause(pauseMs(failures), bound);
+      } catch (error) {
+        throw this.#over('a connection of its own', error, why, bound);
+      }
+    }
+  }
+
+  #anyReplica(bound: Bound): Promise<NodeAddress> {
+    return this.#view.until(() => shuffled(this.#view.picture.replicas)[0], bound);
+  }
+
+  /** On the primary, and judged: a read that may be stale is tried again like a write that was refused. */
+  async #onPrimary<Value>(job: Job<Client, Value>, bound: Bound): Promise<Attempt<Value>> {
+    const reign = await this.#view.waitUntilUsable(bound);
+    let connection: Connection<Client>;
+    try {
+      connection = await bound.race(this.#connections.primary(reign));
+    } catch (error) {
+      return unlessFinal(error, bound);
+    }
+    // While it was opened the view may have lapsed, or the primary moved.
+    if (this.#view.usable() !== reign) return { done: false, why: undefined };
+    let answer: { readonly value: Value } | { readonly error: unknown };
+    try {
+      answer = { value: await bound.race(job.use(connection, reign)) };
+    } catch (error) {
+      if (error === bound.signal.reason) throw this.#unknown(job, reign, error);
+      const kind = job.kindOf(error);
+      if (kind === 'misused') throw error;
+      if (kind === 'refused') return { done: false, why: error };
+      if (kind === 'unknown') return this.#maybeAgain(job, reign, error);
+      answer = { error };
+    }
+    // Nothing may come between the arrival of the reply and this.
+    let stands: boolean;
+    try {
+      stands = await this.#view.settle(reign, bound);
+    } catch (error) {
+      throw this.#unknown(job, reign, error);
+    }
+    if (!stands) return this.#maybeAgain(job, reign, new Error('the primary was moved meanwhile'));
+    if ('error' in answer) throw answer.error;
+    if (job.isRefused(answer.value)) return { done: false, why: undefined };
+    return { done: true, value: answer.value };
+  }
+
+  /** Anywhere: a random replica, then the others, then the primary. */
+  async #read<Value>(job: Job<Client, Value>, bound: Bound): Promise<Attempt<Value>> {
+    let why: unknown;
+    for (const address of shuffled(this.#view.picture.replicas)) {
+      try {
+        const connection = await bound.race(this.#connections.replica(address));
+        return { done: true, value: await bound.race(job.use(connection, undefined)) };
+      } catch (error) {
+        if (error === bound.signal.reason) throw error;
+        const kind = job.kindOf(error);
+        if (kind === 'answered' || kind === 'misused') throw error;
+        why = error;
+      }
+    }
+    if (this.#view.usable() !== undefined) return this.#onPrimary(job, bound);
+    return { done: false, why };
+  }
+
+  #maybeAgain<Value>(job: Job<Client, Value>, reign: Reign, cause: unknown): Attempt<Value> {
+    if (job.isRead) return { done: false, why: cause };
+    if (this.#options.retryAmbiguous) return { done: false, why: cause, maybeApplied: reign };
+    throw this.#unknown(job, reign, cause);
+  }
+
+  #unknown<Value>(job: Job<Client, Value>, reign: Reign, cause: unknown): Error {
+    if (job.isRead) return cause as Error;
+    const why =
+      cause instanceof TimeUp
+        ? `no reply that could be believed came within ${formatDuration(this.#options.maxWaitMs)}, and ${this.#view.explain()}`
+        : (cause as Error).message;
+    const { term, primary } = reign;
+    const of = term === undefined ? '' : ` of term ${term}`;
+    return new OutcomeUnknownError(
+      `whether ${job.label} was applied is not known: it was sent to ${primary}${of}; ${why}`,
+      reign,
+      { cause },
+    );
+  }
+
+  /** Until another reign, or the time is over. */
+  async #pause(ms: number, bound: Bound): Promise<void> {
+    const before = this.#view.usable();
+    const pause = bound.pause(ms);
+    let forget = () => {};
+    const news = new Promise<void>((resolve) => {
+      forget = this.#view.onChange(() => {
+        const now = this.#view.usable();
+        if (now !== undefined && now !== before) resolve();
+      });
+    });
+    try {
+      await Promise.race([pause, news]);
+    } finally {
+      forget();
+      pause.catch(() => {}); // it goes on when there was news, and may end with the bound
+    }
+  }
+
+  /** What a call that was not answered rejects with. */
+  #over(label: string, error: unknown, why: unknown, bound: Bound): unknown {
+    if (error instanceof ClosedError) {
+      return new ClosedError(`${label}: ${error.message}`, { cause: error });
+    }
+    if (error !== bound.signal.reason || !(error instanceof TimeUp)) return error;
+    const waited = formatDuration(this.#options.maxWaitMs);
+    const last = why instanceof Error ? `; the last attempt: ${why.message}` : '';
+    const usable = this.#view.usable();
+    const reason =
+      usable === undefined ? this.#view.explain() : `${usable.primary} could not be used`;
+    return new NoPrimaryError(`${label} was not done within ${waited}: ${reason}${last}`, {
+      cause: why,
+    });
+  }
+}
+
+function pauseMs(failures: number): number {
+  return Math.min(pauses.shortestMs * 2 ** failures, pauses.longestMs);
+}
+
+/** A node that refuses us is not going to change its mind. */
+function unlessFinal(
+  error: unknown,
+  bound: Bound,
+): { readonly done: false; readonly why: unknown } {
+  if (error === bound.signal.reason || error instanceof NodeRefusedError) throw error;
+  return { done: false, why: error };
+}
+
+function shuffled<Value>(values: readonly Value[]): Value[] {
+  const rest = [...values];
+  for (let last = rest.length - 1; last > 0; last -= 1) {
+    const other = Math.floor(Math.random() * (last + 1));
+    [rest[last], rest[other]] = [rest[other] as Value, rest[last] as Value];
+  }
+  return rest;
+}

@@ -1,0 +1,265 @@
+import type { Clock, Confirmed, GetReply, StateChange, ZooKeeper } from '@incumbent/zookeeper';
+import { formatDuration } from 'incumbent';
+import type { Paths } from '../layout.ts';
+import { decodeNodes, decodePrimary } from '../layout.ts';
+import type { Bound } from './bound.ts';
+import { readClocks } from './clock.ts';
+import type { Picture, Proposal, Reign, Seen, ViewOptions } from './view.ts';
+import { View } from './view.ts';
+
+/** The longest and the shortest pause before a confirmation that failed is tried again. */
+const retryPausesMs = { shortest: 20, longest: 500 };
+
+/** Keeps a view up to date: follows the two znodes, confirms what they say, judges replies. */
+export class ViewFollower {
+  readonly #zk: ZooKeeper;
+  readonly #paths: Paths;
+  readonly #clock: Clock;
+  readonly #view: View;
+  readonly #stop = new AbortController();
+  readonly #looks = new Set<() => void>();
+  readonly #running: Promise<unknown>;
+  readonly #forgetState: () => void;
+  /** Ends the pause of the loop that confirms. */
+  #wakeConfirmer: () => void = () => {};
+  /** Replies wait for a confirmation that is sent after this. */
+  #wantedAfterMs = Number.NEGATIVE_INFINITY;
+  /** Since when ZooKeeper is away, on the monotonic clock. */
+  #awaySinceMs: number | undefined;
+  #trouble: Error | undefined;
+  /** Since when there is no primary, on the monotonic clock. */
+  #movingSinceMs: number | undefined;
+
+  constructor(zk: ZooKeeper, paths: Paths, clock: Clock, options: ViewOptions) {
+    this.#zk = zk;
+    this.#paths = paths;
+    this.#clock = clock;
+    this.#view = new View(options);
+    this.#forgetState = zk.onState((change) => this.#onState(change));
+    if (zk.state !== 'connected') this.#awaySinceMs = clock.monotonicMs();
+    const { primary, nodes } = paths;
+    this.#running = Promise.allSettled([
+      this.#follow(primary, decodePrimary, (seen) => this.#view.seeRecord(seen)),
+      this.#follow(nodes, decodeNodes, (seen) => this.#view.seeNodes(seen)),
+      this.#confirm(),
+    ]);
+  }
+
+  get picture(): Picture {
+    return this.#view.picture;
+  }
+
+  /** The reign that ZooKeeper showed last, confirmed or not; undefined while the primary moves. */
+  get reign(): Reign | undefined {
+    return this.#view.proposal?.reign;
+  }
+
+  /** The reign that a write may be sent in now; undefined while nobody is believed in. */
+  usable(): Reign | undefined {
+    return this.#view.usable(readClocks(this.#clock));
+  }
+
+  /** Waits for a reign that a write may be sent in. Rejects with the reason of `bound`. */
+  waitUntilUsable(bound: Bound): Promise<Reign> {
+    return this.until(() => this.usable(), bound);
+  }
+
+  /** Resolves when both znodes have been read. */
+  async waitUntilRead(bound: Bound): Promise<void> {
+    await this.until(() => this.#view.complete || undefined, bound);
+  }
+
+  /**
+   * Has to be called in the turn in which a reply arrives: what is read here first are the clocks.
+   * @returns false when the primary was moved, so that nobody knows whether the write survives;
+   *   rejects with the reason of `bound` while that cannot be found out
+   */
+  settle(reign: Reign, bound: Bound): boolean | Promise<boolean> {
+    const arrivedAt = readClocks(this.#clock);
+    const verdict = this.#view.judgeArrival(reign, arrivedAt);
+    if (verdict !== 'held') return verdict === 'acknowledged';
+    this.#wantedAfterMs = Math.max(this.#wantedAfterMs, arrivedAt.monotonicMs);
+    this.#wakeConfirmer();
+    return this.until(() => {
+      const later = this.#view.judgeHeld(reign, arrivedAt);
+      return later === 'held' ? undefined : later === 'acknowledged';
+    }, bound);
+  }
+
+  /** Calls `look` now and after every change, until it gives something. */
+  until<Value>(look: () => Value | undefined, bound: Bound): Promise<Value> {
+    const now = look();
+    if (now !== undefined) return Promise.resolve(now);
+    return new Promise((resolve, reject) => {
+      const { signal } = bound;
+      const again = () => {
+        const value = look();
+        if (value !== undefined) finish(() => resolve(value));
+      };
+      const giveUp = () => finish(() => reject(signal.reason));
+      const finish = (settle: () => void) => {
+        this.#looks.delete(again);
+        signal.removeEventListener('abort', giveUp);
+        settle();
+      };
+      if (signal.aborted) return reject(signal.reason);
+      this.#looks.add(again);
+      signal.addEventListener('abort', giveUp, { once: true });
+    });
+  }
+
+  /** Calls `listener` after everything that was heard of. @returns stops it */
+  onChange(listener: () => void): () => void {
+    this.#looks.add(listener);
+    return () => this.#looks.delete(listener);
+  }
+
+  /** Why there is no primary to write to, as the end of a sentence. */
+  explain(): string {
+    const { record, nodes } = this.#view;
+    const { primary, root } = this.#paths;
+    if (this.#trouble !== undefined) return `ZooKeeper says: ${this.#trouble.message}`;
+    if (this.#awaySinceMs !== undefined) {
+      return `ZooKeeper has been out of reach for ${this.#since(this.#awaySinceMs)}`;
+    }
+    if (!this.#view.complete) return 'ZooKeeper has not said yet who is primary';
+    if (record === undefined && nodes === undefined) {
+      return (
+        `there is neither ${primary} nor ${this.#paths.nodes} in ZooKeeper: is ${root} the root ` +
+        'that the managers use, and does one run?'
+      );
+    }
+    if (record !== undefined && nodes !== undefined && record.primary !== nodes.master) {
+      return (
+        `${primary} says ${record.primary ?? 'nobody'} and ${this.#paths.nodes} says ` +
+        `${nodes.master ?? 'nobody'} is primary: do managers of both kinds run?`
+      );
+    }
+    if (this.#movingSinceMs !== undefined) {
+      const from =
+        record?.former === undefined || record.former === null ? '' : ` from ${record.former}`;
+      return `the primary has been moving${from} for ${this.#since(this.#movingSinceMs)}`;
+    }
+    return 'ZooKeeper has not confirmed in time who is primary';
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    this.#forgetState();
+    this.#wakeConfirmer();
+    await this.#running;
+    this.#looks.clear();
+  }
+
+  async #follow<Value>(
+    path: string,
+    decode: (path: string, text: string) => Value,
+    see: (seen: Seen<Value> | undefined) => void,
+  ): Promise<void> {
+    const { signal } = this.#stop;
+    try {
+      for await (const reply of this.#zk.follow(path, { signal })) {
+        see(this.#decode(path, decode, reply));
+        this.#tell();
+      }
+    } catch (error) {
+      // Such as an ACL that lets us not read: no waiting repairs that.
+      this.#trouble = error as Error;
+      this.#tell();
+    }
+  }
+
+  #decode<Value>(
+    path: string,
+    decode: (path: string, text: string) => Value,
+    reply: GetReply | undefined,
+  ): Seen<Value> | undefined {
+    this.#trouble = undefined;
+    if (reply === undefined) return undefined;
+    try {
+      const { version, czxid } = reply.stat;
+      return { value: decode(path, reply.text), version, createdZxid: czxid };
+    } catch (error) {
+      // It may be repaired; until then there is nothing to go by.
+      this.#trouble = error as Error;
+      return undefined;
+    }
+  }
+
+  /** One confirmation at a time: every third of a view, and at once where somebody waits for it. */
+  async #confirm(): Promise<void> {
+    const { signal } = this.#stop;
+    let sentMs = Number.NEGATIVE_INFINITY;
+    let failed:
+      | { readonly proposal: Proposal; readonly times: number; readonly atMs: number }
+      | undefined;
+    while (!signal.aborted) {
+      const { proposal } = this.#view;
+      if (proposal === undefined) {
+        await this.#pause(undefined);
+        continue;
+      }
+      const now = readClocks(this.#clock);
+      let dueMs = sentMs + proposal.viewMs / 3;
+      if (!this.#view.believes(now) || this.#wantedAfterMs > sentMs) {
+        dueMs = sentMs + retryPausesMs.shortest;
+      }
+      if (failed?.proposal === proposal) {
+        const pauseMs = retryPausesMs.shortest * 2 ** Math.min(failed.times - 1, 10);
+        dueMs = failed.atMs + Math.min(pauseMs, retryPausesMs.longest);
+      }
+      if (dueMs > now.monotonicMs) {
+        await this.#pause(dueMs - now.monotonicMs);
+        continue;
+      }
+      try {
+        const { sentAt } = await this.#zk.confirm(this.#checks(proposal), { signal });
+        sentMs = sentAt.monotonicMs;
+        failed = undefined;
+        this.#view.confirmed(proposal, sentAt);
+        this.#tell();
+      } catch {
+        // Another version: the news of it is on its way. Else ZooKeeper is away, which its state says.
+        const times = failed?.proposal === proposal ? failed.times + 1 : 1;
+        failed = { proposal, times, atMs: this.#clock.monotonicMs() };
+      }
+    }
+  }
+
+  #checks({ recordVersion, nodesVersion }: Proposal): Confirmed[] {
+    const { primary, nodes } = this.#paths;
+    const checks: Confirmed[] = [{ path: nodes, version: nodesVersion }];
+    if (recordVersion !== undefined) checks.push({ path: primary, version: recordVersion });
+    return checks;
+  }
+
+  /** Until the time is over, or something was heard of. */
+  async #pause(ms: number | undefined): Promise<void> {
+    if (this.#stop.signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const timer = ms === undefined ? undefined : this.#clock.setTimer(resolve, ms);
+      this.#wakeConfirmer = () => {
+        timer?.cancel();
+        resolve();
+      };
+    });
+    this.#wakeConfirmer = () => {};
+  }
+
+  #onState({ state }: StateChange): void {
+    if (state === 'connected') this.#awaySinceMs = undefined;
+    else this.#awaySinceMs ??= this.#clock.monotonicMs();
+    this.#tell();
+  }
+
+  #tell(): void {
+    if (this.#view.proposal !== undefined) this.#movingSinceMs = undefined;
+    else if (this.#view.complete) this.#movingSinceMs ??= this.#clock.monotonicMs();
+    this.#wakeConfirmer();
+    for (const look of [...this.#looks]) look();
+  }
+
+  #since(ms: number): string {
+    return formatDuration(Math.round(this.#clock.monotonicMs() - ms));
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * What a client believes of who is primary. No clock is read here and nothing is sent: what was read
+ * comes in, with its time.
+ *
+ * The rule for the reply to a write, and why it holds. Whoever moves the primary away from a node
+ * revokes the record first, and promotes nobody before every view that was confirmed before the
+ * revocation is over (or the old primary has stood still by command, with all that it had replied to
+ * copied).
+ * 1. The belief in the write's own term holds when the reply arrives: nobody can have been promoted.
+ *    That a revocation has been noticed meanwhile changes nothing: the mover waits for us.
+ * 2. It has lapsed: the reply is held until a confirmation that was *sent after it arrived* says
+ *    that the term is still the same. A term's primary is revoked once and never restored under the
+ *    same number, so at the arrival it was primary too.
+ * 3. The record shows another term, or the term's primary revoked, and the belief has lapsed: nobody
+ *    knows whether the write survives.
+ */
+import type { Instant } from '@incumbent/zookeeper';
+import type { Nodes, PrimaryRecord } from '../layout.ts';
+import type { NodeAddress } from '../node-address.ts';
+import { Belief } from './belief.ts';
+
+/** A znode as it was read. */
+export interface Seen<Value> {
+  readonly value: Value;
+  readonly version: number;
+  /** Tells a node from one of the same path before it. */
+  readonly createdZxid: bigint;
+}
+
+/** One node's time as primary. Commands and connections belong to one and never outlive it. */
+export interface Reign {
+  /** undefined where Ruby managers lead: they do not count. */
+  readonly term: number | undefined;
+  readonly primary: NodeAddress;
+}
+
+export type Verdict = 'acknowledged' | 'held' | 'changed';
+
+/** What has to be checked in one transaction to confirm a reign. */
+export interface Proposal {
+  readonly reign: Reign;
+  readonly viewMs: number;
+  /** undefined: there is none, so there is nothing to check. */
+  readonly recordVersion: number | undefined;
+  readonly nodesVersion: number;
+}
+
+export interface Picture {
+  readonly primary: NodeAddress | undefined;
+  readonly replicas: readonly NodeAddress[];
+  readonly unavailable: readonly NodeAddress[];
+  readonly term: number | undefined;
+}
+
+class KnownReign implements Reign {
+  readonly term: number | undefined;
+  readonly primary: NodeAddress;
+  readonly key: string;
+  readonly belief: Belief = new Belief();
+  /** The znodes have shown that it is over. */
+  over = false;
+
+  constructor(key: string, term: number | undefined, primary: NodeAddress) {
+    this.key = key;
+    this.term = term;
+    this.primary = primary;
+  }
+}
+
+export interface ViewOptions {
+  /** How long a view holds where no record says it: under Ruby managers. */
+  readonly rubyViewMs: number;
+  /** false: a view that has lapsed is used as long as nothing else is known. */
+  readonly safeMode: boolean;
+}
+
+export class View {
+  readonly #options: ViewOptions;
+  /** null: not read yet. */
+  #record: Seen<PrimaryRecord> | undefined | null = null;
+  #nodes: Seen<Nodes> | undefined | null = null;
+  /** The latest that was seen; it may be over. */
+  #reign: KnownReign | undefined;
+  #proposal: Proposal | undefined;
+
+  constructor(options: ViewOptions) {
+    this.#options = options;
+  }
+
+  /** Both znodes have been read at least once. */
+  get complete(): boolean {
+    return this.#record !== null && this.#nodes !== null;
+  }
+
+  /** What to confirm; undefined while the znodes name no primary, or not the same. */
+  get proposal(): Proposal | undefined {
+    return this.#proposal;
+  }
+
+  get record(): PrimaryRecord | undefined {
+    return this.#record?.value;
+  }
+
+  get nodes(): Nodes | undefined {
+    return this.#nodes?.value;
+  }
+
+  get picture(): Picture {
+    const { slaves = [], unavailable = [] } = this.nodes ?? {};
+    const term = this.record?.term;
+    return { primary: this.#proposal?.reign.primary, replicas: slaves, unavailable, term };
+  }
+
+  /** @param seen undefined: there is no such znode */
+  seeRecord(seen: Seen<PrimaryRecord> | undefined): void {
+    this.#record = seen;
+    this.#look();
+  }
+
+  seeNodes(seen: Seen<Nodes> | undefined): void {
+    this.#nodes = seen;
+    this.#look();
+  }
+
+  /** What was proposed has been confirmed by a transaction that was sent at `sentAt`. */
+  confirmed({ reign, viewMs }: Proposal, sentAt: Instant): void {
+    (reign as KnownReign).belief.extend(sentAt, viewMs);
+  }
+
+  /** What the znodes say now has been confirmed, not too long ago. */
+  believes(now: Instant): boolean {
+    const { reign } = this.#proposal ?? {};
+    return reign !== undefined && (reign as KnownReign).belief.remainingMs(now) > 0;
+  }
+
+  /** The reign that a write may be sent in now. */
+  usable(now: Instant): Reign | undefined {
+    return this.believes(now) || !this.#options.safeMode ? this.#proposal?.reign : undefined;
+  }
+
+  /** To be asked in the moment in which a reply arrives. */
+  judgeArrival(asked: Reign, arrivedAt: Instant): Verdict {
+    const { belief } = asked as KnownReign;
+    return belief.remainingMs(arrivedAt) > 0 ? 'acknowledged' : this.judgeHeld(asked, arrivedAt);
+  }
+
+  /** Of a reply that was held: to be asked again after every change. */
+  judgeHeld(asked: Reign, arrivedAt: Instant): Verdict {
+    const { belief, over } = asked as KnownReign;
+    if (belief.sentMs > arrivedAt.monotonicMs) return 'acknowledged';
+    if (over) return 'changed';
+    return this.#options.safeMode ? 'held' : 'acknowledged';
+  }
+
+  #look(): void {
+    if (this.#record === null || this.#nodes === null) return;
+    const seen = this.#record === undefined ? this.#rubyReign() : this.#recordedReign(this.#record);
+    const last = this.#reign;
+    if (seen === undefined) {
+      this.#proposal = undefined;
+      if (last !== undefined && this.#isOver(last)) last.over = true;
+      return;
+    }
+    const { key, term, primary, viewMs, recordVersion, nodesVersion } = seen;
+    if (last?.key !== key || last.over) {
+      if (last !== undefined) last.over = true;
+      this.#reign = new KnownReign(key, term, primary);
+    }
+    const reign = this.#reign as KnownReign;
+    this.#proposal = { reign, viewMs, recordVersion, nodesVersion };
+  }
+
+  #recordedReign({ value, version }: Seen<PrimaryRecord>) {
+    const nodes = this.#nodes;
+    const { term, primary, viewMs } = value;
+    // One transaction writes both: that they differ lasts, if at all, where Ruby managers took over.
+    if (primary === null || nodes?.value.master !== primary) return undefined;
+    const key = `${term} ${primary}`;
+    return { key, term, primary, viewMs, recordVersion: version, nodesVersion: nodes.version };
+  }
+
+  #rubyReign() {
+    const nodes = this.#nodes;
+    const primary = nodes?.value.master ?? null;
+    if (nodes === undefined || nodes === null || primary === null) return undefined;
+    const { rubyViewMs: viewMs } = this.#options;
+    const key = `created ${nodes.createdZxid} ${primary}`;
+    const versions = { recordVersion: undefined, nodesVersion: nodes.version };
+    return { key, term: undefined, primary, viewMs, ...versions };
+  }
+
+  /** That `nodes` alone is gone may be half of what is going on: the record decides, where there is one. */
+  #isOver({ term, primary }: KnownReign): boolean {
+    const record = this.#record?.value;
+    if (record === undefined || term === undefined) return true;
+    return record.term !== term || record.primary !== primary;
+  }
+}

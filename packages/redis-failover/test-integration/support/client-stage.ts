@@ -1,0 +1,150 @@
+/** ZooKeeper, Redis nodes, clients of both libraries, and a manager that is played by hand. */
+import type { RedisServer } from '@incumbent/servers';
+import { redisAvailable, startRedis } from '@incumbent/servers';
+import type { ZooKeeper } from '@incumbent/zookeeper';
+import { connect } from '@incumbent/zookeeper';
+import type { TestProxy, TestServer } from '@incumbent/zookeeper/testing';
+import { serverAvailable, startProxy, startServer } from '@incumbent/zookeeper/testing';
+import { Redis } from 'ioredis';
+import { createClient } from 'redis';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import type { RedisFailoverOptions } from '../../src/client/options.ts';
+import { ioredis, nodeRedis, RedisFailover } from '../../src/index.ts';
+import type { Nodes, PrimaryRecord } from '../../src/layout.ts';
+import { encodeNodes, encodePrimary, pathsBelow } from '../../src/layout.ts';
+
+export const missing: string | undefined = redisAvailable() ?? serverAvailable();
+if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
+
+export const libraries = ['redis', 'ioredis'] as const;
+export type Library = (typeof libraries)[number];
+
+/** What both libraries have under one name. */
+export interface CommonClient {
+  get(key: string): Promise<string | null>;
+  set(key: string, value: string): Promise<unknown>;
+  incr(key: string): Promise<number>;
+}
+
+/** One primary and its replicas for the whole file. */
+export interface Servers {
+  readonly zookeeper: TestServer;
+  readonly nodes: readonly RedisServer[];
+}
+
+export function useServers(nodes: number): Servers {
+  let zookeeper: TestServer | undefined;
+  const started: RedisServer[] = [];
+  beforeAll(async () => {
+    if (missing !== undefined) return;
+    const starting = startServer({ tickTimeMs: 200 });
+    const primary = await startRedis();
+    started.push(primary);
+    const replicas = Array.from({ length: nodes - 1 }, () => startRedis({ replicaOf: primary }));
+    started.push(...(await Promise.all(replicas)));
+    zookeeper = await starting;
+  });
+  afterAll(async () => {
+    await Promise.all([zookeeper?.close(), ...started.map((server) => server.close())]);
+  });
+  return {
+    get zookeeper() {
+      return zookeeper as TestServer;
+    },
+    nodes: started,
+  };
+}
+
+export function addressOf({ port }: { readonly port: number }): string {
+  return `127.0.0.1:${port}`;
+}
+
+let roots = 0;
+
+/** For one test: a root of its own, and what writes there. */
+export class ClientStage {
+  readonly root: string;
+  readonly zk: ZooKeeper;
+  readonly #servers: Servers;
+  term = 0;
+
+  static async open(servers: Servers): Promise<ClientStage> {
+    const zk = await connect(servers.zookeeper.connectionString, { sessionTimeout: 4_000 });
+    onTestFinished(() => zk.close());
+    roots += 1;
+    const stage = new ClientStage(servers, zk, `/redis_failover_${roots}`);
+    await zk.ensurePath(stage.root);
+    return stage;
+  }
+
+  private constructor(servers: Servers, zk: ZooKeeper, root: string) {
+    this.#servers = servers;
+    this.zk = zk;
+    this.root = root;
+  }
+
+  /** As a manager: both znodes in one transaction. */
+  async publish(
+    primary: string,
+    replicas: readonly string[] = [],
+    { viewMs = 1_000 }: { readonly viewMs?: number } = {},
+  ): Promise<void> {
+    this.term += 1;
+    const { primary: record, nodes } = pathsBelow(this.root);
+    const value = this.#record({ primary, former: null, viewMs });
+    const names: Nodes = { master: primary, slaves: replicas, unavailable: [] };
+    const transaction = this.zk.transaction();
+    if (await this.zk.exists(record)) transaction.set(record, encodePrimary(value));
+    else transaction.create(record, encodePrimary(value));
+    if (await this.zk.exists(nodes)) transaction.delete(nodes);
+    await transaction.create(nodes, encodeNodes(names)).commit();
+  }
+
+  /** As a manager: nobody is primary, and everybody is told in one transaction. */
+  async revoke(
+    former: string,
+    { viewMs = 1_000 }: { readonly viewMs?: number } = {},
+  ): Promise<void> {
+    const { primary: record, nodes } = pathsBelow(this.root);
+    const value = this.#record({ primary: null, former, viewMs });
+    await this.zk.transaction().set(record, encodePrimary(value)).delete(nodes).commit();
+  }
+
+  /** A Ruby manager knows `nodes` only. */
+  async publishAsRuby(primary: string, replicas: readonly string[] = []): Promise<void> {
+    const { nodes } = pathsBelow(this.root);
+    const data = encodeNodes({ master: primary, slaves: replicas, unavailable: [] });
+    if (await this.zk.exists(nodes)) await this.zk.delete(nodes);
+    await this.zk.create(nodes, data);
+  }
+
+  async client(
+    library: Library,
+    options: Partial<Omit<RedisFailoverOptions<object>, 'redis'>> & {
+      readonly driver?: object;
+    } = {},
+  ): Promise<RedisFailover<CommonClient>> {
+    const { driver = {}, ...rest } = options;
+    const redis = library === 'redis' ? nodeRedis(createClient, driver) : ioredis(Redis, driver);
+    const failover = await RedisFailover.connect({
+      zookeeper: this.#servers.zookeeper.connectionString,
+      root: this.root,
+      ...rest,
+      redis: redis as unknown as RedisFailoverOptions<CommonClient>['redis'],
+    });
+    onTestFinished(() => failover.close());
+    return failover;
+  }
+
+  #record(of: Pick<PrimaryRecord, 'primary' | 'former' | 'viewMs'>): PrimaryRecord {
+    const rest = { manager: 'by hand', token: '1', manualSeen: '0', replicationId: null };
+    return { ...rest, ...of, term: this.term };
+  }
+}
+
+/** In front of a server, for one test. */
+export async function proxyTo(target: { readonly port: number }): Promise<TestProxy> {
+  const proxy = await startProxy(target);
+  onTestFinished(() => proxy.close());
+  return proxy;
+}
