@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { NodeAddress } from '../node-address.ts';
-import { NodeCommandError } from '../redis/errors.ts';
+import { NodeCommandError, NodeRefusedError } from '../redis/errors.ts';
 import type { NodeAccess } from '../redis/node-connection.ts';
 import { NodeConnection } from '../redis/node-connection.ts';
 import { Wake } from './wake.ts';
@@ -17,7 +17,10 @@ export interface NodeSight {
   readonly latencyMs: number | undefined;
   /** Bad checks in a row, counted up to `maxFailures`. */
   readonly failures: number;
-  /** Why the last check was bad; undefined after a good one. */
+  /**
+   * Why the last check was bad. Also how the node refuses us (NodeRefusedError), which is a good one:
+   * that a manager has a wrong password is no reason to take a node for dead.
+   */
   readonly error: Error | undefined;
 }
 
@@ -107,11 +110,14 @@ export class NodeWatcher {
 
   async #check(): Promise<void> {
     const { signal } = this.#stop;
+    const startedAtMs = performance.now();
     try {
       const latencyMs = await this.#ping();
-      if (!signal.aborted) this.#succeeded(latencyMs);
+      if (!signal.aborted) this.#answered(latencyMs, undefined);
     } catch (error) {
-      if (!signal.aborted) this.#failed(error as Error);
+      if (signal.aborted) return;
+      if (error instanceof NodeRefusedError) this.#answered(performance.now() - startedAtMs, error);
+      else this.#failed(error as Error);
     }
   }
 
@@ -129,7 +135,7 @@ export class NodeWatcher {
     return performance.now() - sentAtMs;
   }
 
-  #succeeded(latencyMs: number): void {
+  #answered(latencyMs: number, refusal: NodeRefusedError | undefined): void {
     const last = this.#sight;
     const smooth =
       last.latencyMs === undefined ? latencyMs : last.latencyMs + (latencyMs - last.latencyMs) / 8;
@@ -139,9 +145,12 @@ export class NodeWatcher {
       state: 'available',
       latencyMs: smooth,
       failures: 0,
-      error: undefined,
+      error: refusal,
     };
-    if (last.state !== 'available' || last.failures > 0 || hasMoved) this.#tell();
+    const isNews =
+      last.state !== 'available' || last.failures > 0 || last.error?.message !== refusal?.message;
+    if (isNews || hasMoved) this.#tell();
+    if (refusal !== undefined) return;
     const { checkEveryMs } = this.#options;
     if (!this.#isBlocking && performance.now() - this.#blockedAtMs >= checkEveryMs) {
       void this.#block();
