@@ -40,10 +40,12 @@ export class FakeManager {
     this.tell({ type: 'started', id: this.status.id, nodes: this.options.nodes });
     return new Promise((resolve, reject) => {
       this.#fail = reject;
-      signal.addEventListener('abort', () => {
+      const stop = () => {
         this.tell({ type: 'stopped' });
         resolve();
-      });
+      };
+      signal.addEventListener('abort', stop);
+      if (signal.aborted) stop();
     });
   }
 

@@ -76,13 +76,13 @@ function nodeProblems(
   { nodes }: Znodes,
 ): readonly Problem[] {
   const problem = (code: ProblemCode, message: string): Problem => ({ code, message, node });
-  const down = nodes?.unavailable.includes(node)
-    ? [problem('NODE_DOWN', `${node} is down, as the managers say`)]
-    : [];
+  const isDown = nodes?.unavailable.includes(node) === true;
+  const down = isDown ? [problem('NODE_DOWN', `${node} is down, as the managers say`)] : [];
   if (replication === undefined) {
+    if (isDown) return [problem('NODE_DOWN', `${node} is down: ${error.message}`)];
     const code =
       'code' in error && error.code === 'NODE_REFUSED' ? 'NODE_REFUSED' : 'NODE_UNREACHABLE';
-    return [...down, problem(code, error.message)];
+    return [problem(code, error.message)];
   }
   const { role, primary: followed, linkUp, syncing, loading } = replication;
   if (node === primary && role !== 'primary') {

@@ -5,7 +5,7 @@ import type { ManagerEvent } from '../../manager/events.ts';
 import type { NodeSight } from '../../manager/node-watcher.ts';
 import type { NodeAddress } from '../../node-address.ts';
 import type { LogSink } from '../context.ts';
-import { milliseconds, toJson, visible } from '../output/text.ts';
+import { milliseconds, visible } from '../output/text.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFormat = 'json' | 'pretty';
@@ -144,13 +144,13 @@ function sightLine({ address, state, latencyMs, failures, error }: NodeSight): L
     ...(latencyMs === undefined ? {} : { latencyMs: Math.round(latencyMs * 100) / 100 }),
     ...(error === undefined ? {} : errorFields(error)),
   };
-  const why = error === undefined ? '' : `: ${error.message}`;
   if (state === 'unavailable') {
+    const why = error === undefined ? '' : `: ${error.message}`;
     return { level: 'warn', message: `${address} is unavailable from here${why}`, fields };
   }
-  if (failures > 0) {
-    const times = failures === 1 ? 'a failure' : `${failures} failures in a row`;
-    return { level: 'warn', message: `${times} of ${address}${why}`, fields };
+  if (error !== undefined) {
+    const times = failures > 1 ? ` (failure ${failures} in a row)` : '';
+    return { level: 'warn', message: `${error.message}${times}`, fields };
   }
   if (state === 'unknown') return { level: 'debug', message: `looking at ${address}`, fields };
   const latency = latencyMs === undefined ? '' : ` in ${milliseconds(latencyMs)}`;
@@ -161,12 +161,8 @@ function errorFields(error: Error): Readonly<Record<string, unknown>> {
   return { error: error.message, ...('code' in error ? { errorCode: String(error.code) } : {}) };
 }
 
-/** `2030-05-01T06:00:00.000Z WARN  10.0.0.7:6379 is down  node=10.0.0.7:6379 …` */
+/** `2030-05-01T06:00:00.000Z WARN  10.0.0.7:6379 is down: …`: the message says what the fields do. */
 function prettyLine(line: string): string {
-  const { level, time, msg, manager: _, ...fields } = JSON.parse(line) as Record<string, unknown>;
-  const rest = Object.entries(fields)
-    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : toJson(value)}`)
-    .join(' ');
-  const label = String(level).toUpperCase().padEnd(5);
-  return `${visible(`${time} ${label} ${msg}${rest === '' ? '' : `  ${rest}`}`)}\n`;
+  const { level, time, msg } = JSON.parse(line) as Readonly<Record<string, unknown>>;
+  return `${visible(`${time} ${String(level).toUpperCase().padEnd(5)} ${msg}`)}\n`;
 }
