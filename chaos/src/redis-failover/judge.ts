@@ -96,9 +96,15 @@ export class RecordJudge {
   readonly #primaries = new Map<number, string>();
   readonly #found = new Findings();
   #last: SeenRecord | undefined;
+  #lastPrimary: string | undefined;
 
   get last(): SeenRecord | undefined {
     return this.#last;
+  }
+
+  /** Also while it moves. */
+  get lastPrimary(): string | undefined {
+    return this.#lastPrimary;
   }
 
   primaryOf(term: number): string | undefined {
@@ -120,6 +126,7 @@ export class RecordJudge {
       this.#found.add('view', `the view is never lowered: ${viewMs} ms after ${last.viewMs} ms`);
     }
     if (primary === null) return;
+    this.#lastPrimary = primary;
     const known = this.#primaries.get(term);
     this.#primaries.set(term, known ?? primary);
     if (known !== undefined && known !== primary) {

@@ -8,21 +8,19 @@ import type { ManagerStep } from './plan.ts';
 const plan = JSON.parse(process.argv[2] ?? '') as ManagerPlan;
 const { timing } = plan;
 const stop = new AbortController();
-let armed: ManagerStep | undefined;
-let goOn = (): void => {};
+/** By their keys. */
+const armed = new Map<string, { readonly step: ManagerStep; goOn: () => void }>();
 
 const teller = new Teller<ManagerTells, ManagerOrder>((order) => {
   switch (order.order) {
     case 'arm':
-      armed = order.step;
+      armed.set(order.key, { step: order.step, goOn: () => {} });
       return;
     case 'go':
-      armed = undefined;
-      goOn();
+      release(order.key);
       return;
     case 'stop':
-      armed = undefined;
-      goOn();
+      for (const key of armed.keys()) release(key);
       stop.abort();
       return;
     default:
@@ -31,13 +29,23 @@ const teller = new Teller<ManagerTells, ManagerOrder>((order) => {
 });
 const tell = (told: ManagerTells): void => void teller.tell(told);
 
+function release(key: string): void {
+  const stopped = armed.get(key);
+  armed.delete(key);
+  stopped?.goOn();
+}
+
 async function waitAt(step: ManagerStep): Promise<void> {
-  if (step !== armed) return;
-  armed = undefined;
-  await new Promise<void>((resolve) => {
-    goOn = resolve;
-    tell({ say: 'at', step });
-  });
+  const stops = [...armed].filter(([, each]) => each.step === step);
+  await Promise.all(
+    stops.map(
+      ([key, stopped]) =>
+        new Promise<void>((resolve) => {
+          stopped.goOn = resolve;
+          tell({ say: 'at', key });
+        }),
+    ),
+  );
 }
 
 const manager = new NodeManager(

@@ -37,16 +37,17 @@ export type ManagerTells =
   | { readonly say: 'ousted'; readonly token: string }
   | { readonly say: 'moved'; readonly to: string; readonly term: number }
   /** It waits there until it is told to go on. */
-  | { readonly say: 'at'; readonly step: ManagerStep }
+  | { readonly say: 'at'; readonly key: string }
   | { readonly say: 'note'; readonly text: string }
   /** Something that must not be. */
   | { readonly say: 'trouble'; readonly text: string }
   | { readonly say: 'closed' };
 
 export type ManagerOrder =
-  | { readonly order: 'arm'; readonly step: ManagerStep }
-  /** Nothing is armed any more, and who waits goes on. */
-  | { readonly order: 'go' }
+  /** `key`: by which it tells that it is there, and is told to go on. */
+  | { readonly order: 'arm'; readonly key: string; readonly step: ManagerStep }
+  /** Who does not wait there does not wait there any more. */
+  | { readonly order: 'go'; readonly key: string }
   | { readonly order: 'stop' };
 
 export interface ClientPlan {

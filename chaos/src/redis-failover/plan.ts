@@ -22,6 +22,8 @@ const decks = {
     kill: { cards: 4, to: 4_000 },
     /** Back with its data before anybody has noticed. */
     restart: { cards: 1, to: 300 },
+    /** Back with nothing before anybody has noticed. */
+    'restart empty': { cards: 1, to: 300 },
     /** Back with nothing, when another one has taken over. */
     'kill, back empty': { cards: 2, to: 1_500 },
     freeze: { cards: 5, from: 1_000, to: 5_000 },
@@ -70,7 +72,7 @@ const decks = {
     restart: { cards: 2, to: 1_000 },
     freeze: { cards: 1, from: 500, to: 1_500 },
   },
-} as const satisfies Readonly<Record<string, Readonly<Record<string, Card>>>>;
+} as const;
 
 export type Target = keyof typeof decks;
 export type FaultOf<Where extends Target> = Extract<keyof (typeof decks)[Where], string>;
@@ -104,7 +106,10 @@ const shares: Readonly<Record<Target, number>> = {
 };
 const targets = Object.keys(decks) as readonly Target[];
 
-type Opening = { readonly [Where in Target]?: Partial<Strike<FaultOf<Where>>> };
+type Opening = {
+  readonly [Where in Target]?: Partial<Strike<FaultOf<Where>>> &
+    Pick<Strike<FaultOf<Where>>, 'fault'>;
+};
 
 const atOnce = { afterMs: 0 };
 
@@ -148,18 +153,14 @@ const openings: readonly Opening[] = [
 /** Endless. @param openingsFrom which of the openings is the first */
 export function* drawRounds(seed: number, openingsFrom: number, step: number): Generator<Round> {
   const random = seeded(seed);
-  const deals = {
+  const deals: Readonly<Record<Target, Generator<string, never>>> = {
     primary: deckOf(decks.primary, random),
     replica: deckOf(decks.replica, random),
     manager: deckOf(decks.manager, random),
     client: deckOf(decks.client, random),
     server: deckOf(decks.server, random),
   };
-  const strike = <Where extends Target>(
-    where: Where,
-    fault: FaultOf<Where>,
-    given: Partial<Strike<FaultOf<Where>>> = {},
-  ): Strike<FaultOf<Where>> => {
+  const strike = (where: Target, fault: string, given: Partial<Strike> = {}): Strike => {
     const { from = 0, to = 0 } = (decks[where] as Readonly<Record<string, Card>>)[fault] as Card;
     return {
       fault,
@@ -172,26 +173,22 @@ export function* drawRounds(seed: number, openingsFrom: number, step: number): G
   };
   for (let number = 1; ; number += 1) {
     const opening = openings[openingsFrom + (number - 1) * step];
-    const strikes: { [Where in Target]?: Strike<FaultOf<Where>> } = {};
-    const add = <Where extends Target>(where: Where, drawn: Strike<FaultOf<Where>>): void => {
-      (strikes as Record<Where, Strike<FaultOf<Where>>>)[where] = drawn;
-    };
+    const drawn: Partial<Record<Target, Strike>> = {};
     if (opening === undefined) {
       const chosen = targets.filter((where) => random() < shares[where]);
       for (const where of chosen.length === 0 ? (['primary'] as const) : chosen) {
-        add(where, strike(where, draw(deals[where])));
+        drawn[where] = strike(where, draw<string>(deals[where]));
       }
       // Steps are those of a move: there must be one.
-      const waits = [strikes.manager, strikes.client].some((each) => each?.fault.endsWith(' at'));
-      if (waits && strikes.primary === undefined) add('primary', strike('primary', 'fail over'));
+      const waits = [drawn.manager, drawn.client].some((each) => each?.fault.endsWith(' at'));
+      if (waits) drawn.primary ??= strike('primary', 'fail over');
     } else {
       for (const where of targets) {
         const given = opening[where];
-        if (given?.fault === undefined) continue;
-        add(where, strike(where, given.fault as never, given as never) as never);
+        if (given !== undefined) drawn[where] = strike(where, given.fault, given);
       }
     }
-    yield { number, strikes };
+    yield { number, strikes: drawn as Strikes };
   }
 }
 

@@ -1,0 +1,115 @@
+import { rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { RedisServer, RespValue } from '@incumbent/servers';
+import { startRedis } from '@incumbent/servers';
+
+/** `min-replicas-max-lag`: replicas acknowledge once a second. */
+const maxLagSeconds = 3;
+
+/** What a Redis says of itself. */
+export interface Role {
+  readonly isPrimary: boolean;
+  /** Of a replica: whom it follows, and whether it is connected to it and has everything. */
+  readonly follows: string | undefined;
+  readonly isLinked: boolean;
+}
+
+/** One Redis of the set. What it was told it keeps on its disk, unless it comes back empty. */
+export class RedisNode {
+  readonly address: string;
+  readonly port: number;
+  readonly #server: RedisServer;
+  #isDead = false;
+  #isFrozen = false;
+
+  constructor(server: RedisServer) {
+    this.#server = server;
+    this.port = server.port;
+    this.address = `127.0.0.1:${server.port}`;
+  }
+
+  get isDead(): boolean {
+    return this.#isDead;
+  }
+
+  async kill(): Promise<void> {
+    this.#isDead = true;
+    await this.#server.kill();
+    this.#isFrozen = false;
+  }
+
+  /** As a primary that follows nobody, since nothing else stands in its configuration. */
+  async start(empty: boolean): Promise<void> {
+    if (!this.#isDead) return;
+    if (empty) {
+      const directory = dirname(this.#server.logPath);
+      for (const name of ['appendonlydir', 'dump.rdb']) {
+        await rm(join(directory, name), { recursive: true, force: true });
+      }
+    }
+    await this.#server.start();
+    this.#isDead = false;
+  }
+
+  async freeze(): Promise<void> {
+    if (this.#isDead) return;
+    this.#isFrozen = true;
+    await this.#server.freeze();
+  }
+
+  thaw(): void {
+    if (this.#isFrozen) this.#server.thaw();
+    this.#isFrozen = false;
+  }
+
+  /** Its primary does not let it in any more: it has a password that nobody knows. */
+  async unlink(): Promise<void> {
+    await this.#server.command('CONFIG', 'SET', 'masteruser', 'nobody', 'masterauth', 'nothing');
+    await this.#server.command('CLIENT', 'KILL', 'TYPE', 'master');
+  }
+
+  async relink(): Promise<void> {
+    await this.#server.command('CONFIG', 'SET', 'masteruser', '', 'masterauth', '');
+  }
+
+  command(...parts: (string | number)[]): Promise<RespValue> {
+    return this.#server.command(...parts);
+  }
+
+  async role(): Promise<Role> {
+    const [kind, host, port, state] = (await this.command('ROLE')) as readonly RespValue[];
+    const isPrimary = kind === 'master';
+    return {
+      isPrimary,
+      follows: isPrimary ? undefined : `${String(host)}:${String(port)}`,
+      isLinked: state === 'connected',
+    };
+  }
+
+  async follow(primary: RedisNode): Promise<void> {
+    await this.#server.follow(primary);
+  }
+
+  close(): Promise<void> {
+    return this.#server.close();
+  }
+}
+
+/** A primary, which is the first, and two replicas. */
+export async function startNodes(hasMinReplicas: boolean): Promise<readonly RedisNode[]> {
+  const settings = [
+    ...['--repl-ping-replica-period', '1', '--auto-aof-rewrite-percentage', '0'],
+    ...(hasMinReplicas
+      ? ['--min-replicas-to-write', '1', '--min-replicas-max-lag', `${maxLagSeconds}`]
+      : []),
+  ];
+  // Only processes are killed: what a write has handed to the system is kept.
+  const start = async () =>
+    new RedisNode(await startRedis({ appendFsync: 'no', arguments: settings }));
+  const [primary, ...replicas] = (await Promise.all([start(), start(), start()])) as [
+    RedisNode,
+    ...RedisNode[],
+  ];
+  for (const replica of replicas) await replica.follow(primary);
+  return [primary, ...replicas];
+}

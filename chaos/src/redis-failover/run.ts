@@ -1,0 +1,129 @@
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect } from '@incumbent/zookeeper';
+import type { Played } from '../report.ts';
+import { inSeconds } from '../report.ts';
+import { StuckError } from '../stuck.ts';
+import { monotonicMs, Stalls } from '../zookeeper/time.ts';
+import { settleBoundMs, timing } from './bound.ts';
+import { describeRound, drawRounds, faultsOf } from './plan.ts';
+import { Servers } from './servers.ts';
+import type { RoundOutcome } from './set.ts';
+import { FailoverSet } from './set.ts';
+import type { Settings } from './settings.ts';
+
+/** Below that nobody had to wait for another primary. */
+const noticedMs = 300;
+/** Of one round. */
+const mostShown = 5;
+
+export interface Outcome {
+  readonly passed: number;
+  readonly failed: number;
+  readonly played: readonly Played<string>[];
+  readonly writes: number;
+  readonly terms: number;
+  readonly refused: number;
+  readonly unknown: number;
+  /** Acknowledged writes that are gone, where Redis may lose them. */
+  readonly lost: number;
+}
+
+/** Plays all rounds, those of each set one after the other, and judges each of them. */
+export async function runChaos(
+  { rounds, sets: count, ensemble, seed, broken }: Settings,
+  directory: string,
+  say: (line: string) => void,
+): Promise<Outcome> {
+  const notes = join(directory, 'notes.txt');
+  const startMs = monotonicMs();
+  const note = (line: string): void => {
+    appendFileSync(notes, `${((monotonicMs() - startMs) / 1000).toFixed(3).padStart(9)} ${line}\n`);
+  };
+  const stalls = new Stalls();
+  const played: Played<string>[] = [];
+  let failed = 0;
+  let lost = 0;
+  let done = 0;
+  const tally = (what: string, { problems, ...rest }: RoundOutcome): void => {
+    lost += rest.lost;
+    const gone = rest.lost === 0 ? '' : `; ${rest.lost} acknowledged writes lost, as may be`;
+    say(`${what}: longest pause ${inSeconds(rest.gapMs)}${gone}`);
+    if (problems.length === 0) return;
+    failed += 1;
+    for (const problem of problems.slice(0, mostShown)) say(`  FAILED ${problem}`);
+    if (problems.length > mostShown) say(`  FAILED and ${problems.length - mostShown} more`);
+  };
+
+  const servers = await Servers.start(ensemble);
+  const zk = await connect(servers.connectionString, { sessionTimeout: 30_000 });
+  const boundMs = (fromMs: number): number => {
+    const settleMs = settleBoundMs(timing);
+    return settleMs + stalls.ms(fromMs, fromMs + settleMs);
+  };
+  const sets: FailoverSet[] = [];
+  const planned = Array.from({ length: count }, (_none, index) => shareOf(rounds, count, index));
+  try {
+    const settings = { servers, zk, directory, broken, note, boundMs };
+    for (let index = 0; index < count; index += 1) {
+      sets.push(await FailoverSet.start(index, settings));
+    }
+    for (const { about } of sets) say(about);
+    say(`well again within ${inSeconds(settleBoundMs(timing))} of the end of all faults\n`);
+    await Promise.all(sets.map((set, index) => playAll(set, index)));
+  } finally {
+    stalls.stop();
+    await Promise.all(sets.map((set) => set.close()));
+    await zk.close();
+    await servers.close();
+  }
+
+  async function playAll(set: FailoverSet, index: number): Promise<void> {
+    const name = `s${index + 1}`;
+    const mine = planned[index] ?? 0;
+    const drawn = drawRounds(seed + index, index, count);
+    try {
+      const first = await set.settled();
+      if (first.problems.length > 0) tally(`${name} before anything was struck`, first);
+      for (let number = 1; number <= mine; number += 1) {
+        const round = drawn.next().value;
+        const words = describeRound(round);
+        note(`${name} ROUND ${number}: ${words}`);
+        const outcome = await set.play(round);
+        done += 1;
+        tally(`${name} ${number}/${mine}  ${words}`, outcome);
+        const takeoverMs = outcome.gapMs < noticedMs ? undefined : outcome.gapMs;
+        played.push(...faultsOf(round).map((fault) => ({ fault, takeoverMs })));
+        if (outcome.isStuck) throw new StuckError(`${name} is not well again`);
+      }
+      const left = await set.end();
+      if (left.length > 0) {
+        failed += 1;
+        for (const what of left) say(`  FAILED ${what}`);
+      }
+    } catch (error) {
+      if (!(error instanceof StuckError)) throw error;
+      say(`  FAILED ${error.message}`);
+      failed += 1;
+    }
+  }
+
+  const all = rounds + count;
+  // What a stuck set did not play has not passed.
+  const missing = rounds - done;
+  const sum = (pick: (set: FailoverSet) => number) => sets.reduce((to, set) => to + pick(set), 0);
+  failed = Math.min(all, failed + missing);
+  return {
+    passed: all - failed,
+    ...{ failed, played, lost },
+    writes: sum(({ totals }) => totals.writes),
+    terms: sum(({ totals }) => totals.terms),
+    refused: sum(({ totals }) => totals.notAcknowledged.refused),
+    unknown: sum(({ totals }) => totals.notAcknowledged.unknown),
+  };
+}
+
+/** As even as can be. */
+function shareOf(rounds: number, sets: number, index: number): number {
+  return Math.floor(rounds / sets) + (index < rounds % sets ? 1 : 0);
+}

@@ -1,0 +1,70 @@
+import { monotonicMs, pause } from '../zookeeper/time.ts';
+import type { Arena } from './arena.ts';
+import { primaryOf } from './arena.ts';
+
+const lookEveryMs = 100;
+
+/** Everything runs and reaches everything. */
+export async function heal({ nodes, managers, clients }: Arena): Promise<void> {
+  for (const node of nodes) {
+    node.thaw();
+    await node.start(false);
+    await node.relink();
+  }
+  await managers.heal();
+  await Promise.all(clients.map((client) => client.heal()));
+}
+
+/**
+ * Whether all is well again: every client writes, there is one primary, all others follow it, and
+ * what is published is the truth.
+ * @param boundMs of the time since `fromMs` or since ZooKeeper serves, whichever is later
+ * @returns what is not, when the time is over; nothing when all is well
+ */
+export async function settle(
+  arena: Arena,
+  fromMs: number,
+  boundMs: (fromMs: number) => number,
+): Promise<readonly string[]> {
+  for (;;) {
+    const wrong = await lookAll(arena, fromMs);
+    if (wrong.length === 0) return [];
+    const sinceMs = Math.max(fromMs, arena.servers.lastUpMs);
+    if (monotonicMs() - sinceMs > boundMs(sinceMs)) return wrong;
+    await pause(lookEveryMs);
+  }
+}
+
+async function lookAll(arena: Arena, fromMs: number): Promise<readonly string[]> {
+  const { clients, records, auditor, nodes } = arena;
+  const wrong: string[] = [];
+  for (const { name, wroteMs } of clients) {
+    if (wroteMs < fromMs) wrong.push(`nobody is stuck: ${name} has not written again`);
+  }
+  if (records.last === undefined || records.last.primary === null) {
+    return [...wrong, 'one primary: the record names none'];
+  }
+  const primary = primaryOf(arena);
+  for (const node of nodes) {
+    try {
+      const { isPrimary, follows, isLinked } = await node.role();
+      if (node === primary) {
+        if (!isPrimary) wrong.push(`one primary: ${node.address} is a replica of ${follows}`);
+      } else if (isPrimary) wrong.push(`one primary: ${node.address} is one, too`);
+      else if (follows !== primary.address || !isLinked) {
+        const how = isLinked ? 'follows' : 'is not connected to';
+        wrong.push(`replicas follow: ${node.address} ${how} ${follows}`);
+      }
+    } catch (error) {
+      wrong.push(`replicas follow: ${node.address}: ${String(error)}`);
+    }
+  }
+  const published = await auditor.nodes();
+  const others = nodes.filter((node) => node !== primary).map(({ address }) => address);
+  const truth =
+    published?.master === primary.address &&
+    published.unavailable.length === 0 &&
+    [...published.slaves].sort().join() === [...others].sort().join();
+  if (!truth) wrong.push(`what is published is true: nodes holds ${JSON.stringify(published)}`);
+  return wrong;
+}

@@ -1,0 +1,320 @@
+import { pause, until } from '../zookeeper/time.ts';
+import type { Arena } from './arena.ts';
+import { primaryOf } from './arena.ts';
+import type { Client } from './clients.ts';
+import type { Manager, Waiting } from './managers.ts';
+import type { RedisNode } from './nodes.ts';
+import type { FaultOf, Round, Strike } from './plan.ts';
+
+/** Whoever is to be struck at a step of a move may wait for ever: there may be none. */
+const atWithinMs = 6_000;
+/** For another one to take over; who does not come back empty comes back with its data. */
+const takeOverMs = 25_000;
+/** Between what an evicted manager does, and what its successor does next. */
+const crossingMs = 300;
+
+/** What was struck, as far as data are concerned. */
+export interface Struck {
+  readonly nodes: Set<RedisNode>;
+  primary: boolean;
+  cameBackEmpty: boolean;
+}
+
+/** Does everything that a round plans. Resolves when all of it is over. */
+export async function strikeAll(arena: Arena, { strikes }: Round): Promise<Struck> {
+  const { primary, replica, manager, client, server } = strikes;
+  const struck: Struck = { nodes: new Set(), primary: false, cameBackEmpty: false };
+  await Promise.all([
+    primary && strikePrimary(arena, primary, struck),
+    replica && strikeReplica(arena, replica, struck),
+    manager && strikeManager(arena, manager, struck),
+    client && strikeClient(arena, client),
+    server && strikeServer(arena, server),
+  ]);
+  return struck;
+}
+
+async function strikePrimary(
+  arena: Arena,
+  { fault, afterMs, forMs, choice }: Strike<FaultOf<'primary'>>,
+  struck: Struck,
+): Promise<void> {
+  const { note, records } = arena;
+  await pause(afterMs);
+  const node = primaryOf(arena);
+  const { term = 0 } = records.last ?? {};
+  note(`strike: primary ${node.address}: ${fault} for ${forMs} ms`);
+  if (fault !== 'fail over' && fault !== 'fail over to') {
+    struck.primary = true;
+    struck.nodes.add(node);
+  }
+  switch (fault) {
+    case 'kill':
+    case 'restart':
+      await node.kill();
+      await pause(forMs);
+      await node.start(false);
+      break;
+    case 'restart empty':
+      struck.cameBackEmpty = true;
+      await node.kill();
+      await pause(forMs);
+      await node.start(true);
+      break;
+    case 'kill, back empty': {
+      await node.kill();
+      const isReplaced = await until(takeOverMs, () => {
+        const { last } = records;
+        return last !== undefined && last.term > term && last.primary !== null;
+      });
+      await pause(forMs);
+      await node.start(isReplaced);
+      break;
+    }
+    case 'freeze':
+      await node.freeze();
+      await pause(forMs);
+      node.thaw();
+      break;
+    case 'hide':
+      await hide(arena, arena.managers.all, node, forMs);
+      break;
+    case 'fail over':
+    case 'fail over to':
+      await failOver(arena, fault === 'fail over' ? undefined : replicaBy(arena, choice), choice);
+      break;
+    default:
+      fault satisfies never;
+  }
+  note(`strike: primary ${node.address}: ${fault} is over`);
+}
+
+async function hide(
+  { note }: Arena,
+  managers: readonly Manager[],
+  { address }: RedisNode,
+  forMs: number,
+): Promise<void> {
+  note(`hidden from ${managers.map(({ name }) => name).join(', ')}: ${address}`);
+  for (const { wires } of managers) wires.cutNode(address);
+  await pause(forMs);
+  await Promise.all(managers.map(({ wires }) => wires.healNode(address)));
+}
+
+async function failOver(
+  { clients, note }: Arena,
+  node: RedisNode | undefined,
+  choice: number,
+): Promise<void> {
+  const client = clients[Math.floor(choice * clients.length)] as Client;
+  const order = { order: 'failover', node: node?.address } as const;
+  const { done, text } = await client.process.ask(order, 'requested');
+  note(`failover that ${client.name} asked for ${done ? 'done' : 'not done'}: ${text}`);
+}
+
+function replicaBy(arena: Arena, choice: number): RedisNode {
+  const primary = primaryOf(arena);
+  const replicas = arena.nodes.filter((node) => node !== primary);
+  return replicas[Math.floor(choice * replicas.length)] as RedisNode;
+}
+
+async function strikeReplica(
+  arena: Arena,
+  { fault, afterMs, forMs, choice }: Strike<FaultOf<'replica'>>,
+  struck: Struck,
+): Promise<void> {
+  const primary = primaryOf(arena);
+  await pause(afterMs);
+  const both = fault === 'unlink both';
+  const chosen = replicaBy(arena, choice);
+  // The primary may have moved meanwhile: whoever it was is struck otherwise.
+  const nodes = arena.nodes.filter((node) => (both ? node !== primary : node === chosen));
+  for (const node of nodes) struck.nodes.add(node);
+  if (nodes.some((node) => node === primaryOf(arena))) struck.primary = true;
+  const names = nodes.map(({ address }) => address).join(', ');
+  arena.note(`strike: replica ${names}: ${fault} for ${forMs} ms`);
+  const [node] = nodes as [RedisNode];
+  switch (fault) {
+    case 'kill':
+    case 'kill, back empty':
+      await node.kill();
+      await pause(forMs);
+      await node.start(fault !== 'kill');
+      break;
+    case 'freeze':
+      await node.freeze();
+      await pause(forMs);
+      node.thaw();
+      break;
+    case 'unlink':
+    case 'unlink both':
+      await onEach(arena, nodes, (each) => each.unlink());
+      await pause(forMs);
+      await onEach(arena, nodes, (each) => each.relink());
+      break;
+    case 'hide':
+      await hide(arena, arena.managers.all, node, forMs);
+      break;
+    default:
+      fault satisfies never;
+  }
+  arena.note(`strike: replica ${names}: ${fault} is over`);
+}
+
+/** Who was struck by something else does not hear it. */
+async function onEach(
+  { note }: Arena,
+  nodes: readonly RedisNode[],
+  act: (node: RedisNode) => Promise<void>,
+): Promise<void> {
+  await Promise.all(
+    nodes.map((node) => act(node).catch((error) => note(`${node.address}: ${String(error)}`))),
+  );
+}
+
+async function strikeManager(
+  arena: Arena,
+  strike: Strike<FaultOf<'manager'>>,
+  struck: Struck,
+): Promise<void> {
+  const { managers, note } = arena;
+  const { fault, afterMs, forMs, choice, step } = strike;
+  if (fault.endsWith(' at')) {
+    const waiting = await managers.waitAt(step, atWithinMs + afterMs);
+    if (waiting === undefined) return note(`nobody came to ${step}, to ${fault}`);
+    note(`strike: ${waiting.manager.name} ${fault} ${step} for ${forMs} ms`);
+    await strikeWaiting(arena, strike, waiting);
+    return note(`strike: ${waiting.manager.name} ${fault} ${step} is over`);
+  }
+  await pause(afterMs);
+  const chosen = managers.elected ?? (managers.all[Math.floor(choice * 3)] as Manager);
+  note(`strike: ${chosen.name} ${fault} for ${forMs} ms`);
+  switch (fault) {
+    case 'kill':
+      await chosen.kill();
+      await pause(forMs);
+      await chosen.start();
+      break;
+    case 'kill all':
+      await Promise.all(managers.all.map((manager) => manager.kill()));
+      await pause(forMs);
+      await managers.start();
+      break;
+    case 'freeze':
+      chosen.process?.signal('SIGSTOP');
+      await pause(forMs);
+      chosen.process?.signal('SIGCONT');
+      break;
+    case 'offline':
+      chosen.wires.cutZooKeeper();
+      await pause(forMs);
+      await chosen.wires.healZooKeeper();
+      break;
+    case 'blind':
+    case 'blind two': {
+      const others = managers.all.filter((manager) => manager !== chosen);
+      const blind = fault === 'blind' ? [choice < 0.5 ? chosen : others[0]] : [chosen, others[1]];
+      // Whoever is moved away from by them is struck.
+      struck.primary = true;
+      struck.nodes.add(primaryOf(arena));
+      await hide(
+        arena,
+        blind.filter((each) => each !== undefined),
+        primaryOf(arena),
+        forMs,
+      );
+      break;
+    }
+    default:
+      break;
+  }
+  note(`strike: ${chosen.name} ${fault} is over`);
+}
+
+async function strikeWaiting(
+  { managers, auditor, note }: Arena,
+  { fault, forMs }: Strike<FaultOf<'manager'>>,
+  { manager, goOn }: Waiting,
+): Promise<void> {
+  const { wires } = manager;
+  const child = manager.process;
+  const replaced = () =>
+    managers.hear((other, told) => other !== manager && told.say === 'moved', forMs);
+  switch (fault) {
+    case 'kill at':
+      await manager.kill();
+      await pause(forMs);
+      await manager.start();
+      break;
+    case 'freeze at':
+      child?.signal('SIGSTOP');
+      // It hears it when it is thawed, and goes on at once.
+      goOn();
+      await replaced();
+      child?.signal('SIGCONT');
+      break;
+    case 'offline at':
+      wires.cutZooKeeper();
+      goOn();
+      await pause(forMs);
+      await wires.healZooKeeper();
+      break;
+    case 'held up at':
+      wires.holdNodes();
+      wires.cutZooKeeper();
+      goOn();
+      await replaced();
+      wires.letNodesGo();
+      await wires.healZooKeeper();
+      break;
+    case 'evict at': {
+      const hasPlace = await auditor.evict(child?.name ?? '');
+      note(`the place of ${manager.name} ${hasPlace ? 'is deleted' : 'was gone'}`);
+      const successor = await managers.waitAt('before redirect', forMs);
+      goOn();
+      await pause(crossingMs);
+      successor?.goOn();
+      break;
+    }
+    default:
+      goOn();
+  }
+}
+
+async function strikeClient(
+  { clients, managers, note }: Arena,
+  { fault, afterMs, forMs, choice, step }: Strike<FaultOf<'client'>>,
+): Promise<void> {
+  const client = clients[Math.floor(choice * clients.length)] as Client;
+  let goOn = (): void => {};
+  if (fault.endsWith(' at')) {
+    const waiting = await managers.waitAt(step, atWithinMs + afterMs);
+    if (waiting === undefined) return note(`nobody came to ${step}, so ${client.name} goes on`);
+    ({ goOn } = waiting);
+  } else {
+    await pause(afterMs);
+  }
+  note(`strike: ${client.name} ${fault} for ${forMs} ms`);
+  if (fault === 'offline' || fault === 'offline at') {
+    client.wires.cutZooKeeper();
+    goOn();
+    await pause(forMs);
+    await client.wires.healZooKeeper();
+  } else {
+    client.process.signal('SIGSTOP');
+    goOn();
+    await pause(forMs);
+    client.process.signal('SIGCONT');
+  }
+  note(`strike: ${client.name} ${fault} is over`);
+}
+
+async function strikeServer(
+  { servers, note }: Arena,
+  strike: Strike<FaultOf<'server'>>,
+): Promise<void> {
+  await pause(strike.afterMs);
+  note(`strike: ZooKeeper ${strike.fault} for ${strike.forMs} ms`);
+  await servers.strike(strike);
+  note(`strike: ZooKeeper ${strike.fault} is over`);
+}

@@ -1,0 +1,72 @@
+import type { TestProxy } from '@incumbent/zookeeper/testing';
+import { startProxy } from '@incumbent/zookeeper/testing';
+
+/** What lies between one process and what it talks to: proxies of its own. */
+export class Wires {
+  readonly zookeeper: string;
+  /** From the address of each Redis to the proxy before it; empty where there are none. */
+  readonly reach: Readonly<Record<string, string>>;
+  readonly #zookeeper: readonly TestProxy[];
+  readonly #nodes: ReadonlyMap<string, TestProxy>;
+
+  private constructor(zookeeper: readonly TestProxy[], nodes: ReadonlyMap<string, TestProxy>) {
+    this.#zookeeper = zookeeper;
+    this.#nodes = nodes;
+    this.zookeeper = `zk://${zookeeper.map(addressOf).join(',')}`;
+    this.reach = Object.fromEntries([...nodes].map(([node, proxy]) => [node, addressOf(proxy)]));
+  }
+
+  static async lay(
+    zookeeperPorts: readonly number[],
+    nodes: readonly { readonly address: string; readonly port: number }[],
+  ): Promise<Wires> {
+    const [toZooKeeper, toNodes] = await Promise.all([
+      Promise.all(zookeeperPorts.map((port) => startProxy({ port }))),
+      Promise.all(
+        nodes.map(async ({ address, port }) => [address, await startProxy({ port })] as const),
+      ),
+    ]);
+    return new Wires(toZooKeeper, new Map(toNodes));
+  }
+
+  /** No word to or from ZooKeeper. */
+  cutZooKeeper(): void {
+    for (const proxy of this.#zookeeper) proxy.silence();
+  }
+
+  async healZooKeeper(): Promise<void> {
+    await Promise.all(this.#zookeeper.map((proxy) => proxy.pass()));
+  }
+
+  /** No word to or from that Redis. */
+  cutNode(address: string): void {
+    this.#nodes.get(address)?.silence();
+  }
+
+  async healNode(address: string): Promise<void> {
+    await this.#nodes.get(address)?.pass();
+  }
+
+  /** What is sent to a Redis stays on its way, until `letGo`. */
+  holdNodes(): void {
+    for (const proxy of this.#nodes.values()) proxy.holdRequests();
+  }
+
+  letNodesGo(): void {
+    for (const proxy of this.#nodes.values()) proxy.letGo();
+  }
+
+  async heal(): Promise<void> {
+    const all = [...this.#zookeeper, ...this.#nodes.values()];
+    await Promise.all(all.map((proxy) => proxy.pass()));
+  }
+
+  async close(): Promise<void> {
+    const all = [...this.#zookeeper, ...this.#nodes.values()];
+    await Promise.all(all.map((proxy) => proxy.close()));
+  }
+}
+
+function addressOf({ host, port }: TestProxy): string {
+  return `${host}:${port}`;
+}
