@@ -43,6 +43,8 @@ export type ManagerEvent =
       readonly availableTo: number;
       readonly unavailableTo: number;
     }
+  /** The record names another primary, or another term: told by every manager, also of the first one. */
+  | { readonly type: 'primary'; readonly primary: NodeAddress | null; readonly term: number }
   | {
       readonly type: 'step';
       readonly step: ManagerStep;

@@ -281,8 +281,11 @@ function isGivenBack(
 ): boolean {
   const last = fit.get(former);
   if (last?.role !== 'primary' || (target !== undefined && target !== former)) return false;
-  if (reason === 'down' && !(fenced.how === 'paused' && fenced.cameBack)) return false;
-  if (reason === 'unfinished' && !available.includes(former)) return false;
+  const mayBe =
+    reason === 'unfinished'
+      ? available.includes(former)
+      : reason === 'down' && fenced.how === 'paused' && fenced.cameBack;
+  if (!mayBe) return false;
   return [...fit].every(([node, other]) => node === former || hasAllOf(last, other));
 }
 

@@ -4,7 +4,7 @@ import { createElection } from 'incumbent';
 import type { ZooKeeperGuard } from 'incumbent/zookeeper';
 import { zookeeper } from 'incumbent/zookeeper';
 import type { Paths, PrimaryRecord } from '../layout.ts';
-import { pathsBelow } from '../layout.ts';
+import { decodePrimary, pathsBelow } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { ManagerEvent, ManagerStatus, Trouble } from './events.ts';
 import type { ManagerHooks } from './hooks.ts';
@@ -83,10 +83,7 @@ export class NodeManager {
     });
     this.#tell({ type: 'started', id, nodes });
     try {
-      await zk.connected({ signal });
-      await this.#work(zk, signal);
-    } catch (error) {
-      if (!signal.aborted) throw error;
+      while (!signal.aborted) await this.#workUntilTrouble(zk, signal);
     } finally {
       this.#state = 'stopped';
       stopTelling();
@@ -96,14 +93,27 @@ export class NodeManager {
     }
   }
 
+  /** What waiting may cure is tried again a moment later. */
+  async #workUntilTrouble(zk: ZooKeeper, signal: AbortSignal): Promise<void> {
+    try {
+      await zk.connected({ signal });
+      await this.#work(zk, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      if ((error as { readonly retryable?: unknown } | null)?.retryable !== true) throw error;
+      this.#state = 'starting';
+      this.#show({ trouble: { code: 'ZOOKEEPER_AWAY', message: (error as Error).message } });
+      await new Wake().wait(1_000, signal);
+    }
+  }
+
   async #work(zk: ZooKeeper, signal: AbortSignal): Promise<void> {
     await zk.ensurePath(this.#paths.reports, { signal });
     await zk.ensurePath(this.#paths.requests, { signal });
     const wake = new Wake();
-    const reporter = new Reporter(zk, this.#paths, this.#options.id, (error) =>
-      this.#show({ trouble: troubleOf(error) }),
-    );
-    const board = new ReportBoard(zk, this.#paths, () => wake.call());
+    const onTrouble = (error: Error) => this.#show({ trouble: troubleOf(error) });
+    const reporter = new Reporter(zk, this.#paths, this.#options.id, onTrouble);
+    const board = new ReportBoard(zk, this.#paths, () => wake.call(), onTrouble);
     this.#board = board;
     const watchers = this.#watch(reporter, wake);
     const stopListening = this.#listen(zk, wake, signal);
@@ -121,7 +131,7 @@ export class NodeManager {
       await election.close();
       for (const watcher of watchers) watcher.close();
       stopListening();
-      await board.close();
+      board.close();
       await reporter.close();
     }
   }
@@ -178,16 +188,28 @@ export class NodeManager {
     const stop = new AbortController();
     const { signal: ends } = stop;
     signal.addEventListener('abort', () => stop.abort(), { once: true });
-    const listen = async (changes: AsyncIterable<unknown>) => {
+    const listen = async <T>(changes: AsyncIterable<T>, onChange: (change: T) => void) => {
       try {
-        for await (const _ of changes) wake.call();
+        for await (const change of changes) onChange(change);
       } catch {
         // It is looked at all the same, only later.
       }
     };
-    void listen(zk.followChildren(this.#paths.requests, { signal: ends }));
-    void listen(zk.follow(this.#paths.manualFailover, { signal: ends }));
+    const options = { signal: ends };
+    void listen(zk.followChildren(this.#paths.requests, options), () => wake.call());
+    void listen(zk.follow(this.#paths.manualFailover, options), () => wake.call());
+    void listen(zk.follow(this.#paths.primary, options), (reply) => this.#note(reply?.text));
     return () => stop.abort();
+  }
+
+  /** What the record says. The elected one reads it for itself before it decides anything. */
+  #note(text: string | undefined): void {
+    try {
+      const record = text === undefined ? undefined : decodePrimary(this.#paths.primary, text);
+      this.#show({ record });
+    } catch (error) {
+      this.#show({ trouble: troubleOf(error) });
+    }
   }
 
   #sightOf(address: NodeAddress): NodeSight {
@@ -203,7 +225,7 @@ export class NodeManager {
     readonly trouble?: Trouble | undefined;
     readonly verdicts?: ReadonlyMap<NodeAddress, Verdict>;
   }): void {
-    if ('record' in shown) this.#record = shown.record;
+    if ('record' in shown) this.#showRecord(shown.record);
     if (shown.verdicts !== undefined) this.#verdicts = shown.verdicts;
     if (!('trouble' in shown)) return;
     const [before, trouble] = [this.#trouble, shown.trouble];
@@ -212,6 +234,17 @@ export class NodeManager {
       this.#tell({ type: 'trouble', trouble });
     }
     if (trouble === undefined && before !== undefined) this.#tell({ type: 'recovered' });
+  }
+
+  #showRecord(record: PrimaryRecord | undefined): void {
+    const before = this.#record;
+    // Of two that are read side by side the older one may come last.
+    if (record !== undefined && before !== undefined && record.term < before.term) return;
+    this.#record = record;
+    if (record === undefined) return;
+    const { primary, term } = record;
+    if (primary === before?.primary && term === before.term) return;
+    this.#tell({ type: 'primary', primary, term });
   }
 
   #tell(event: ManagerEvent): void {

@@ -69,11 +69,25 @@ export async function reign(realm: Realm, term: Term<ZooKeeperGuard>): Promise<v
     term,
   );
   const ruler = new Ruler(realm, term, hands);
+  await untilRead(realm.board, term.signal);
   while (!term.signal.aborted) {
     const goesOn = await ruler.look();
     if (!goesOn) return;
     await realm.wake.wait(lookEveryMs, term.signal);
   }
+}
+
+/** With some of the reports only, a few would be the majority. */
+async function untilRead(board: ReportBoard, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const end = () => {
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
+    void board.whenRead().then(end);
+  });
 }
 
 class Ruler {
@@ -326,12 +340,12 @@ class Ruler {
       }
       await this.#move('request', { target: node ?? undefined, withPublication: publication });
     } catch (error) {
-      const { record: after } = await this.#keeper.read();
-      // It was begun: whoever finishes it may give the primary of before back. What was asked for
-      // stays open, and is tried again.
-      if (after?.primary !== primary) throw error;
+      this.#term.signal.throwIfAborted();
+      // Also when it was begun: whoever finishes it may give the primary of before back, and to try it
+      // again and again would keep everybody from writing.
       await wish.refuse?.((error as Error).message);
-      await this.#noteSeen(wish, after);
+      const { record: after } = await this.#keeper.read();
+      if (after !== undefined) await this.#noteSeen(wish, after);
       throw error;
     }
   }

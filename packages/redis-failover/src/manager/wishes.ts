@@ -1,5 +1,5 @@
 import type { ZooKeeper } from '@incumbent/zookeeper';
-import { NoNodeError } from '@incumbent/zookeeper';
+import { BadVersionError, NoNodeError } from '@incumbent/zookeeper';
 import type { FailoverRequest, Paths } from '../layout.ts';
 import { anyReplica, decodeRequest, encodeRequest } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
@@ -85,8 +85,8 @@ function wishOf(zk: ZooKeeper, path: string, version: number, request: FailoverR
     try {
       await zk.set(path, text, { version });
     } catch (error) {
-      // Whoever asked has taken it back.
-      if (!(error instanceof NoNodeError)) throw error;
+      // Whoever asked has taken it back, or it was answered by a write that we took for lost.
+      if (!(error instanceof NoNodeError || error instanceof BadVersionError)) throw error;
     }
   };
   return {

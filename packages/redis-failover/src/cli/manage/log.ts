@@ -99,6 +99,14 @@ export function lineOf(event: ManagerEvent): LogLine {
       const message = `moving the primary: ${step}${node === null ? '' : ` ${node}`}`;
       return { level: 'info', message, fields: { step, node, afterMs: Math.round(afterMs) } };
     }
+    case 'primary': {
+      const { primary, term } = event;
+      const message =
+        primary === null
+          ? 'nobody is the primary: it moves'
+          : `the primary is ${primary} (term ${term})`;
+      return { level: 'info', message, fields: { primary, term } };
+    }
     case 'moved': {
       const { from, to, term, reason, tookMs } = event;
       const whence = from === null ? '' : ` after ${from}`;
