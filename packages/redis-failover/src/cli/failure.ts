@@ -67,6 +67,9 @@ const exitCodeOf: Readonly<Record<string, number>> = {
   INVALID_OPTION: exitCodes.usage,
   INVALID_ARGUMENT: exitCodes.usage,
   LAYOUT: exitCodes.no,
+  REQUEST_REFUSED: exitCodes.no,
+  NO_MANAGER: exitCodes.no,
+  OUTCOME_UNKNOWN: exitCodes.no,
 };
 
 export function describeFailure(error: unknown): Failure {

@@ -23,7 +23,7 @@ export function whyNotReady(status: ManagerStatus): NotReady | undefined {
     return { code: 'TOO_FEW_MANAGERS', message };
   }
   if (primary === undefined && state === 'leading') {
-    return { code: 'NO_PRIMARY', message: 'no primary was found yet' };
+    return { code: 'STARTING', message: 'no primary was found yet' };
   }
   if (primary === null) return { code: 'NO_PRIMARY', message: 'the primary is being moved' };
   return undefined;
