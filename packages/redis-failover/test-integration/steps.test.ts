@@ -1,0 +1,143 @@
+// A manager that stands still or is killed in the middle of a move, at every step of it.
+import type { TestContext } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { managerSteps } from '../src/manager/events.ts';
+import type { NodeAddress } from '../src/node-address.ts';
+import type { ManagerProcess, StepName } from './support/manager-process.ts';
+import { missing, useZooKeeper } from './support/servers.ts';
+import { Stage } from './support/stage.ts';
+import type { Writer } from './support/writer.ts';
+
+const zooKeeper = useZooKeeper();
+const steps: readonly StepName[] = managerSteps.flatMap(
+  (step) => [`before ${step}`, `after ${step}`] as const,
+);
+/** Of the primary that is moved away from. */
+const primaries = ['was killed', 'answers'] as const;
+
+describe.skipIf(missing !== undefined).concurrent('in the middle of a move', () => {
+  for (const primary of primaries) {
+    describe(`from a primary that ${primary}`, () => {
+      test.for(steps)('a manager stands still %s, and goes on later', async (step, context) => {
+        const scene = await open(context, step, 'SIGSTOP', primary);
+        const { stage, writer, former } = scene;
+        await carriedOn(scene);
+        const record = await stage.record();
+        const before = writer.acknowledged.length;
+        former.thaw();
+        await former.story.told('ousted');
+        await stage.formed();
+        await writer.writes();
+        // What it was about to do it has not done.
+        expect(await stage.record()).toEqual(record);
+        expect(writer.acknowledged.length).toBeGreaterThan(before);
+        await stage.verdict(writer);
+      });
+
+      test.for(steps)('a manager is killed %s', async (step, context) => {
+        const scene = await open(context, step, 'SIGKILL', primary);
+        await carriedOn(scene);
+        await scene.stage.verdict(scene.writer);
+      });
+    });
+  }
+});
+
+describe.skipIf(missing !== undefined).concurrent('right after it was sure of its term', () => {
+  const broken = ['no-assert'] as const;
+
+  test('a manager stands still, and changes no Redis when it goes on', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server, { replicas: 3 });
+    const stopAt = 'before redirect';
+    const former = await stage.managerProcess('former', { stopAt, by: 'SIGSTOP', broken });
+    await former.story.told('elected');
+    const first = await stage.published();
+    const writer = await stage.writer();
+    await stage.set.at(first.primary as NodeAddress).kill();
+    await former.hasStopped();
+    // It has promoted this one, and is about to make replicas of it of all others.
+    const chosen = former.story.all('step').find(({ step }) => step === 'promote')?.node;
+    await stage.set.at(chosen as NodeAddress).freeze();
+    stage.manager('successor');
+    const next = await stage.published(undefined, first.term);
+    expect(next.primary).not.toBe(chosen);
+    await writer.writes('a write to the new primary', ({ node }) => node === next.primary);
+    former.thaw();
+    await former.story.told('ousted');
+    expect((await stage.set.roles())[next.primary as NodeAddress]).toBe('primary');
+    stage.set.at(chosen as NodeAddress).thaw();
+    await stage.formed();
+    expect(await stage.record()).toMatchObject({ term: next.term, primary: next.primary });
+    await stage.verdict(writer);
+  });
+
+  test('a manager stands still, and changes no znode when it goes on', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const former = await stage.managerProcess('former', {
+      ...{ stopAt: 'before revoke', by: 'SIGSTOP', broken },
+      // Its session outlives this: of an expired one ZooKeeper itself takes nothing.
+      options: { sessionTimeout: '15s' },
+    });
+    await former.story.told('elected');
+    const first = await stage.published();
+    const primary = stage.set.at(first.primary as NodeAddress);
+    await primary.freeze();
+    await former.hasStopped();
+    primary.thaw();
+    const election = `${stage.root}/${stage.paths.election}`;
+    const { children } = await stage.zk.getChildren(election);
+    for (const place of children) await stage.zk.delete(`${election}/${place}`);
+    const { story } = stage.manager('successor');
+    await story.told('elected');
+    await story.told(
+      'judged',
+      ({ node, state }) => node === first.primary && state === 'available',
+    );
+    const record = await stage.record();
+    expect(record).toMatchObject({ term: first.term, primary: first.primary });
+    former.thaw();
+    await former.story.told('ousted');
+    expect(await stage.record()).toEqual(record);
+  });
+});
+
+interface Scene {
+  readonly stage: Stage;
+  readonly writer: Writer;
+  /** Has stopped itself at the step. */
+  readonly former: ManagerProcess;
+}
+
+async function open(
+  context: TestContext,
+  stopAt: StepName,
+  by: 'SIGSTOP' | 'SIGKILL',
+  primary: (typeof primaries)[number],
+): Promise<Scene> {
+  const stage = await Stage.open(context, zooKeeper.server);
+  const former = await stage.managerProcess('former', { stopAt, by });
+  await former.story.told('elected');
+  const { primary: first } = await stage.published();
+  const writer = await stage.writer();
+  await writer.writes();
+  if (primary === 'was killed') {
+    await stage.set.at(first as NodeAddress).kill();
+  } else {
+    const client = await stage.client();
+    // It may or may not be answered: that is not what this is about.
+    client.manualFailover().catch(() => {});
+  }
+  await former.hasStopped();
+  return { stage, writer, former };
+}
+
+/** Another manager has brought everything in order, and clients write. */
+async function carriedOn({ stage, writer }: Scene): Promise<void> {
+  const { story } = stage.manager('successor');
+  await story.told('elected');
+  const { primary, term } = await stage.formed();
+  await writer.writes(
+    'a write to the primary that is published',
+    (write) => write.node === primary && write.term === term,
+  );
+}

@@ -1,0 +1,31 @@
+/** A bound for what must come at some time: it only turns a hang into a failure. */
+const hangMs = 60_000;
+
+/** CLOCK_MONOTONIC in ms: all processes of a machine share its origin. */
+export function monotonicMs(): number {
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1e3 + nanoseconds / 1e6;
+}
+
+/**
+ * Asks until the answer is neither false nor undefined.
+ * @param story what has happened so far, for the error
+ */
+export async function until<T>(
+  what: string,
+  ask: () => T | undefined | false | Promise<T | undefined | false>,
+  story: () => string = () => '',
+): Promise<T> {
+  const deadlineMs = monotonicMs() + hangMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined && answer !== false) return answer;
+    if (monotonicMs() > deadlineMs) throw new Error(`never: ${what}\n${story()}`.trim());
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** Lets so much time pass: for faults that last, not for something to settle. */
+export async function lasting(ms: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, ms));
+}
