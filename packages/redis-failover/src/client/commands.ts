@@ -42,7 +42,8 @@ const blocking: ReadonlySet<string> = words(`
 `);
 /** Change, or depend on, the state of one connection. */
 const stateful: ReadonlySet<string> = words(`
-  ASKING AUTH CLIENT HELLO MONITOR PSUBSCRIBE PSYNC PUNSUBSCRIBE READONLY READWRITE REPLCONF RESET SELECT
+  ASKING AUTH CLIENTCACHING CLIENTNOEVICT CLIENTNOTOUCH CLIENTREPLY CLIENTSETINFO CLIENTSETNAME
+  CLIENTTRACKING CLIENTTRACKINGOFF CLIENTTRACKINGON HELLO MONITOR PSUBSCRIBE PSYNC PUNSUBSCRIBE READONLY READWRITE REPLCONF RESET SELECT
   SSUBSCRIBE SUBSCRIBE SUNSUBSCRIBE SYNC UNSUBSCRIBE UNWATCH WATCH
 `);
 const transactional: ReadonlySet<string> = words('DISCARD EXEC');
@@ -87,8 +88,7 @@ function refusalOf(
   if ((word === 'XREAD' || word === 'XREADGROUP') && args.some(saysBlock)) {
     return `with BLOCK it blocks all others on a shared connection; ${wayOut.own}`;
   }
-  const isClient = name.startsWith('CLIENT') && !/^CLIENT(LIST|INFO|NOEVICT)$/.test(name);
-  if (stateful.has(word) || isClient) {
+  if (stateful.has(word) || stateful.has(name)) {
     return `it belongs to one connection, and a routed client has none; ${wayOut.own}`;
   }
   if (transactional.has(word)) return `it belongs to one connection; ${wayOut.multi}`;

@@ -18,13 +18,18 @@ import type { RedisFailoverOptions, ResolvedOptions } from './options.ts';
 import { resolveClientOptions } from './options.ts';
 import { routedClient } from './routed-client.ts';
 import { Router } from './router.ts';
-import type { Picture, Reign } from './view.ts';
+import type { BrokenRule, Picture, Reign } from './view.ts';
 import { ViewFollower } from './view-follower.ts';
 
 /** What the gem's clients wait for a word before they distrust what they know. */
 const rubyViewMs = 9_000;
 
-/** What a client may ask of one call of ours. */
+/** @internal for tests and chaos */
+export interface ClientHooks {
+  readonly broken?: readonly BrokenRule[] | undefined;
+}
+
+/** What may be asked of one call. */
 export interface WriteOptions {
   readonly signal?: AbortSignal | undefined;
 }
@@ -55,12 +60,17 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
   readonly #closed = new AbortController();
   #closing: Promise<void> | undefined;
 
-  private constructor(options: ResolvedOptions<Client>, zk: ZooKeeper, clock: Clock) {
+  private constructor(
+    options: ResolvedOptions<Client>,
+    zk: ZooKeeper,
+    clock: Clock,
+    { broken }: ClientHooks,
+  ) {
     const { redis: driver, safeMode, root } = options;
     this.#options = options;
     this.#zk = zk;
     this.#paths = pathsBelow(root);
-    this.#view = new ViewFollower(zk, this.#paths, clock, { rubyViewMs, safeMode });
+    this.#view = new ViewFollower(zk, this.#paths, clock, { rubyViewMs, safeMode, broken });
     this.#connections = new Connections(driver, options);
     this.#router = new Router(this.#view, this.#connections, options, this.#closed.signal);
     this.#teller = new ChangeTeller(() => this.#view.picture);
@@ -90,13 +100,15 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
    */
   static async connect<Client extends object>(
     options: RedisFailoverOptions<Client>,
+    /** @internal */
+    hooks: ClientHooks = {},
   ): Promise<RedisFailover<Client>> {
     const resolved = resolveClientOptions(options);
     const { zookeeper } = resolved;
     const { signal, onChange, clock = systemClock } = options;
     signal?.throwIfAborted();
     const zk = zookeeper instanceof ZooKeeper ? zookeeper : open(zookeeper);
-    const failover = new RedisFailover(resolved, zk, clock);
+    const failover = new RedisFailover(resolved, zk, clock, hooks);
     if (onChange !== undefined) failover.onChange(onChange);
     try {
       using bound = failover.#router.bound(signal);

@@ -117,7 +117,7 @@ async function withdraw(
   if (reason !== undefined) throw reason;
   throw new NoManagerError(
     `no manager answered the request for a failover within ${formatDuration(timeoutMs)}, so it was ` +
-      'withdrawn: does one run with this root, and does enough of them report?',
+      'withdrawn (a move that had begun goes on): does one run with this root?',
   );
 }
 

@@ -1,0 +1,272 @@
+import { describe, expect, test } from 'vitest';
+import type { Proposal, Reign, Seen } from '../../src/client/view.ts';
+import { View } from '../../src/client/view.ts';
+import type { Nodes, PrimaryRecord } from '../../src/layout.ts';
+
+const viewMs = 1_000;
+
+/** Two clocks that a test moves as it likes. */
+class Clocks {
+  monotonicMs = 5_000;
+  wallMs = 1_000_000_000;
+
+  now() {
+    const { monotonicMs, wallMs } = this;
+    return { monotonicMs, wallMs };
+  }
+
+  pass(ms: number) {
+    this.monotonicMs += ms;
+    this.wallMs += ms;
+    return this.now();
+  }
+
+  /** The host is suspended: only the wall clock counts it. */
+  suspend(ms: number) {
+    this.wallMs += ms;
+    return this.now();
+  }
+
+  stepWall(ms: number) {
+    this.wallMs += ms;
+    return this.now();
+  }
+}
+
+let version = 0;
+
+function record(term: number, primary: string | null): Seen<PrimaryRecord> {
+  version += 1;
+  const rest = { former: null, manager: 'm', token: '1', manualSeen: '0', replicationId: null };
+  return { value: { term, primary, viewMs, ...rest }, version, createdZxid: 1n };
+}
+
+function nodes(master: string, slaves: string[] = [], createdZxid = 2n): Seen<Nodes> {
+  version += 1;
+  return { value: { master, slaves, unavailable: [] }, version, createdZxid };
+}
+
+function proposed(view: View): Proposal {
+  const { proposal } = view;
+  if (proposal === undefined) throw new Error('nothing is proposed');
+  return proposal;
+}
+
+/** A view that has just confirmed term 1 of `a`. */
+function confirmedView(options: { safeMode?: boolean } = {}) {
+  const clocks = new Clocks();
+  const view = new View({ rubyViewMs: 9_000, safeMode: options.safeMode ?? true });
+  view.seeRecord(record(1, 'a:1'));
+  view.seeNodes(nodes('a:1', ['b:1']));
+  const proposal = proposed(view);
+  view.confirmed(proposal, clocks.now());
+  const reign = view.usable(clocks.now()) as Reign;
+  return { clocks, view, proposal, reign };
+}
+
+function move(view: View, term: number, primary: string) {
+  view.seeRecord(record(term - 1, null));
+  view.seeNodes(undefined);
+  view.seeRecord(record(term, primary));
+  view.seeNodes(nodes(primary));
+}
+
+describe('a write is sent', () => {
+  test('only after a confirmation: what was read may be old', () => {
+    const clocks = new Clocks();
+    const view = new View({ rubyViewMs: 9_000, safeMode: true });
+    view.seeRecord(record(1, 'a:1'));
+    expect(view.proposal).toBe(undefined);
+    view.seeNodes(nodes('a:1'));
+    expect(view.usable(clocks.now())).toBe(undefined);
+    view.confirmed(proposed(view), clocks.now());
+    expect(view.usable(clocks.now())).toEqual(expect.objectContaining({ term: 1, primary: 'a:1' }));
+  });
+
+  test('for as long as a view from when the confirmation was sent, not from when it came', () => {
+    const { clocks, view, proposal } = confirmedView();
+    const sentAt = clocks.pass(400);
+    clocks.pass(900);
+    view.confirmed(proposal, sentAt);
+    expect(view.usable(clocks.pass(99))).toBeDefined();
+    expect(view.usable(clocks.pass(1))).toBe(undefined);
+  });
+
+  test('not after a confirmation that came when its time was over', () => {
+    const { clocks, view, proposal } = confirmedView();
+    const sentAt = clocks.pass(100);
+    clocks.pass(1_000);
+    view.confirmed(proposal, sentAt);
+    expect(view.usable(clocks.now())).toBe(undefined);
+  });
+
+  test('not once a revocation was noticed, though the view still holds', () => {
+    const { clocks, view } = confirmedView();
+    view.seeRecord(record(1, null));
+    expect(view.usable(clocks.now())).toBe(undefined);
+  });
+
+  test('not while both znodes name somebody else: Ruby managers may have taken over', () => {
+    const { clocks, view } = confirmedView();
+    view.seeNodes(nodes('b:1'));
+    expect(view.usable(clocks.now())).toBe(undefined);
+    expect(view.proposal).toBe(undefined);
+  });
+
+  test('also when replicas come and go, without another confirmation', () => {
+    const { clocks, view, reign } = confirmedView();
+    view.seeNodes(nodes('a:1', []));
+    expect(view.usable(clocks.now())).toBe(reign);
+  });
+
+  test('not after a suspension, which the monotonic clock does not count', () => {
+    const { clocks, view } = confirmedView();
+    expect(view.usable(clocks.suspend(1_000))).toBe(undefined);
+  });
+
+  test('not longer because the wall clock is set back', () => {
+    const { clocks, view } = confirmedView();
+    clocks.pass(900);
+    view.usable(clocks.stepWall(-10_000));
+    expect(view.usable(clocks.pass(100))).toBe(undefined);
+  });
+
+  test('not after a wall clock that was set back and a suspension, if one look came between', () => {
+    const { clocks, view } = confirmedView();
+    expect(view.usable(clocks.stepWall(-10_000))).toBeDefined();
+    expect(view.usable(clocks.suspend(1_000))).toBe(undefined);
+  });
+
+  test('with safeMode: false also when nobody has confirmed for long, but not while it moves', () => {
+    const { clocks, view, reign } = confirmedView({ safeMode: false });
+    clocks.pass(60_000);
+    expect(view.usable(clocks.now())).toBe(reign);
+    expect(view.judgeArrival(reign, clocks.now())).toBe('acknowledged');
+    view.seeRecord(record(1, null));
+    expect(view.usable(clocks.now())).toBe(undefined);
+    expect(view.judgeArrival(reign, clocks.now())).toBe('changed');
+  });
+});
+
+describe('a reply', () => {
+  test('counts while the view holds', () => {
+    const { clocks, view, reign } = confirmedView();
+    expect(view.judgeArrival(reign, clocks.pass(999))).toBe('acknowledged');
+  });
+
+  test('counts while the view holds, although the primary is seen to move: the mover waits', () => {
+    const { clocks, view, reign } = confirmedView();
+    view.seeRecord(record(1, null));
+    view.seeNodes(undefined);
+    expect(view.judgeArrival(reign, clocks.pass(999))).toBe('acknowledged');
+    expect(view.judgeArrival(reign, clocks.pass(1))).toBe('changed');
+  });
+
+  test('that comes too late is held, until a confirmation that was sent after it', () => {
+    const { clocks, view, proposal, reign } = confirmedView();
+    const sentBefore = clocks.pass(1_500);
+    const arrivedAt = clocks.pass(1);
+    expect(view.judgeArrival(reign, arrivedAt)).toBe('held');
+    view.confirmed(proposal, sentBefore);
+    expect(view.judgeHeld(reign, arrivedAt)).toBe('held');
+    view.confirmed(proposal, clocks.pass(1));
+    expect(view.judgeHeld(reign, arrivedAt)).toBe('acknowledged');
+  });
+
+  test('that is held does not count because the view has begun to hold again', () => {
+    const { clocks, view, proposal, reign } = confirmedView();
+    const sentBefore = clocks.pass(1_500);
+    const arrivedAt = clocks.pass(1);
+    expect(view.judgeArrival(reign, arrivedAt)).toBe('held');
+    view.confirmed(proposal, sentBefore);
+    // New writes may be sent, and the old reply still waits.
+    expect(view.usable(clocks.now())).toBe(reign);
+    expect(view.judgeHeld(reign, arrivedAt)).toBe('held');
+  });
+
+  test('that is held is lost when another term is seen first', () => {
+    const { clocks, view, reign } = confirmedView();
+    const arrivedAt = clocks.pass(1_500);
+    expect(view.judgeArrival(reign, arrivedAt)).toBe('held');
+    move(view, 2, 'b:1');
+    view.confirmed(proposed(view), clocks.pass(10));
+    expect(view.judgeHeld(reign, arrivedAt)).toBe('changed');
+  });
+
+  test('of an earlier term of the same node does not count by the later term (A, B, A)', () => {
+    const { clocks, view, reign } = confirmedView();
+    clocks.pass(5_000);
+    move(view, 2, 'b:1');
+    move(view, 3, 'a:1');
+    view.confirmed(proposed(view), clocks.now());
+    const now = view.usable(clocks.now());
+    expect(now).toEqual(expect.objectContaining({ term: 3, primary: 'a:1' }));
+    expect(view.judgeArrival(reign, clocks.pass(1))).toBe('changed');
+    expect(view.judgeArrival(now as Reign, clocks.now())).toBe('acknowledged');
+  });
+
+  test('of an earlier term does not count by a later one of the same node of which nothing came between', () => {
+    const { clocks, view, reign } = confirmedView();
+    const arrivedAt = clocks.pass(1_500);
+    expect(view.judgeArrival(reign, arrivedAt)).toBe('held');
+    view.seeRecord(record(3, 'a:1'));
+    view.confirmed(proposed(view), clocks.pass(1));
+    expect(view.judgeHeld(reign, arrivedAt)).toBe('changed');
+  });
+
+  test('counts by the latest confirmation, also when an earlier one comes after it', () => {
+    const { clocks, view, proposal, reign } = confirmedView();
+    const earlier = clocks.pass(100);
+    view.confirmed(proposal, clocks.pass(300));
+    view.confirmed(proposal, earlier);
+    expect(view.judgeArrival(reign, clocks.pass(999))).toBe('acknowledged');
+  });
+
+  test('is still held when only `nodes` is gone: the record decides', () => {
+    const { clocks, view, reign } = confirmedView();
+    const arrivedAt = clocks.pass(1_500);
+    expect(view.judgeArrival(reign, arrivedAt)).toBe('held');
+    view.seeNodes(undefined);
+    expect(view.judgeHeld(reign, arrivedAt)).toBe('held');
+    view.seeNodes(nodes('a:1', [], 9n));
+    expect(proposed(view).reign).toBe(reign);
+    view.confirmed(proposed(view), clocks.pass(1));
+    expect(view.judgeHeld(reign, arrivedAt)).toBe('acknowledged');
+  });
+
+  test('is judged by the length of a view that stood in the record when it was confirmed', () => {
+    const { clocks, view, reign } = confirmedView();
+    const longer = record(1, 'a:1');
+    view.seeRecord({ ...longer, value: { ...longer.value, viewMs: 3_000 } });
+    expect(view.judgeArrival(reign, clocks.pass(1_500))).toBe('held');
+    view.confirmed(proposed(view), clocks.now());
+    expect(view.judgeArrival(reign, clocks.pass(2_999))).toBe('acknowledged');
+  });
+});
+
+describe('under Ruby managers, without a record', () => {
+  function ruby() {
+    const clocks = new Clocks();
+    const view = new View({ rubyViewMs: 9_000, safeMode: true });
+    view.seeRecord(undefined);
+    view.seeNodes(nodes('a:1', ['b:1'], 7n));
+    view.confirmed(proposed(view), clocks.now());
+    return { clocks, view, reign: view.usable(clocks.now()) as Reign };
+  }
+
+  test('a view holds for nine seconds, and has no term', () => {
+    const { clocks, view, reign } = ruby();
+    expect(reign).toEqual(expect.objectContaining({ term: undefined, primary: 'a:1' }));
+    expect(view.usable(clocks.pass(8_999))).toBe(reign);
+    expect(view.usable(clocks.pass(1))).toBe(undefined);
+  });
+
+  test('a node that was deleted and made again begins another reign of the same primary', () => {
+    const { clocks, view, reign } = ruby();
+    view.seeNodes(undefined);
+    view.seeNodes(nodes('a:1', [], 8n));
+    view.confirmed(proposed(view), clocks.pass(10));
+    expect(view.usable(clocks.now())).not.toBe(reign);
+    expect(view.judgeArrival(reign, clocks.pass(9_000))).toBe('changed');
+  });
+});
