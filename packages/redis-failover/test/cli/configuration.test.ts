@@ -62,6 +62,7 @@ test('flags', async () => {
     requiredNodeManagers: 2,
     clientView: '2s',
     sessionTimeout: '8s',
+    zookeeperOptions: { auth: [] },
     onEvent: expect.any(Function),
   });
 });
@@ -195,6 +196,28 @@ test('TLS', async () => {
   expect(full.options?.tls).toEqual({ ca: 'CA', cert: 'CERT', key: 'KEY', servername: 'n' });
 });
 
+test('who we are to ZooKeeper', async () => {
+  const cwd = directory({
+    ca: 'CA',
+    'c.yml': 'nodes: a:1\nzookeeper: zks://h\nzookeeper_tls_ca: ca\n',
+  });
+  const env = { INCUMBENT_ZK_AUTH: 'digest:joe:s3cret\n', INCUMBENT_ZK_SASL: 'jane:s3:cret' };
+  const { options } = await manage(['-C', 'c.yml'], { cwd, env });
+  expect(options?.zookeeperOptions).toEqual({
+    auth: [{ scheme: 'digest', credentials: 'joe:s3cret' }],
+    sasl: { username: 'jane', password: 's3:cret' },
+    tls: { ca: 'CA' },
+  });
+  const plain = await manage(['-n', 'a:1', '-z', 'h', '--zookeeper-tls-ca', 'ca'], { cwd });
+  expect(plain).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--zookeeper is not zks://'),
+  });
+  const broken = await manage(['-n', 'a:1', '-z', 'h'], { env: { INCUMBENT_ZK_SASL: 's3cret' } });
+  expect(broken.code).toBe(2);
+  expect(broken.stderr).toBe('incumbent-redis: INCUMBENT_ZK_SASL is not USER:PASSWORD\n');
+});
+
 const base = ['-n', 'a:1', '-z', 'h'];
 
 test.each<[argv: readonly string[], words: string]>([
@@ -313,9 +336,9 @@ test.each<[name: string, yaml: string, argv: readonly string[], words: string]>(
   ['tls: maybe', `${good}tls: maybe\n`, [], 'config.yml:3:1: tls is true or false, not "maybe"'],
   [
     'tls off with files',
-    `${good}tls: false\ntls_ca: ca\n`,
+    `${good}tls: false\ntls_servername: n\n`,
     [],
-    'tls_ca is for TLS, and tls is false',
+    'tls is false, and there are settings for TLS besides',
   ],
   [
     'a file that is not there',

@@ -6,6 +6,7 @@ import type { FlagValues, Settings } from '../config/collect.ts';
 import { collectSettings } from '../config/collect.ts';
 import { refuse } from '../config/given.ts';
 import { convert, managerOptions } from '../config/manager-options.ts';
+import { placeOf } from '../config/place.ts';
 import type { Setting, SettingKey } from '../config/settings.ts';
 import { allSettings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
@@ -31,7 +32,8 @@ export function manageWith(
 ): (flags: FlagValues, context: Context) => Promise<number> {
   return async (flags, context) => {
     const settings = await collectSettings(allSettings, flags, context);
-    const options = managerOptions(settings, await accessOf(settings, context.cwd));
+    const place = await placeOf(settings, context);
+    const options = managerOptions(settings, place, await accessOf(settings, context.cwd));
     const address = listenAddress(settings);
     const level = (choice(settings, 'log_level') ?? 'info') as LogLevel;
     const format = choice(settings, 'log_format') as LogFormat | undefined;

@@ -1,13 +1,11 @@
 /** How to log in to the Redis servers. No message repeats a secret. */
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { NodeAccess } from '../../redis/node-connection.ts';
-import { SettingError } from '../failure.ts';
 import type { Settings } from './collect.ts';
-import { textOf } from './collect.ts';
-import type { Given } from './given.ts';
+import { readGiven } from './files.ts';
 import { quote, refuse } from './given.ts';
-import type { SettingKey } from './settings.ts';
+import { tlsFiles } from './tls.ts';
 
 /** @throws SettingError, also for a file that cannot be read */
 export async function accessOf(settings: Settings, cwd: string): Promise<NodeAccess> {
@@ -47,7 +45,7 @@ async function passwordOf(settings: Settings, cwd: string): Promise<string | und
   }
   if (file !== undefined && (password === undefined || file.rank > password.rank)) {
     // Editors end files with a line break.
-    const line = (await read(file, cwd)).replace(/\r?\n$/, '');
+    const line = (await readGiven(file, cwd)).replace(/\r?\n$/, '');
     if (line === '') refuse(file, `names ${quote(file.value)}, which is empty`);
     if (/[\r\n]/.test(line))
       refuse(file, `names ${quote(file.value)}, which has more than one line`);
@@ -61,40 +59,9 @@ async function tlsOf(settings: Settings, cwd: string): Promise<NodeAccess['tls']
   if (asked !== undefined && typeof asked.value !== 'boolean') {
     refuse(asked, `is true or false, not ${quote(asked.value)}`);
   }
-  const keys = ['tls_ca', 'tls_cert', 'tls_key', 'tls_servername'] as const;
-  const parts = keys.map((key) => settings.get(key)).filter((given) => given !== undefined);
-  if (asked?.value !== true && parts.length === 0) return undefined;
-  const [part] = parts;
-  if (asked?.value === false && part !== undefined) {
-    refuse(part, `is for TLS, and ${asked.name} is false`);
+  const files = await tlsFiles(settings, 'tls', cwd);
+  if (asked?.value === false && files !== undefined) {
+    refuse(asked, 'is false, and there are settings for TLS besides');
   }
-  const [cert, key] = [settings.get('tls_cert'), settings.get('tls_key')];
-  const lonely = cert === undefined ? key : key === undefined ? cert : undefined;
-  if (lonely !== undefined)
-    refuse(lonely, 'needs the other: a certificate and its key belong together');
-  const content = async (name: SettingKey) => {
-    const given = settings.get(name);
-    return given === undefined ? undefined : read(given, cwd);
-  };
-  const [ca, certificate, privateKey] = await Promise.all(
-    (['tls_ca', 'tls_cert', 'tls_key'] as const).map(content),
-  );
-  const servername = textOf(settings, 'tls_servername');
-  return {
-    ...(ca === undefined ? {} : { ca }),
-    ...(certificate === undefined ? {} : { cert: certificate }),
-    ...(privateKey === undefined ? {} : { key: privateKey }),
-    ...(servername === undefined ? {} : { servername }),
-  };
-}
-
-async function read(given: Given, cwd: string): Promise<string> {
-  const path = String(given.value);
-  try {
-    return await readFile(resolve(cwd, path), 'utf8');
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const why = code === 'ENOENT' ? 'which is not there' : `which cannot be read: ${message}`;
-    throw new SettingError(`${given.where}${given.name} names ${quote(path)}, ${why}`);
-  }
+  return asked?.value === true ? (files ?? {}) : files;
 }

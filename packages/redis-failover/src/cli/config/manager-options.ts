@@ -1,13 +1,12 @@
 /** The options of a manager. Their rules are the manager's own; here stands where each was given. */
-import { InvalidOptionError } from 'incumbent';
 import type { ManagerOptions } from '../../manager/options.ts';
-import { resolveOptions } from '../../manager/options.ts';
 import type { NodeAccess } from '../../redis/node-connection.ts';
 import { SettingError } from '../failure.ts';
+import { checked } from './checked.ts';
 import type { Settings } from './collect.ts';
 import type { Given } from './given.ts';
 import { quote, refuse } from './given.ts';
-import { placeOf } from './place.ts';
+import type { Place } from './place.ts';
 import type { Setting, SettingKey } from './settings.ts';
 import { camelCase, managerSettings } from './settings.ts';
 
@@ -15,8 +14,11 @@ import { camelCase, managerSettings } from './settings.ts';
 const ownKeys: ReadonlySet<string> = new Set<SettingKey>(['listen', 'log_level', 'log_format']);
 
 /** @throws SettingError that says where the value stands that cannot be used */
-export function managerOptions(settings: Settings, access: NodeAccess): ManagerOptions {
-  const { zookeeper, root } = placeOf(settings);
+export function managerOptions(
+  settings: Settings,
+  place: Place,
+  access: NodeAccess,
+): ManagerOptions {
   const nodes = settings.get('nodes');
   if (nodes === undefined) {
     throw new SettingError(
@@ -31,20 +33,7 @@ export function managerOptions(settings: Settings, access: NodeAccess): ManagerO
     const name = camelCase(setting.key);
     options[name] = checked(given, name, convert(setting, given));
   }
-  return { ...(options as unknown as ManagerOptions), zookeeper, root, ...access };
-}
-
-/** Refuses what the manager would, with the name that the value was given by instead of its own. */
-export function checked(given: Given, name: string, value: unknown): unknown {
-  try {
-    resolveOptions({ nodes: ['localhost:6379'], zookeeper: 'localhost', [name]: value });
-  } catch (error) {
-    if (!(error instanceof InvalidOptionError) || !error.message.startsWith(name)) throw error;
-    const rest = error.message.slice(name.length);
-    const index = Number(/^\[(\d+)\]/.exec(rest)?.[1] ?? Number.NaN);
-    throw new SettingError(`${given.items?.[index] ?? given.where}${given.name}${rest}`);
-  }
-  return value;
+  return { ...(options as unknown as ManagerOptions), ...place, ...access };
 }
 
 /** Text, which flags and variables are, as the value that it stands for. */

@@ -15,6 +15,10 @@ export type SettingKey =
   | 'tls_cert'
   | 'tls_key'
   | 'tls_servername'
+  | 'zookeeper_tls_ca'
+  | 'zookeeper_tls_cert'
+  | 'zookeeper_tls_key'
+  | 'zookeeper_tls_servername'
   | 'nodes'
   | 'max_failures'
   | 'check_every'
@@ -102,30 +106,8 @@ export const commonSettings: readonly Setting[] = [
     about: 'the password itself',
   },
   { key: 'tls', flag: 'tls', kind: 'switch', about: 'speak TLS with the Redis servers' },
-  {
-    key: 'tls_ca',
-    flag: 'tls-ca',
-    kind: 'text',
-    value: '<file>',
-    about: 'PEM of the authorities to trust',
-    byDefault: "Node's own",
-  },
-  {
-    key: 'tls_cert',
-    flag: 'tls-cert',
-    kind: 'text',
-    value: '<file>',
-    about: 'PEM of our certificate',
-  },
-  { key: 'tls_key', flag: 'tls-key', kind: 'text', value: '<file>', about: 'PEM of its key' },
-  {
-    key: 'tls_servername',
-    flag: 'tls-servername',
-    kind: 'text',
-    value: '<name>',
-    about: 'the name that their certificates must have',
-    byDefault: 'the host of each',
-  },
+  ...tlsSettings('tls', 'tls', 'for the Redis servers'),
+  ...tlsSettings('zookeeper_tls', 'zookeeper-tls', 'for ZooKeeper (zks://)'),
 ];
 
 /** Of `manage` besides. */
@@ -241,6 +223,23 @@ export const managerSettings: readonly Setting[] = [
 ];
 
 export const allSettings: readonly Setting[] = [...commonSettings, ...managerSettings];
+
+/** @param whom stands behind each explanation */
+function tlsSettings(key: 'tls' | 'zookeeper_tls', flag: string, whom: string): readonly Setting[] {
+  const file = { kind: 'text', value: '<file>' } as const;
+  return [
+    { ...file, key: `${key}_ca`, flag: `${flag}-ca`, about: `PEM of whom to trust, ${whom}` },
+    { ...file, key: `${key}_cert`, flag: `${flag}-cert`, about: `PEM of our certificate, ${whom}` },
+    { ...file, key: `${key}_key`, flag: `${flag}-key`, about: `PEM of its key, ${whom}` },
+    {
+      key: `${key}_servername`,
+      flag: `${flag}-servername`,
+      kind: 'text',
+      value: '<name>',
+      about: `the name that their certificates must have, ${whom}`,
+    },
+  ];
+}
 
 /** The options of the command line, the gem's names for them hidden. */
 export function optionsOf(settings: readonly Setting[]): Option[] {

@@ -55,7 +55,8 @@ export async function openZooKeeper(
   try {
     // Before `--timeout` is over: the client knows why it has not connected.
     const connectTimeoutMs = 0.8 * timeoutMs;
-    zk = await connect(place.zookeeper, { connectTimeoutMs, closeTimeoutMs, signal });
+    const options = { ...place.zookeeperOptions, connectTimeoutMs, closeTimeoutMs, signal };
+    zk = await connect(place.zookeeper, options);
   } catch (error) {
     signal.throwIfAborted();
     throw isAway(error) ? awayError(place, timeoutMs, error) : error;

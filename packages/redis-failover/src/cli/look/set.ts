@@ -10,7 +10,7 @@ import type { Context } from '../context.ts';
 
 /** The same settings as `manage` has, so that one configuration file does for all commands. */
 export async function placeFrom(flags: FlagValues, context: Context): Promise<Place> {
-  return placeOf(await collectSettings(commonSettings, flags, context));
+  return placeOf(await collectSettings(commonSettings, flags, context), context);
 }
 
 /** For commands that ask the Redis servers, too. */
@@ -19,5 +19,6 @@ export async function placeAndAccess(
   context: Context,
 ): Promise<{ readonly place: Place; readonly access: NodeAccess }> {
   const settings = await collectSettings(commonSettings, flags, context);
-  return { place: placeOf(settings), access: await accessOf(settings, context.cwd) };
+  const place = await placeOf(settings, context);
+  return { place, access: await accessOf(settings, context.cwd) };
 }

@@ -22,9 +22,7 @@ export function whyNotReady(status: ManagerStatus): NotReady | undefined {
     const message = `${managers} of ${requiredManagers} required managers report`;
     return { code: 'TOO_FEW_MANAGERS', message };
   }
-  if (primary === undefined && state === 'leading') {
-    return { code: 'STARTING', message: 'no primary was found yet' };
-  }
+  if (primary === undefined) return { code: 'STARTING', message: 'no primary was found yet' };
   if (primary === null) return { code: 'NO_PRIMARY', message: 'the primary is being moved' };
   return undefined;
 }

@@ -1,0 +1,17 @@
+import { InvalidOptionError } from 'incumbent';
+import { resolveOptions } from '../../manager/options.ts';
+import { SettingError } from '../failure.ts';
+import type { Given } from './given.ts';
+
+/** Refuses what the manager would, with the name that the value was given by instead of its own. */
+export function checked(given: Given, name: string, value: unknown): unknown {
+  try {
+    resolveOptions({ nodes: ['localhost:6379'], zookeeper: 'localhost', [name]: value });
+  } catch (error) {
+    if (!(error instanceof InvalidOptionError) || !error.message.startsWith(name)) throw error;
+    const rest = error.message.slice(name.length);
+    const index = Number(/^\[(\d+)\]/.exec(rest)?.[1] ?? Number.NaN);
+    throw new SettingError(`${given.items?.[index] ?? given.where}${given.name}${rest}`);
+  }
+  return value;
+}
