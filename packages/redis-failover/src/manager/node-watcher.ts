@@ -200,7 +200,8 @@ export class NodeWatcher {
         return;
       }
       // It will not have such a call, now or ever: the end of the connection is seen without.
-      await pause(checkEveryMs, undefined, { signal: connection.closed }).catch(() => {});
+      const restMs = Math.min(checkEveryMs, blockMs);
+      await pause(restMs, undefined, { signal: connection.closed }).catch(() => {});
     }
   }
 
