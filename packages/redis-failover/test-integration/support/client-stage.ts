@@ -1,5 +1,5 @@
 /** ZooKeeper, Redis nodes, clients of both libraries, and a manager that is played by hand. */
-import type { RedisServer } from '@incumbent/servers';
+import type { RedisServer, RedisServerOptions } from '@incumbent/servers';
 import { redisAvailable, startRedis } from '@incumbent/servers';
 import type { ZooKeeper } from '@incumbent/zookeeper';
 import { connect } from '@incumbent/zookeeper';
@@ -7,7 +7,9 @@ import type { TestProxy, TestServer } from '@incumbent/zookeeper/testing';
 import { serverAvailable, startProxy, startServer } from '@incumbent/zookeeper/testing';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
-import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import type { TestContext } from 'vitest';
+import { afterAll, beforeAll } from 'vitest';
+import type { ClientHooks } from '../../src/client/failover.ts';
 import type { RedisFailoverOptions } from '../../src/client/options.ts';
 import { ioredis, nodeRedis, RedisFailover } from '../../src/index.ts';
 import type { Nodes, PrimaryRecord } from '../../src/layout.ts';
@@ -24,6 +26,26 @@ export interface CommonClient {
   get(key: string): Promise<string | null>;
   set(key: string, value: string): Promise<unknown>;
   incr(key: string): Promise<number>;
+  readonly isReady: boolean;
+}
+
+/** A command by its words, in either library. */
+export async function raw(client: object, ...words: string[]): Promise<unknown> {
+  const { sendCommand, call } = client as Record<string, (...args: unknown[]) => Promise<unknown>>;
+  return call === undefined ? sendCommand?.call(client, words) : call.call(client, ...words);
+}
+
+/** What became of a promise so far; it is no unhandled rejection then. */
+export function watched<T>(promise: Promise<T>): {
+  readonly promise: Promise<T>;
+  settled: boolean;
+} {
+  const watch = { promise, settled: false };
+  const settle = () => {
+    watch.settled = true;
+  };
+  promise.then(settle, settle);
+  return watch;
 }
 
 /** One primary and its replicas for the whole file. */
@@ -66,19 +88,21 @@ export class ClientStage {
   readonly root: string;
   readonly zk: ZooKeeper;
   readonly #servers: Servers;
+  readonly #context: TestContext;
   term = 0;
 
-  static async open(servers: Servers): Promise<ClientStage> {
+  static async open(servers: Servers, context: TestContext): Promise<ClientStage> {
     const zk = await connect(servers.zookeeper.connectionString, { sessionTimeout: 4_000 });
-    onTestFinished(() => zk.close());
+    context.onTestFinished(() => zk.close());
     roots += 1;
-    const stage = new ClientStage(servers, zk, `/redis_failover_${roots}`);
+    const stage = new ClientStage(servers, context, zk, `/redis_failover_${roots}`);
     await zk.ensurePath(stage.root);
     return stage;
   }
 
-  private constructor(servers: Servers, zk: ZooKeeper, root: string) {
+  private constructor(servers: Servers, context: TestContext, zk: ZooKeeper, root: string) {
     this.#servers = servers;
+    this.#context = context;
     this.zk = zk;
     this.root = root;
   }
@@ -123,28 +147,39 @@ export class ClientStage {
     options: Partial<Omit<RedisFailoverOptions<object>, 'redis'>> & {
       readonly driver?: object;
     } = {},
+    hooks: ClientHooks = {},
   ): Promise<RedisFailover<CommonClient>> {
     const { driver = {}, ...rest } = options;
     const redis = library === 'redis' ? nodeRedis(createClient, driver) : ioredis(Redis, driver);
-    const failover = await RedisFailover.connect({
-      zookeeper: this.#servers.zookeeper.connectionString,
-      root: this.root,
-      ...rest,
-      redis: redis as unknown as RedisFailoverOptions<CommonClient>['redis'],
-    });
-    onTestFinished(() => failover.close());
+    const failover = await RedisFailover.connect(
+      {
+        zookeeper: this.#servers.zookeeper.connectionString,
+        root: this.root,
+        ...rest,
+        redis: redis as unknown as RedisFailoverOptions<CommonClient>['redis'],
+      },
+      hooks,
+    );
+    this.#context.onTestFinished(() => failover.close());
     return failover;
+  }
+
+  /** In front of a server, for this test. */
+  async proxy(target: { readonly port: number }): Promise<TestProxy> {
+    const proxy = await startProxy(target);
+    this.#context.onTestFinished(() => proxy.close());
+    return proxy;
+  }
+
+  /** A Redis of this test alone: its role may be changed. */
+  async redis(options?: RedisServerOptions): Promise<RedisServer> {
+    const server = await startRedis(options);
+    this.#context.onTestFinished(() => server.close());
+    return server;
   }
 
   #record(of: Pick<PrimaryRecord, 'primary' | 'former' | 'viewMs'>): PrimaryRecord {
     const rest = { manager: 'by hand', token: '1', manualSeen: '0', replicationId: null };
     return { ...rest, ...of, term: this.term };
   }
-}
-
-/** In front of a server, for one test. */
-export async function proxyTo(target: { readonly port: number }): Promise<TestProxy> {
-  const proxy = await startProxy(target);
-  onTestFinished(() => proxy.close());
-  return proxy;
 }
