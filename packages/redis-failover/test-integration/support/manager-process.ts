@@ -101,7 +101,7 @@ export class ManagerProcess implements AsyncDisposable {
   async #follow(): Promise<void> {
     while (!this.#over) {
       this.#look();
-      await lasting(10);
+      await lasting(25);
     }
   }
 

@@ -8,12 +8,13 @@ import { Redis } from 'ioredis';
 import type { RedisClientOptions } from 'redis';
 import { createClient } from 'redis';
 import type { TestContext } from 'vitest';
+import type { ClientHooks } from '../../src/client/failover.ts';
 import { RedisFailover } from '../../src/client/failover.ts';
 import { ioredis } from '../../src/client/ioredis.ts';
 import { nodeRedis } from '../../src/client/node-redis.ts';
 import type { Nodes, Paths, PrimaryRecord } from '../../src/layout.ts';
 import { decodeNodes, decodePrimary, pathsBelow } from '../../src/layout.ts';
-import type { BrokenRule, ManagerHooks } from '../../src/manager/hooks.ts';
+import type { ManagerHooks } from '../../src/manager/hooks.ts';
 import { NodeManager } from '../../src/manager/node-manager.ts';
 import type { ManagerOptions } from '../../src/manager/options.ts';
 import type { NodeAddress } from '../../src/node-address.ts';
@@ -43,13 +44,15 @@ export interface OwnManager {
 type ManagerSettings = Partial<Omit<ManagerOptions, 'onEvent'>>;
 type Ends = Pick<TestContext, 'onTestFinished' | 'onTestFailed'>;
 
+type BrokenRules = NonNullable<ManagerHooks['broken'] & ClientHooks['broken']>;
+
 /**
- * Rules that all managers break, so that one can see which tests notice:
+ * Rules that all managers and clients break, so that one can see which tests notice:
  * `INCUMBENT_REDIS_BROKEN=no-view-wait npx vitest run --project integration …` must fail.
  */
 const broken = (process.env['INCUMBENT_REDIS_BROKEN'] ?? '')
   .split(',')
-  .filter((rule) => rule !== '') as BrokenRule[];
+  .filter((rule) => rule !== '') as readonly string[] as BrokenRules;
 
 export class Stage {
   readonly set: RedisSet;
@@ -62,6 +65,8 @@ export class Stage {
   readonly #closers: (() => unknown)[] = [];
   readonly #stories: (() => string)[] = [];
   #writers = 0;
+  /** The record as it was told last: it costs nothing to look at. */
+  #told: PrimaryRecord | undefined;
   readonly #primaries = new Map<number, NodeAddress>();
 
   static async open(
@@ -106,7 +111,7 @@ export class Stage {
       zookeeper: this.#zooKeeper.connectionString,
       root: this.root,
       // The grant is what decides; a successor waits that long.
-      sessionTimeout: '3s',
+      sessionTimeout: '4s',
       ...this.#access,
       ...settings,
     };
@@ -156,10 +161,11 @@ export class Stage {
     return until(
       `${primary ?? 'some node'} is published as the primary in a term above ${aboveTerm}`,
       async () => {
-        const [record, nodes] = await Promise.all([this.record(), this.nodes()]);
-        if (record === undefined || record.primary === null || record.term <= aboveTerm) return;
-        if (primary !== undefined && record.primary !== primary) return;
-        return nodes?.master === record.primary && record;
+        const told = this.#told;
+        if (told === undefined || told.primary === null || told.term <= aboveTerm) return;
+        if (primary !== undefined && told.primary !== primary) return;
+        const nodes = await this.nodes();
+        return nodes?.master === told.primary && told;
       },
       () => this.text(),
     );
@@ -171,7 +177,7 @@ export class Stage {
     return until(
       'the primary is as published, and all others that run follow it',
       async () => {
-        const record = await this.record();
+        const record = this.#told;
         if (record === undefined || record.primary === null) return;
         const found = await this.set.formation(record.primary);
         seen = JSON.stringify({ record, found });
@@ -186,16 +192,19 @@ export class Stage {
   /** A client on node-redis. */
   async client(links: ClientLinks = {}): Promise<RedisFailover<NodeRedis>> {
     const { zooKeeper = this.#zooKeeper, redis = {} } = links;
-    const linked = ((options: RedisClientOptions) => {
+    const linked = (options: RedisClientOptions): NodeRedis => {
       const { host, port } = options.socket as { readonly host: string; readonly port: number };
       const link = redis[`${host}:${port}`];
       return createClient({ ...options, socket: { ...options.socket, port: link?.port ?? port } });
-    }) as typeof createClient;
-    const failover = await RedisFailover.connect({
-      zookeeper: zooKeeper.connectionString,
-      root: this.root,
-      redis: nodeRedis(linked, this.#access),
-    });
+    };
+    const failover = await RedisFailover.connect(
+      {
+        zookeeper: zooKeeper.connectionString,
+        root: this.root,
+        redis: nodeRedis(linked, this.#access),
+      },
+      { broken },
+    );
     this.#closers.push(() => failover.close());
     return failover;
   }
@@ -290,7 +299,8 @@ export class Stage {
     const follow = async () => {
       for await (const reply of this.zk.follow(this.paths.primary, { signal: stop.signal })) {
         if (reply === undefined) continue;
-        const { term, primary } = decodePrimary(this.paths.primary, reply.text);
+        this.#told = decodePrimary(this.paths.primary, reply.text);
+        const { term, primary } = this.#told;
         if (primary !== null) this.#primaries.set(term, primary);
       }
     };

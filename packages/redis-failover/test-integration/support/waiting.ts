@@ -1,6 +1,9 @@
 /** A bound for what must come at some time: it only turns a hang into a failure. */
 const hangMs = 60_000;
 
+/** Many tests wait at a time, on few processors. */
+const pollMs = 25;
+
 /** CLOCK_MONOTONIC in ms: all processes of a machine share its origin. */
 export function monotonicMs(): number {
   const [seconds, nanoseconds] = process.hrtime();
@@ -21,7 +24,7 @@ export async function until<T>(
     const answer = await ask();
     if (answer !== undefined && answer !== false) return answer;
     if (monotonicMs() > deadlineMs) throw new Error(`never: ${what}\n${story()}`.trim());
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
 }
 

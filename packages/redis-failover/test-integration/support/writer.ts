@@ -63,7 +63,7 @@ export class Writer {
    * @param first the number that it begins with: writers of one list have numbers of their own
    * @param pauseMs between two writes, so that many writers can share a processor
    */
-  constructor(write: Write, first = 1, pauseMs = 5) {
+  constructor(write: Write, first = 1, pauseMs = 20) {
     this.#write = write;
     this.#next = first;
     this.#pauseMs = pauseMs;

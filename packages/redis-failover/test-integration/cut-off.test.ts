@@ -1,0 +1,201 @@
+// Managers and clients that cannot reach ZooKeeper or some of the Redis servers, while others can.
+import { describe, expect, test } from 'vitest';
+import { decodeReport } from '../src/layout.ts';
+import type { NodeStrategy } from '../src/manager/options.ts';
+import type { NodeAddress } from '../src/node-address.ts';
+import { missing, useZooKeeper } from './support/servers.ts';
+import { Stage } from './support/stage.ts';
+import { lasting, until } from './support/waiting.ts';
+
+const zooKeeper = useZooKeeper();
+/** Nobody waits longer than a test can. */
+const quick = { maxFailures: 2, checkEvery: '200ms' } as const;
+
+describe.skipIf(missing !== undefined).concurrent('cut off from the primary', () => {
+  const verdicts: readonly (readonly [NodeStrategy, number, number])[] = [
+    ['majority', 3, 2],
+    ['majority', 2, 2],
+    ['consensus', 3, 3],
+    ['single', 3, 1],
+  ];
+  test.for(verdicts)(
+    'by %s of %d managers it is replaced when %d of them are',
+    async ([nodeStrategy, count, needed], context) => {
+      const stage = await Stage.open(context, zooKeeper.server);
+      const [primary] = stage.set.servers;
+      if (primary === undefined) throw new Error('no servers');
+      const address = `127.0.0.1:${primary.port}`;
+      const links = await Promise.all(
+        Array.from({ length: count }, () => stage.redisLink(address)),
+      );
+      const managers = links.map((link, index) =>
+        stage.manager(
+          `manager-${index}`,
+          { ...quick, nodeStrategy, requiredNodeManagers: count },
+          { reach: (node) => (node === address ? `127.0.0.1:${link.port}` : node) },
+        ),
+      );
+      const first = await stage.published();
+      expect(first.primary).toBe(address);
+      const writer = await stage.writer();
+      for (const [index, link] of links.slice(0, needed).entries()) {
+        expect((await stage.record())?.term).toBe(first.term);
+        link.silence();
+        if (index + 1 === needed) break;
+        await until('it reports that the node is unavailable', async () => {
+          const path = `${stage.paths.reports}/manager-${index}`;
+          return decodeReport(path, (await stage.zk.get(path)).text).unavailable.includes(address);
+        });
+        // Long enough for a decision that is not to be.
+        await lasting(1_000);
+      }
+      const next = await stage.published(undefined, first.term);
+      expect(next).toMatchObject({ term: first.term + 1, former: address });
+      await writer.writes('a write to the new primary', ({ node }) => node === next.primary);
+      expect(managers.flatMap(({ story }) => story.all('moved'))).toHaveLength(1);
+      for (const link of links) await link.pass();
+      await stage.formed();
+      await stage.verdict(writer);
+    },
+  );
+
+  test('managers replace it, and no client that still reaches it is told a lie', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const [primary] = stage.set.servers;
+    if (primary === undefined) throw new Error('no servers');
+    const address = `127.0.0.1:${primary.port}`;
+    const redisLink = await stage.redisLink(address);
+    const zooKeeperLink = await stage.zooKeeperLink();
+    stage.manager('manager', quick, {
+      reach: (node) => (node === address ? `127.0.0.1:${redisLink.port}` : node),
+      // From here on the writer hears nothing of ZooKeeper, and reaches the primary as before.
+      onStep: (step) => void (step === 'before revoke' && zooKeeperLink.silence()),
+    });
+    const first = await stage.published();
+    const stale = await stage.writer({ zooKeeper: zooKeeperLink });
+    const informed = await stage.writer();
+    await stale.writes();
+    redisLink.silence();
+    const next = await stage.published(undefined, first.term);
+    await informed.writes('a write to the new primary', ({ node }) => node === next.primary);
+    await redisLink.pass();
+    await zooKeeperLink.pass();
+    await stale.writes('a write to the new primary', ({ node }) => node === next.primary);
+    await stage.formed();
+    await stage.verdict(stale, informed);
+  });
+
+  test('a client whose replies come late is not told that it has written', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const [primary] = stage.set.servers;
+    if (primary === undefined) throw new Error('no servers');
+    const address = `127.0.0.1:${primary.port}`;
+    const [managersLink, clientsLink] = [
+      await stage.redisLink(address),
+      await stage.redisLink(address),
+    ];
+    stage.manager('manager', quick, {
+      reach: (node) => (node === address ? `127.0.0.1:${managersLink.port}` : node),
+    });
+    const first = await stage.published();
+    const late = await stage.writer({ redis: { [address]: clientsLink } });
+    const other = await stage.writer();
+    await late.writes();
+    // Executed there, and not answered.
+    clientsLink.holdReplies();
+    await until('a reply is held', () => clientsLink.counters.bytesHeld > 0);
+    managersLink.silence();
+    const next = await stage.published(undefined, first.term);
+    await other.writes('a write to the new primary', ({ node }) => node === next.primary);
+    clientsLink.letGo();
+    await managersLink.pass();
+    await late.writes('a write to the new primary', ({ node }) => node === next.primary);
+    await stage.formed();
+    await stage.verdict(late, other);
+  });
+});
+
+describe.skipIf(missing !== undefined).concurrent('cut off from ZooKeeper', () => {
+  test('the elected manager does nothing, and another one takes over', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const link = await stage.zooKeeperLink();
+    const cut = stage.manager('cut', { zookeeper: link.connectionString });
+    await cut.story.told('elected');
+    const first = await stage.published();
+    const other = stage.manager('other');
+    const writer = await stage.writer();
+    await writer.writes();
+    link.silence();
+    await stage.set.at(first.primary as NodeAddress).kill();
+    const next = await stage.published(undefined, first.term);
+    expect(next.manager).toBe('other');
+    expect(other.story.all('moved')).toHaveLength(1);
+    await writer.writes('a write to the new primary', ({ node }) => node === next.primary);
+    await link.pass();
+    await cut.story.told('ousted');
+    expect(cut.story.all('moved')).toEqual([]);
+    await until('it reports again', async () => stage.zk.exists(`${stage.paths.reports}/cut`));
+    await stage.formed();
+    await stage.verdict(writer);
+  });
+
+  test('a manager whose session has expired reports and decides again', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const link = await stage.zooKeeperLink();
+    const only = stage.manager('only', { zookeeper: link.connectionString });
+    const first = await stage.published();
+    link.silence();
+    await until('its session is over', async () => {
+      return !(await stage.zk.exists(`${stage.paths.reports}/only`));
+    });
+    await stage.set.at(first.primary as NodeAddress).kill();
+    await link.pass();
+    const next = await stage.published(undefined, first.term);
+    expect(next.manager).toBe('only');
+    expect(only.story.all('elected')).toHaveLength(2);
+    expect(BigInt(next.token)).toBeGreaterThan(BigInt(first.token));
+    expect(await stage.zk.exists(`${stage.paths.reports}/only`)).toBe(true);
+  });
+
+  test('all managers do nothing, and do it when it is back', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const link = await stage.zooKeeperLink();
+    const managers = ['one', 'two'].map((id) =>
+      stage.manager(id, { ...quick, zookeeper: link.connectionString }),
+    );
+    const first = await stage.published();
+    const writer = await stage.writer();
+    await writer.writes();
+    link.cut();
+    await stage.set.at(first.primary as NodeAddress).kill();
+    for (const { story } of managers) {
+      await story.told('sight', ({ sight }) => sight.state === 'unavailable');
+    }
+    expect(await stage.set.roles()).toMatchObject(
+      Object.fromEntries(stage.set.addresses.slice(1).map((address) => [address, 'replica'])),
+    );
+    await link.pass();
+    const next = await stage.published(undefined, first.term);
+    await writer.writes('a write to the new primary', ({ node }) => node === next.primary);
+    await stage.verdict(writer);
+  });
+
+  test('of too few managers nothing is done', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const settings = { ...quick, requiredNodeManagers: 2 };
+    const one = stage.manager('one', settings);
+    await one.story.told('trouble', ({ trouble }) => trouble.code === 'TOO_FEW_MANAGERS');
+    expect(await stage.nodes()).toBeUndefined();
+    const two = stage.manager('two', settings);
+    const first = await stage.published();
+    await two.stop();
+    await stage.set.at(first.primary as NodeAddress).kill();
+    await one.story.told('sight', ({ sight }) => sight.state === 'unavailable');
+    // Long enough for a decision that is not to be.
+    await lasting(1_000);
+    expect(await stage.record()).toEqual(first);
+    expect(one.manager.status.trouble?.code).toBe('TOO_FEW_MANAGERS');
+    stage.manager('three', settings);
+    expect((await stage.published(undefined, first.term)).former).toBe(first.primary);
+  });
+});

@@ -1,0 +1,136 @@
+// Moves of the primary that somebody asks for.
+import { describe, expect, test } from 'vitest';
+import { anyReplica } from '../src/layout.ts';
+import type { HostAndPort, NodeAddress } from '../src/node-address.ts';
+import { parseNodeAddress } from '../src/node-address.ts';
+import { missing, useZooKeeper } from './support/servers.ts';
+import { Stage } from './support/stage.ts';
+import { lasting, until } from './support/waiting.ts';
+
+const zooKeeper = useZooKeeper();
+
+describe.skipIf(missing !== undefined).concurrent('a failover on request', () => {
+  test('is acknowledged, and a writer loses nothing by it', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server, { minReplicasToWrite: 1 });
+    stage.manager('one');
+    stage.manager('two');
+    const client = await stage.client();
+    const writers = [await stage.writer(), await stage.ioredisWriter()];
+    for (let round = 1; round <= 3; round += 1) {
+      const { primary, term } = await stage.formed();
+      for (const writer of writers) await writer.writes();
+      const wanted = stage.set
+        .except(primary as NodeAddress)
+        .map(({ port }) => `127.0.0.1:${port}`);
+      const target = wanted[round % wanted.length] as NodeAddress;
+      expect(await client.manualFailover(hostAndPort(target))).toEqual({
+        primary: target,
+        term: term + 1,
+      });
+      expect((await stage.record())?.primary).toBe(target);
+      for (const writer of writers) {
+        await writer.writes('a write to the new primary', ({ node }) => node === target);
+      }
+    }
+    const { primary, term } = await stage.formed();
+    const moved = await client.manualFailover();
+    expect(moved.term).toBe(term + 1);
+    expect(moved.primary).not.toBe(primary);
+    await stage.formed();
+    await stage.verdict(...writers);
+    // The primary answered all the time: what it had executed it has acknowledged.
+    expect(writers.flatMap(({ failed }) => failed.map(({ error }) => error.message))).toEqual([]);
+  });
+
+  test('of a node that is not managed, or is down, is refused, and nothing changes', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const { story } = stage.manager('one');
+    const first = await stage.published();
+    const client = await stage.client();
+    await expect(client.manualFailover({ host: '127.0.0.1', port: 1 })).rejects.toMatchObject({
+      code: 'REQUEST_REFUSED',
+      message: expect.stringContaining('127.0.0.1:1'),
+    });
+    const [replica] = stage.set.except(first.primary as NodeAddress);
+    await replica?.kill();
+    const down = `127.0.0.1:${replica?.port}`;
+    await story.told('judged', ({ node, state }) => node === down && state === 'unavailable');
+    await expect(client.manualFailover(hostAndPort(down))).rejects.toMatchObject({
+      code: 'REQUEST_REFUSED',
+    });
+    expect(await stage.record()).toEqual(first);
+  });
+
+  test('of who is the primary already changes nothing', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    stage.manager('one');
+    const { primary, term } = await stage.published();
+    const client = await stage.client();
+    const answer = await client.manualFailover(hostAndPort(primary as NodeAddress));
+    expect(answer).toEqual({ primary, term });
+    expect((await stage.record())?.term).toBe(term);
+  });
+
+  test('that is made while no manager leads is carried out later, once', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const before = stage.manager('before');
+    const first = await stage.published();
+    const client = await stage.client();
+    await before.stop();
+    const asked = client.manualFailover();
+    await until('the request is there', async () => {
+      return (await stage.zk.getChildren(stage.paths.requests)).children.length === 1;
+    });
+    const after = stage.manager('after');
+    const { primary, term } = await asked;
+    expect(primary).not.toBe(first.primary);
+    expect(term).toBe(first.term + 1);
+    await stage.formed();
+    expect((await stage.record())?.term).toBe(term);
+    expect(after.story.all('moved')).toHaveLength(1);
+    expect((await stage.zk.getChildren(stage.paths.requests)).children).toEqual([]);
+  });
+
+  test('by `manual_failover` of the Ruby gem is carried out once, also later', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const before = stage.manager('before');
+    const first = await stage.published();
+    const [target] = stage.set.except(first.primary as NodeAddress);
+    const wanted = `127.0.0.1:${target?.port}`;
+    await stage.zk.create(stage.paths.manualFailover, wanted);
+    const second = await stage.published(wanted, first.term);
+    expect(second.term).toBe(first.term + 1);
+    await before.stop();
+    await stage.zk.set(stage.paths.manualFailover, anyReplica);
+    const after = stage.manager('after');
+    const third = await stage.published(undefined, second.term);
+    expect(third.term).toBe(second.term + 1);
+    expect(third.primary).not.toBe(second.primary);
+    await stage.formed();
+    await after.stop();
+    // The node still says what was asked for.
+    const last = stage.manager('last');
+    await last.story.told('elected');
+    // Long enough for what is not to be.
+    await lasting(1_500);
+    expect((await stage.record())?.term).toBe(third.term);
+    expect(last.story.all('moved')).toEqual([]);
+  });
+
+  test('by `manual_failover` of an unknown node is not carried out, and told', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const { story } = stage.manager('one');
+    const first = await stage.published();
+    await stage.zk.create(stage.paths.manualFailover, '10.0.0.99:6379');
+    await story.told('trouble', ({ trouble }) => trouble.message.includes('10.0.0.99:6379'));
+    await story.told('recovered');
+    expect(await stage.record()).toMatchObject({ term: first.term, primary: first.primary });
+    // Only that request: the next one is served.
+    await stage.zk.set(stage.paths.manualFailover, anyReplica);
+    expect((await stage.published(undefined, first.term)).term).toBe(first.term + 1);
+  });
+});
+
+function hostAndPort(address: NodeAddress): HostAndPort {
+  return parseNodeAddress('a node of the test', address);
+}

@@ -1,0 +1,107 @@
+// What a manager finds: sets that are not as they should be, and what others do behind its back.
+import { describe, expect, test } from 'vitest';
+import type { NodeAddress } from '../src/node-address.ts';
+import { missing, useZooKeeper } from './support/servers.ts';
+import { Stage } from './support/stage.ts';
+
+const zooKeeper = useZooKeeper();
+
+describe.skipIf(missing !== undefined).concurrent('a manager', () => {
+  test('tells of two primaries, changes nothing, and goes on when there is one', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const [primary, second] = stage.set.servers;
+    await second?.promote();
+    const roles = await stage.set.roles();
+    const { story } = stage.manager('one');
+    const { trouble } = await story.told(
+      'trouble',
+      (event) => event.trouble.code === 'MULTIPLE_PRIMARIES',
+    );
+    expect(trouble.message).toContain(stage.set.addresses[0]);
+    expect(trouble.message).toContain(stage.set.addresses[1]);
+    expect(await stage.set.roles()).toEqual(roles);
+    expect([await stage.record(), await stage.nodes()]).toEqual([undefined, undefined]);
+    if (primary !== undefined) await second?.follow(primary);
+    expect((await stage.published()).primary).toBe(stage.set.addresses[0]);
+    await story.told('recovered');
+  });
+
+  test('tells that there is no primary, changes nothing, and goes on when there is', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const [primary, second] = stage.set.servers;
+    await primary?.command('REPLICAOF', '127.0.0.1', second?.port ?? 0);
+    const { story } = stage.manager('one');
+    await story.told('trouble', ({ trouble }) => trouble.code === 'NO_PRIMARY');
+    expect(Object.values(await stage.set.roles())).toEqual(['replica', 'replica', 'replica']);
+    expect([await stage.record(), await stage.nodes()]).toEqual([undefined, undefined]);
+    await second?.promote();
+    expect((await stage.published()).primary).toBe(stage.set.addresses[1]);
+    await stage.formed();
+  });
+
+  test('takes over a primary that somebody else has made one', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const { story } = stage.manager('one');
+    const first = await stage.published();
+    const writer = await stage.writer();
+    await writer.writes();
+    const [primary, second] = stage.set.servers;
+    if (primary === undefined || second === undefined) throw new Error('no servers');
+    await second.promote();
+    await primary.command('REPLICAOF', '127.0.0.1', second.port);
+    const next = await stage.published(undefined, first.term);
+    expect(next).toMatchObject({ primary: stage.set.addresses[1], term: first.term + 1 });
+    await story.told('moved', ({ reason }) => reason === 'found');
+    await writer.writes('a write to it', ({ node }) => node === next.primary);
+    await stage.formed();
+  });
+
+  test('tells that the primary was made a replica and nobody the primary', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const { story } = stage.manager('one');
+    const first = await stage.published();
+    const [primary, second] = stage.set.servers;
+    await primary?.command('REPLICAOF', '127.0.0.1', second?.port ?? 0);
+    await story.told('trouble', ({ trouble }) => trouble.code === 'NO_PRIMARY');
+    expect(Object.values(await stage.set.roles())).toEqual(['replica', 'replica', 'replica']);
+    expect((await stage.record())?.term).toBe(first.term);
+    await primary?.promote();
+    await story.told('recovered');
+    expect(await stage.formed()).toMatchObject({ primary: first.primary, term: first.term });
+  });
+
+  test('makes a replica of a second primary that turns up later', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    stage.manager('one');
+    const first = await stage.published();
+    const writer = await stage.writer();
+    await writer.writes();
+    await stage.set.servers[2]?.promote();
+    await stage.formed();
+    expect(await stage.record()).toMatchObject({ term: first.term, primary: first.primary });
+    await stage.verdict(writer);
+  });
+
+  test('logs in with a password, and without it tells so and changes nothing', async (context) => {
+    const password = 'the password of the set';
+    const stage = await Stage.open(context, zooKeeper.server, { password });
+    const wrong = stage.manager('wrong', { password: 'another one' });
+    const { trouble } = await wrong.story.told(
+      'trouble',
+      (event) => event.trouble.code === 'NODE_REFUSED',
+    );
+    expect(trouble.message).not.toContain('another one');
+    expect(await stage.record()).toBeUndefined();
+    await wrong.stop();
+    expect(wrong.story.text()).not.toContain('another one');
+    const right = stage.manager('right');
+    const first = await stage.published();
+    const writer = await stage.writer();
+    await writer.writes();
+    await stage.set.at(first.primary as NodeAddress).kill();
+    const next = await stage.published(undefined, first.term);
+    await writer.writes('a write to the new primary', ({ node }) => node === next.primary);
+    expect(right.story.text()).not.toContain(password);
+    await stage.verdict(writer);
+  });
+});
