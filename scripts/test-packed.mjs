@@ -14,7 +14,7 @@ const exampleLimitMs = 60_000;
 let failures = 0;
 const scratch = mkdtempSync(join(tmpdir(), 'incumbent-packed-'));
 try {
-  const [library, cli, zookeeper] = await Promise.all(
+  const [library, cli, zookeeper, redisFailover] = await Promise.all(
     publicPackages.map((path) => pack(path, scratch)),
   );
 
@@ -65,6 +65,27 @@ try {
   await tryExample(client, /from ['"]@incumbent\/zookeeper\/testing['"]/, [
     'packages/zookeeper/README.md',
   ]);
+
+  const failover = newProject('redis-failover');
+  await install(failover, library, zookeeper, redisFailover);
+  const incumbentRedis = ['npx', '--no', '--', 'incumbent-redis'];
+  await step(failover, 'npx incumbent-redis --help', [...incumbentRedis, '--help'], {
+    says: /\bincumbent-redis manage\b/,
+  });
+  await step(
+    failover,
+    'npx incumbent-redis status on a ZooKeeper that is not there',
+    [...incumbentRedis, 'status', '-z', '127.0.0.1:1', '--timeout', '1s'],
+    { code: 3, says: /ZooKeeper at 127\.0\.0\.1:1 did not answer within 1s/ },
+  );
+  // It reads YAML, and knows what a manager would refuse.
+  writeFileSync(join(failover, 'redis.yml'), 'nodes: [a:1]\nzookeeper: h\nmax_failures: x\n');
+  await step(
+    failover,
+    'npx incumbent-redis manage with a file that cannot be used',
+    [...incumbentRedis, 'manage', '--config', 'redis.yml'],
+    { code: 2, says: /redis\.yml:3:1: max_failures is a whole number/ },
+  );
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
