@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hasAllOf, isSameLineage, mainLineage } from '../src/manager/lineage.ts';
+import { hasAllOf, hasLess, isSameLineage, mainLineage } from '../src/manager/lineage.ts';
 import { replication } from './support/replication.ts';
 
 const nodes = (entries: Record<string, ReturnType<typeof replication>>) =>
@@ -64,8 +64,8 @@ describe('a node has all that another one had', () => {
   it('up to where the other one began a stream of its own, whatever it wrote since', () => {
     const node = replication({ replicationId: 'a', offset: 100 });
     const promoted = { replicationId: 'b', formerReplicationId: 'a', offset: 5_000 };
-    expect(hasAllOf(node, replication({ ...promoted, formerOffset: 100 }))).toBe(true);
-    expect(hasAllOf(node, replication({ ...promoted, formerOffset: 101 }))).toBe(false);
+    expect(hasAllOf(node, replication({ ...promoted, formerOffset: 101 }))).toBe(true);
+    expect(hasAllOf(node, replication({ ...promoted, formerOffset: 102 }))).toBe(false);
   });
 
   it('never in streams that have nothing in common', () => {
@@ -87,5 +87,33 @@ describe('two nodes are of one lineage', () => {
     expect(
       isSameLineage(replication({ replicationId: 'x' }), replication({ replicationId: 'y' })),
     ).toBe(false);
+  });
+});
+
+describe('a primary has come back with less than a replica has', () => {
+  const replica = replication({ role: 'replica', replicationId: 'a', offset: 100 });
+
+  it('without its data', () => {
+    const empty = replication({ replicationId: 'x', offset: 0 });
+    expect(hasLess(empty, replica, 'a')).toBe(true);
+    // That one copies it already.
+    expect(hasLess(empty, replication({ ...replica, syncing: true }), 'a')).toBe(false);
+    expect(hasLess(empty, replication({ role: 'replica', replicationId: 'x' }), 'a')).toBe(false);
+  });
+
+  it('with an older copy of them, and not with all of them', () => {
+    const older = { replicationId: 'x', formerReplicationId: 'a' };
+    expect(hasLess(replication({ ...older, formerOffset: 100 }), replica, 'a')).toBe(true);
+    expect(hasLess(replication({ ...older, formerOffset: 101 }), replica, 'a')).toBe(false);
+  });
+
+  it('never while it goes on with what it wrote before', () => {
+    expect(hasLess(replication({ replicationId: 'a', offset: 5 }), replica, 'a')).toBe(false);
+  });
+
+  it('not when the other one follows it already', () => {
+    const primary = replication({ replicationId: 'x', formerReplicationId: 'a', formerOffset: 50 });
+    const follower = { ...primary, role: 'replica' as const, formerOffset: 101 };
+    expect(hasLess(primary, follower, 'a')).toBe(false);
   });
 });

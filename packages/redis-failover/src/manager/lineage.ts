@@ -19,8 +19,26 @@ export function isOfLineage(replication: Replication, replicationId: string): bo
 export function hasAllOf(node: Replication, other: Replication): boolean {
   if (other.replicationId === node.replicationId) return other.offset <= node.offset;
   // Since then the other one has written a stream of its own: to whom, is for the caller to know.
-  if (other.formerReplicationId === node.replicationId) return other.formerOffset <= node.offset;
+  if (other.formerReplicationId === node.replicationId) return forkOf(other) <= node.offset;
   return false;
+}
+
+/**
+ * Whether a primary came back with less than another node has of the stream that it wrote before: its
+ * process was started anew, without its data or with an older copy of them. Its replicas would copy
+ * that.
+ */
+export function hasLess(primary: Replication, other: Replication, written: string): boolean {
+  if (other.syncing || !isOfLineage(other, written)) return false;
+  if (primary.replicationId === written) return false;
+  if (primary.formerReplicationId !== written) return true;
+  const had = other.replicationId === written ? other.offset : forkOf(other);
+  return other.replicationId !== primary.replicationId && forkOf(primary) < had;
+}
+
+/** The last byte of the stream of before: Redis gives the first one that is not of it. */
+function forkOf({ formerOffset }: Replication): number {
+  return formerOffset - 1;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { ZooKeeper } from '@incumbent/zookeeper';
 import type { Term } from 'incumbent';
-import { createElection } from 'incumbent';
+import { createElection, StoreUnsuitableError } from 'incumbent';
 import type { ZooKeeperGuard } from 'incumbent/zookeeper';
 import { zookeeper } from 'incumbent/zookeeper';
 import type { Paths, PrimaryRecord } from '../layout.ts';
@@ -100,7 +100,11 @@ export class NodeManager {
       await this.#work(zk, signal);
     } catch (error) {
       if (signal.aborted) return;
-      if ((error as { readonly retryable?: unknown } | null)?.retryable !== true) throw error;
+      // A session may end at any moment, also right after one has waited for it.
+      const isLost = error instanceof StoreUnsuitableError && zk.session === undefined;
+      const isFinal = zk.state === 'auth-failed' || zk.state === 'closed';
+      const { retryable } = error as { readonly retryable?: unknown };
+      if (isFinal || !(retryable === true || isLost)) throw error;
       this.#state = 'starting';
       this.#show({ trouble: { code: 'ZOOKEEPER_AWAY', message: (error as Error).message } });
       await new Wake().wait(1_000, signal);
@@ -110,6 +114,11 @@ export class NodeManager {
   async #work(zk: ZooKeeper, signal: AbortSignal): Promise<void> {
     await zk.ensurePath(this.#paths.reports, { signal });
     await zk.ensurePath(this.#paths.requests, { signal });
+    const election = createElection({
+      name: this.#paths.election,
+      backend: zookeeper(zk, { root: this.#paths.root }),
+      candidate: { id: this.#options.id },
+    });
     const wake = new Wake();
     const onTrouble = (error: Error) => this.#show({ trouble: troubleOf(error) });
     const reporter = new Reporter(zk, this.#paths, this.#options.id, onTrouble);
@@ -117,11 +126,6 @@ export class NodeManager {
     this.#board = board;
     const watchers = this.#watch(reporter, wake);
     const stopListening = this.#listen(zk, wake, signal);
-    const election = createElection({
-      name: this.#paths.election,
-      backend: zookeeper(zk, { root: this.#paths.root }),
-      candidate: { id: this.#options.id },
-    });
     this.#state = 'waiting';
     try {
       while (!signal.aborted) {

@@ -17,7 +17,7 @@ import { gemManagers } from './gem-lock.ts';
 import { Hands } from './hands.ts';
 import type { ManagerHooks } from './hooks.ts';
 import { Keeper } from './keeper.ts';
-import { isOfLineage } from './lineage.ts';
+import { hasLess } from './lineage.ts';
 import type { MovePlan, MoveWorld } from './move.ts';
 import { MoveRefusedError, movePrimary } from './move.ts';
 import type { NodeSight } from './node-watcher.ts';
@@ -298,11 +298,11 @@ class Ruler {
     await this.#move('found', { target });
   }
 
-  /** A primary that was started anew without its data would empty its replicas. */
+  /** A primary that was started anew without its data, or with old ones, would give those to its replicas. */
   #hasLostItsData({ primary: node, replicationId }: PrimaryRecord, primary: Replication): boolean {
-    if (replicationId === null || isOfLineage(primary, replicationId)) return false;
+    if (replicationId === null) return false;
     return [...this.#known].some(
-      ([other, each]) => other !== node && isOfLineage(each, replicationId) && !each.syncing,
+      ([other, each]) => other !== node && hasLess(primary, each, replicationId),
     );
   }
 
