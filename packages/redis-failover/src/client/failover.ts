@@ -1,6 +1,6 @@
 import type { Clock } from '@incumbent/zookeeper';
 import { createClient, ZooKeeper } from '@incumbent/zookeeper';
-import { InvalidOptionError } from 'incumbent';
+import { formatDuration, InvalidOptionError } from 'incumbent';
 import type { Paths } from '../layout.ts';
 import { pathsBelow } from '../layout.ts';
 import type { HostAndPort } from '../node-address.ts';
@@ -118,7 +118,8 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
       const why = failover.#view.explain();
       await failover.close();
       if (!(error instanceof TimeUp)) throw error;
-      throw new NoPrimaryError(`nothing was heard within maxWait: ${why}`, { cause: error });
+      const waited = formatDuration(resolved.maxWaitMs);
+      throw new NoPrimaryError(`nothing was heard within ${waited}: ${why}`, { cause: error });
     }
   }
 
