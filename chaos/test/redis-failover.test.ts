@@ -185,7 +185,7 @@ describe('the judge of losses', () => {
 
 describe('the rounds', () => {
   const draw = (seed: number, count: number) => {
-    const rounds = drawRounds(seed, 0, 1);
+    const rounds = drawRounds(seed, seed % 2 === 0);
     return Array.from({ length: count }, () => rounds.next().value);
   };
 
@@ -204,9 +204,9 @@ describe('the rounds', () => {
     }
   });
 
-  it('begin with those that every run needs, dealt out to the sets', () => {
-    const [first, second] = [0, 1].map((set) => drawRounds(1, set, 2).next().value);
-    expect(first?.strikes.primary?.fault).toBe('hide');
-    expect(second?.strikes.primary?.fault).toBe('freeze');
+  it('begin with those that every run needs, by what the primary asks of its replicas', () => {
+    const [first, second] = [true, false].map((each) => drawRounds(1, each).next().value);
+    expect(first?.strikes.replica?.fault).toBe('unlink');
+    expect(second?.strikes.primary?.fault).toBe('hide');
   });
 });

@@ -1,12 +1,12 @@
 import type { Timing } from './messages.ts';
 
 export const timing: Timing = {
-  sessionMs: 2_000,
+  sessionMs: 3_000,
   tickMs: 200,
-  checkEveryMs: 200,
-  nodeTimeoutMs: 300,
+  checkEveryMs: 250,
+  nodeTimeoutMs: 400,
   maxFailures: 3,
-  viewMs: 600,
+  viewMs: 800,
 };
 
 /** For the machine, not for us: processes that wait for a core. Stalls that are seen come on top. */

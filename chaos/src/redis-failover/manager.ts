@@ -81,9 +81,10 @@ const manager = new NodeManager(
 
 try {
   await manager.run(stop.signal);
-  if (!stop.signal.aborted) tell({ say: 'trouble', text: 'managers stay: one ended unasked' });
 } catch (error) {
-  tell({ say: 'trouble', text: `managers stay: ${String(error)}` });
+  await teller.tell({ say: 'trouble', text: `managers stay: ${String(error)}` });
+  // Another one is started in its place.
+  process.exit(1);
 }
 teller.closed();
 await teller.tell({ say: 'closed' });

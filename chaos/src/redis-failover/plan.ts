@@ -49,6 +49,8 @@ const decks = {
     /** At a step, until another one has moved the primary, or for the length. */
     'kill at': { cards: 4, to: 2_000 },
     'freeze at': { cards: 6, from: 3_000, to: 7_000 },
+    /** It takes its time there. */
+    'slow at': { cards: 2, from: 200, to: 1_500 },
     /** No word to or from ZooKeeper. */
     offline: { cards: 2, from: 500, to: 5_000 },
     'offline at': { cards: 3, from: 500, to: 5_000 },
@@ -113,45 +115,58 @@ type Opening = {
 
 const atOnce = { afterMs: 0 };
 
-/** Rounds that every run needs, however short: each of the forms that `--broken` knows is found in one. */
-const openings: readonly Opening[] = [
-  // Who still believes reaches a primary that the managers do not.
-  {
-    primary: { fault: 'hide', forMs: 4_000 },
-    client: { fault: 'offline at', step: 'before revoke', forMs: 3_000 },
-  },
-  // What was on its way to a primary is answered when it thaws, behind the next term.
-  {
-    primary: { fault: 'freeze', forMs: 4_000 },
-    client: { fault: 'offline at', step: 'before revoke', forMs: 5_000 },
-  },
-  // Who lags behind does not get it.
-  {
-    primary: { fault: 'kill', afterMs: 1_000 },
-    replica: { fault: 'unlink', ...atOnce, forMs: 5_000 },
-  },
-  // Orders of a manager that nobody has elected any more arrive.
-  {
-    primary: { fault: 'kill', ...atOnce, forMs: 6_000 },
-    manager: { fault: 'held up at', step: 'before promote', forMs: 7_000 },
-  },
-  // Who does not hear of the move writes to a primary that answers.
-  {
-    primary: { fault: 'fail over', ...atOnce },
-    client: { fault: 'offline at', step: 'before revoke', forMs: 2_000 },
-  },
-  {
-    primary: { fault: 'kill', ...atOnce, forMs: 6_000 },
-    manager: { fault: 'evict at', step: 'before publish', forMs: 6_000 },
-  },
-  {
-    primary: { fault: 'freeze', ...atOnce, forMs: 5_000 },
-    manager: { fault: 'freeze at', step: 'before promote', forMs: 7_000 },
-  },
-];
+/**
+ * Rounds that every run needs, however short: each of the forms that `--broken` knows is found in one of
+ * them. A primary with `min-replicas-to-write` refuses writes when its replicas have gone, so what it
+ * still takes then is to be seen without that; and what must not be lost, with it.
+ */
+const openings: { readonly withMinReplicas: Opening[]; readonly without: Opening[] } = {
+  withMinReplicas: [
+    // Who lags behind does not get it.
+    {
+      primary: { fault: 'kill', afterMs: 1_500, forMs: 3_000 },
+      replica: { fault: 'unlink', ...atOnce, forMs: 6_000, choice: 0.1 },
+    },
+    {
+      primary: { fault: 'kill', afterMs: 1_500, forMs: 3_000 },
+      replica: { fault: 'unlink', ...atOnce, forMs: 6_000, choice: 0.9 },
+    },
+    // Who does not hear of the move writes to a primary that answers.
+    {
+      primary: { fault: 'fail over', ...atOnce },
+      manager: { fault: 'slow at', step: 'before redirect', forMs: 400 },
+      client: { fault: 'offline at', step: 'before revoke', forMs: 2_000 },
+    },
+    {
+      primary: { fault: 'kill', ...atOnce, forMs: 6_000 },
+      manager: { fault: 'evict at', step: 'before publish', forMs: 6_000 },
+    },
+  ],
+  without: [
+    // Who still believes reaches a primary that the managers do not.
+    {
+      primary: { fault: 'hide', ...atOnce, forMs: 4_000 },
+      client: { fault: 'offline at', step: 'before revoke', forMs: 3_000 },
+    },
+    // What was on its way to a primary is answered when it thaws, behind the next term.
+    {
+      primary: { fault: 'freeze', ...atOnce, forMs: 5_000 },
+      client: { fault: 'offline at', step: 'before revoke', forMs: 6_000 },
+    },
+    // Orders of a manager that nobody has elected any more arrive.
+    {
+      primary: { fault: 'kill', ...atOnce, forMs: 6_000 },
+      manager: { fault: 'held up at', step: 'before promote', forMs: 8_000 },
+    },
+    {
+      primary: { fault: 'freeze', ...atOnce, forMs: 5_000 },
+      manager: { fault: 'freeze at', step: 'before promote', forMs: 8_000 },
+    },
+  ],
+};
 
-/** Endless. @param openingsFrom which of the openings is the first */
-export function* drawRounds(seed: number, openingsFrom: number, step: number): Generator<Round> {
+/** Endless. */
+export function* drawRounds(seed: number, hasMinReplicas: boolean): Generator<Round> {
   const random = seeded(seed);
   const deals: Readonly<Record<Target, Generator<string, never>>> = {
     primary: deckOf(decks.primary, random),
@@ -172,7 +187,7 @@ export function* drawRounds(seed: number, openingsFrom: number, step: number): G
     };
   };
   for (let number = 1; ; number += 1) {
-    const opening = openings[openingsFrom + (number - 1) * step];
+    const opening = openings[hasMinReplicas ? 'withMinReplicas' : 'without'][number - 1];
     const drawn: Partial<Record<Target, Strike>> = {};
     if (opening === undefined) {
       const chosen = targets.filter((where) => random() < shares[where]);

@@ -81,7 +81,7 @@ export async function runChaos(
   async function playAll(set: FailoverSet, index: number): Promise<void> {
     const name = `s${index + 1}`;
     const mine = planned[index] ?? 0;
-    const drawn = drawRounds(seed + index, index, count);
+    const drawn = drawRounds(seed + index, set.hasMinReplicas);
     try {
       const first = await set.settled();
       if (first.problems.length > 0) tally(`${name} before anything was struck`, first);

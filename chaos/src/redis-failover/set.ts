@@ -58,7 +58,7 @@ export class FailoverSet {
   readonly about: string;
   readonly #settings: SetSettings;
   readonly #arena: Arena;
-  readonly #hasMinReplicas: boolean;
+  readonly hasMinReplicas: boolean;
   readonly #watches: readonly RoleWatch[];
   readonly #judges: Judges;
   readonly #problems: string[];
@@ -78,9 +78,9 @@ export class FailoverSet {
     this.#judges = judges;
     this.#watches = watches;
     this.#problems = problems;
-    this.#hasMinReplicas = hasMinReplicas(index);
+    this.hasMinReplicas = hasMinReplicas(index);
     this.about =
-      `set ${index + 1}: ${this.#hasMinReplicas ? 'min-replicas-to-write 1' : 'no min-replicas'}, ` +
+      `set ${index + 1}: ${this.hasMinReplicas ? 'min-replicas-to-write 1' : 'no min-replicas'}, ` +
       `strategy ${strategyOf(index)}`;
   }
 
@@ -157,7 +157,7 @@ export class FailoverSet {
   async play(round: Round): Promise<RoundOutcome> {
     const struck = await strikeAll(this.#arena, round);
     return this.#judge({
-      hasMinReplicas: this.#hasMinReplicas,
+      hasMinReplicas: this.hasMinReplicas,
       primary: struck.primary,
       nodes: struck.nodes.size,
       ofNodes: this.#arena.nodes.length,
@@ -168,7 +168,7 @@ export class FailoverSet {
   /** With nothing struck: that it is well. */
   async settled(): Promise<RoundOutcome> {
     return this.#judge({
-      ...{ hasMinReplicas: this.#hasMinReplicas, primary: false, nodes: 0, cameBackEmpty: false },
+      ...{ hasMinReplicas: this.hasMinReplicas, primary: false, nodes: 0, cameBackEmpty: false },
       ofNodes: this.#arena.nodes.length,
     });
   }

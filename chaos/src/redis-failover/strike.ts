@@ -253,6 +253,10 @@ async function strikeWaiting(
       await replaced();
       child?.signal('SIGCONT');
       break;
+    case 'slow at':
+      await pause(forMs);
+      goOn();
+      break;
     case 'offline at':
       wires.cutZooKeeper();
       goOn();
