@@ -1,4 +1,5 @@
 // Managers and clients that cannot reach ZooKeeper or some of the Redis servers, while others can.
+import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import { decodeReport } from '../src/layout.ts';
 import type { NodeStrategy } from '../src/manager/options.ts';
@@ -60,60 +61,67 @@ describe.skipIf(missing !== undefined).concurrent('cut off from the primary', ()
   );
 
   test('managers replace it, and no client that still reaches it is told a lie', async (context) => {
-    const stage = await Stage.open(context, zooKeeper.server);
-    const [primary] = stage.set.servers;
-    if (primary === undefined) throw new Error('no servers');
-    const address = `127.0.0.1:${primary.port}`;
-    const redisLink = await stage.redisLink(address);
-    const zooKeeperLink = await stage.zooKeeperLink();
-    stage.manager('manager', quick, {
-      reach: (node) => (node === address ? `127.0.0.1:${redisLink.port}` : node),
-      // From here on the writer hears nothing of ZooKeeper, and reaches the primary as before.
-      onStep: (step) => void (step === 'before revoke' && zooKeeperLink.silence()),
+    const { stage, silence, heal, stale, informed } = await halfCutOff(context, {
+      clientView: '3s',
     });
     const first = await stage.published();
-    const stale = await stage.writer({ zooKeeper: zooKeeperLink });
-    const informed = await stage.writer();
-    await stale.writes();
-    redisLink.silence();
+    silence();
     const next = await stage.published(undefined, first.term);
     await informed.writes('a write to the new primary', ({ node }) => node === next.primary);
-    await redisLink.pass();
-    await zooKeeperLink.pass();
-    await stale.writes('a write to the new primary', ({ node }) => node === next.primary);
-    await stage.formed();
+    await heal();
     await stage.verdict(stale, informed);
   });
 
-  test('a client whose replies come late is not told that it has written', async (context) => {
-    const stage = await Stage.open(context, zooKeeper.server);
-    const [primary] = stage.set.servers;
-    if (primary === undefined) throw new Error('no servers');
-    const address = `127.0.0.1:${primary.port}`;
-    const [managersLink, clientsLink] = [
-      await stage.redisLink(address),
-      await stage.redisLink(address),
-    ];
-    stage.manager('manager', quick, {
-      reach: (node) => (node === address ? `127.0.0.1:${managersLink.port}` : node),
-    });
+  test('a client whose write arrives there late is not told that it has written', async (context) => {
+    const { stage, silence, heal, stale, informed, staleLink } = await halfCutOff(context, {});
     const first = await stage.published();
-    const late = await stage.writer({ redis: { [address]: clientsLink } });
-    const other = await stage.writer();
-    await late.writes();
-    // Executed there, and not answered.
-    clientsLink.holdReplies();
-    await until('a reply is held', () => clientsLink.counters.bytesHeld > 0);
-    managersLink.silence();
+    silence();
+    // It is on its way to the primary, which is replaced meanwhile and knows nothing of that.
+    staleLink.holdRequests();
+    await until('a write is held', () => staleLink.counters.bytesHeld > 0);
     const next = await stage.published(undefined, first.term);
-    await other.writes('a write to the new primary', ({ node }) => node === next.primary);
-    clientsLink.letGo();
-    await managersLink.pass();
-    await late.writes('a write to the new primary', ({ node }) => node === next.primary);
-    await stage.formed();
-    await stage.verdict(late, other);
+    await informed.writes('a write to the new primary', ({ node }) => node === next.primary);
+    const answered = stale.acknowledged.length;
+    staleLink.letGo();
+    await heal();
+    await stage.verdict(stale, informed);
+    expect(stale.failed.map(({ error }) => error.code)).toContain('OUTCOME_UNKNOWN');
+    expect(stale.acknowledged[answered]?.term).toBe(next.term);
   });
 });
+
+/** One client hears nothing more of ZooKeeper when managers begin to replace the primary. */
+async function halfCutOff(context: TestContext, settings: { readonly clientView?: string }) {
+  const stage = await Stage.open(context, zooKeeper.server);
+  const [address] = stage.set.addresses;
+  if (address === undefined) throw new Error('no servers');
+  const [managersLink, staleLink] = [
+    await stage.redisLink(address),
+    await stage.redisLink(address),
+  ];
+  const zooKeeperLink = await stage.zooKeeperLink();
+  stage.manager(
+    'manager',
+    { ...quick, ...settings },
+    {
+      reach: (node) => (node === address ? `127.0.0.1:${managersLink.port}` : node),
+      onStep: (step) => void (step === 'before revoke' && zooKeeperLink.silence()),
+    },
+  );
+  await stage.published();
+  const stale = await stage.writer({ zooKeeper: zooKeeperLink, redis: { [address]: staleLink } });
+  const informed = await stage.writer();
+  await stale.writes();
+  await informed.writes();
+  /** Everybody reaches everything again, and writes. */
+  const heal = async () => {
+    await managersLink.pass();
+    await zooKeeperLink.pass();
+    await stage.formed();
+    for (const writer of [stale, informed]) await writer.writes();
+  };
+  return { stage, stale, informed, staleLink, silence: () => managersLink.silence(), heal };
+}
 
 describe.skipIf(missing !== undefined).concurrent('cut off from ZooKeeper', () => {
   test('the elected manager does nothing, and another one takes over', async (context) => {
