@@ -21,4 +21,18 @@ export type { NodeRedisClient } from './client/node-redis.ts';
 export { nodeRedis } from './client/node-redis.ts';
 export type { RedisFailoverOptions } from './client/options.ts';
 export type { Picture, Reign } from './client/view.ts';
+export type {
+  ManagerEvent,
+  ManagerStatus,
+  ManagerStep,
+  MoveReason,
+  NodeStatus,
+  Trouble,
+  TroubleCode,
+} from './manager/events.ts';
+export { managerSteps } from './manager/events.ts';
+export { NodeManager } from './manager/node-manager.ts';
+export type { NodeSight } from './manager/node-watcher.ts';
+export type { ManagerOptions, NodeStrategy } from './manager/options.ts';
 export type { HostAndPort, NodeAddress } from './node-address.ts';
+export type { NodeAccess, NodeTls } from './redis/node-connection.ts';

@@ -38,6 +38,7 @@ export class NodeManager {
 
   /**
    * Touches nothing yet.
+   * @param hooks for this package's own tests
    * @throws InvalidOptionError
    */
   constructor(options: ManagerOptions, hooks: ManagerHooks = {}) {
