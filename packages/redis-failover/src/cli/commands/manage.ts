@@ -63,10 +63,9 @@ export function manageWith(
     try {
       listener = address && (await serve(address, manager, metrics));
       const { url } = listener ?? {};
-      logger.info(
-        { event: 'begun', version, ...(url === undefined ? {} : { listen: url }) },
-        'begun',
-      );
+      const served = url === undefined ? '' : `; health and metrics at ${url}`;
+      const listening = url === undefined ? {} : { listen: url };
+      logger.info({ event: 'begun', version, ...listening }, `version ${version} begins${served}`);
       if (loose !== undefined) logger.warn({ event: 'warning' }, loose);
       await manager.run(context.signal);
       return exitCodes.ok;

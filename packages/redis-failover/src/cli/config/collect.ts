@@ -8,7 +8,7 @@ import { camelCase, flagsOf } from './settings.ts';
 /** What commander made of the command line: values by the names of flags in camel case. */
 export type FlagValues = Readonly<Record<string, unknown>>;
 
-export type Settings = ReadonlyMap<string, Given>;
+export type Settings = ReadonlyMap<SettingKey, Given>;
 
 /** Flags win over variables, and both over the file. */
 export async function collectSettings(
@@ -17,7 +17,7 @@ export async function collectSettings(
   { env, cwd }: { readonly env: Environment; readonly cwd: string },
 ): Promise<Settings> {
   refusePassword(flags);
-  const given = new Map<string, Given>();
+  const given = new Map<SettingKey, Given>();
   const { config, environment } = flags;
   if (typeof config === 'string') {
     // Loaded only where it is needed: it reads YAML.

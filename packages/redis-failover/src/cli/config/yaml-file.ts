@@ -10,7 +10,7 @@ import { SettingError } from '../failure.ts';
 import type { Given } from './given.ts';
 import { quote, ranks } from './given.ts';
 import { nearest } from './nearest.ts';
-import type { Kind, Setting } from './settings.ts';
+import type { Kind, Setting, SettingKey } from './settings.ts';
 import { allSettings } from './settings.ts';
 
 /** @throws SettingError also for a file that is not there */
@@ -18,7 +18,7 @@ export async function readConfigurationFile(
   file: string,
   environment: string | undefined,
   cwd: string,
-): Promise<ReadonlyMap<string, Given>> {
+): Promise<ReadonlyMap<SettingKey, Given>> {
   let text: string;
   try {
     text = await readFile(resolve(cwd, file), 'utf8');
@@ -35,7 +35,7 @@ export function parseConfiguration(
   text: string,
   file: string,
   environment: string | undefined,
-): ReadonlyMap<string, Given> {
+): ReadonlyMap<SettingKey, Given> {
   const source = new Source(text, file);
   const top = source.root();
   if (environment === undefined) return source.settings(top, rootEntries(source, top));
@@ -160,9 +160,9 @@ class Source {
     return own;
   }
 
-  settings(map: YAMLMap | undefined, entries: readonly Entry[]): ReadonlyMap<string, Given> {
+  settings(map: YAMLMap | undefined, entries: readonly Entry[]): ReadonlyMap<SettingKey, Given> {
     if (map === undefined) throw new SettingError(`${this.file} is empty`);
-    const given = new Map<string, Given>();
+    const given = new Map<SettingKey, Given>();
     const keys = new Map<string, Entry>();
     for (const entry of entries) {
       const setting = settingOf(entry.name);
