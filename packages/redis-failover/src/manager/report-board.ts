@@ -1,4 +1,5 @@
 import type { GetReply, StoppableIterator, ZooKeeper } from '@incumbent/zookeeper';
+import { ClosedError } from '@incumbent/zookeeper';
 import type { Paths, Report } from '../layout.ts';
 import { decodeReport } from '../layout.ts';
 
@@ -124,7 +125,8 @@ export class ReportBoard {
         take(value);
       }
     } catch (error) {
-      if (!this.#stop.signal.aborted) this.#onTrouble(error as Error);
+      const isOver = this.#stop.signal.aborted || error instanceof ClosedError;
+      if (!isOver) this.#onTrouble(error as Error);
     }
   }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { GetReply, ZooKeeper } from '@incumbent/zookeeper';
-import { BadVersionError, NodeExistsError, NoNodeError } from '@incumbent/zookeeper';
+import { BadVersionError, ClosedError, NodeExistsError, NoNodeError } from '@incumbent/zookeeper';
 import type { Paths, Report } from '../layout.ts';
 import { encodeReport } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
@@ -85,7 +85,7 @@ export class Reporter {
         this.#wake.call();
       }
     } catch (error) {
-      this.#onTrouble(error as Error);
+      if (!(error instanceof ClosedError)) this.#onTrouble(error as Error);
     }
   }
 
@@ -97,7 +97,7 @@ export class Reporter {
         this.#trouble = undefined;
         await this.#wake.wait(foreverMs, signal);
       } catch (error) {
-        if (signal.aborted) return;
+        if (signal.aborted || error instanceof ClosedError) return;
         const { message } = error as Error;
         if (message !== this.#trouble) this.#onTrouble(error as Error);
         this.#trouble = message;
