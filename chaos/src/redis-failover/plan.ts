@@ -82,7 +82,10 @@ export type FaultOf<Where extends Target> = Extract<keyof (typeof decks)[Where],
 export interface Strike<Fault extends string = string> {
   readonly fault: Fault;
   readonly afterMs: number;
+  /** At most, where `untilMovedMs` is given. */
   readonly forMs: number;
+  /** It lasts until so long after another term has begun. */
+  readonly untilMovedMs?: number;
   /** 0 up to 1: whatever else has to be chosen. */
   readonly choice: number;
   /** Of faults whose names end with "at". */
@@ -124,46 +127,50 @@ const openings: { readonly withMinReplicas: Opening[]; readonly without: Opening
   withMinReplicas: [
     // Who lags behind does not get it.
     {
-      primary: { fault: 'kill', afterMs: 1_500, forMs: 3_000 },
-      replica: { fault: 'unlink', ...atOnce, forMs: 6_000, choice: 0.1 },
+      primary: { fault: 'kill', afterMs: 1_500, ...untilMoved(500) },
+      replica: { fault: 'unlink', ...atOnce, ...untilMoved(1_000), choice: 0.1 },
     },
     {
-      primary: { fault: 'kill', afterMs: 1_500, forMs: 3_000 },
-      replica: { fault: 'unlink', ...atOnce, forMs: 6_000, choice: 0.9 },
+      primary: { fault: 'kill', afterMs: 1_500, ...untilMoved(500) },
+      replica: { fault: 'unlink', ...atOnce, ...untilMoved(1_000), choice: 0.9 },
     },
     // Who does not hear of the move writes to a primary that answers.
     {
       primary: { fault: 'fail over', ...atOnce },
       manager: { fault: 'slow at', step: 'before redirect', forMs: 400 },
-      client: { fault: 'offline at', step: 'before revoke', forMs: 2_000 },
+      client: { fault: 'offline at', step: 'before revoke', ...untilMoved(500) },
     },
     {
-      primary: { fault: 'kill', ...atOnce, forMs: 6_000 },
-      manager: { fault: 'evict at', step: 'before publish', forMs: 6_000 },
+      primary: { fault: 'kill', ...atOnce, ...untilMoved(500) },
+      manager: { fault: 'evict at', step: 'before publish', forMs: 10_000 },
     },
   ],
   without: [
     // Who still believes reaches a primary that the managers do not.
     {
-      primary: { fault: 'hide', ...atOnce, forMs: 4_000 },
-      client: { fault: 'offline at', step: 'before revoke', forMs: 3_000 },
+      primary: { fault: 'hide', ...atOnce, ...untilMoved(1_000) },
+      client: { fault: 'offline at', step: 'before revoke', ...untilMoved(1_500) },
     },
     // What was on its way to a primary is answered when it thaws, behind the next term.
     {
-      primary: { fault: 'freeze', ...atOnce, forMs: 5_000 },
-      client: { fault: 'offline at', step: 'before revoke', forMs: 6_000 },
+      primary: { fault: 'freeze', ...atOnce, ...untilMoved(300) },
+      client: { fault: 'offline at', step: 'before revoke', ...untilMoved(1_500) },
     },
     // Orders of a manager that nobody has elected any more arrive.
     {
-      primary: { fault: 'kill', ...atOnce, forMs: 6_000 },
-      manager: { fault: 'held up at', step: 'before promote', forMs: 8_000 },
+      primary: { fault: 'kill', ...atOnce, ...untilMoved(500) },
+      manager: { fault: 'held up at', step: 'before promote', forMs: 15_000 },
     },
     {
-      primary: { fault: 'freeze', ...atOnce, forMs: 5_000 },
-      manager: { fault: 'freeze at', step: 'before promote', forMs: 8_000 },
+      primary: { fault: 'freeze', ...atOnce, ...untilMoved(500) },
+      manager: { fault: 'freeze at', step: 'before promote', forMs: 15_000 },
     },
   ],
 };
+
+function untilMoved(untilMovedMs: number): Pick<Strike, 'forMs' | 'untilMovedMs'> {
+  return { forMs: 15_000, untilMovedMs };
+}
 
 /** Endless. */
 export function* drawRounds(seed: number, hasMinReplicas: boolean): Generator<Round> {
@@ -226,9 +233,10 @@ export function describeRound({ strikes }: Round): string {
     .flatMap((where) => {
       const strike = strikes[where];
       if (strike === undefined) return [];
-      const { fault, step, forMs } = strike;
+      const { fault, step, forMs, untilMovedMs } = strike;
       const at = fault.endsWith(' at') ? ` ${step}` : '';
-      return [`${where}: ${fault}${at}${forMs === 0 ? '' : ` ${(forMs / 1000).toFixed(1)} s`}`];
+      const long = untilMovedMs === undefined ? ` ${(forMs / 1000).toFixed(1)} s` : '';
+      return [`${where}: ${fault}${at}${forMs === 0 ? '' : long}`];
     })
     .join(', ');
 }

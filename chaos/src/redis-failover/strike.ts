@@ -34,15 +34,29 @@ export async function strikeAll(arena: Arena, { strikes }: Round): Promise<Struc
   return struck;
 }
 
+/** For as long as the plan has it. */
+async function last(
+  { records }: Arena,
+  { forMs, untilMovedMs }: Pick<Strike, 'forMs' | 'untilMovedMs'>,
+): Promise<void> {
+  if (untilMovedMs === undefined) return pause(forMs);
+  const term = records.last?.term ?? 0;
+  await until(forMs, () => {
+    const { last: record } = records;
+    return record !== undefined && record.term > term && record.primary !== null;
+  });
+  await pause(untilMovedMs);
+}
+
 async function strikePrimary(
   arena: Arena,
-  { fault, afterMs, forMs, choice }: Strike<FaultOf<'primary'>>,
+  strike: Strike<FaultOf<'primary'>>,
   struck: Struck,
 ): Promise<void> {
-  const { note, records } = arena;
+  const { fault, afterMs, forMs, choice } = strike;
+  const { note } = arena;
   await pause(afterMs);
   const node = primaryOf(arena);
-  const { term = 0 } = records.last ?? {};
   note(`strike: primary ${node.address}: ${fault} for ${forMs} ms`);
   if (fault !== 'fail over' && fault !== 'fail over to') {
     struck.primary = true;
@@ -52,7 +66,7 @@ async function strikePrimary(
     case 'kill':
     case 'restart':
       await node.kill();
-      await pause(forMs);
+      await last(arena, strike);
       await node.start(false);
       break;
     case 'restart empty':
@@ -62,22 +76,20 @@ async function strikePrimary(
       await node.start(true);
       break;
     case 'kill, back empty': {
+      const { term = 0 } = arena.records.last ?? {};
       await node.kill();
-      const isReplaced = await until(takeOverMs, () => {
-        const { last } = records;
-        return last !== undefined && last.term > term && last.primary !== null;
-      });
-      await pause(forMs);
+      await last(arena, { forMs: takeOverMs, untilMovedMs: forMs });
+      const isReplaced = (arena.records.last?.term ?? 0) > term;
       await node.start(isReplaced);
       break;
     }
     case 'freeze':
       await node.freeze();
-      await pause(forMs);
+      await last(arena, strike);
       node.thaw();
       break;
     case 'hide':
-      await hide(arena, arena.managers.all, node, forMs);
+      await hide(arena, arena.managers.all, node, strike);
       break;
     case 'fail over':
     case 'fail over to':
@@ -90,14 +102,14 @@ async function strikePrimary(
 }
 
 async function hide(
-  { note }: Arena,
+  arena: Arena,
   managers: readonly Manager[],
   { address }: RedisNode,
-  forMs: number,
+  strike: Strike,
 ): Promise<void> {
-  note(`hidden from ${managers.map(({ name }) => name).join(', ')}: ${address}`);
+  arena.note(`hidden from ${managers.map(({ name }) => name).join(', ')}: ${address}`);
   for (const { wires } of managers) wires.cutNode(address);
-  await pause(forMs);
+  await last(arena, strike);
   await Promise.all(managers.map(({ wires }) => wires.healNode(address)));
 }
 
@@ -120,9 +132,10 @@ function replicaBy(arena: Arena, choice: number): RedisNode {
 
 async function strikeReplica(
   arena: Arena,
-  { fault, afterMs, forMs, choice }: Strike<FaultOf<'replica'>>,
+  strike: Strike<FaultOf<'replica'>>,
   struck: Struck,
 ): Promise<void> {
+  const { fault, afterMs, forMs, choice } = strike;
   const primary = primaryOf(arena);
   await pause(afterMs);
   const both = fault === 'unlink both';
@@ -149,11 +162,11 @@ async function strikeReplica(
     case 'unlink':
     case 'unlink both':
       await onEach(arena, nodes, (each) => each.unlink());
-      await pause(forMs);
+      await last(arena, strike);
       await onEach(arena, nodes, (each) => each.relink());
       break;
     case 'hide':
-      await hide(arena, arena.managers.all, node, forMs);
+      await hide(arena, arena.managers.all, node, strike);
       break;
     default:
       fault satisfies never;
@@ -221,7 +234,7 @@ async function strikeManager(
         arena,
         blind.filter((each) => each !== undefined),
         primaryOf(arena),
-        forMs,
+        strike,
       );
       break;
     }
@@ -285,10 +298,9 @@ async function strikeWaiting(
   }
 }
 
-async function strikeClient(
-  { clients, managers, note }: Arena,
-  { fault, afterMs, forMs, choice, step }: Strike<FaultOf<'client'>>,
-): Promise<void> {
+async function strikeClient(arena: Arena, strike: Strike<FaultOf<'client'>>): Promise<void> {
+  const { clients, managers, note } = arena;
+  const { fault, afterMs, forMs, choice, step } = strike;
   const client = clients[Math.floor(choice * clients.length)] as Client;
   let goOn = (): void => {};
   if (fault.endsWith(' at')) {
@@ -302,7 +314,7 @@ async function strikeClient(
   if (fault === 'offline' || fault === 'offline at') {
     client.wires.cutZooKeeper();
     goOn();
-    await pause(forMs);
+    await last(arena, strike);
     await client.wires.healZooKeeper();
   } else {
     client.process.signal('SIGSTOP');
