@@ -1,0 +1,50 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { setPatience } from '../src/redis/patience.ts';
+
+/** As a process that is not given the processor: no timer runs, no socket is read. */
+function standStill(ms: number): void {
+  const untilMs = performance.now() + ms;
+  while (performance.now() < untilMs);
+}
+
+describe('patience', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test('ends after the time that was waited for', async () => {
+    vi.useFakeTimers();
+    const giveUp = vi.fn();
+    setPatience(500, giveUp);
+    await vi.advanceTimersByTimeAsync(499);
+    expect(giveUp).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(2);
+    expect(giveUp).toHaveBeenCalledTimes(1);
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(giveUp).toHaveBeenCalledTimes(1);
+  });
+
+  test('does not count the time in which this process stood still', async () => {
+    const giveUp = vi.fn();
+    const cancel = setPatience(300, giveUp);
+    standStill(900);
+    // Timers, then sockets, then this: what has arrived meanwhile is seen.
+    await nextTurn();
+    await nextTurn();
+    expect(giveUp).not.toHaveBeenCalled();
+    cancel();
+  });
+
+  test('can be cancelled in each of its steps', async () => {
+    vi.useFakeTimers();
+    for (let step = 0; step < 5; step += 1) {
+      const giveUp = vi.fn();
+      const cancel = setPatience(500, giveUp);
+      await vi.advanceTimersByTimeAsync(step * 100 + 50);
+      cancel();
+      await vi.advanceTimersByTimeAsync(5_000);
+      expect(giveUp).not.toHaveBeenCalled();
+    }
+  });
+});
