@@ -113,12 +113,12 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
       const writing = watched(failover.redis.incr(key));
       await until('it is executed', async () => (await primary.command('GET', key)) === '2');
       proxy.cut();
+      await proxy.pass();
       await expect(writing.promise).rejects.toMatchObject({
         code: 'OUTCOME_UNKNOWN',
         term: 1,
         primary: addressOf(proxy),
       });
-      await proxy.pass();
       // It was not sent again.
       expect(await failover.redis.incr(key)).toBe(3);
     });
