@@ -364,6 +364,14 @@ test.each<[name: string, yaml: string, argv: readonly string[], words: string]>(
     ['-E', 'x'],
     'config.yml:2:11: nodes[0]',
   ],
+  [
+    'a section that merges itself',
+    'x: &x\n  nodes: [a:1]\n  <<: *x\n',
+    ['-E', 'x'],
+    'config.yml:3:3: << brings a section into itself',
+  ],
+  ['a merged word', `x:\n  <<: y\n`, ['-E', 'x'], '<< takes a section, such as *defaults'],
+  ['a key with dashes', `${good}max-failures: 3\n`, [], 'did you mean max_failures?'],
   ['no such alias', `${good}root: *nobody\n`, [], 'config.yml:3:'],
 ])('a file with %s is refused, with its line', async (_name, yaml, argv, words) => {
   const { code, stdout, stderr } = await manageFile(yaml, ...argv);

@@ -137,15 +137,22 @@ class Source {
     return this.#resolve(node);
   }
 
-  /** Of a map, with what `<<: *name` brings in, which counts less. */
-  entries(map: YAMLMap): readonly Entry[] {
+  /**
+   * Of a map, with what `<<: *name` brings in, which counts less.
+   * @param within the maps that merge this one
+   */
+  entries(map: YAMLMap, within: readonly YAMLMap[] = []): readonly Entry[] {
     const own: Entry[] = [];
     const merged: Entry[] = [];
     for (const { key, value } of map.items as Pair<Node, Node | null>[]) {
       if (!isScalar(key)) this.refuse(key, 'a key is a word');
       const name = String(key.source ?? key.value).replace(/^:/, '');
       if (name === '<<') {
-        for (const each of this.#mergedMaps(value)) merged.push(...this.entries(each));
+        const path = [...within, map];
+        for (const each of this.#mergedMaps(key, value)) {
+          if (path.includes(each)) this.refuse(key, '<< brings a section into itself');
+          merged.push(...this.entries(each, path));
+        }
         continue;
       }
       const before = own.find((entry) => entry.name === name);
@@ -214,12 +221,11 @@ class Source {
     };
   }
 
-  #mergedMaps(value: Node | null): YAMLMap[] {
+  #mergedMaps(key: Scalar, value: Node | null): YAMLMap[] {
     const node = this.follow(value);
     const nodes = isSeq(node) ? (node.items as Node[]).map((each) => this.follow(each)) : [node];
     return nodes.map((each) => {
-      if (!isMap(each))
-        throw new SettingError(`${this.file}: << takes a section, such as *defaults`);
+      if (!isMap(each)) this.refuse(key, '<< takes a section, such as *defaults');
       return each;
     });
   }

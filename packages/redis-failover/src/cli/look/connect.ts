@@ -36,8 +36,7 @@ export async function withZooKeeper<T>(
     zk = await openZooKeeper(place, timeoutMs, signal);
     return await job({ zk, place, signal, takeTime: () => clearTimeout(timer) });
   } catch (error) {
-    // That it was aborted says less than why.
-    signal.throwIfAborted();
+    context.signal.throwIfAborted();
     throw isAway(error) ? awayError(place, timeoutMs, error) : error;
   } finally {
     clearTimeout(timer);
@@ -45,28 +44,21 @@ export async function withZooKeeper<T>(
   }
 }
 
-/** @throws CommandError */
-export async function openZooKeeper(
-  place: Place,
+async function openZooKeeper(
+  { zookeeper, zookeeperOptions }: Place,
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<ZooKeeper> {
-  let zk: ZooKeeper;
-  try {
-    // Before `--timeout` is over: the client knows why it has not connected.
-    const connectTimeoutMs = 0.8 * timeoutMs;
-    const options = { ...place.zookeeperOptions, connectTimeoutMs, closeTimeoutMs, signal };
-    zk = await connect(place.zookeeper, options);
-  } catch (error) {
-    signal.throwIfAborted();
-    throw isAway(error) ? awayError(place, timeoutMs, error) : error;
-  }
+  // Before `--timeout` is over: the client knows why it has not connected.
+  const connectTimeoutMs = 0.8 * timeoutMs;
+  const options = { ...zookeeperOptions, connectTimeoutMs, closeTimeoutMs, signal };
+  const zk = await connect(zookeeper, options);
   try {
     // What is read after this is what the servers together have, and not what one of them had once.
     await zk.sync('/', { signal });
     const { stat } = await zk.stat('/', { signal });
     if (stat === null) {
-      const message = `the chroot of ${place.zookeeper} does not exist: is it misspelt? A manager makes it`;
+      const message = `the chroot of ${zookeeper} does not exist: is it misspelt? A manager makes it`;
       throw new CommandError('NO_CHROOT', exitCodes.no, message);
     }
     return zk;
