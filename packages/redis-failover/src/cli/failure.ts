@@ -79,6 +79,10 @@ export function describeFailure(error: unknown): Failure {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const exitCode = Object.hasOwn(exitCodeOf, code) ? exitCodeOf[code] : undefined;
   if (exitCode !== undefined) return { exitCode, code, message };
+  if (code === 'AUTH_FAILED' || code === 'SASL_REQUIRED') {
+    const wayOut = 'look at INCUMBENT_ZK_AUTH and INCUMBENT_ZK_SASL';
+    return { exitCode: exitCodes.zookeeper, code, message: `ZooKeeper: ${message}; ${wayOut}` };
+  }
   // That of our ZooKeeper client, or of the election that stands on it.
   if (error instanceof Error && 'retryable' in error && code !== '') {
     return { exitCode: exitCodes.zookeeper, code, message };

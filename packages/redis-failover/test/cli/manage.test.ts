@@ -141,7 +141,9 @@ test('a manager that fails is told of on both, and ends the command', async () =
   manager.fail(error);
   const { code, stdout, stderr } = await running.result;
   expect(code).toBe(3);
-  expect(stderr).toBe('incumbent-redis: credentials refused\n');
+  expect(stderr).toBe(
+    'incumbent-redis: ZooKeeper: credentials refused; look at INCUMBENT_ZK_AUTH and INCUMBENT_ZK_SASL\n',
+  );
   expect(stdout).toContain('"event":"failed"');
 });
 
