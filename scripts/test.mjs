@@ -6,9 +6,12 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root, run, seconds, tool } from './lib/run.mjs';
 
-// `limitMin` only turns a hang into a failure that says so. `fillsGaps`: needs nothing but processors,
-// so it runs at the lowest priority beside the stages after `unit`, which mostly wait; its output is
-// shown when it is done.
+// `limitMin` only turns a hang into a failure that says so. Stages run in turn, but for two kinds, whose
+// output is shown when they are done:
+// `fillsGaps`: needs nothing but processors, so it runs at the lowest priority beside all others.
+// `mostlyWaits`: needs less than one processor, and its judge leaves the machine seconds or takes off
+// the time it stood still; two of these run at once, the longest first, so that none is alone at the
+// end.
 const stages = [
   {
     id: 'unit',
@@ -23,7 +26,7 @@ const stages = [
     about: 'whole elections in virtual time, thousands of seeds, half of them for each mechanism',
     script: ['simulation/dist/main.js', '--seeds', '3000'],
     fillsGaps: true,
-    limitMin: 20,
+    limitMin: 40,
   },
   {
     id: 'variants',
@@ -31,7 +34,7 @@ const stages = [
     about: 'the simulation must find each deliberately broken variant',
     script: ['simulation/dist/variants.js'],
     fillsGaps: true,
-    limitMin: 20,
+    limitMin: 40,
   },
   {
     id: 'integration',
@@ -41,39 +44,44 @@ const stages = [
     limitMin: 30,
   },
   {
-    id: 'chaos',
-    name: 'chaos (short)',
-    about: 'processes killed, frozen and cut off, judged by a log',
-    script: ['chaos/dist/main.js', '--short'],
-    limitMin: 20,
+    id: 'ensemble',
+    name: 'ensemble chaos (short)',
+    about: 'candidates on an ensemble whose servers and networks fail at random',
+    script: ['chaos/dist/ensemble/main.js', '--short'],
+    mostlyWaits: true,
+    limitMin: 8,
   },
   {
     id: 'soak',
     name: 'zookeeper soak (short)',
     about: 'clients under load on an ensemble that fails at random',
     script: ['chaos/dist/zookeeper/main.js', '--short'],
+    mostlyWaits: true,
     limitMin: 5,
-  },
-  {
-    id: 'cutoff',
-    name: 'cut-off experiment (short)',
-    about: 'leaders whose ZooKeeper server is cut off from the others, beside kazoo',
-    script: ['chaos/dist/cutoff/main.js', '--short'],
-    limitMin: 5,
-  },
-  {
-    id: 'ensemble',
-    name: 'ensemble chaos (short)',
-    about: 'candidates on an ensemble whose servers and networks fail at random',
-    script: ['chaos/dist/ensemble/main.js', '--short'],
-    limitMin: 8,
   },
   {
     id: 'stores',
     name: 'chaos on the stores (short)',
     about: 'candidates on PostgreSQL, Redis and etcd, side by side, whose servers fail at random',
     script: ['chaos/dist/stores/main.js', '--short'],
+    mostlyWaits: true,
     limitMin: 6,
+  },
+  {
+    id: 'chaos',
+    name: 'chaos (short)',
+    about: 'processes killed, frozen and cut off, judged by a log',
+    script: ['chaos/dist/main.js', '--short'],
+    mostlyWaits: true,
+    limitMin: 20,
+  },
+  {
+    id: 'cutoff',
+    name: 'cut-off experiment (short)',
+    about: 'leaders whose ZooKeeper server is cut off from the others, beside kazoo',
+    script: ['chaos/dist/cutoff/main.js', '--short'],
+    mostlyWaits: true,
+    limitMin: 5,
   },
   {
     id: 'following',
@@ -93,26 +101,29 @@ const ci = process.env.CI === 'true';
 const scratch = mkdtempSync(join(tmpdir(), 'incumbent-test-'));
 const total = { passed: 0, failed: [], skipped: [] };
 try {
-  const [fillers, others] = [true, false].map((fills) =>
-    chosen.filter(({ fillsGaps = false }) => fillsGaps === fills),
-  );
-  let filled;
-  for (const stage of others) {
-    if (stage.id !== 'unit') filled ??= fillGaps(fillers);
-    await runStage(stage);
+  const fillers = chosen.filter(({ fillsGaps }) => fillsGaps);
+  const waiting = chosen.filter(({ mostlyWaits }) => mostlyWaits);
+  const filled = inTurn(fillers);
+  for (const stage of chosen) {
+    if (stage === waiting[0]) {
+      const names = waiting.map(({ name }) => name);
+      if (names.length > 1) console.log(`\ntwo at a time: ${names.join(', ')}`);
+      await Promise.all([inTurn(waiting), inTurn(waiting)]);
+    } else if (!stage.fillsGaps && !stage.mostlyWaits) await runStage(stage);
   }
-  await (filled ?? fillGaps(fillers));
+  await filled;
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
 summarize();
 
-async function fillGaps(stages) {
-  for (const stage of stages) await runStage(stage);
+/** Takes stages from the list until it is empty. */
+async function inTurn(list) {
+  for (let stage = list.shift(); stage !== undefined; stage = list.shift()) await runStage(stage);
 }
 
 async function runStage(stage) {
-  if (!stage.fillsGaps) console.log(`\n=== ${stage.name} ===`);
+  if (!isBeside(stage)) console.log(`\n=== ${stage.name} ===`);
   const startMs = performance.now();
   const counts = stage.vitestProject ? await runVitest(stage) : await runScript(stage);
   // A stage that did not run is one skipped test; where everything must run, one failed test.
@@ -126,6 +137,11 @@ async function runStage(stage) {
   total.skipped.push(...counts.skipped);
   const sums = `${counts.passed} passed, ${counts.failed.length} failed, ${counts.skipped.length} skipped`;
   console.log(`=== ${stage.name}: ${sums} in ${seconds(performance.now() - startMs)} ===`);
+}
+
+/** Whether another stage may print while it runs. */
+function isBeside({ fillsGaps, mostlyWaits }) {
+  return chosen.length > 1 && (fillsGaps === true || mostlyWaits === true);
 }
 
 async function runVitest({ name, vitestProject, limitMin }) {
@@ -148,7 +164,9 @@ async function runVitest({ name, vitestProject, limitMin }) {
   return counts;
 }
 
-async function runScript({ name, script: [file, ...args], fillsGaps, limitMin }) {
+async function runScript(stage) {
+  const { name, fillsGaps, limitMin } = stage;
+  const [file, ...args] = stage.script;
   const counts = { passed: 0, failed: [], skipped: [] };
   if (!existsSync(join(root, file))) {
     return { ...counts, notRun: `${file} does not exist` };
@@ -156,9 +174,9 @@ async function runScript({ name, script: [file, ...args], fillsGaps, limitMin })
   const isNice = fillsGaps === true && process.platform !== 'win32';
   const { code, timedOut, output, stdout } = await run(
     [...(isNice ? ['nice', '-n', '19'] : []), process.execPath, file, ...args],
-    { output: fillsGaps ? 'collect' : 'both', limitMs: limitMin * 60_000 },
+    { output: isBeside(stage) ? 'collect' : 'both', limitMs: limitMin * 60_000 },
   );
-  if (fillsGaps) console.log(`\n=== ${name} ===\n${output.trimEnd()}`);
+  if (isBeside(stage)) console.log(`\n=== ${name} ===\n${output.trimEnd()}`);
   const last = stdout.trimEnd().split('\n').at(-1);
   const sums = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/.exec(last);
   if (sums === null) {
