@@ -27,6 +27,7 @@ const s1 = ['belief', 'seat', 'lease', 'margin'] as const;
 export const variants: readonly Variant[] = [
   {
     name: 'belief counted from the reply',
+    from: 80,
     edits: [
       {
         file: 'lease/seat.js',
@@ -38,6 +39,7 @@ export const variants: readonly Variant[] = [
   },
   {
     name: 'belief of a new term counted from the reply',
+    from: 90,
     edits: [
       {
         file: 'lease/race.js',
@@ -84,6 +86,7 @@ export const variants: readonly Variant[] = [
   },
   {
     name: 'belief from the last attempt instead of the one that landed',
+    from: 180,
     edits: [
       {
         file: 'lease/seat.js',
@@ -381,6 +384,7 @@ export const variants: readonly Variant[] = [
   },
   {
     name: 'a vacant seat that came back after a loss taken at once',
+    from: 180,
     edits: [
       {
         file: 'lease/loss.js',
@@ -392,6 +396,7 @@ export const variants: readonly Variant[] = [
   },
   {
     name: 'a loss of the store that begins no new count',
+    from: 905,
     edits: [
       {
         file: 'lease/reading.js',
@@ -426,6 +431,7 @@ export const variants: readonly Variant[] = [
   },
   {
     name: 'work begins although belief is over',
+    from: 235,
     edits: [
       {
         file: 'held-term.js',
@@ -481,6 +487,7 @@ export const variants: readonly Variant[] = [
   },
   {
     name: 'superseded ignored',
+    from: 85,
     edits: [
       {
         file: 'lease/seat.js',
@@ -492,6 +499,7 @@ export const variants: readonly Variant[] = [
   },
   {
     name: 'a deleted record ignored',
+    from: 100,
     edits: [
       {
         file: 'lease/seat.js',

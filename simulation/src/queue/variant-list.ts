@@ -84,6 +84,7 @@ export const queueVariants: readonly QueueVariant[] = [
   },
   {
     name: 'queue: the wait without room for clocks that drift',
+    from: 130,
     edits: [
       {
         file: 'queue/queue.js',
@@ -153,6 +154,7 @@ export const queueVariants: readonly QueueVariant[] = [
   },
   {
     name: 'queue: the record written without a look at its version',
+    from: 230,
     edits: [
       {
         file: 'backends/zookeeper/store.js',
@@ -230,6 +232,7 @@ export const queueVariants: readonly QueueVariant[] = [
   },
   {
     name: 'queue: a hand-over past a member that is not ours',
+    from: 170,
     edits: [
       {
         file: 'queue/administer.js',
@@ -303,6 +306,7 @@ export const queueVariants: readonly QueueVariant[] = [
   },
   {
     name: 'queue: belief of a new term counted from the reply',
+    from: 80,
     edits: [
       {
         file: 'queue/queue.js',
@@ -362,6 +366,7 @@ export const queueVariants: readonly QueueVariant[] = [
   },
   {
     name: 'queue: an end that was never recorded taken for a clean one',
+    from: 160,
     edits: [
       {
         file: 'queue/queue.js',
