@@ -68,6 +68,15 @@ describe('a node has all that another one had', () => {
     expect(hasAllOf(node, replication({ ...promoted, formerOffset: 102 }))).toBe(false);
   });
 
+  it('up to where it was started anew itself', () => {
+    const node = replication({ replicationId: 'n', formerReplicationId: 'a', formerOffset: 101 });
+    expect(hasAllOf(node, replication({ replicationId: 'a', offset: 100 }))).toBe(true);
+    expect(hasAllOf(node, replication({ replicationId: 'a', offset: 101 }))).toBe(false);
+    const promoted = { replicationId: 'b', formerReplicationId: 'a' };
+    expect(hasAllOf(node, replication({ ...promoted, formerOffset: 101 }))).toBe(true);
+    expect(hasAllOf(node, replication({ ...promoted, formerOffset: 102 }))).toBe(false);
+  });
+
   it('never in streams that have nothing in common', () => {
     const node = replication({ replicationId: 'a', offset: 100 });
     expect(hasAllOf(node, replication({ replicationId: 'b', offset: 1 }))).toBe(false);

@@ -20,6 +20,9 @@ export function hasAllOf(node: Replication, other: Replication): boolean {
   if (other.replicationId === node.replicationId) return other.offset <= node.offset;
   // Since then the other one has written a stream of its own: to whom, is for the caller to know.
   if (other.formerReplicationId === node.replicationId) return forkOf(other) <= node.offset;
+  // This one was started anew with its data, and goes on from there.
+  if (other.replicationId === node.formerReplicationId) return other.offset <= forkOf(node);
+  if (haveSameFormer(node, other)) return forkOf(other) <= forkOf(node);
   return false;
 }
 

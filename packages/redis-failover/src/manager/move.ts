@@ -22,8 +22,6 @@ export interface MovePlan {
   readonly latencyMs: (node: NodeAddress) => number;
   /** How many managers do not see it. */
   readonly unavailableTo: (node: NodeAddress) => number;
-  /** Whether this manager itself sees the node at this moment. */
-  readonly isSeen: (node: NodeAddress) => boolean;
   /** What belongs into the write that publishes the new primary. */
   readonly withPublication?: Publication | undefined;
 }
@@ -54,6 +52,11 @@ export interface MoveWorld {
    * earlier one can be younger.
    */
   revokedAtMs: number | undefined;
+  /**
+   * Until when clients may go by what managers of the gem have published, by `nowMs`: our clients
+   * believe that for longer.
+   */
+  othersLapseAtMs: number;
 }
 
 /** No node can be promoted. The record is as it was before, or names no primary. */
@@ -78,6 +81,9 @@ const viewFactor = 1.1;
 
 /** For how long a replica may lack what a primary that was told to stop has written before. */
 const catchUpMs = 5_000;
+
+/** For how long a node that was silent is listened to once more before somebody else is promoted. */
+const lastCallMs = 200;
 
 /** At least; longer than the whole move, or writes would be let in again in the middle of it. */
 const leastPauseMs = 15_000;
@@ -118,7 +124,7 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
   const record = { ...before, primary: null, former, viewMs, ...world.author };
   await step('revoke', former, () => revoke(before, record, world));
   const fenced = await step('fence', former, () =>
-    former === null ? nobody : fence(former, record, plan, world),
+    former === null ? nobody : fence(former, record, world),
   );
   const chosen = await step('choose', former, () => choose(former, fenced, record, plan, world));
   await step('promote', chosen, () => world.hands.makePrimary(chosen));
@@ -190,13 +196,14 @@ async function revoke(
 async function fence(
   former: NodeAddress,
   record: PrimaryRecord,
-  plan: MovePlan,
   world: MoveWorld,
 ): Promise<Fenced> {
   const asked = await tryToStop(former, record, false, world);
   if (asked.how !== 'silent') return asked;
   await waitForViews(record, world);
-  return plan.isSeen(former) ? tryToStop(former, record, true, world) : asked;
+  // It may be there again, perhaps after a restart and with more than its replicas have.
+  const again = tryToStop(former, record, true, world).catch(() => asked);
+  return Promise.race([again, world.sleep(lastCallMs).then(() => asked)]);
 }
 
 async function tryToStop(
@@ -224,7 +231,8 @@ async function tryToStop(
 async function waitForViews({ viewMs }: PrimaryRecord, world: MoveWorld): Promise<void> {
   if (world.hooks.broken?.includes('no-view-wait')) return;
   const since = world.revokedAtMs ?? world.nowMs();
-  const leftMs = since + viewFactor * viewMs - world.nowMs();
+  const lapsedAtMs = Math.max(since + viewFactor * viewMs, world.othersLapseAtMs);
+  const leftMs = lapsedAtMs - world.nowMs();
   if (leftMs > 0) await world.sleep(Math.ceil(leftMs));
   world.signal.throwIfAborted();
 }

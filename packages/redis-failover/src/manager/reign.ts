@@ -53,6 +53,9 @@ export interface Realm {
 /** After so many attempts to move the primary another manager shall try. */
 const mostAttempts = 3;
 
+/** Our clients believe what managers of the gem have published for 9 s: they know no term there. */
+const rubyViewMs = 1.1 * 9_000;
+
 /** How often everything is looked at when nothing is told. */
 const lookEveryMs = 1_000;
 
@@ -118,6 +121,7 @@ class Ruler {
       clientViewMs: options.clientViewMs,
       author: { manager: options.id, token: `${term.token}` },
       revokedAtMs: undefined,
+      othersLapseAtMs: Number.NEGATIVE_INFINITY,
     };
   }
 
@@ -169,12 +173,14 @@ class Ruler {
     );
   }
 
-  /** @returns false while this manager itself has not looked at all nodes */
+  /** @returns false while this manager itself has not reported on all nodes */
   #judge(): boolean {
-    const { options, board, sightOf, tell, show } = this.#realm;
+    const { options, board, tell, show } = this.#realm;
     const reports = board.current();
-    const isNew = options.nodes.some((node) => sightOf(node).state === 'unknown');
-    if (isNew || !reports.has(options.id)) return false;
+    const own = reports.get(options.id);
+    const isReported = (node: NodeAddress) =>
+      own !== undefined && (Object.hasOwn(own.available, node) || own.unavailable.includes(node));
+    if (!options.nodes.every(isReported)) return false;
     const missing = options.nodes.filter(
       (node) => !hasEnoughReports(options.requiredNodeManagers, node, reports),
     );
@@ -245,6 +251,8 @@ class Ruler {
     await this.#keeper.write(
       found.isUp ? { record, nodes: this.#nodesAround(found.primary) } : { record },
     );
+    // After the answer: whoever believes longer has read the record.
+    if (nodes !== undefined) this.#world.othersLapseAtMs = this.#realm.nowMs() + rubyViewMs;
     this.#realm.wake.call();
   }
 
@@ -252,7 +260,7 @@ class Ruler {
     reason: MoveReason,
     more: Pick<MovePlan, 'target' | 'withPublication'>,
   ): Promise<void> {
-    const { options, board, sightOf } = this.#realm;
+    const { options, board } = this.#realm;
     const reports = [...board.current().values()];
     const latencyMs = (node: NodeAddress) => {
       const seen = reports.flatMap(({ available }) => available[node] ?? []);
@@ -264,7 +272,6 @@ class Ruler {
       available: options.nodes.filter((node) => this.#isUp(node)),
       latencyMs,
       unavailableTo: (node) => this.#verdicts.get(node)?.unavailableTo.length ?? 0,
-      isSeen: (node) => sightOf(node).state === 'available',
       ...more,
     };
     try {
@@ -365,6 +372,8 @@ class Ruler {
       for (const [node] of strays) {
         try {
           await this.#hands.makeReplica(node, primary);
+          // A pause that a move has left there would hold up what it is to copy.
+          await this.#hands.resumeWrites(node);
           this.#realm.tell({ type: 'reconciled', node, primary });
         } catch (error) {
           this.#term.signal.throwIfAborted();
