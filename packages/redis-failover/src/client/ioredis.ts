@@ -73,8 +73,6 @@ export function ioredis<Client extends IoredisClient>(
       // It would wait for a node that loads its data; another may be there already.
       enableReadyCheck: false,
     });
-    // Without a listener errors are printed; who waits for a reply hears of it anyway.
-    client.on('error', () => {});
     return client;
   };
   return { name: 'ioredis', model: create({}), open: (address) => connectionOf(create(address)) };
@@ -82,12 +80,23 @@ export function ioredis<Client extends IoredisClient>(
 
 function connectionOf<Client extends IoredisClient>(client: Client): DriverConnection<Client> {
   let closed = false;
+  /** Such as WRONGPASS: `connect` itself says only that the connection is closed. */
+  let said: Error | undefined;
+  client.on('error', (error: Error) => {
+    said = error;
+  });
   return {
     client,
     get isOpen() {
       return !closed && client.status === 'ready';
     },
-    connect: () => client.connect(),
+    async connect() {
+      try {
+        await client.connect();
+      } catch (error) {
+        throw said ?? error;
+      }
+    },
     command: ([command = '', ...parts]) => client.call(command, ...parts),
     close() {
       if (closed) return;

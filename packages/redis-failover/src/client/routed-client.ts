@@ -29,7 +29,7 @@ type Methods = Record<string, Method | undefined>;
 const derivations = words('withCommandOptions withTypeMapping withAbortSignal asap');
 /** They only call methods of `this`. */
 const iterators =
-  /^(scan|hScan|hScanValues|hScanNoValues|sScan|zScan)Iterator$|^[hsz]?scan(Buffer)?Stream$/;
+  /^(scan|hScan|hScanValues|hScanNoValues|sScan|zScan)Iterator$|^[hsz]?scan(Buffer)?Stream$|^createScanStream$/;
 const raw = words('sendCommand call callBuffer');
 const chains = words('multi MULTI pipeline');
 const transactions = words('multi MULTI');
