@@ -460,6 +460,27 @@ describe.skipIf(missing !== undefined).concurrent('a watcher', () => {
     expect(watched.sight.error).toBeUndefined();
   });
 
+  test('its latency is told when it has become worse, and when it has become better', async (context) => {
+    const stage = new Stage(context);
+    let delayMs = 0;
+    // Answers everything, after a while.
+    const address = await stage.listen((socket) => {
+      socket.on('error', () => {});
+      socket.on('data', (chunk) => {
+        const commands = `${chunk}`.split('*').length - 1;
+        setTimeout(() => socket.write('+OK\r\n'.repeat(commands)), delayMs);
+      });
+    });
+    const watched = stage.watch(address, { checkEveryMs: 10, timeoutMs: 20_000 });
+    await watched.becomes('available');
+    const told = () => watched.told.at(-1)?.latencyMs ?? 0;
+    delayMs = 200;
+    await until('it is worse', () => told() > 150);
+    delayMs = 0;
+    await until('it is better', () => told() < 75);
+    expect(watched.story).toEqual(['available 0']);
+  });
+
   test('a wrong password is told as what it is, and does not make a node a dead one', async (context) => {
     const stage = new Stage(context);
     const server = await stage.redis();
