@@ -4,6 +4,7 @@ import type { Damage } from '../src/redis-failover/losses.ts';
 import { LossJudge, mayLose } from '../src/redis-failover/losses.ts';
 import type { Acknowledged, WriteLine } from '../src/redis-failover/messages.ts';
 import { describeRound, drawRounds } from '../src/redis-failover/plan.ts';
+import { parseRoleChange } from '../src/redis-failover/role-watch.ts';
 
 /** Term 1 is of port 1, term 2 of 2, term 3 of 1 again. */
 const primaries: Readonly<Record<number, string>> = { 1: 'h:1', 2: 'h:2', 3: 'h:1' };
@@ -208,5 +209,25 @@ describe('the rounds', () => {
     const [first, second] = [true, false].map((each) => drawRounds(1, each).next().value);
     expect(first?.strikes.replica?.fault).toBe('unlink');
     expect(second?.strikes.primary?.fault).toBe('hide');
+  });
+});
+
+describe('the log of a Redis', () => {
+  const line = (what: string, name: string) =>
+    `1234:M 22 Nov 2026 00:00:00.000 * ${what} enabled (user request from 'id=7 ` +
+    `addr=127.0.0.1:5 laddr=127.0.0.1:6 fd=8 name=${name} age=0 idle=0 db=0 cmd=replicaof')`;
+
+  it('says which manager has changed its role', () => {
+    expect(parseRoleChange(1, line('MASTER MODE', 'incumbent-redis:12:m1-2'))).toEqual({
+      ...{ port: 1, token: 12n, manager: 'm1-2', command: 'MASTER MODE' },
+    });
+    expect(parseRoleChange(1, line('REPLICAOF h:5', 'incumbent-redis:3:a'))?.command).toBe(
+      'REPLICAOF h:5',
+    );
+  });
+
+  it('says nothing of a manager where somebody else did, or nothing of roles', () => {
+    expect(parseRoleChange(1, line('MASTER MODE', ''))).toBeUndefined();
+    expect(parseRoleChange(1, '1234:S * MASTER <-> REPLICA sync started')).toBeUndefined();
   });
 });

@@ -4,9 +4,9 @@ export const timing: Timing = {
   sessionMs: 3_000,
   tickMs: 200,
   checkEveryMs: 250,
-  nodeTimeoutMs: 400,
+  nodeTimeoutMs: 300,
   maxFailures: 3,
-  viewMs: 800,
+  viewMs: 1_200,
 };
 
 /** For the machine, not for us: processes that wait for a core. Stalls that are seen come on top. */

@@ -39,6 +39,7 @@ const common = {
   zookeeper,
   root: plan.root,
   maxWait: plan.maxWaitMs,
+  commandTimeout: plan.maxWaitMs,
   onChange: (picture: object) => tell({ say: 'note', text: JSON.stringify(picture) }),
 };
 const { failover, write } = await (plan.library === 'redis' ? byNodeRedis() : byIoredis());

@@ -1,22 +1,24 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Child } from '../child.ts';
 import type { ClientBroken } from './broken.ts';
 import type { ClientOrder, ClientPlan, ClientTells, WriteLine } from './messages.ts';
+import { Tail } from './tail.ts';
 import type { Wires } from './wires.ts';
-import { WriteLog } from './write-log.ts';
 
 const program = new URL('./client.js', import.meta.url);
 const endsWithinMs = 15_000;
 /** Longer than a session of a manager: a client that is frozen for a while still has its own. */
 const sessionMs = 4_000;
-const maxWaitMs = 3_000;
+/** Longer than a primary is frozen: its late answer must find somebody who waits. */
+const maxWaitMs = 8_000;
 
 /** One client process of a set. */
 export class Client {
   readonly name: string;
   readonly wires: Wires;
   readonly process: Child<ClientTells, ClientOrder>;
-  readonly #log: WriteLog;
+  readonly #log: Tail;
   /** When the latest write was begun that was acknowledged. */
   #wroteMs = Number.NEGATIVE_INFINITY;
 
@@ -24,7 +26,7 @@ export class Client {
     name: string,
     wires: Wires,
     child: Child<ClientTells, ClientOrder>,
-    log: WriteLog,
+    log: Tail,
   ) {
     this.name = name;
     this.wires = wires;
@@ -37,10 +39,11 @@ export class Client {
     wires: Wires,
     { directory, root, library, broken, note, blame }: Settings,
   ): Promise<Client> {
-    const log = new WriteLog(join(directory, `writes-${name}.jsonl`));
+    const log = join(directory, `writes-${name}.jsonl`);
+    writeFileSync(log, '');
     const plan: ClientPlan = {
       ...{ name, root, library, broken, sessionMs, maxWaitMs },
-      ...{ zookeeper: wires.zookeeper, log: log.path },
+      ...{ zookeeper: wires.zookeeper, log },
     };
     const child = new Child<ClientTells, ClientOrder>(name, program, plan);
     child.onTold((told) => {
@@ -48,7 +51,7 @@ export class Client {
       if (told.say === 'trouble') blame(`${told.text} (${name})`);
     });
     await child.next('writing');
-    return new Client(name, wires, child, log);
+    return new Client(name, wires, child, new Tail(log));
   }
 
   get wroteMs(): number {
@@ -57,7 +60,7 @@ export class Client {
 
   /** What it has done since. */
   read(): readonly WriteLine[] {
-    const lines = [...this.#log.read()];
+    const lines = [...this.#log.read()].map((line) => JSON.parse(line) as WriteLine);
     for (const { outcome, startMs } of lines) {
       if (outcome.kind === 'acknowledged') this.#wroteMs = Math.max(this.#wroteMs, startMs);
     }
@@ -74,6 +77,7 @@ export class Client {
     await this.process.ask({ order: 'stop' }, 'closed');
     const end = await this.process.endsByItself(endsWithinMs);
     await this.wires.close();
+    this.#log.close();
     const { errors } = this.process;
     return [
       ...(end === 'exit code 0' ? [] : [`nothing keeps a process: ${this.name} ${end}`]),

@@ -28,6 +28,10 @@ export class RedisNode {
     this.address = `127.0.0.1:${server.port}`;
   }
 
+  get logPath(): string {
+    return this.#server.logPath;
+  }
+
   get isDead(): boolean {
     return this.#isDead;
   }
@@ -99,6 +103,8 @@ export class RedisNode {
 export async function startNodes(hasMinReplicas: boolean): Promise<readonly RedisNode[]> {
   const settings = [
     ...['--repl-ping-replica-period', '1', '--auto-aof-rewrite-percentage', '0'],
+    // It says then who changes its role.
+    ...['--loglevel', 'notice'],
     ...(hasMinReplicas
       ? ['--min-replicas-to-write', '1', '--min-replicas-max-lag', `${maxLagSeconds}`]
       : []),

@@ -148,7 +148,7 @@ const openings: { readonly withMinReplicas: Opening[]; readonly without: Opening
   without: [
     // Who still believes reaches a primary that the managers do not.
     {
-      primary: { fault: 'hide', ...atOnce, ...untilMoved(1_000) },
+      primary: { fault: 'hide', ...atOnce, ...untilMoved(1_000), choice: 0 },
       client: { fault: 'offline at', step: 'before revoke', ...untilMoved(1_500) },
     },
     // What was on its way to a primary is answered when it thaws, behind the next term.

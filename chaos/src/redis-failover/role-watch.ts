@@ -1,65 +1,39 @@
-import type { Socket } from 'node:net';
-import { connect } from 'node:net';
 import type { RoleChange } from './judge.ts';
+import { Tail } from './tail.ts';
 
-const againMs = 100;
-/** `<time> [<db> <address>] "<command>" …`; what a script does has `lua` for an address. */
-const line = /^\+\d+\.\d+ \[\d+ (\S+)\] (.*)$/;
-const interesting = /"(?:client|hello|replicaof|slaveof)"/i;
-const name = /"incumbent-redis:(\d+):([^"]*)"/;
+/** `MASTER MODE enabled (user request from 'id=7 … name=incumbent-redis:12:m1-1 …')`, `REPLICAOF …`. */
+const change = /\* (MASTER MODE|REPLICAOF \S+) enabled \(user request from '.* name=(\S*) /;
+const owner = /^incumbent-redis:(\d+):(.*)$/;
 
 /**
- * Has a Redis show everything that it executes, in that order (`MONITOR`), and tells who changed its
- * role. A Redis that is killed is looked at again when it is back: what it does before that is not
- * seen.
+ * Who changed the role of a Redis, and in which order: its own log has it, with the name of the
+ * connection. (`MONITOR` does not show commands of administrators.)
  */
 export class RoleWatch {
   readonly #port: number;
-  readonly #tell: (change: RoleChange) => void;
-  /** By the address of the connection that bears it. */
-  readonly #owners = new Map<string, { readonly token: bigint; readonly manager: string }>();
-  #socket: Socket | undefined;
-  #closed = false;
+  readonly #log: Tail;
 
-  constructor(port: number, tell: (change: RoleChange) => void) {
+  constructor(port: number, logPath: string) {
     this.#port = port;
-    this.#tell = tell;
-    this.#open();
+    this.#log = new Tail(logPath);
+  }
+
+  /** Those that came since. */
+  *read(): Generator<RoleChange> {
+    for (const line of this.#log.read()) {
+      const found = parseRoleChange(this.#port, line);
+      if (found !== undefined) yield found;
+    }
   }
 
   close(): void {
-    this.#closed = true;
-    this.#socket?.destroy();
+    this.#log.close();
   }
+}
 
-  #open(): void {
-    const socket = connect({ host: '127.0.0.1', port: this.#port });
-    this.#socket = socket;
-    let rest = '';
-    socket.setEncoding('latin1');
-    socket.on('connect', () => socket.write('MONITOR\r\n'));
-    socket.on('data', (text: string) => {
-      const lines = (rest + text).split('\r\n');
-      rest = lines.pop() ?? '';
-      for (const each of lines) this.#read(each);
-    });
-    socket.on('error', () => {});
-    socket.on('close', () => {
-      if (!this.#closed) setTimeout(() => this.#closed || this.#open(), againMs).unref();
-    });
-  }
-
-  #read(text: string): void {
-    if (!interesting.test(text)) return;
-    const [, address = '', command = ''] = line.exec(text) ?? [];
-    const named = name.exec(command);
-    if (named !== null) {
-      const [, token = '', manager = ''] = named;
-      this.#owners.set(address, { token: BigInt(token), manager });
-      return;
-    }
-    const owner = this.#owners.get(address);
-    if (owner === undefined || !/^"(?:replicaof|slaveof)"/i.test(command)) return;
-    this.#tell({ port: this.#port, ...owner, command: command.replaceAll('"', '') });
-  }
+/** @returns undefined for any other line, and for changes by who is no manager */
+export function parseRoleChange(port: number, line: string): RoleChange | undefined {
+  const [, command = '', name = ''] = change.exec(line) ?? [];
+  const [, token, manager = ''] = owner.exec(name) ?? [];
+  return token === undefined ? undefined : { port, token: BigInt(token), manager, command };
 }

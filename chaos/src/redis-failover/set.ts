@@ -103,13 +103,7 @@ export class FailoverSet {
       roles: new RoleJudge(),
       losses: new LossJudge(),
     };
-    const watches = nodes.map(
-      ({ port }) =>
-        new RoleWatch(port, (change) => {
-          note(`${change.port} executed ${change.command} of ${change.manager} (${change.token})`);
-          judges.roles.add(change);
-        }),
-    );
+    const watches = nodes.map(({ port, logPath }) => new RoleWatch(port, logPath));
     const auditor = new Auditor(zk, root, judges.records, note);
     const form = broken && brokenForms[broken];
     const layWires = (before: readonly { address: string; port: number }[]) =>
@@ -217,6 +211,13 @@ export class FailoverSet {
   }
 
   #read(): void {
+    for (const watch of this.#watches) {
+      for (const change of watch.read()) {
+        const { port, command, manager, token } = change;
+        this.#arena.note(`${port} has executed ${command} of ${manager} (token ${token})`);
+        this.#judges.roles.add(change);
+      }
+    }
     for (const client of this.#arena.clients) {
       for (const line of client.read()) {
         this.#judges.terms.add(line);

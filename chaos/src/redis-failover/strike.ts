@@ -108,7 +108,8 @@ async function hide(
   strike: Strike,
 ): Promise<void> {
   arena.note(`hidden from ${managers.map(({ name }) => name).join(', ')}: ${address}`);
-  for (const { wires } of managers) wires.cutNode(address);
+  // Half of the time they are told so.
+  for (const { wires } of managers) wires.cutNode(address, strike.choice < 0.5);
   await last(arena, strike);
   await Promise.all(managers.map(({ wires }) => wires.healNode(address)));
 }

@@ -38,9 +38,11 @@ export class Wires {
     await Promise.all(this.#zookeeper.map((proxy) => proxy.pass()));
   }
 
-  /** No word to or from that Redis. */
-  cutNode(address: string): void {
-    this.#nodes.get(address)?.silence();
+  /** No word to or from that Redis. @param aloud whether connections are reset, or nothing is heard */
+  cutNode(address: string, aloud: boolean): void {
+    const proxy = this.#nodes.get(address);
+    if (aloud) proxy?.cut();
+    else proxy?.silence();
   }
 
   async healNode(address: string): Promise<void> {
