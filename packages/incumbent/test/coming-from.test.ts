@@ -34,7 +34,7 @@ function testsOf({ shownBy }: Row): { file: string; name: string }[] {
 }
 
 function locate(file: string): URL {
-  const [, other, rest] = /^(cli|zookeeper)\/(.*)$/.exec(file) ?? [];
+  const [, other, rest] = /^(cli|zookeeper|redis-failover)\/(.*)$/.exec(file) ?? [];
   return new URL(`packages/${other ?? 'incumbent'}/${rest ?? file}`, root);
 }
 
@@ -61,6 +61,7 @@ describe('docs/coming-from.md', () => {
     ['CZookeeperHelper', 'M', 9],
     ['A program that runs while it leads', 'W', 6],
     ['zkElection', 'F', 4],
+    ['redis_failover', 'R', 14],
   ])('%s: every row once, in order', (section, letter, count) => {
     expect(idsOf(section)).toEqual(numbered(letter, count));
   });
@@ -69,8 +70,8 @@ describe('docs/coming-from.md', () => {
     const known = rows
       .filter(({ section }) => section === 'Known bugs')
       .flatMap(({ cells }) => cells[1]!.split(', '));
-    const owed = ['CB', 'HB', 'MB', 'WB', 'VB'].flatMap((source, index) =>
-      numbered(source, [7, 6, 3, 7, 16][index]!),
+    const owed = ['CB', 'HB', 'MB', 'WB', 'VB', 'RB'].flatMap((source, index) =>
+      numbered(source, [7, 6, 3, 7, 16, 9][index]!),
     );
     for (const id of [...owed, 'CB9', 'CURATOR-202', 'CURATOR-498', 'etcd3 176']) {
       expect(known, id).toContain(id);
