@@ -50,10 +50,11 @@ export function manageWith(
       manager: id,
     });
     const version = await readVersion();
-    const metrics = new Metrics(version, () => manager.status);
+    // Those of Node itself cost something all the time, so only where somebody can ask for them.
+    const metrics = address && new Metrics(version, () => manager.status);
     const log = new EventLog(logger);
     tell = (event) => {
-      metrics.count(event);
+      metrics?.count(event);
       log.tell(event);
     };
     context.onHangUp(() => {
@@ -61,7 +62,7 @@ export function manageWith(
     });
     let listener: Listener | undefined;
     try {
-      listener = address && (await serve(address, manager, metrics));
+      listener = address && metrics && (await serve(address, manager, metrics));
       const { url } = listener ?? {};
       const served = url === undefined ? '' : `; health and metrics at ${url}`;
       const listening = url === undefined ? {} : { listen: url };

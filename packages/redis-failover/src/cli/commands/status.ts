@@ -106,7 +106,12 @@ function asLines(found: Found, { stdout, env }: Context): string[] {
       ],
       [
         'leader',
-        [{ text: visible(leader?.id ?? 'none'), tone: leader === undefined ? 'warn' : 'strong' }],
+        [
+          {
+            text: visible(leader?.id ?? noLeader(znodes)),
+            tone: leader === undefined ? 'warn' : 'strong',
+          },
+        ],
       ],
     ],
     paint,
@@ -132,6 +137,12 @@ function asLines(found: Found, { stdout, env }: Context): string[] {
     lines.push('', ...problems.map(({ message }) => `${paint('bad', '!')} ${visible(message)}`));
   }
   return lines;
+}
+
+/** Managers of the Ruby gem elect one in their own way. */
+function noLeader({ record, nodes, reports }: Znodes): string {
+  const isGem = record === undefined && nodes !== undefined && reports.size > 0;
+  return isGem ? 'not known (managers of the Ruby gem)' : 'none';
 }
 
 function nodeRow(
