@@ -1,4 +1,7 @@
 /** What the client offers beside single commands, with the types of each library. */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import type { RedisServer } from '@incumbent/servers';
 import { connect } from '@incumbent/zookeeper';
 import { Redis } from 'ioredis';
@@ -140,6 +143,8 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
     await expect(redis.set(key, undefined as never)).rejects.toBeInstanceOf(TypeError);
     await expect(failover.write(() => Promise.reject(new Error('mine')))).rejects.toThrow('mine');
     await redis.set(key, 'and goes on');
+    const leaked = await failover.write((at) => ({ at }));
+    await expect(leaked.at.get(key)).rejects.toMatchObject({ code: 'NOT_ROUTABLE' });
   });
 
   test('gives a connection of one’s own for one term', async (context) => {
@@ -329,6 +334,20 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
     await expect(asking.promise).rejects.toBeInstanceOf(Error);
     await expect(failover.redis.get(key)).rejects.toMatchObject({ code: 'CLOSED' });
     await expect(failover.dedicated()).rejects.toMatchObject({ code: 'CLOSED' });
+  });
+
+  test('does not keep a process alive that has closed it', async (context) => {
+    const stage = await stageWithPrimary(context);
+    for (const library of libraries) {
+      const script = fileURLToPath(new URL('./support/client-process.mjs', import.meta.url));
+      const url = servers.zookeeper.connectionString;
+      const { stdout } = await promisify(execFile)(
+        process.execPath,
+        [script, url, stage.root, library, `${stage.root}:${library}`],
+        { timeout: 60_000 },
+      );
+      expect(stdout).toBe('closed true\n');
+    }
   });
 
   test('says what is missing: a primary, the root, ZooKeeper', async (context) => {

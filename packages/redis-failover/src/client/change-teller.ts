@@ -1,9 +1,11 @@
 import type { Picture } from './view.ts';
 
+export type ChangeListener = (picture: Picture) => unknown;
+
 /** Tells listeners of changes: what comes in one turn is told once, the latest wins. */
 export class ChangeTeller {
   readonly #picture: () => Picture;
-  readonly #listeners = new Set<(picture: Picture) => void>();
+  readonly #listeners = new Set<ChangeListener>();
   #told: string;
   #scheduled: NodeJS.Immediate | undefined;
 
@@ -12,7 +14,7 @@ export class ChangeTeller {
     this.#told = JSON.stringify(picture());
   }
 
-  add(listener: (picture: Picture) => void): () => void {
+  add(listener: ChangeListener): () => void {
     // Twice the same function is two listeners.
     const own = (picture: Picture) => listener(picture);
     this.#listeners.add(own);

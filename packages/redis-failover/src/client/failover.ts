@@ -5,6 +5,7 @@ import type { Paths } from '../layout.ts';
 import { pathsBelow } from '../layout.ts';
 import type { HostAndPort } from '../node-address.ts';
 import { TimeUp } from './bound.ts';
+import type { ChangeListener } from './change-teller.ts';
 import { ChangeTeller } from './change-teller.ts';
 import { systemClock } from './clock.ts';
 import { Connections } from './connections.ts';
@@ -133,7 +134,7 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
    * out. What it throws goes no further.
    * @returns stops it
    */
-  onChange(listener: (picture: Picture) => void): () => void {
+  onChange(listener: ChangeListener): () => void {
     if (typeof listener !== 'function') {
       throw new InvalidOptionError(`onChange takes a function, not ${JSON.stringify(listener)}`);
     }

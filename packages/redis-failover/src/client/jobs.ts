@@ -1,6 +1,6 @@
 import type { Connection } from './connection.ts';
 import type { Driver } from './driver.ts';
-import { NotSentError } from './errors.ts';
+import { NotRoutableError, NotSentError } from './errors.ts';
 import type { ErrorKind } from './outcome.ts';
 import { isAllRefused, kindOf } from './outcome.ts';
 import type { RoutedCall } from './routed-client.ts';
@@ -28,7 +28,17 @@ export function writeJob<Client extends object, Value>(
   const errors = new WeakSet<object>();
   /** What was sent and may have changed something. */
   let maybeApplied = 0;
-  const perform = async (connection: Connection<Client>, call: RoutedCall<Client>) => {
+  let ended = false;
+  const perform = async (
+    connection: Connection<Client>,
+    call: RoutedCall<Client>,
+    over: AbortSignal,
+  ) => {
+    // The call has been answered already, with an unknown outcome: nothing is to be added to it.
+    over.throwIfAborted();
+    if (ended) {
+      throw new NotRoutableError('the client that write() gives is not to be used after its work');
+    }
     const { command, isPipeline } = call;
     const changes = command.goesTo === 'any' ? 0 : 1;
     maybeApplied += changes;
@@ -44,15 +54,20 @@ export function writeJob<Client extends object, Value>(
   return {
     label: 'a write',
     isRead: false,
-    async use(connection, reign) {
+    async use(connection, reign, over) {
       maybeApplied = 0;
+      ended = false;
       const redis = routedClient({
         driver,
         pinned: true,
-        perform: (call) => perform(connection, call),
+        perform: (call) => perform(connection, call, over),
         isReady: () => connection.isOpen,
       });
-      return work(redis, reign as Reign);
+      try {
+        return await work(redis, reign as Reign);
+      } finally {
+        ended = true;
+      }
     },
     kindOf(error): ErrorKind {
       // What the caller throws is the caller's.

@@ -3,8 +3,8 @@ import { ZooKeeper } from '@incumbent/zookeeper';
 import type { Duration } from 'incumbent';
 import { InvalidOptionError, parseDuration } from 'incumbent';
 import { defaultRoot } from '../layout.ts';
+import type { ChangeListener } from './change-teller.ts';
 import type { Driver } from './driver.ts';
-import type { Picture } from './view.ts';
 
 export interface RedisFailoverOptions<Client extends object> {
   /** `zk://h1:2181,h2:2181/chroot`, or a client, which is not closed then. */
@@ -38,7 +38,7 @@ export interface RedisFailoverOptions<Client extends object> {
    */
   readonly retryAmbiguous?: boolean | undefined;
   /** See `RedisFailover.onChange`. */
-  readonly onChange?: ((picture: Picture) => void) | undefined;
+  readonly onChange?: ChangeListener | undefined;
   /** `connect` gives up when it aborts. */
   readonly signal?: AbortSignal | undefined;
   /** Time, for tests (default: the machine's clocks). */

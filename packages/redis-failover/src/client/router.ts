@@ -24,8 +24,11 @@ export interface Job<Client extends object, Value> {
   readonly label: string;
   /** Changes nothing, and may go to a replica. */
   readonly isRead: boolean;
-  /** @param reign undefined on a replica */
-  use(connection: Connection<Client>, reign: Reign | undefined): Promise<Value>;
+  /**
+   * @param reign undefined on a replica
+   * @param over aborts when nobody waits for it any more
+   */
+  use(connection: Connection<Client>, reign: Reign | undefined, over: AbortSignal): Promise<Value>;
   kindOf(error: unknown): ErrorKind;
   /** Whether all of it was refused, although `use` resolved. */
   isRefused(value: Value): boolean;
@@ -142,7 +145,7 @@ export class Router<Client extends object> {
     if (this.#view.usable() !== reign) return { done: false, why: undefined };
     let answer: { readonly value: Value } | { readonly error: unknown };
     try {
-      answer = { value: await bound.race(job.use(connection, reign)) };
+      answer = { value: await bound.race(job.use(connection, reign, bound.signal)) };
     } catch (error) {
       if (error === bound.signal.reason) throw this.#unknown(job, reign, error);
       const kind = job.kindOf(error);
@@ -170,7 +173,10 @@ export class Router<Client extends object> {
     for (const address of shuffled(this.#view.picture.replicas)) {
       try {
         const connection = await bound.race(this.#connections.replica(address));
-        return { done: true, value: await bound.race(job.use(connection, undefined)) };
+        return {
+          done: true,
+          value: await bound.race(job.use(connection, undefined, bound.signal)),
+        };
       } catch (error) {
         if (error === bound.signal.reason) throw error;
         const kind = job.kindOf(error);

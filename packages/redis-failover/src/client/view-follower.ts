@@ -26,7 +26,10 @@ export class ViewFollower {
   #wantedAfterMs = Number.NEGATIVE_INFINITY;
   /** Since when ZooKeeper is away, on the monotonic clock. */
   #awaySinceMs: number | undefined;
+  /** What was read last cannot be gone by. */
   #trouble: Error | undefined;
+  /** A znode is not followed any more. */
+  #failure: Error | undefined;
   /** Since when there is no primary, on the monotonic clock. */
   #movingSinceMs: number | undefined;
 
@@ -59,14 +62,23 @@ export class ViewFollower {
     return this.#view.usable(readClocks(this.#clock));
   }
 
-  /** Waits for a reign that a write may be sent in. Rejects with the reason of `bound`. */
+  /**
+   * Waits for a reign that a write may be sent in. Rejects with the reason of `bound`, and with what
+   * ZooKeeper refuses for good.
+   */
   waitUntilUsable(bound: Bound): Promise<Reign> {
-    return this.until(() => this.usable(), bound);
+    return this.until(() => {
+      if (this.#failure !== undefined) throw this.#failure;
+      return this.usable();
+    }, bound);
   }
 
   /** Resolves when both znodes have been read. */
   async waitUntilRead(bound: Bound): Promise<void> {
-    await this.until(() => this.#view.complete || undefined, bound);
+    await this.until(() => {
+      if (this.#failure !== undefined) throw this.#failure;
+      return this.#view.complete || undefined;
+    }, bound);
   }
 
   /**
@@ -86,15 +98,19 @@ export class ViewFollower {
     }, bound);
   }
 
-  /** Calls `look` now and after every change, until it gives something. */
-  until<Value>(look: () => Value | undefined, bound: Bound): Promise<Value> {
+  /** Calls `look` now and after every change, until it gives something or throws. */
+  async until<Value>(look: () => Value | undefined, bound: Bound): Promise<Value> {
     const now = look();
-    if (now !== undefined) return Promise.resolve(now);
+    if (now !== undefined) return now;
     return new Promise((resolve, reject) => {
       const { signal } = bound;
       const again = () => {
-        const value = look();
-        if (value !== undefined) finish(() => resolve(value));
+        try {
+          const value = look();
+          if (value !== undefined) finish(() => resolve(value));
+        } catch (error) {
+          finish(() => reject(error));
+        }
       };
       const giveUp = () => finish(() => reject(signal.reason));
       const finish = (settle: () => void) => {
@@ -164,7 +180,7 @@ export class ViewFollower {
       }
     } catch (error) {
       // Such as an ACL that lets us not read: no waiting repairs that.
-      this.#trouble = error as Error;
+      this.#failure = error as Error;
       this.#tell();
     }
   }
