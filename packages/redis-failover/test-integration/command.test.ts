@@ -250,7 +250,10 @@ describe
       const place = new Place(set, proxy.connectionString);
       await using manager = place.manage();
       await whenReady(manager);
+      await using watch = new Command(['watch', ...place.where, '--json']);
+      await watch.line({ change: 'primary', term: 1 });
       proxy.refuse();
+      await watch.line({ change: 'zookeeper', state: 'suspended' });
       await whenReady(manager, 'ZOOKEEPER_AWAY');
       const status = await place.run('status', '--timeout', '1s', '--json');
       expect(status).toMatchObject({ code: 3, stdout: '' });
@@ -263,6 +266,11 @@ describe
       expect((await place.run('watch', '--timeout', '1s')).code).toBe(3);
       await proxy.pass();
       await whenReady(manager);
+      await watch.line({ change: 'zookeeper', state: 'connected' });
+      // It goes on where it was.
+      const [, second] = set.addresses as [string, string];
+      expect((await place.run('failover', second)).code).toBe(0);
+      await watch.line({ change: 'primary', primary: second, term: 2 });
       manager.signal('SIGINT');
       expect((await manager.result).code).toBe(0);
     });
