@@ -21,7 +21,7 @@ const processes = 4;
 
 /** A disk syncs some hundred times a second, memory does not care. */
 const places = [
-  { name: 'memory', parent: '/dev/shm', winsEach: 5_000 },
+  { name: 'memory', parent: '/dev/shm', winsEach: 2_000 },
   { name: 'a directory on disk', parent: tmpdir(), winsEach: 250 },
 ];
 
