@@ -14,9 +14,12 @@ import type {
   WriteLine,
 } from './messages.ts';
 
-/** So that writes are under way whatever happens, and servers have time for something else. */
-const loops = 2;
-const everyMs = 15;
+/** Servers have time for something else, too. */
+const everyMs = 8;
+/** So many are under way; one that is late does not count, so that there are always others. */
+const mostUnderWay = 2;
+const lateMs = 300;
+const mostInAll = 60;
 
 /** Sets a bit. Answers who it is and when that was, as it says itself. */
 const script = `
@@ -31,6 +34,8 @@ const key = `writes:${name}`;
 const log = openSync(plan.log, 'a');
 const teller = new Teller<ClientTells, ClientOrder>((order) => void obey(order));
 const tell = (told: ClientTells): void => void teller.tell(told);
+/** By their numbers: when they began. */
+const underWay = new Map<number, number>();
 let stopped = false;
 let writes = 0;
 
@@ -43,7 +48,7 @@ const common = {
   onChange: (picture: object) => tell({ say: 'note', text: JSON.stringify(picture) }),
 };
 const { failover, write } = await (plan.library === 'redis' ? byNodeRedis() : byIoredis());
-const writing = Array.from({ length: loops }, () => writeEndlessly());
+const writing = writeEndlessly();
 tell({ say: 'writing' });
 
 async function byNodeRedis() {
@@ -65,38 +70,44 @@ async function byIoredis() {
 
 async function writeEndlessly(): Promise<void> {
   while (!stopped) {
-    const number = writes;
-    writes += 1;
-    const startMs = monotonicMs();
-    const fromTerm = failover.current.term ?? 0;
-    let outcome: Acknowledged | NotAcknowledged;
-    try {
-      const answer = (await write(number)) as readonly (string | number)[];
-      const [port, seconds, microseconds, was] = answer.map(Number) as [
-        number,
-        number,
-        number,
-        number,
-      ];
-      outcome = {
-        kind: 'acknowledged',
-        port,
-        atUs: seconds * 1e6 + microseconds,
-        fromTerm,
-        toTerm: failover.current.term ?? 0,
-        again: was === 1,
-      };
-    } catch (error) {
-      outcome = outcomeOf(error);
-    }
-    const line: WriteLine = { client: name, number, startMs, endMs: monotonicMs(), outcome };
-    writeSync(log, `${JSON.stringify(line)}\n`);
+    const nowMs = monotonicMs();
+    const young = [...underWay.values()].filter((startMs) => nowMs - startMs < lateMs);
+    if (young.length < mostUnderWay && underWay.size < mostInAll) void writeOnce();
     await pause(everyMs);
   }
 }
 
+async function writeOnce(): Promise<void> {
+  const number = writes;
+  writes += 1;
+  const startMs = monotonicMs();
+  underWay.set(number, startMs);
+  const outcome = await outcomeOf(number);
+  underWay.delete(number);
+  const line: WriteLine = { client: name, number, startMs, endMs: monotonicMs(), outcome };
+  writeSync(log, `${JSON.stringify(line)}\n`);
+}
+
+async function outcomeOf(number: number): Promise<Acknowledged | NotAcknowledged> {
+  const fromTerm = failover.current.term ?? 0;
+  try {
+    const answer = (await write(number)) as readonly (string | number)[];
+    const [port, seconds, microseconds, was] = answer.map(Number) as [
+      number,
+      number,
+      number,
+      number,
+    ];
+    const atUs = seconds * 1e6 + microseconds;
+    const toTerm = failover.current.term ?? 0;
+    return { kind: 'acknowledged', port, atUs, fromTerm, toTerm, again: was === 1 };
+  } catch (error) {
+    return refusalOf(error);
+  }
+}
+
 /** The script does nothing before its one write: an error that Redis answers with says that it is not done. */
-function outcomeOf(error: unknown): NotAcknowledged {
+function refusalOf(error: unknown): NotAcknowledged {
   const { code = '', message } = error as Error & { readonly code?: string };
   const why = `${code} ${message}`.trim().slice(0, 200);
   const isSure =
@@ -128,7 +139,8 @@ async function requestFailover(node: string | undefined): Promise<void> {
 
 async function close(): Promise<void> {
   stopped = true;
-  await Promise.all(writing);
+  await writing;
+  // What is under way is given an end by the closing.
   await failover.close();
   await zookeeper.close();
   teller.closed();

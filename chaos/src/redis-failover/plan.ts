@@ -153,8 +153,8 @@ const openings: { readonly withMinReplicas: Opening[]; readonly without: Opening
     },
     // What was on its way to a primary is answered when it thaws, behind the next term.
     {
-      primary: { fault: 'freeze', ...atOnce, ...untilMoved(300) },
-      client: { fault: 'offline at', step: 'before revoke', ...untilMoved(1_500) },
+      primary: { fault: 'freeze', ...atOnce, ...untilMoved(1_000) },
+      client: { fault: 'offline at', step: 'before revoke', ...untilMoved(2_000) },
     },
     // Orders of a manager that nobody has elected any more arrive.
     {

@@ -176,7 +176,6 @@ export class FailoverSet {
       ...this.#problems.splice(0),
     ];
     await auditor.close();
-    await this.close();
     return left;
   }
 
