@@ -86,6 +86,14 @@ try {
     [...incumbentRedis, 'manage', '--config', 'redis.yml'],
     { code: 2, says: /redis\.yml:3:1: max_failures is a whole number/ },
   );
+  // Its example needs servers, and the types of `redis` need Node's.
+  const example = firstExample(/from ['"]@incumbent\/redis-failover['"]/, [
+    'docs/redis-failover.md',
+  ]);
+  writeFileSync(join(failover, 'example.mts'), example.code);
+  await installNodeTypes(failover);
+  writeConfig(failover, ['node']);
+  await step(failover, `the example of ${example.readme}, types`, tsc('-p', failover));
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
@@ -119,10 +127,14 @@ async function tryExample(project, imported, readmes) {
   const typeCheck = tsc('-p', project);
   writeConfig(project, []);
   await step(project, `${name}, types, without @types/node`, typeCheck);
-  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  await install(project, `@types/node@${devDependencies['@types/node']}`);
+  await installNodeTypes(project);
   writeConfig(project, ['node']);
   await step(project, `${name}, types, with @types/node`, typeCheck);
+}
+
+async function installNodeTypes(project) {
+  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  await install(project, `@types/node@${devDependencies['@types/node']}`);
 }
 
 function writeConfig(project, types) {
