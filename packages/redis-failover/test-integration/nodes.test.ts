@@ -463,11 +463,14 @@ describe.skipIf(missing !== undefined).concurrent('a watcher', () => {
   test('its latency is told when it has become worse, and when it has become better', async (context) => {
     const stage = new Stage(context);
     let delayMs = 0;
-    // Answers everything, after a while.
+    const asked = { ping: 0, block: 0 };
+    // Answers everything, after a while, and a blocking call too.
     const address = await stage.listen((socket) => {
       socket.on('error', () => {});
       socket.on('data', (chunk) => {
         const commands = `${chunk}`.split('*').length - 1;
+        if (`${chunk}`.includes('PING')) asked.ping += 1;
+        if (`${chunk}`.includes('XREAD')) asked.block += 1;
         setTimeout(() => socket.write('+OK\r\n'.repeat(commands)), delayMs);
       });
     });
@@ -479,6 +482,10 @@ describe.skipIf(missing !== undefined).concurrent('a watcher', () => {
     delayMs = 0;
     await until('it is better', () => told() < 75);
     expect(watched.story).toEqual(['available 0']);
+    // A call that does not block is made no more often than a check.
+    const before = { ...asked };
+    await until('it was checked again and again', () => asked.ping >= before.ping + 50);
+    expect(asked.block - before.block).toBeLessThan(3 * (asked.ping - before.ping));
   });
 
   test('a wrong password is told as what it is, and does not make a node a dead one', async (context) => {
