@@ -22,14 +22,14 @@ describe.skipIf(missing !== undefined).concurrent('in the middle of a move', () 
         const scene = await open(context, step, 'SIGSTOP', primary);
         const { stage, writer, former } = scene;
         await carriedOn(scene);
-        const record = await stage.record();
+        const reign = await stage.reign();
         const before = writer.acknowledged.length;
         former.thaw();
         await former.story.told('ousted');
         await stage.formed();
         await writer.writes();
         // What it was about to do it has not done.
-        expect(await stage.record()).toEqual(record);
+        expect(await stage.reign()).toEqual(reign);
         expect(writer.acknowledged.length).toBeGreaterThan(before);
         await stage.verdict(writer);
       });
@@ -93,11 +93,11 @@ describe.skipIf(missing !== undefined).concurrent('right after it was sure of it
       'judged',
       ({ node, state }) => node === first.primary && state === 'available',
     );
-    const record = await stage.record();
-    expect(record).toMatchObject({ term: first.term, primary: first.primary });
+    const reign = await stage.reign();
+    expect(reign).toMatchObject({ term: first.term, primary: first.primary });
     former.thaw();
     await former.story.told('ousted');
-    expect(await stage.record()).toEqual(record);
+    expect(await stage.reign()).toEqual(reign);
   });
 });
 
@@ -106,6 +106,8 @@ interface Scene {
   readonly writer: Writer;
   /** Has stopped itself at the step. */
   readonly former: ManagerProcess;
+  /** The move was asked for: resolves when whoever asked has been answered. */
+  readonly answered: Promise<unknown>;
 }
 
 async function open(
@@ -120,21 +122,23 @@ async function open(
   const { primary: first } = await stage.published();
   const writer = await stage.writer();
   await writer.writes();
+  let answered: Promise<unknown> = Promise.resolve();
   if (primary === 'was killed') {
     await stage.set.at(first as NodeAddress).kill();
   } else {
     const client = await stage.client();
-    // It may or may not be answered: that is not what this is about.
-    client.manualFailover().catch(() => {});
+    // How is not what this is about.
+    answered = client.manualFailover().catch(() => {});
   }
   await former.hasStopped();
-  return { stage, writer, former };
+  return { stage, writer, former, answered };
 }
 
 /** Another manager has brought everything in order, and clients write. */
-async function carriedOn({ stage, writer }: Scene): Promise<void> {
+async function carriedOn({ stage, writer, answered }: Scene): Promise<void> {
   const { story } = stage.manager('successor');
   await story.told('elected');
+  await answered;
   const { primary, term } = await stage.formed();
   await writer.writes(
     'a write to the primary that is published',

@@ -264,6 +264,14 @@ export class Stage {
     return text === undefined ? undefined : decodePrimary(this.paths.primary, text);
   }
 
+  /** What of the record changes at a move only. */
+  async reign(): Promise<Pick<PrimaryRecord, 'term' | 'primary' | 'former'> | undefined> {
+    const record = await this.record();
+    if (record === undefined) return undefined;
+    const { term, primary, former } = record;
+    return { term, primary, former };
+  }
+
   async nodes(): Promise<Nodes | undefined> {
     const text = await this.#text(this.paths.nodes);
     return text === undefined ? undefined : decodeNodes(this.paths.nodes, text);
