@@ -84,6 +84,14 @@ const stages = [
     limitMin: 5,
   },
   {
+    id: 'redis-failover',
+    name: 'chaos of the failover of Redis (short)',
+    about: 'clients that write without pause while Redis servers, managers and networks fail',
+    script: ['chaos/dist/redis-failover/main.js', '--short'],
+    mostlyWaits: true,
+    limitMin: 6,
+  },
+  {
     id: 'following',
     name: 'chaos of following (short)',
     about: 'clients that follow the leader over gRPC and HTTP, whatever happens to it',

@@ -102,6 +102,11 @@ export class RecordJudge {
     return this.#last;
   }
 
+  /** Who was named by terms from this one on. */
+  namedSince(term: number): readonly string[] {
+    return [...this.#primaries].flatMap(([each, primary]) => (each >= term ? [primary] : []));
+  }
+
   /** Also while it moves. */
   get lastPrimary(): string | undefined {
     return this.#lastPrimary;

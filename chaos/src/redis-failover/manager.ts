@@ -69,6 +69,9 @@ const manager = new NodeManager(
       if (event.type === 'started') tell({ say: 'started' });
       if (event.type === 'elected') tell({ say: 'elected', token: String(event.token) });
       if (event.type === 'ousted') tell({ say: 'ousted', token: String(event.token) });
+      if (event.type === 'judged') {
+        tell({ say: 'judged', node: event.node, isUp: event.state === 'available' });
+      }
       if (event.type === 'moved') tell({ say: 'moved', to: event.to, term: event.term });
     },
   },

@@ -95,10 +95,13 @@ export interface Waiting {
 export class Managers {
   readonly all: readonly Manager[];
   readonly #listeners = new Set<(manager: Manager, told: ManagerTells) => void>();
+  /** Whom an elected manager took for unavailable. */
+  readonly #down = new Set<string>();
   #stops = 0;
 
   constructor(wires: readonly Wires[], prefix: string, settings: Omit<Settings, 'tell'>) {
     const tell = (manager: Manager, told: ManagerTells) => {
+      if (told.say === 'judged' && !told.isUp) this.#down.add(told.node);
       for (const listener of [...this.#listeners]) listener(manager, told);
     };
     this.all = wires.map(
@@ -149,6 +152,13 @@ export class Managers {
     }
     if (manager === undefined || waiting === undefined) return undefined;
     return { manager, goOn: () => waiting.order({ order: 'go', key }) };
+  }
+
+  /** Whom an elected manager has taken for unavailable since this was asked last. */
+  takenForDown(): ReadonlySet<string> {
+    const down = new Set(this.#down);
+    this.#down.clear();
+    return down;
   }
 
   async start(): Promise<void> {

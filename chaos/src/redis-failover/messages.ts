@@ -36,6 +36,8 @@ export type ManagerTells =
   | { readonly say: 'elected'; readonly token: string }
   | { readonly say: 'ousted'; readonly token: string }
   | { readonly say: 'moved'; readonly to: string; readonly term: number }
+  /** What all managers together say of a node. */
+  | { readonly say: 'judged'; readonly node: string; readonly isUp: boolean }
   /** It waits there until it is told to go on. */
   | { readonly say: 'at'; readonly key: string }
   | { readonly say: 'note'; readonly text: string }

@@ -61,6 +61,8 @@ const decks = {
     /** It does not reach the primary: one of three managers, or two. */
     blind: { cards: 2, from: 1_500, to: 4_000 },
     'blind two': { cards: 1, from: 1_500, to: 4_000 },
+    /** The elected one does not reach a replica, and the others do. */
+    'blind to a replica': { cards: 2, from: 1_500, to: 4_000 },
     'kill all': { cards: 1, to: 1_000 },
   },
   client: {
@@ -133,6 +135,12 @@ const openings: { readonly withMinReplicas: Opening[]; readonly without: Opening
     {
       primary: { fault: 'kill', afterMs: 1_500, ...untilMoved(500) },
       replica: { fault: 'unlink', ...atOnce, ...untilMoved(1_000), choice: 0.9 },
+    },
+    // Nor does he when the elected manager is the only one who does not see a better one.
+    {
+      primary: { fault: 'kill', afterMs: 1_500, ...untilMoved(500) },
+      replica: { fault: 'unlink', ...atOnce, ...untilMoved(1_000), choice: 0.1 },
+      manager: { fault: 'blind to a replica', afterMs: 1_200, ...untilMoved(500), choice: 0.9 },
     },
     // Who does not hear of the move writes to a primary that answers.
     {

@@ -16,6 +16,7 @@ import type { Round } from './plan.ts';
 import { RoleWatch } from './role-watch.ts';
 import type { Servers } from './servers.ts';
 import { heal, settle } from './settle.ts';
+import type { Struck } from './strike.ts';
 import { strikeAll } from './strike.ts';
 import { Wires } from './wires.ts';
 
@@ -149,22 +150,16 @@ export class FailoverSet {
 
   /** Resolves when all of it is over and judged. */
   async play(round: Round): Promise<RoundOutcome> {
+    const { managers, records } = this.#arena;
+    managers.takenForDown();
+    const { term = 0 } = records.last ?? {};
     const struck = await strikeAll(this.#arena, round);
-    return this.#judge({
-      hasMinReplicas: this.hasMinReplicas,
-      primary: struck.primary,
-      nodes: struck.nodes.size,
-      ofNodes: this.#arena.nodes.length,
-      cameBackEmpty: struck.cameBackEmpty,
-    });
+    return this.#judge(term, struck);
   }
 
   /** With nothing struck: that it is well. */
-  async settled(): Promise<RoundOutcome> {
-    return this.#judge({
-      ...{ hasMinReplicas: this.hasMinReplicas, primary: false, nodes: 0, cameBackEmpty: false },
-      ofNodes: this.#arena.nodes.length,
-    });
+  settled(): Promise<RoundOutcome> {
+    return this.#judge(0, { nodes: new Set(), primary: false, cameBackEmpty: false });
   }
 
   /** Ends everybody. @returns what was left behind */
@@ -185,7 +180,8 @@ export class FailoverSet {
     await Promise.all(this.#arena.nodes.map((node) => node.close()));
   }
 
-  async #judge(damage: Damage): Promise<RoundOutcome> {
+  /** @param fromTerm of the record before anything was struck */
+  async #judge(fromTerm: number, struck: Struck): Promise<RoundOutcome> {
     const arena = this.#arena;
     const { terms, records, roles } = this.#judges;
     await heal(arena);
@@ -196,7 +192,9 @@ export class FailoverSet {
     clearInterval(reading);
     this.#read();
     const isStuck = wrong.length > 0;
-    const { problems, lost } = isStuck ? { problems: [], lost: 0 } : await this.#compare(damage);
+    const { problems, lost } = isStuck
+      ? { problems: [], lost: 0 }
+      : await this.#compare(this.#damage(fromTerm, struck));
     const found = [
       ...this.#problems.splice(0),
       ...wrong,
@@ -207,6 +205,19 @@ export class FailoverSet {
     ];
     for (const problem of found) arena.note(`FAILED ${problem}`);
     return { problems: found, gapMs: this.#longestGapMs(), lost, isStuck };
+  }
+
+  /** Whom the managers took for unavailable was struck, if only by a machine that stood still. */
+  #damage(fromTerm: number, { nodes, primary, cameBackEmpty }: Struck): Damage {
+    const { managers, records } = this.#arena;
+    const hit = new Set([...[...nodes].map(({ address }) => address), ...managers.takenForDown()]);
+    return {
+      hasMinReplicas: this.hasMinReplicas,
+      primary: primary || records.namedSince(fromTerm).some((address) => hit.has(address)),
+      nodes: hit.size,
+      ofNodes: this.#arena.nodes.length,
+      cameBackEmpty,
+    };
   }
 
   #read(): void {

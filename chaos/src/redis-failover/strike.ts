@@ -239,6 +239,9 @@ async function strikeManager(
       );
       break;
     }
+    case 'blind to a replica':
+      await hide(arena, [chosen], replicaBy(arena, choice), strike);
+      break;
     default:
       break;
   }
