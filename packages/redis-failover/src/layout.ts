@@ -68,6 +68,13 @@ export interface PrimaryRecord {
    * that comes back with another one has lost its data, and a node with another one has other data.
    */
   readonly replicationId: string | null;
+  /** Of the process of the primary (`run_id`): only another one can have lost data. */
+  readonly runId: string | null;
+  /**
+   * Managers of the gem have published here a moment ago, and nobody knows what clients still make of
+   * that.
+   */
+  readonly gemViews: boolean;
   readonly viewMs: number;
   /** The manager that wrote this, and the token of its term. */
   readonly manager: string;
@@ -104,10 +111,12 @@ export function encodeReport({ available, unavailable }: Report): string {
 }
 
 export function encodePrimary(record: PrimaryRecord): string {
-  const { term, primary, former, replicationId, viewMs, manager, token, manualSeen } = record;
+  const { term, primary, former, replicationId, runId, gemViews, viewMs } = record;
+  const { manager, token, manualSeen } = record;
   return JSON.stringify({
-    ...{ term, primary, former, replicationId, viewMs },
-    ...{ manager, token, manualSeen },
+    ...{ term, primary, former, replicationId, runId },
+    ...(gemViews ? { gemViews } : {}),
+    ...{ viewMs, manager, token, manualSeen },
   });
 }
 
@@ -141,18 +150,23 @@ export function decodeReport(path: string, text: string): Report {
 export function decodePrimary(path: string, text: string): PrimaryRecord {
   const record = parseObject(path, text) as Partial<Record<keyof PrimaryRecord, unknown>>;
   const { term, primary, former, viewMs, manager, token, manualSeen } = record;
-  const { replicationId = null } = record;
+  const { replicationId = null, runId = null, gemViews = false } = record;
   const valid =
     isCount(term) &&
     (primary === null || isText(primary)) &&
     (former === null || isText(former)) &&
     (replicationId === null || isText(replicationId)) &&
+    (runId === null || isText(runId)) &&
+    typeof gemViews === 'boolean' &&
     isCount(viewMs) &&
     isText(manager) &&
     isText(token) &&
     isText(manualSeen);
   return valid
-    ? { term, primary, former, replicationId, viewMs, manager, token, manualSeen }
+    ? {
+        ...{ term, primary, former, replicationId, runId, gemViews, viewMs },
+        ...{ manager, token, manualSeen },
+      }
     : refuse(path, text, 'term, primary, former, viewMs, manager, token, manualSeen');
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hasAllOf, hasLess, isSameLineage, mainLineage } from '../src/manager/lineage.ts';
+import { hasAllOf, hasLess, isSameLineage, mainLineage, offsetIn } from '../src/manager/lineage.ts';
 import { replication } from './support/replication.ts';
 
 const nodes = (entries: Record<string, ReturnType<typeof replication>>) =>
@@ -14,6 +14,7 @@ describe('the nodes whose data count', () => {
         next: replication({ replicationId: 'b', formerReplicationId: 'a', offset: 500 }),
       }),
       'b',
+      true,
     );
     expect([...found.keys()]).toEqual(['next']);
   });
@@ -27,6 +28,7 @@ describe('the nodes whose data count', () => {
         other: replication({ replicationId: 'x' }),
       }),
       'a',
+      false,
     );
     expect([...found.keys()]).toEqual(['third', 'second', 'first']);
   });
@@ -37,8 +39,14 @@ describe('the nodes whose data count', () => {
       one: replication({ replicationId: 'b', formerReplicationId: 'a', offset: 10 }),
       two: replication({ replicationId: 'c', formerReplicationId: 'a', offset: 20 }),
     });
-    expect([...mainLineage(known, 'gone').keys()]).toEqual(['one', 'two']);
-    expect([...mainLineage(known, null).keys()]).toEqual(['one', 'two']);
+    expect([...mainLineage(known, 'gone', true).keys()]).toEqual(['one', 'two']);
+    expect([...mainLineage(known, null, false).keys()]).toEqual(['one', 'two']);
+  });
+
+  it('are nobody while one is missing who may have data of the stream on record', () => {
+    const empty = nodes({ empty: replication({ replicationId: 'x' }) });
+    expect(mainLineage(empty, 'a', false).size).toBe(0);
+    expect(mainLineage(empty, 'a', true).size).toBe(1);
   });
 
   it('are of two groups of one size those that have more', () => {
@@ -46,11 +54,11 @@ describe('the nodes whose data count', () => {
       less: replication({ replicationId: 'x', offset: 10 }),
       more: replication({ replicationId: 'y', offset: 20 }),
     });
-    expect([...mainLineage(known, null).keys()]).toEqual(['more']);
+    expect([...mainLineage(known, null, false).keys()]).toEqual(['more']);
   });
 
   it('are none of none', () => {
-    expect(mainLineage(new Map(), 'a').size).toBe(0);
+    expect(mainLineage(new Map(), 'a', true).size).toBe(0);
   });
 });
 
@@ -99,6 +107,16 @@ describe('two nodes are of one lineage', () => {
   });
 });
 
+describe('how much a node has of a stream', () => {
+  it('does not count what it wrote of its own since it was promoted', () => {
+    const promoted = { replicationId: 'b', formerReplicationId: 'a', formerOffset: 101 };
+    expect(offsetIn(replication({ ...promoted, offset: 9_000 }), 'a')).toBe(100);
+    expect(offsetIn(replication({ ...promoted, offset: 9_000 }), 'b')).toBe(9_000);
+    expect(offsetIn(replication({ replicationId: 'a', offset: 50 }), 'a')).toBe(50);
+    expect(offsetIn(replication({ replicationId: 'a', offset: 50 }), null)).toBe(50);
+  });
+});
+
 describe('a primary has come back with less than a replica has', () => {
   const replica = replication({ role: 'replica', replicationId: 'a', offset: 100 });
 
@@ -114,6 +132,12 @@ describe('a primary has come back with less than a replica has', () => {
     const older = { replicationId: 'x', formerReplicationId: 'a' };
     expect(hasLess(replication({ ...older, formerOffset: 100 }), replica, 'a')).toBe(true);
     expect(hasLess(replication({ ...older, formerOffset: 101 }), replica, 'a')).toBe(false);
+  });
+
+  it('not while it reads its data, nor when it keeps them in a file that knows no streams', () => {
+    const primary = replication({ replicationId: 'x' });
+    expect(hasLess({ ...primary, loading: true }, replica, 'a')).toBe(false);
+    expect(hasLess({ ...primary, keepsData: true }, replica, 'a')).toBe(false);
   });
 
   it('never while it goes on with what it wrote before', () => {

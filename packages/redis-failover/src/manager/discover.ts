@@ -93,8 +93,9 @@ export function strangePrimary(node: NodeAddress, all: readonly NodeAddress[]): 
 /** The first record: nothing was moved. */
 export function firstRecord(
   primary: NodeAddress,
-  replicationId: string | null,
-  more: Pick<PrimaryRecord, 'viewMs' | 'manager' | 'token' | 'manualSeen'>,
+  replication: Replication | undefined,
+  more: Omit<PrimaryRecord, 'term' | 'primary' | 'former' | 'replicationId' | 'runId'>,
 ): PrimaryRecord {
-  return { term: 1, primary, former: null, replicationId, ...more };
+  const { replicationId = null, runId = null } = replication ?? {};
+  return { term: 1, primary, former: null, replicationId, runId, ...more };
 }

@@ -22,8 +22,10 @@ export type MoveReason =
   | 'request'
   /** A manager that ended in the middle of a move left it so. */
   | 'unfinished'
-  /** Somebody else made another node the primary. */
-  | 'found';
+  /** Somebody else made another node the primary, whom the others follow. */
+  | 'found'
+  /** Somebody else, or a restart, has made it a replica. */
+  | 'lost-role';
 
 /** What a manager tells: for logs and metrics. Nothing of it is needed to go on. */
 export type ManagerEvent =

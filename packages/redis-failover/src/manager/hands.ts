@@ -23,7 +23,7 @@ export interface HandsSettings {
  *
  * - a connection bears a name with the token before anything is sent over it, and is never made anew
  *   by itself; whether the term holds is asked right before each change;
- * - before the first change on a node all connections of other terms are closed there.
+ * - before the first change on a node all others of such connections are closed there.
  *
  * A connection of an older term is either known to the server by its name, and is closed; or its name
  * has not arrived, then its owner waits for the answer to that, and finds its term over. A change by
@@ -137,16 +137,17 @@ export class Hands implements Disposable {
   }
 
   /**
-   * Closes what other managers, and we in earlier terms, have open here. All but this term's, not
-   * only those with a lower token: in a ZooKeeper that was set up anew tokens begin anew.
+   * Closes what other managers, and we ourselves, have open here: all, and not only those with a lower
+   * token, for in a ZooKeeper that was set up anew tokens begin anew. Also our own ones of this term: a
+   * change that was sent over one of those may still be on its way.
    */
   async #fence(node: NodeAddress, connection: NodeConnection): Promise<void> {
-    const own = `${namePrefix}${this.#term.token}:${this.#settings.id}`;
+    const own = String(await connection.command(['CLIENT', 'ID']));
     const list = String(await connection.command(['CLIENT', 'LIST']));
     const others = list.split('\n').flatMap((line) => {
       const fields = new Map(line.split(' ').map((field) => pairOf(field)));
       const [name = '', client] = [fields.get('name'), fields.get('id')];
-      return name.startsWith(namePrefix) && name !== own && client !== undefined ? [client] : [];
+      return name.startsWith(namePrefix) && client !== undefined && client !== own ? [client] : [];
     });
     for (const client of others) {
       this.#term.assertLeading();

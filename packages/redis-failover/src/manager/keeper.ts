@@ -40,6 +40,11 @@ export class Keeper {
     this.#hooks = hooks;
   }
 
+  /** What is known may have been changed by others: the next `read` looks again. */
+  forget(): void {
+    this.#kept = undefined;
+  }
+
   /** @returns rejects LayoutError where something else stands there */
   async read(): Promise<Kept> {
     this.#kept ??= await this.#read();

@@ -27,16 +27,19 @@ export function hasAllOf(node: Replication, other: Replication): boolean {
 }
 
 /**
- * Whether a primary came back with less than another node has of the stream that it wrote before: its
- * process was started anew, without its data or with an older copy of them. Its replicas would copy
+ * Whether a primary, whose process was started anew, came back with less than another node has of the
+ * stream that it wrote before: without its data or with an older copy of them. Its replicas would copy
  * that.
  */
 export function hasLess(primary: Replication, other: Replication, written: string): boolean {
-  if (other.syncing || !isOfLineage(other, written)) return false;
+  if (other.syncing || other.loading || !isOfLineage(other, written)) return false;
+  // It is reading them, or has read them: from such a file it cannot tell which stream they are of.
+  if (primary.loading || primary.keepsData) return false;
   if (primary.replicationId === written) return false;
   if (primary.formerReplicationId !== written) return true;
-  const had = other.replicationId === written ? other.offset : forkOf(other);
-  return other.replicationId !== primary.replicationId && forkOf(primary) < had;
+  return (
+    other.replicationId !== primary.replicationId && forkOf(primary) < offsetIn(other, written)
+  );
 }
 
 /** The last byte of the stream of before: Redis gives the first one that is not of it. */
@@ -45,13 +48,30 @@ function forkOf({ formerOffset }: Replication): number {
 }
 
 /**
+ * How much a node has of a stream of writes, as an offset in it: what it wrote of its own since it was
+ * promoted does not count.
+ */
+export function offsetIn(replication: Replication, known: string | null): number {
+  const { replicationId, formerReplicationId, offset } = replication;
+  if (replicationId === known || formerReplicationId !== known) return offset;
+  return Math.min(offset, forkOf(replication));
+}
+
+/**
  * The nodes whose data can be compared, and count: those of the known stream, and what goes on from it.
  * A node that was set up anew, that has lost its data, or that wrote on for itself after another one
- * was made the primary, has another one. Where none is of the known stream: the largest group.
+ * was made the primary, has another one.
+ * @param isComplete nobody is missing who may have data of the known stream: where none has, those of
+ *   the largest group count
  */
-export function mainLineage(replications: Replications, known: string | null): Replications {
+export function mainLineage(
+  replications: Replications,
+  known: string | null,
+  isComplete: boolean,
+): Replications {
   const ofKnown = known === null ? new Map() : descendants(replications, known);
-  return ofKnown.size > 0 ? ofKnown : largestGroup(replications);
+  if (ofKnown.size > 0) return ofKnown;
+  return known === null || isComplete ? largestGroup(replications) : new Map();
 }
 
 function descendants(replications: Replications, known: string): Map<NodeAddress, Replication> {

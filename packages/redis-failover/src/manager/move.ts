@@ -8,7 +8,7 @@ import type { ManagerHooks } from './hooks.ts';
 import type { Change, Keeper } from './keeper.ts';
 import { isRefusedAt } from './keeper.ts';
 import type { Replications } from './lineage.ts';
-import { hasAllOf, isSameLineage, mainLineage } from './lineage.ts';
+import { hasAllOf, isSameLineage, mainLineage, offsetIn } from './lineage.ts';
 import { rankCandidates } from './strategies.ts';
 
 /** What a move goes by. */
@@ -52,11 +52,24 @@ export interface MoveWorld {
    * earlier one can be younger.
    */
   revokedAtMs: number | undefined;
+  /** The same of the move before this one; of an earlier manager's: when this one began. */
+  earlierRevokedAtMs: number;
+  /** Who could not be made a primary: taken only when nobody else has as much. */
+  readonly refused: Set<NodeAddress>;
+  /** What is not forgotten between terms of this manager. */
+  readonly memory: MoveMemory;
+  /** How many managers report: whether another one can try. */
+  readonly managers: () => number;
   /**
    * Until when clients may go by what managers of the gem have published, by `nowMs`: our clients
    * believe that for longer.
    */
   othersLapseAtMs: number;
+}
+
+export interface MoveMemory {
+  /** Attempts that were given up because a node that is up did not answer; since the last success. */
+  incompleteAttempts: number;
 }
 
 /** No node can be promoted. The record is as it was before, or names no primary. */
@@ -76,14 +89,17 @@ export interface Moved {
   readonly term: number;
 }
 
-/** Of clock rates, as everywhere in `incumbent`: both sides' clocks may be off by 5 %. */
-const viewFactor = 1.1;
+/** Of clock rates, as everywhere in `incumbent`: one clock 5 % fast, the other 5 % slow. */
+const viewFactor = 1.05 / 0.95;
 
 /** For how long a replica may lack what a primary that was told to stop has written before. */
 const catchUpMs = 5_000;
 
 /** For how long a node that was silent is listened to once more before somebody else is promoted. */
 const lastCallMs = 200;
+
+/** More than one manager makes before it resigns: then others have tried, too. */
+const mostIncompleteAttempts = 5;
 
 /** At least; longer than the whole move, or writes would be let in again in the middle of it. */
 const leastPauseMs = 15_000;
@@ -124,15 +140,17 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
   const record = { ...before, primary: null, former, viewMs, ...world.author };
   await step('revoke', former, () => revoke(before, record, world));
   const fenced = await step('fence', former, () =>
-    former === null ? nobody : fence(former, record, world),
+    former === null ? nobody : fence(former, record, plan, world),
   );
-  const chosen = await step('choose', former, () => choose(former, fenced, record, plan, world));
-  await step('promote', chosen, () => world.hands.makePrimary(chosen));
+  const { chosen, answered } = await step('choose', former, () =>
+    choose(former, fenced, record, plan, world),
+  );
+  await step('promote', chosen, () => promote(chosen, world));
   const followers = await step('redirect', chosen, () =>
-    redirect(chosen, former, fenced, record, plan, world),
+    redirect(chosen, answered, { former, fenced }, record, world),
   );
   await step('publish', chosen, () => publish(chosen, followers, record, plan, world));
-  world.revokedAtMs = undefined;
+  world.memory.incompleteAttempts = 0;
   const moved = { primary: chosen, term: record.term + 1 };
   const tookMs = world.nowMs() - began;
   world.tell({
@@ -150,32 +168,39 @@ const nobody: Promise<Fenced> = Promise.resolve({ how: 'silent' });
 
 /** Before anything is changed. */
 async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld): Promise<void> {
-  const { target, available } = plan;
+  const { target, available, reason } = plan;
+  const known = await askAll(
+    reason === 'down' ? available.filter((node) => node !== record.primary) : available,
+    world,
+  );
+  const fit = eligible(known, record, plan, isComplete(known, record, world));
+  if (reason === 'request') {
+    const missing = available.find((node) => !known.has(node));
+    if (missing !== undefined) {
+      throw new MoveRefusedError(
+        `nothing is moved while ${missing}, which is up, does not answer this manager: try again`,
+      );
+    }
+  }
   if (target === undefined) {
-    const others = available.filter((node) => node !== record.primary);
-    const known = await askAll(others, world);
-    if (eligible(known, record, plan).size > 0) return;
+    if ([...fit.keys()].some((node) => reason === 'lost-role' || node !== record.primary)) return;
     throw new NoCandidateError(
       `nobody can take over from ${record.primary}: ` +
-        (others.length === 0 ? 'no other node is up' : describe(known)),
+        (available.every((node) => node === record.primary)
+          ? 'no other node is up'
+          : describe(known)),
     );
   }
-  if (!available.includes(target)) {
-    throw new MoveRefusedError(`${target} cannot be promoted: the managers say that it is down`);
-  }
-  const known = await askAll(available, world);
+  if (fit.has(target)) return;
   const wanted = known.get(target);
-  if (wanted === undefined) {
-    throw new MoveRefusedError(`${target} cannot be promoted: it does not answer this manager`);
-  }
-  if (!eligible(known, record, plan).has(target)) {
-    throw new MoveRefusedError(
-      `${target} cannot be promoted: ` +
-        (wanted.syncing || wanted.loading
-          ? 'it is still getting its data'
-          : 'its data do not go on from those of the primary'),
-    );
-  }
+  const why = !available.includes(target)
+    ? 'the managers say that it is down'
+    : wanted === undefined
+      ? 'it does not answer this manager'
+      : wanted.syncing || wanted.loading
+        ? 'it is still getting its data'
+        : 'its data do not go on from those of the primary';
+  throw new MoveRefusedError(`${target} cannot be promoted: ${why}`);
 }
 
 async function revoke(
@@ -186,8 +211,12 @@ async function revoke(
   if (before.primary === null) {
     // By whoever began this move; when, is not known here.
     world.revokedAtMs ??= world.nowMs();
+    // Whatever was sent before, and is on its way still, comes too late after this.
+    await world.keeper.write({ record, nodes: null });
     return;
   }
+  world.earlierRevokedAtMs = world.revokedAtMs ?? world.earlierRevokedAtMs;
+  world.revokedAtMs = undefined;
   await world.keeper.write({ record, nodes: null });
   // After the answer: no confirmation that was sent later can have succeeded.
   world.revokedAtMs = world.nowMs();
@@ -196,10 +225,14 @@ async function revoke(
 async function fence(
   former: NodeAddress,
   record: PrimaryRecord,
+  { reason }: MovePlan,
   world: MoveWorld,
 ): Promise<Fenced> {
   const asked = await tryToStop(former, record, false, world);
   if (asked.how !== 'silent') return asked;
+  if (reason === 'request') {
+    throw new Error(`${former} is up and could not be told to stop its writes: nothing is moved`);
+  }
   await waitForViews(record, world);
   // It may be there again, perhaps after a restart and with more than its replicas have.
   const again = tryToStop(former, record, true, world).catch(() => asked);
@@ -231,10 +264,30 @@ async function tryToStop(
 async function waitForViews({ viewMs }: PrimaryRecord, world: MoveWorld): Promise<void> {
   if (world.hooks.broken?.includes('no-view-wait')) return;
   const since = world.revokedAtMs ?? world.nowMs();
-  const lapsedAtMs = Math.max(since + viewFactor * viewMs, world.othersLapseAtMs);
-  const leftMs = lapsedAtMs - world.nowMs();
-  if (leftMs > 0) await world.sleep(Math.ceil(leftMs));
-  world.signal.throwIfAborted();
+  await waitUntil(Math.max(since + viewFactor * viewMs, world.othersLapseAtMs), world);
+}
+
+/**
+ * A node that was the primary a moment ago, and is to be it again, must not meet who believes that it
+ * still is.
+ */
+async function waitForEarlierViews({ viewMs }: PrimaryRecord, world: MoveWorld): Promise<void> {
+  if (world.hooks.broken?.includes('no-view-wait')) return;
+  await waitUntil(world.earlierRevokedAtMs + viewFactor * viewMs, world);
+}
+
+async function waitUntil(lapsedAtMs: number, world: MoveWorld): Promise<void> {
+  // A timer may be early.
+  for (let leftMs = lapsedAtMs - world.nowMs(); leftMs > 0; leftMs = lapsedAtMs - world.nowMs()) {
+    await world.sleep(Math.ceil(leftMs));
+    world.signal.throwIfAborted();
+  }
+}
+
+interface Choice {
+  readonly chosen: NodeAddress;
+  /** The others that have answered: only those are told to copy it. */
+  readonly answered: readonly NodeAddress[];
 }
 
 async function choose(
@@ -243,38 +296,115 @@ async function choose(
   record: PrimaryRecord,
   plan: MovePlan,
   world: MoveWorld,
-): Promise<NodeAddress> {
+): Promise<Choice> {
   const asked = new Set(plan.available);
   if (former !== null && fenced.how === 'silent') asked.delete(former);
   if (former !== null && fenced.how !== 'silent') asked.add(former);
   const known = await askAll([...asked], world);
-  const fit = new Map(eligible(known, record, plan));
-  if (former !== null) {
-    if (isGivenBack(former, fenced, fit, plan)) {
+  expectAll(asked, known, world);
+  const fit = new Map(eligible(known, record, plan, isComplete(known, record, world)));
+  const choice = (chosen: NodeAddress): Choice => {
+    const answered = [...known.keys()].filter((node) => node !== chosen);
+    return { chosen, answered };
+  };
+  if (former !== null && fenced.how === 'paused' && plan.target !== former) {
+    const last = fit.get(former);
+    fit.delete(former);
+    const mayGoOn = plan.reason !== 'request' && plan.reason !== 'found';
+    const isLeft = last !== undefined && fit.size === 0 && mayGoOn;
+    if (isLeft || isGivenBack(last, fenced, fit, former, plan)) {
       // Else somebody may go on in the term of before, beside others in the new one.
       await waitForViews(record, world);
-      return former;
+      return choice(former);
     }
-    if (plan.target !== former) fit.delete(former);
   }
-  const [best] = rankCandidates(
-    [...fit].map(([address, { offset, priority }]) => ({
-      address,
-      offset: world.hooks.broken?.includes('any-replica') ? -offset : offset,
-      latencyMs: plan.latencyMs(address),
-      unavailableTo: plan.unavailableTo(address),
-      priority,
-    })),
-  );
-  const chosen = plan.target ?? best?.address;
+  const best = bestOf(fit, record, plan, world);
+  const chosen = plan.target ?? best;
   if (best === undefined || chosen === undefined || !fit.has(chosen)) {
     throw new NoCandidateError(`nobody can be promoted: ${describe(known)}`);
   }
-  // What was written before, and clients were told of, must be there first.
-  const stopped = fenced.how === 'paused' ? fenced.replication : undefined;
-  const isOwed = stopped !== undefined && fit.size > 0 && isComparable(stopped, fit.get(chosen));
-  await waitForOffset(chosen, Math.max(isOwed ? stopped.offset : 0, best.offset), world);
-  return chosen;
+  if (plan.reason === 'found') return choice(chosen);
+  const { replicationId } = record;
+  const most = offsetIn(fit.get(best) as Replication, replicationId);
+  const owed = former === null ? 0 : owedBy(former, fenced, fit.get(chosen) as Replication, world);
+  try {
+    await waitForOffset(chosen, Math.max(most, owed), replicationId, world);
+  } catch (error) {
+    // What only the node of before has is lost when that one is down, as the managers say.
+    if (plan.reason === 'request' || owed <= most) throw error;
+  }
+  return choice(chosen);
+}
+
+/**
+ * Who is up and does not answer may have more than all others. Another manager may reach it; when
+ * nobody seems to, it is gone on without.
+ */
+function expectAll(asked: ReadonlySet<NodeAddress>, known: Replications, world: MoveWorld): void {
+  if (world.hooks.broken?.includes('any-replica')) return;
+  const missing = [...asked].filter((node) => !known.has(node));
+  const most = world.managers() > 1 ? mostIncompleteAttempts : 2;
+  if (missing.length === 0 || world.memory.incompleteAttempts >= most) return;
+  world.memory.incompleteAttempts += 1;
+  throw new NoCandidateError(
+    `nobody is promoted yet: ${missing.join(', ')} may have more of the data than the others, is up ` +
+      'as the managers say, and does not answer this one',
+  );
+}
+
+/** Nobody is missing who may have data of the set; the node of before only if it is silent. */
+function isComplete(known: Replications, record: PrimaryRecord, world: MoveWorld): boolean {
+  const former = record.primary ?? record.former;
+  return (
+    world.nodes.every((node) => known.has(node) || node === former) &&
+    [...known.values()].every(({ syncing, loading }) => !syncing && !loading)
+  );
+}
+
+function bestOf(
+  fit: Replications,
+  { replicationId }: PrimaryRecord,
+  plan: MovePlan,
+  world: MoveWorld,
+): NodeAddress | undefined {
+  const sign = world.hooks.broken?.includes('any-replica') ? -1 : 1;
+  const ranked = rankCandidates(
+    [...fit].map(([address, replication]) => ({
+      address,
+      offset: sign * offsetIn(replication, replicationId),
+      latencyMs: plan.latencyMs(address),
+      unavailableTo: plan.unavailableTo(address),
+      priority: replication.priority,
+    })),
+  );
+  const [first] = ranked;
+  // Who could not be made a primary is passed over where another one has as much.
+  const able = ranked.find(
+    ({ address, offset }) => !world.refused.has(address) && offset === first?.offset,
+  );
+  return (able ?? first)?.address;
+}
+
+/** What the node of before has written, and a replica that follows it can still get. */
+function owedBy(
+  former: NodeAddress,
+  fenced: Fenced,
+  chosen: Replication,
+  world: MoveWorld,
+): number {
+  const follows = chosen.role === 'replica' && world.hands.follows(chosen, former);
+  if (fenced.how !== 'paused' || !follows || !chosen.linkUp) return 0;
+  return isSameLineage(fenced.replication, chosen) ? fenced.replication.offset : 0;
+}
+
+async function promote(chosen: NodeAddress, world: MoveWorld): Promise<void> {
+  try {
+    await world.hands.makePrimary(chosen);
+    world.refused.delete(chosen);
+  } catch (error) {
+    world.refused.add(chosen);
+    throw error;
+  }
 }
 
 /**
@@ -282,42 +412,28 @@ async function choose(
  * goes on when it is there again, unless somebody wants another one or the managers say it is down.
  */
 function isGivenBack(
-  former: NodeAddress,
-  fenced: Fenced,
+  last: Replication | undefined,
+  fenced: Extract<Fenced, { how: 'paused' }>,
   fit: Replications,
-  { reason, target, available }: MovePlan,
+  former: NodeAddress,
+  { reason, available }: MovePlan,
 ): boolean {
-  const last = fit.get(former);
-  if (last?.role !== 'primary' || (target !== undefined && target !== former)) return false;
   const mayBe =
-    reason === 'unfinished'
-      ? available.includes(former)
-      : reason === 'down' && fenced.how === 'paused' && fenced.cameBack;
-  if (!mayBe) return false;
-  return [...fit].every(([node, other]) => node === former || hasAllOf(last, other));
-}
-
-function isComparable(a: Replication, b: Replication | undefined): boolean {
-  return b !== undefined && isSameLineage(a, b);
+    reason === 'unfinished' ? available.includes(former) : reason === 'down' && fenced.cameBack;
+  if (!mayBe || last?.role !== 'primary') return false;
+  return [...fit.values()].every((other) => hasAllOf(last, other));
 }
 
 async function redirect(
   chosen: NodeAddress,
-  former: NodeAddress | null,
-  fenced: Fenced,
+  answered: readonly NodeAddress[],
+  { former, fenced }: { readonly former: NodeAddress | null; readonly fenced: Fenced },
   record: PrimaryRecord,
-  plan: MovePlan,
   world: MoveWorld,
 ): Promise<readonly NodeAddress[]> {
-  const others = new Set(plan.available);
-  others.delete(chosen);
-  if (former !== null && former !== chosen) {
-    if (fenced.how === 'silent') others.delete(former);
-    else others.add(former);
-  }
   const follows = new Set<NodeAddress>();
   await Promise.all(
-    [...others].map(async (node) => {
+    answered.map(async (node) => {
       try {
         await world.hands.makeReplica(node, chosen);
         follows.add(node);
@@ -329,8 +445,8 @@ async function redirect(
       }
     }),
   );
-  // It was told to stop, and then went away: whether it has forgotten that cannot be known.
-  const isLost = fenced.how === 'paused' && former !== null && former !== chosen;
+  // It answered, and then went away: whether it takes writes again cannot be known.
+  const isLost = fenced.how !== 'silent' && former !== null && former !== chosen;
   if (isLost && !follows.has(former)) await waitForViews(record, world);
   return [...follows];
 }
@@ -342,7 +458,8 @@ async function publish(
   plan: MovePlan,
   world: MoveWorld,
 ): Promise<void> {
-  const { role, replicationId } = await world.hands.replication(chosen);
+  await waitForEarlierViews(record, world);
+  const { role, replicationId, runId } = await world.hands.replication(chosen);
   if (role !== 'primary') {
     throw new Error(`${chosen} was made the primary, and says now that it is a replica`);
   }
@@ -353,7 +470,7 @@ async function publish(
     slaves: followers,
     unavailable: world.nodes.filter((node) => node !== chosen && !followers.includes(node)),
   };
-  const next = { ...record, term: record.term + 1, primary: chosen, replicationId };
+  const next = { ...record, term: record.term + 1, primary: chosen, replicationId, runId };
   const { also, path, manualSeen = record.manualSeen } = plan.withPublication ?? {};
   const change = { record: { ...next, manualSeen }, nodes };
   try {
@@ -382,11 +499,12 @@ async function askAll(nodes: readonly NodeAddress[], world: MoveWorld): Promise<
   return new Map(answers.filter((answer) => answer !== undefined));
 }
 
-/** Who has the data of the set, all that it was given of them, and may be promoted. */
+/** Who has data of the set, and may be promoted. */
 function eligible(
   known: Replications,
   { replicationId }: PrimaryRecord,
   { reason, target }: Pick<MovePlan, 'reason' | 'target'>,
+  isWhole: boolean,
 ): Replications {
   const ready = new Map(
     [...known].filter(
@@ -394,20 +512,26 @@ function eligible(
         !syncing && !loading && (priority > 0 || node === target),
     ),
   );
-  // Whom somebody else made the primary has whatever data it has: the others follow it already.
-  return reason === 'found' ? ready : mainLineage(ready, replicationId);
+  // Whom somebody else made the primary may have other data: the others have copied them already.
+  return reason === 'found' ? ready : mainLineage(ready, replicationId, isWhole);
 }
 
-async function waitForOffset(node: NodeAddress, offset: number, world: MoveWorld): Promise<void> {
+/** @param known the stream of writes in which the offset counts */
+async function waitForOffset(
+  node: NodeAddress,
+  offset: number,
+  known: string | null,
+  world: MoveWorld,
+): Promise<void> {
   if (world.hooks.broken?.includes('any-replica')) return;
   const deadline = world.nowMs() + catchUpMs;
   for (;;) {
-    const replication = await world.hands.replication(node);
-    if (replication.offset >= offset) return;
+    const has = offsetIn(await world.hands.replication(node), known);
+    if (has >= offset) return;
     if (world.nowMs() >= deadline) {
       throw new NoCandidateError(
-        `${node} lacks ${offset - replication.offset} bytes of what was written, and has not got ` +
-          `them in ${formatDuration(catchUpMs)}`,
+        `${node} lacks ${offset - has} bytes of what was written, and has not got them in ` +
+          formatDuration(catchUpMs),
       );
     }
     await world.sleep(20);

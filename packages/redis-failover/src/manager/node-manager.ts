@@ -8,6 +8,7 @@ import { decodePrimary, pathsBelow } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { ManagerEvent, ManagerStatus, Trouble } from './events.ts';
 import type { ManagerHooks } from './hooks.ts';
+import type { MoveMemory } from './move.ts';
 import type { NodeSight } from './node-watcher.ts';
 import { NodeWatcher } from './node-watcher.ts';
 import type { ManagerOptions, ResolvedOptions } from './options.ts';
@@ -35,6 +36,7 @@ export class NodeManager {
   #trouble: Trouble | undefined;
   #board: ReportBoard | undefined;
   readonly #moves = { done: 0, failed: 0 };
+  readonly #memory: MoveMemory = { incompleteAttempts: 0 };
 
   /**
    * Touches nothing yet.
@@ -159,6 +161,7 @@ export class NodeManager {
           tell: (event) => this.#tell(event),
           show: (shown) => this.#show(shown),
           nowMs: () => performance.now(),
+          memory: this.#memory,
         },
         term,
       );

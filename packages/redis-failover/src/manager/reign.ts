@@ -5,20 +5,14 @@ import type { ZooKeeperGuard } from 'incumbent/zookeeper';
 import type { Nodes, Paths, PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
-import {
-  discoverPrimary,
-  firstRecord,
-  primariesOf,
-  severalPrimaries,
-  strangePrimary,
-} from './discover.ts';
+import { discoverPrimary, firstRecord, primariesOf, strangePrimary } from './discover.ts';
 import type { ManagerEvent, MoveReason, Trouble } from './events.ts';
 import { gemManagers } from './gem-lock.ts';
 import { Hands } from './hands.ts';
 import type { ManagerHooks } from './hooks.ts';
 import { Keeper } from './keeper.ts';
-import { hasLess } from './lineage.ts';
-import type { MovePlan, MoveWorld } from './move.ts';
+import { hasAllOf, hasLess, isOfLineage } from './lineage.ts';
+import type { MoveMemory, MovePlan, MoveWorld } from './move.ts';
 import { MoveRefusedError, movePrimary } from './move.ts';
 import type { NodeSight } from './node-watcher.ts';
 import type { ResolvedOptions } from './options.ts';
@@ -48,6 +42,7 @@ export interface Realm {
     readonly verdicts?: ReadonlyMap<NodeAddress, Verdict>;
   }) => void;
   readonly nowMs: () => number;
+  readonly memory: MoveMemory;
 }
 
 /** After so many attempts to move the primary another manager shall try. */
@@ -55,6 +50,12 @@ const mostAttempts = 3;
 
 /** Our clients believe what managers of the gem have published for 9 s: they know no term there. */
 const rubyViewMs = 1.1 * 9_000;
+
+/** A manager that is in trouble for so long lets another one try. */
+const mostTroubleMs = 15_000;
+
+/** For how long a manager waits for its own report without a word. */
+const mostSilenceMs = 10_000;
 
 /** How often everything is looked at when nothing is told. */
 const lookEveryMs = 1_000;
@@ -100,6 +101,8 @@ class Ruler {
   readonly #keeper: Keeper;
   readonly #world: MoveWorld;
   #failedAttempts = 0;
+  #troubledSinceMs: number | undefined;
+  #silentSinceMs: number | undefined;
   #verdicts: ReadonlyMap<NodeAddress, Verdict> = new Map();
   #known: ReadonlyMap<NodeAddress, Replication> = new Map();
   #errors: ReadonlyMap<NodeAddress, Error> = new Map();
@@ -121,30 +124,43 @@ class Ruler {
       clientViewMs: options.clientViewMs,
       author: { manager: options.id, token: `${term.token}` },
       revokedAtMs: undefined,
+      earlierRevokedAtMs: nowMs(),
+      refused: new Set(),
+      memory: realm.memory,
+      managers: () => realm.board.current().size,
       othersLapseAtMs: Number.NEGATIVE_INFINITY,
     };
   }
 
   /** Looks at everything once, and does what is to be done. @returns false: others shall try */
   async look(): Promise<boolean> {
+    const { board, nowMs, show } = this.#realm;
     try {
+      await this.#expectNoRubyManagers();
+      if (!this.#judge()) return true;
       await this.#look();
       this.#failedAttempts = 0;
-      this.#realm.show({ trouble: undefined });
+      this.#troubledSinceMs = undefined;
+      show({ trouble: undefined });
     } catch (error) {
       if (this.#term.signal.aborted) return false;
-      this.#realm.show({ trouble: troubleOf(error) });
+      show({ trouble: troubleOf(error) });
+      this.#troubledSinceMs ??= nowMs();
       if (this.#failedAttempts >= mostAttempts) return false;
+      // It may be this one's fault: another one may see more, or be told the right nodes.
+      const isLong = nowMs() - this.#troubledSinceMs >= mostTroubleMs;
+      if (isLong && board.current().size > 1) return false;
     }
     return true;
   }
 
   async #look(): Promise<void> {
-    await this.#expectNoRubyManagers();
-    if (!this.#judge()) return;
+    // Anybody may have changed it, also by mistake.
+    this.#keeper.forget();
     const { record, nodes } = await this.#keeper.read();
     this.#realm.show({ record });
     if (record === undefined) return this.#begin(nodes);
+    if (record.gemViews) await this.#outliveTheGem(record);
     if (record.primary === null) return this.#move('unfinished', {});
     if (!this.#realm.options.nodes.includes(record.primary)) {
       throw strangePrimary(record.primary, this.#realm.options.nodes);
@@ -152,13 +168,23 @@ class Ruler {
     if (!this.#isUp(record.primary)) return this.#move('down', {});
     await this.#askAll();
     const primary = this.#known.get(record.primary);
-    if (primary?.role === 'replica') return this.#followOthers(record.primary);
+    if (primary?.role === 'replica') return this.#followOthers(record);
     if (primary !== undefined && this.#hasLostItsData(record, primary)) {
       return this.#move('lost-data', {});
     }
-    if (await this.#serve(record, record.primary)) return;
-    await this.#reconcile(record.primary);
     if (primary !== undefined) await this.#noteLineage(primary);
+    if (await this.#serve(record.primary)) return;
+    await this.#reconcile(record.primary);
+  }
+
+  /** Until nobody can believe any more what managers of the gem have published. */
+  async #outliveTheGem(record: PrimaryRecord): Promise<void> {
+    const { nowMs } = this.#realm;
+    if (this.#world.othersLapseAtMs === Number.NEGATIVE_INFINITY) {
+      this.#world.othersLapseAtMs = nowMs() + rubyViewMs;
+    }
+    if (nowMs() < this.#world.othersLapseAtMs) return;
+    await this.#keeper.write({ record: { ...record, gemViews: false } });
   }
 
   /** Reads what the gem's managers show; ours and theirs do not exclude each other. */
@@ -175,12 +201,20 @@ class Ruler {
 
   /** @returns false while this manager itself has not reported on all nodes */
   #judge(): boolean {
-    const { options, board, tell, show } = this.#realm;
+    const { options, board, nowMs, tell, show } = this.#realm;
     const reports = board.current();
     const own = reports.get(options.id);
     const isReported = (node: NodeAddress) =>
       own !== undefined && (Object.hasOwn(own.available, node) || own.unavailable.includes(node));
-    if (!options.nodes.every(isReported)) return false;
+    if (!options.nodes.every(isReported)) {
+      this.#silentSinceMs ??= nowMs();
+      if (nowMs() - this.#silentSinceMs < mostSilenceMs) return false;
+      throw new TroubleError(
+        'FAILED',
+        `the report of this manager (${options.id}) is not in place`,
+      );
+    }
+    this.#silentSinceMs = undefined;
     const missing = options.nodes.filter(
       (node) => !hasEnoughReports(options.requiredNodeManagers, node, reports),
     );
@@ -232,6 +266,15 @@ class Ruler {
     );
     this.#known = known;
     this.#errors = errors;
+    const processes = [...known].map(([node, { runId }]) => ({ node, runId }));
+    for (const [index, { node, runId }] of processes.entries()) {
+      const other = processes.slice(0, index).find((each) => each.runId === runId);
+      if (other === undefined) continue;
+      throw new TroubleError(
+        'LAYOUT',
+        `${other.node} and ${node} are one and the same Redis: name it once among the nodes`,
+      );
+    }
   }
 
   /** The first manager of this library in this set. */
@@ -244,15 +287,14 @@ class Ruler {
       ...{ nodes, all: options.nodes, available },
       ...{ known: this.#known, errors: this.#errors },
     });
-    const replicationId = this.#known.get(found.primary)?.replicationId ?? null;
+    const replication = this.#known.get(found.primary);
     const manualSeen = await manualSeenNow(zk, paths, this.#term.signal);
-    const more = { viewMs: options.clientViewMs, ...this.#world.author, manualSeen };
-    const record = firstRecord(found.primary, replicationId, more);
+    const gemViews = nodes !== undefined;
+    const more = { viewMs: options.clientViewMs, gemViews, ...this.#world.author, manualSeen };
+    const record = firstRecord(found.primary, replication, more);
     await this.#keeper.write(
       found.isUp ? { record, nodes: this.#nodesAround(found.primary) } : { record },
     );
-    // After the answer: whoever believes longer has read the record.
-    if (nodes !== undefined) this.#world.othersLapseAtMs = this.#realm.nowMs() + rubyViewMs;
     this.#realm.wake.call();
   }
 
@@ -290,39 +332,53 @@ class Ruler {
     this.#realm.wake.call();
   }
 
-  /** The primary on record is a replica: somebody else has moved it, or has broken it. */
-  async #followOthers(primary: NodeAddress): Promise<void> {
+  /**
+   * The primary on record is a replica: somebody else has moved it, or has broken it, or it was started
+   * anew and its configuration says so. Whoever is a primary now is taken for it only if nothing is
+   * lost by that, or is lost already.
+   */
+  async #followOthers({ primary, replicationId }: PrimaryRecord): Promise<void> {
     const primaries = primariesOf(this.#known);
-    if (primaries.length > 1) throw severalPrimaries(primaries);
     const [target] = primaries;
-    if (target === undefined) {
-      throw new TroubleError(
-        'NO_PRIMARY',
-        `${primary}, the primary on record, was made a replica by somebody else, and no node is a ` +
-          'primary: make one of them one (REPLICAOF NO ONE), and it is taken for the primary',
-      );
+    const found = target === undefined ? undefined : this.#known.get(target);
+    if (target === undefined || found === undefined || primaries.length > 1) {
+      return this.#move('lost-role', {});
     }
-    await this.#move('found', { target });
+    const others = [...this.#known].filter(([node]) => node !== target);
+    const isFollowed =
+      this.#known.size === this.#realm.options.nodes.length &&
+      others.every(([, each]) => this.#hands.follows(each, target) && each.linkUp);
+    const isOurs =
+      replicationId !== null &&
+      isOfLineage(found, replicationId) &&
+      this.#known.has(primary ?? '') &&
+      others.every(([, each]) => !isOfLineage(each, replicationId) || hasAllOf(found, each));
+    if (isFollowed || isOurs) return this.#move('found', { target });
+    await this.#move('lost-role', {});
   }
 
-  /** A primary that was started anew without its data, or with old ones, would give those to its replicas. */
-  #hasLostItsData({ primary: node, replicationId }: PrimaryRecord, primary: Replication): boolean {
-    if (replicationId === null) return false;
+  #hasLostItsData(record: PrimaryRecord, primary: Replication): boolean {
+    const { primary: node, replicationId, runId } = record;
+    // The same process has what it had, whatever it calls it: without replicas the name changes.
+    if (replicationId === null || runId === primary.runId) return false;
     return [...this.#known].some(
       ([other, each]) => other !== node && hasLess(primary, each, replicationId),
     );
   }
 
-  async #noteLineage({ replicationId }: Replication): Promise<void> {
+  async #noteLineage({ replicationId, runId, loading }: Replication): Promise<void> {
     const { record } = await this.#keeper.read();
-    if (record === undefined || record.replicationId === replicationId) return;
-    await this.#keeper.write({ record: { ...record, replicationId } });
+    if (record === undefined || loading) return;
+    if (record.replicationId === replicationId && record.runId === runId) return;
+    await this.#keeper.write({ record: { ...record, replicationId, runId } });
   }
 
   /** @returns whether something was done, so that everything is to be looked at again */
-  async #serve(record: PrimaryRecord, primary: NodeAddress): Promise<boolean> {
+  async #serve(primary: NodeAddress): Promise<boolean> {
     const { zk, paths } = this.#realm;
     const { signal } = this.#term;
+    const { record } = await this.#keeper.read();
+    if (record === undefined) return false;
     const manual = await manualWish(zk, paths, record.manualSeen, signal);
     const wishes = await openRequests(zk, paths, signal);
     const [wish] = manual === undefined ? wishes : [manual];
@@ -350,8 +406,12 @@ class Ruler {
       this.#term.signal.throwIfAborted();
       // Also when it was begun: whoever finishes it may give the primary of before back, and to try it
       // again and again would keep everybody from writing.
-      await wish.refuse?.((error as Error).message);
       const { record: after } = await this.#keeper.read();
+      const isBegun = after?.primary !== primary;
+      const { message } = error as Error;
+      await wish.refuse?.(
+        isBegun ? `${message} (it was begun, and may still be carried out)` : message,
+      );
       if (after !== undefined) await this.#noteSeen(wish, after);
       throw error;
     }
@@ -364,8 +424,11 @@ class Ruler {
 
   /** Makes replicas of the primary of those that are not, and says in `nodes` who is there. */
   async #reconcile(primary: NodeAddress): Promise<void> {
-    const own = this.#known.get(primary);
+    // Others are told to copy it: what it was a moment ago is not enough.
+    const own = this.#known.has(primary) ? await this.#hands.replication(primary) : undefined;
     if (own !== undefined) {
+      const isSame = own.runId === this.#known.get(primary)?.runId && own.role === 'primary';
+      if (!isSame || own.loading) return;
       const strays = [...this.#known].filter(
         ([node, each]) => node !== primary && !this.#hands.follows(each, primary),
       );

@@ -23,6 +23,8 @@ export interface Replication {
   readonly syncing: boolean;
   /** It reads its data from disk, and refuses nearly all commands. */
   readonly loading: boolean;
+  /** It writes every command to a file, so a start of its process loses (nearly) nothing. */
+  readonly keepsData: boolean;
   /** Whether a replica answers reads while its link is down. True where CONFIG GET is refused. */
   readonly servesStaleReads: boolean;
   /** `replica-priority`: 0 is never to be promoted. */
@@ -85,6 +87,7 @@ function replicationOf(
     linkUp: role === 'primary' || text('master_link_status') === 'up',
     syncing: text('master_sync_in_progress') === '1',
     loading: text('loading') === '1' || text('async_loading') === '1',
+    keepsData: text('aof_enabled') === '1',
     priority: count('slave_priority', 100),
     connectedReplicas: count('connected_slaves', 0),
   };

@@ -13,6 +13,7 @@ export function replication(more: Partial<Replication> = {}): Replication {
     linkUp: true,
     syncing: false,
     loading: false,
+    keepsData: false,
     servesStaleReads: true,
     priority: 100,
     connectedReplicas: 0,

@@ -9,6 +9,7 @@ const reasons: Readonly<Record<MoveReason, true>> = {
   request: true,
   unfinished: true,
   found: true,
+  'lost-role': true,
   'lost-data': true,
 };
 
