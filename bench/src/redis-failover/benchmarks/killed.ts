@@ -104,8 +104,8 @@ function figuresOf(samples: Samples, lost: number, kills: number): readonly Figu
       'ms',
       ownTime(samples),
     ),
-    ...ratio('Sentinel', samples.of('sentinel'), all),
-    ...ratio('the floor', samples.of('bare'), all),
+    ...ratio('that beside the floor', samples.of('bare'), ownTime(samples)),
+    ...ratio('the whole beside Sentinel', samples.of('sentinel'), all),
     figureOf('killed', `acknowledged writes lost in ${kills} failovers`, '', [lost], 0),
   ];
 }
@@ -118,10 +118,10 @@ function ownTime(samples: Samples): readonly number[] {
 
 /** Median beside median, in the same run. */
 function ratio(
-  peer: string,
+  what: string,
   theirs: readonly number[],
   ours: readonly number[],
 ): readonly Figure[] {
   if (theirs.length === 0) return [];
-  return [figureOf('killed', `— beside ${peer}`, '×', [median(ours) / median(theirs)])];
+  return [figureOf('killed', `— ${what}`, '×', [median(ours) / median(theirs)])];
 }
