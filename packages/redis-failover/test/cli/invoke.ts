@@ -72,3 +72,11 @@ export class Running {
 export function invoke(argv: readonly string[], invocation: Invocation = {}): Promise<Result> {
   return new Running(argv, invocation).result;
 }
+
+/** The objects of `--json` output. */
+export function jsonLines(text: string): Record<string, unknown>[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+}

@@ -16,6 +16,8 @@ const record: PrimaryRecord = {
   manager: 'm1',
   token: '12',
   manualSeen: '0',
+  runId: null,
+  gemViews: false,
 };
 
 const healthy: Znodes = {
@@ -40,6 +42,7 @@ function says(change: Partial<Replication> = {}): Answer {
       syncing: false,
       loading: false,
       servesStaleReads: true,
+      keepsData: false,
       priority: 100,
       connectedReplicas: 0,
       minReplicasToWrite: 0,
