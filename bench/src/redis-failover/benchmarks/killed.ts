@@ -12,11 +12,13 @@ import { lostOn, startScene } from '../stage.ts';
 const goalMs = 3_000;
 const writesWithinMs = 60_000;
 
+/** These two are waits that the settings ask for. */
+const seenPart = 'the managers say that it is down';
 const viewsPart = 'the views of clients have lapsed';
 
 /** From one to the next: what a manager tells, or a step of its move that is over. */
 const parts: readonly (readonly [what: string, until: string])[] = [
-  ['the managers say that it is down', 'unavailable'],
+  [seenPart, 'unavailable'],
   ['the elected one decides', 'before revoke'],
   ['the primary is revoked', 'after revoke'],
   [viewsPart, 'after fence'],
@@ -77,14 +79,18 @@ async function kill(scene: Scene, primary: RedisServer, samples: Samples): Promi
 
 function note(told: readonly Told[], killedMs: number, wroteMs: number, samples: Samples): void {
   let beforeMs = killedMs;
+  let waitedMs = 0;
   for (const [what, until] of parts) {
     const found = told.find((each) => each.what === until && each.atMs >= beforeMs);
     if (found === undefined) continue;
-    samples.add(what, found.atMs - beforeMs);
+    const ms = found.atMs - beforeMs;
+    samples.add(what, ms);
+    if (what === seenPart || what === viewsPart) waitedMs += ms;
     beforeMs = found.atMs;
   }
   samples.add('a client has written', wroteMs - beforeMs);
   samples.add('total', wroteMs - killedMs);
+  samples.add('own', wroteMs - killedMs - waitedMs);
 }
 
 function figuresOf(samples: Samples, lost: number, kills: number): readonly Figure[] {
@@ -102,18 +108,12 @@ function figuresOf(samples: Samples, lost: number, kills: number): readonly Figu
       'killed',
       '— of it neither failures counted nor views waited for',
       'ms',
-      ownTime(samples),
+      samples.of('own'),
     ),
-    ...ratio('that beside the floor', samples.of('bare'), ownTime(samples)),
+    ...ratio('that beside the floor', samples.of('bare'), samples.of('own')),
     ...ratio('the whole beside Sentinel', samples.of('sentinel'), all),
     figureOf('killed', `acknowledged writes lost in ${kills} failovers`, '', [lost], 0),
   ];
-}
-
-/** What is left of each when the two waits are taken away that the settings ask for. */
-function ownTime(samples: Samples): readonly number[] {
-  const [seen, waited] = [samples.of('the managers say that it is down'), samples.of(viewsPart)];
-  return samples.of('total').map((ms, i) => ms - (seen[i] ?? 0) - (waited[i] ?? 0));
 }
 
 /** Median beside median, in the same run. */
