@@ -26,6 +26,9 @@ export default defineConfig({
           testTimeout: 30_000,
           // Else one less than there are processors, which is one of two.
           maxWorkers: 2,
+          // Files in turn in one process: half of the stage's time was starting one for each. What a
+          // test changes of its process (fakes, environment, listeners) it restores.
+          isolate: false,
         },
       },
       {
