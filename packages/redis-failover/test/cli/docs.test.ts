@@ -44,6 +44,8 @@ test('it has every metric', async () => {
   const names = [...text.matchAll(/^# TYPE (incumbent_redis_\w+)/gm)].map(([, name]) => name);
   expect(names.length).toBeGreaterThan(10);
   for (const name of names) expect(page).toMatch(new RegExp(`\`${name}[\`{]`));
+  const reasons = [...text.matchAll(/reason="([a-z-]+)"/g)].map(([, reason]) => reason);
+  for (const reason of reasons) expect(page).toContain(`\`${reason}\``);
 });
 
 test('every command line there is understood', async () => {
