@@ -96,9 +96,11 @@ describe('the judge of acknowledged writes', () => {
 });
 
 describe('the judge of the record', () => {
-  const seen = (...records: readonly (readonly [number, string | null, number?])[]) => {
+  const seen = (...records: readonly (readonly [number, string | null, number?, string?])[]) => {
     const judge = new RecordJudge();
-    for (const [term, primary, viewMs = 600] of records) judge.add({ term, primary, viewMs });
+    for (const [term, primary, viewMs = 600, token = '9'] of records) {
+      judge.add({ term, primary, viewMs, token });
+    }
     return judge;
   };
 
@@ -116,11 +118,18 @@ describe('the judge of the record', () => {
     expect(seen([2, 'b', 600], [2, 'b', 500]).findings()).toHaveLength(1);
   });
 
+  it('finds what an older manager wrote behind a newer one, by numbers', () => {
+    expect(seen([1, null, 600, '9'], [2, 'b', 600, '10']).findings()).toEqual([]);
+    expect(seen([1, null, 600, '10'], [2, 'b', 600, '9']).findings()).toEqual([
+      'one manager: the record was written with token 9 after 10',
+    ]);
+  });
+
   it('finds that the record is gone, once there was one', () => {
     const judge = new RecordJudge();
     judge.add(undefined);
     expect(judge.findings()).toEqual([]);
-    judge.add({ term: 1, primary: 'a', viewMs: 600 });
+    judge.add({ term: 1, primary: 'a', viewMs: 600, token: '9' });
     judge.add(undefined);
     expect(judge.findings()).toEqual(['the record stays: it is gone']);
   });

@@ -1,19 +1,12 @@
 /** Managers and clients that are broken on purpose: a run that does not find them proves nothing. */
 
 /** What `ManagerHooks` and the hooks of a client know. */
-export type ManagerBroken =
-  | 'no-view-wait'
-  | 'no-manager-fence'
-  | 'no-term-check'
-  | 'no-assert'
-  | 'any-replica'
-  | 'no-pause';
+export type ManagerBroken = 'no-view-wait' | 'no-manager-fence' | 'any-replica' | 'no-pause';
 export type ClientBroken = 'no-reply-rule' | 'no-view';
 
 export type Broken =
   | 'no-view-wait'
   | 'no-manager-fence'
-  | 'no-term-check'
   | 'any-replica'
   | 'no-pause'
   | 'no-reply-rule'
@@ -33,10 +26,6 @@ export const brokenForms: Readonly<Record<Broken, Form>> = {
   'no-manager-fence': {
     about: 'connections of earlier managers stay open, with what is on its way in them',
     manager: ['no-manager-fence'],
-  },
-  'no-term-check': {
-    about: 'a manager goes on after its term, and its znodes are written without a check of it',
-    manager: ['no-term-check', 'no-assert'],
   },
   'any-replica': {
     about: 'a replica is promoted whatever it lacks',

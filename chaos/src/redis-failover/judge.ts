@@ -89,6 +89,8 @@ export interface SeenRecord {
   readonly term: number;
   readonly primary: string | null;
   readonly viewMs: number;
+  /** Of the manager's term. */
+  readonly token: string;
 }
 
 /** The record's terms never fall, and each has one primary. */
@@ -129,6 +131,12 @@ export class RecordJudge {
     }
     if (last !== undefined && viewMs < last.viewMs) {
       this.#found.add('view', `the view is never lowered: ${viewMs} ms after ${last.viewMs} ms`);
+    }
+    if (last !== undefined && BigInt(record.token) < BigInt(last.token)) {
+      this.#found.add(
+        `token ${record.token} ${last.token}`,
+        `one manager: the record was written with token ${record.token} after ${last.token}`,
+      );
     }
     if (primary === null) return;
     this.#lastPrimary = primary;

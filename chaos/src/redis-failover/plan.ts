@@ -81,6 +81,13 @@ const decks = {
 export type Target = keyof typeof decks;
 export type FaultOf<Where extends Target> = Extract<keyof (typeof decks)[Where], string>;
 
+/** Faults that strike whoever is at a step of a move. */
+export type AtStep<Fault extends string> = Extract<Fault, `${string} at`>;
+
+export function isAtStep<Fault extends string>(fault: Fault): fault is AtStep<Fault> {
+  return fault.endsWith(' at');
+}
+
 export interface Strike<Fault extends string = string> {
   readonly fault: Fault;
   readonly afterMs: number;
@@ -90,7 +97,7 @@ export interface Strike<Fault extends string = string> {
   readonly untilMovedMs?: number;
   /** 0 up to 1: whatever else has to be chosen. */
   readonly choice: number;
-  /** Of faults whose names end with "at". */
+  /** Where `isAtStep`. */
   readonly step: ManagerStep;
 }
 
@@ -210,7 +217,7 @@ export function* drawRounds(seed: number, hasMinReplicas: boolean): Generator<Ro
         drawn[where] = strike(where, draw<string>(deals[where]));
       }
       // Steps are those of a move: there must be one.
-      const waits = [drawn.manager, drawn.client].some((each) => each?.fault.endsWith(' at'));
+      const waits = [drawn.manager, drawn.client].some((each) => each && isAtStep(each.fault));
       if (waits) drawn.primary ??= strike('primary', 'fail over');
     } else {
       for (const where of targets) {
@@ -242,7 +249,7 @@ export function describeRound({ strikes }: Round): string {
       const strike = strikes[where];
       if (strike === undefined) return [];
       const { fault, step, forMs, untilMovedMs } = strike;
-      const at = fault.endsWith(' at') ? ` ${step}` : '';
+      const at = isAtStep(fault) ? ` ${step}` : '';
       const long = untilMovedMs === undefined ? ` ${(forMs / 1000).toFixed(1)} s` : '';
       return [`${where}: ${fault}${at}${forMs === 0 ? '' : long}`];
     })

@@ -4,7 +4,8 @@ import { primaryOf } from './arena.ts';
 import type { Client } from './clients.ts';
 import type { Manager, Waiting } from './managers.ts';
 import type { RedisNode } from './nodes.ts';
-import type { FaultOf, Round, Strike } from './plan.ts';
+import type { AtStep, FaultOf, Round, Strike } from './plan.ts';
+import { isAtStep } from './plan.ts';
 
 /** Whoever is to be struck at a step of a move may wait for ever: there may be none. */
 const atWithinMs = 6_000;
@@ -193,11 +194,11 @@ async function strikeManager(
 ): Promise<void> {
   const { managers, note } = arena;
   const { fault, afterMs, forMs, choice, step } = strike;
-  if (fault.endsWith(' at')) {
+  if (isAtStep(fault)) {
     const waiting = await managers.waitAt(step, atWithinMs + afterMs);
     if (waiting === undefined) return note(`nobody came to ${step}, to ${fault}`);
     note(`strike: ${waiting.manager.name} ${fault} ${step} for ${forMs} ms`);
-    await strikeWaiting(arena, strike, waiting);
+    await strikeWaiting(arena, fault, forMs, waiting);
     return note(`strike: ${waiting.manager.name} ${fault} ${step} is over`);
   }
   await pause(afterMs);
@@ -243,14 +244,15 @@ async function strikeManager(
       await hide(arena, [chosen], replicaBy(arena, choice), strike);
       break;
     default:
-      break;
+      fault satisfies never;
   }
   note(`strike: ${chosen.name} ${fault} is over`);
 }
 
 async function strikeWaiting(
   { managers, auditor, note }: Arena,
-  { fault, forMs }: Strike<FaultOf<'manager'>>,
+  fault: AtStep<FaultOf<'manager'>>,
+  forMs: number,
   { manager, goOn }: Waiting,
 ): Promise<void> {
   const { wires } = manager;
@@ -298,7 +300,7 @@ async function strikeWaiting(
       break;
     }
     default:
-      goOn();
+      fault satisfies never;
   }
 }
 
@@ -307,7 +309,7 @@ async function strikeClient(arena: Arena, strike: Strike<FaultOf<'client'>>): Pr
   const { fault, afterMs, forMs, choice, step } = strike;
   const client = clients[Math.floor(choice * clients.length)] as Client;
   let goOn = (): void => {};
-  if (fault.endsWith(' at')) {
+  if (isAtStep(fault)) {
     const waiting = await managers.waitAt(step, atWithinMs + afterMs);
     if (waiting === undefined) return note(`nobody came to ${step}, so ${client.name} goes on`);
     ({ goOn } = waiting);
