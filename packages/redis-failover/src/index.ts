@@ -35,4 +35,5 @@ export { NodeManager } from './manager/node-manager.ts';
 export type { NodeSight } from './manager/node-watcher.ts';
 export type { ManagerOptions, NodeStrategy } from './manager/options.ts';
 export type { HostAndPort, NodeAddress } from './node-address.ts';
+export { NodeRefusedError } from './redis/errors.ts';
 export type { NodeAccess, NodeTls } from './redis/node-connection.ts';

@@ -133,6 +133,24 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
     const io = await onIoredis(context);
     await expect(io.failover.redis.subscribe('c')).rejects.toMatchObject({ code: 'NOT_ROUTABLE' });
     expect(() => io.failover.redis.disconnect()).toThrow('failover.close()');
+    expect(() => io.failover.redis.defineCommand('x', { lua: '' })).toThrow('one connection');
+    // By whatever way: on a shared connection it would change what all others do.
+    const refused = { code: 'NOT_ROUTABLE' };
+    await expect(redis.sendCommand(['MULTI'])).rejects.toMatchObject(refused);
+    const words = [Buffer.from('CLIENT'), Buffer.from('REPLY'), Buffer.from('OFF')];
+    await expect(redis.sendCommand(words)).rejects.toMatchObject(refused);
+    await expect(
+      failover.write((at) => at.sendCommand(['CLIENT', 'UNPAUSE'])),
+    ).rejects.toMatchObject(refused);
+    const other = io.failover.redis;
+    await expect(other.call('multi')).rejects.toMatchObject(refused);
+    await expect(other.pipeline([['select', 3]]).exec()).rejects.toMatchObject(refused);
+    await expect(other.multi([['client', 'reply', 'off']]).exec()).rejects.toMatchObject(refused);
+    await expect(other.pipeline([['multi'], ['set', key, '1']]).exec()).rejects.toMatchObject(
+      refused,
+    );
+    expect(await redis.set(key, '1')).toBe('OK');
+    expect(await other.set(io.key, '1')).toBe('OK');
   });
 
   test('passes on what Redis answers, and what cannot be sent', async (context) => {
@@ -145,6 +163,70 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
     await redis.set(key, 'and goes on');
     const leaked = await failover.write((at) => ({ at }));
     await expect(leaked.at.get(key)).rejects.toMatchObject({ code: 'NOT_ROUTABLE' });
+  });
+
+  test('takes scripts of the caller for writes that may have begun', async (context) => {
+    const stage = await stageWithPrimary(context);
+    const lua = "redis.call('INCR', KEYS[1]); return redis.error_reply('TRYAGAIN later')";
+    const failover = await RedisFailover.connect({
+      zookeeper: servers.zookeeper.connectionString,
+      root: stage.root,
+      redis: ioredis(Redis, { scripts: { touch: { lua, numberOfKeys: 1 } } }),
+    });
+    context.onTestFinished(() => failover.close());
+    await expect(failover.redis.touch(`${stage.root}:script`)).rejects.toThrow('TRYAGAIN');
+    expect(await both()[0].command('GET', `${stage.root}:script`)).toBe('1');
+  });
+
+  test('ends a run of a write before the next begins', async (context) => {
+    const stage = await ClientStage.open(servers, context);
+    const lonely = await stage.redis();
+    await stage.publish(addressOf(lonely));
+    const failover = await RedisFailover.connect({
+      zookeeper: servers.zookeeper.connectionString,
+      root: stage.root,
+      redis: nodeRedis(createClient),
+    });
+    context.onTestFinished(() => failover.close());
+    await failover.redis.set('a', '0');
+    await lonely.command('CONFIG', 'SET', 'min-replicas-to-write', 1);
+    let runs = 0;
+    const late: Promise<unknown>[] = [];
+    const counted = await failover.write(async (redis) => {
+      runs += 1;
+      const refused = redis.set('a', '1');
+      if (runs === 1) {
+        // Goes on beside what was refused, as half of a Promise.all does.
+        const goesOn = refused
+          .catch(() => undefined)
+          .then(async () => {
+            await new Promise((resolve) => setImmediate(resolve));
+            await lonely.command('CONFIG', 'SET', 'min-replicas-to-write', 0);
+            return redis.incr('late');
+          });
+        late.push(goesOn.catch((error: unknown) => error));
+      }
+      await refused;
+      return redis.incr('n');
+    });
+    expect(counted).toBe(1);
+    expect(runs).toBeGreaterThan(1);
+    expect(await Promise.all(late)).toEqual([expect.objectContaining({ code: 'NOT_ROUTABLE' })]);
+    expect(await lonely.command('GET', 'late')).toBe(null);
+  });
+
+  test('hears a signal while it waits for a primary', async (context) => {
+    const { stage, failover, key } = await onNodeRedis(context);
+    await stage.revoke(addressOf(both()[0]));
+    await until('it knows', () => failover.current.primary === undefined);
+    const abort = new AbortController();
+    const waiting = watched(failover.redis.withAbortSignal(abort.signal).set(key, 'v'));
+    const writing = watched(
+      failover.write((redis) => redis.set(key, 'v'), { signal: abort.signal }),
+    );
+    abort.abort(new Error('not now'));
+    await expect(waiting.promise).rejects.toThrow('not now');
+    await expect(writing.promise).rejects.toThrow('not now');
   });
 
   test('gives a connection of one’s own for one term', async (context) => {
@@ -166,6 +248,14 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
     await until('both are over', () => queue.signal.aborted && subscriber.signal.aborted);
     await expect(popping.promise).rejects.toThrow();
     await using again = await failover.dedicated('primary');
+    await using killed = await failover.dedicated();
+    await both()[0].command(
+      'CLIENT',
+      'KILL',
+      'ID',
+      String(await killed.client.sendCommand(['CLIENT', 'ID'])),
+    );
+    await until('it hears of the end of its connection', () => killed.signal.aborted);
     expect(again.term).toBe(2);
     expect(await again.client.ping()).toBe('PONG');
   });

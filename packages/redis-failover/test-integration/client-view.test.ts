@@ -124,6 +124,30 @@ describe.skipIf(missing !== undefined).concurrent('the view of a client', () => 
       expect(await next.promise).toBe('OK');
     });
 
+    test(`does not count a reply over a connection that is younger than its confirmation (${library})`, async (context) => {
+      const stage = await ClientStage.open(servers, context);
+      const old = await stage.redis();
+      const zookeeper = await stage.proxy(servers.zookeeper);
+      const long = { viewMs: 600_000 };
+      await stage.publish(addressOf(old), [], long);
+      const failover = await stage.client(library, {
+        zookeeper: zookeeper.connectionString,
+        maxWait: '60s',
+      });
+      await failover.redis.set('key', 'of term 1');
+      zookeeper.silence();
+      // A planned move, which waits for nobody; then the old one is started anew, as a primary.
+      await stage.publish(addressOf(both()[0]), [], long);
+      await old.kill();
+      await old.start();
+      const writing = watched(failover.redis.set('key', 'late').catch((error: unknown) => error));
+      await until('it is executed', async () => (await old.command('GET', 'key')) === 'late');
+      await lasting(100);
+      expect(writing.settled).toBe(false);
+      await zookeeper.pass();
+      expect(await writing.promise).toMatchObject({ code: 'OUTCOME_UNKNOWN', term: 1 });
+    });
+
     test(`sends nothing when it has lapsed, and says why (${library})`, async (context) => {
       const { failover, zookeeper, key } = await open(context, library, { maxWait: '5s' });
       zookeeper.silence();

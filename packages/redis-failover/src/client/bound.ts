@@ -1,68 +1,105 @@
-import { setMaxListeners } from 'node:events';
-
 /** The time of a call is over. */
 export class TimeUp extends Error {
   override readonly name: string = 'TimeUp';
 }
 
-export interface BoundOptions {
-  readonly ms: number;
-  /** The caller's. */
-  readonly signal?: AbortSignal | undefined;
-  /** Aborts when the client is closed. */
-  readonly closed: AbortSignal;
+/** All calls that go on, so that they can be ended together. */
+export class Bounds {
+  readonly #bounds = new Set<Bound>();
+  #closed: { readonly reason: Error } | undefined;
+
+  get isClosed(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  /** @param signal the caller's */
+  begin(ms: number, signal: AbortSignal | undefined): Bound {
+    const bound = new Bound(ms, signal, (ended) => this.#bounds.delete(ended));
+    this.#bounds.add(bound);
+    if (this.#closed !== undefined) bound.end(this.#closed.reason);
+    return bound;
+  }
+
+  close(reason: Error): void {
+    this.#closed ??= { reason };
+    for (const bound of [...this.#bounds]) bound.end(reason);
+  }
 }
 
-/** How long one call may go on: its time, its caller's signal, and the life of the client. */
+/**
+ * How long one call may go on: its time, its caller's signal, and the life of the client. No
+ * AbortSignal of its own unless somebody asks for it: there is one of these for each command.
+ */
 export class Bound implements Disposable {
-  readonly #controller = new AbortController();
   readonly #timer: NodeJS.Timeout;
-  readonly #sources: readonly AbortSignal[];
-  readonly #onAbort: (event: Event) => void;
+  readonly #signal: AbortSignal | undefined;
+  readonly #forget: (bound: Bound) => void;
+  readonly #listeners = new Set<() => void>();
+  readonly #onAbort = () => this.end(this.#signal?.reason);
+  #over: { readonly reason: unknown } | undefined;
+  #controller: AbortController | undefined;
 
-  constructor({ ms, signal, closed }: BoundOptions) {
-    this.#onAbort = ({ target }) => this.#controller.abort((target as AbortSignal).reason);
-    this.#sources = signal === undefined ? [closed] : [signal, closed];
-    this.#timer = setTimeout(() => this.#controller.abort(new TimeUp()), Math.ceil(ms));
-    for (const source of this.#sources) {
-      // Many calls may share one signal; Node would warn at the eleventh.
-      setMaxListeners(0, source);
-      if (source.aborted) this.#controller.abort(source.reason);
-      else source.addEventListener('abort', this.#onAbort, { once: true });
-    }
-    setMaxListeners(0, this.#controller.signal);
+  constructor(ms: number, signal: AbortSignal | undefined, forget: (bound: Bound) => void) {
+    this.#signal = signal;
+    this.#forget = forget;
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    this.#timer = setTimeout(() => this.end(new TimeUp()), Math.ceil(ms));
+    if (signal?.aborted === true) this.#onAbort();
+  }
+
+  get isOver(): boolean {
+    return this.#over !== undefined;
+  }
+
+  /** Why it is over. */
+  get reason(): unknown {
+    return this.#over?.reason;
   }
 
   get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#over !== undefined) this.#controller.abort(this.#over.reason);
     return this.#controller.signal;
+  }
+
+  end(reason: unknown): void {
+    if (this.#over !== undefined) return;
+    this.#over = { reason };
+    this[Symbol.dispose]();
+    this.#controller?.abort(reason);
+    for (const listener of [...this.#listeners]) listener();
+    this.#listeners.clear();
+  }
+
+  /** Calls `listener` when it is over, if it is not yet. @returns takes it away */
+  onOver(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** What `promise` gives, or a rejection with the reason why it is over. */
   race<Value>(promise: Promise<Value>): Promise<Value> {
-    const { signal } = this;
     return new Promise((resolve, reject) => {
-      const giveUp = () => reject(signal.reason);
-      if (signal.aborted) giveUp();
-      else signal.addEventListener('abort', giveUp, { once: true });
-      // A rejection that comes after the end is nobody's.
-      promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
+      const giveUp = () => reject(this.reason);
+      const forget = this.onOver(giveUp);
+      if (this.isOver) giveUp();
+      // What comes after the end is nobody's.
+      promise.then(
+        (value) => {
+          forget();
+          resolve(value);
+        },
+        (error: unknown) => {
+          forget();
+          reject(error);
+        },
+      );
     });
-  }
-
-  async pause(ms: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const over = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, ms);
-    });
-    try {
-      await this.race(over);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   [Symbol.dispose](): void {
     clearTimeout(this.#timer);
-    for (const source of this.#sources) source.removeEventListener('abort', this.#onAbort);
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#forget(this);
   }
 }

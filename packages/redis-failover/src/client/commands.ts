@@ -28,7 +28,7 @@ const readOnlyForms: ReadonlySet<string> = words(`
 
 /** Their second word belongs to the name. */
 const containers: ReadonlySet<string> = words(`
-  ACL CLIENT CLUSTER COMMAND CONFIG FUNCTION LATENCY MEMORY MODULE OBJECT PUBSUB SCRIPT SLOWLOG XGROUP XINFO
+  ACL CLIENT CLUSTER COMMAND CONFIG FUNCTION HIMPORT LATENCY MEMORY MODULE OBJECT PUBSUB SCRIPT SLOWLOG XGROUP XINFO
 `);
 
 const wayOut = {
@@ -43,13 +43,17 @@ const blocking: ReadonlySet<string> = words(`
 /** Change, or depend on, the state of one connection. */
 const stateful: ReadonlySet<string> = words(`
   ASKING AUTH CLIENTCACHING CLIENTNOEVICT CLIENTNOTOUCH CLIENTREPLY CLIENTSETINFO CLIENTSETNAME
-  CLIENTTRACKING CLIENTTRACKINGOFF CLIENTTRACKINGON HELLO MONITOR PSUBSCRIBE PSYNC PUNSUBSCRIBE READONLY READWRITE REPLCONF RESET SELECT
-  SSUBSCRIBE SUBSCRIBE SUNSUBSCRIBE SYNC UNSUBSCRIBE UNWATCH WATCH
+  CLIENTTRACKING CLIENTTRACKINGOFF CLIENTTRACKINGON HELLO
+  HIMPORTDISCARD HIMPORTDISCARDALL HIMPORTPREPARE MONITOR PSUBSCRIBE PSYNC PUNSUBSCRIBE READONLY READWRITE REPLCONF RESET SELECT
+  SCRIPTDEBUG SSUBSCRIBE SUBSCRIBE SUNSUBSCRIBE SYNC UNSUBSCRIBE UNWATCH WATCH
 `);
-const transactional: ReadonlySet<string> = words('DISCARD EXEC');
-const roles: ReadonlySet<string> = words('FAILOVER REPLICAOF SLAVEOF');
+const transactional: ReadonlySet<string> = words('DISCARD EXEC MULTI');
+/** The last two hold writes back, and let them go, in the middle of a move. */
+const roles: ReadonlySet<string> = words('FAILOVER REPLICAOF SLAVEOF CLIENTPAUSE CLIENTUNPAUSE');
 const ends: ReadonlySet<string> = words('DISCONNECT END QUIT');
 const scripts: ReadonlySet<string> = words('EVAL EVALSHA FCALL EVALRO EVALSHARO FCALLRO');
+
+const none: ReadonlySet<string> = new Set();
 
 export type Destination = 'any' | 'primary';
 
@@ -67,15 +71,27 @@ export interface Command {
  * @param label the method that was called, or the words of the command
  * @param args what follows; the words of a container are sought there, and BLOCK
  * @param pinned on one connection of one term: WAIT means something there
+ * @param own names of scripts and functions that the caller has added: whatever they are called
  */
-export function classify(label: string, args: readonly unknown[], pinned = false): Command {
+export function classify(
+  label: string,
+  args: readonly unknown[],
+  pinned = false,
+  own: ReadonlySet<string> = none,
+): Command {
   const word = normalize(label);
-  const [second] = args;
-  const isContainer = containers.has(word) && typeof second === 'string';
-  const name = isContainer ? word + normalize(second) : word;
-  const goesTo = readOnly.has(name) || readOnlyForms.has(name) ? 'any' : 'primary';
+  const second = textOf(args[0]);
+  const name = containers.has(word) && second !== undefined ? word + normalize(second) : word;
+  const isOwn = own.has(label);
+  const isRead = !isOwn && (readOnly.has(name) || readOnlyForms.has(name));
   const refused = refusalOf(word, name, args, pinned);
-  return { label, goesTo, refused, isScript: scripts.has(word) };
+  return {
+    label,
+    goesTo: isRead ? 'any' : 'primary',
+    refused: isOwn ? undefined : refused,
+    // What runs behind a name of a module or a library is not known either.
+    isScript: isOwn || scripts.has(word) || label.includes('.'),
+  };
 }
 
 function refusalOf(
@@ -92,24 +108,31 @@ function refusalOf(
     return `it belongs to one connection, and a routed client has none; ${wayOut.own}`;
   }
   if (transactional.has(word)) return `it belongs to one connection; ${wayOut.multi}`;
-  if (word === 'WAIT' && !pinned) {
+  if ((word === 'WAIT' || word === 'WAITAOF') && !pinned) {
     return (
       'it counts the writes of one connection, which may be another by now; ' +
       'use failover.write(async (redis) => { …; await redis.wait(1, 500); })'
     );
   }
-  if (roles.has(word)) return 'the managers decide who is primary; use failover.manualFailover()';
+  if (roles.has(word) || roles.has(name))
+    return 'the managers decide who is primary; use failover.manualFailover()';
   if (ends.has(word)) return 'the connections are not yours to end; use failover.close()';
   return undefined;
 }
 
 /** `BLOCK 0` among the words, or `{ BLOCK: 0 }` among the options. */
 function saysBlock(value: unknown): boolean {
-  if (typeof value === 'string') return value.toUpperCase() === 'BLOCK';
-  if (value instanceof Uint8Array) return saysBlock(Buffer.from(value).toString());
+  const text = textOf(value);
+  if (text !== undefined) return text.toUpperCase() === 'BLOCK';
   if (Array.isArray(value)) return value.some(saysBlock);
   if (typeof value !== 'object' || value === null) return false;
   return Object.entries(value).some(([key, each]) => saysBlock(key) && each !== undefined);
+}
+
+/** A word of a command. */
+export function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  return value instanceof Uint8Array ? Buffer.from(value).toString() : undefined;
 }
 
 /** `hGetBuffer`, `HGET`, `hget` → HGET. */

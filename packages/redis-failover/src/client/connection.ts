@@ -1,3 +1,4 @@
+import type { Clock } from '@incumbent/zookeeper';
 import { formatDuration } from 'incumbent';
 import type { NodeAddress } from '../node-address.ts';
 import { parseNodeAddress } from '../node-address.ts';
@@ -13,14 +14,18 @@ export interface ConnectionOptions {
   readonly commandTimeoutMs: number;
   /** undefined: it is not verified. */
   readonly role: 'primary' | 'replica' | undefined;
+  readonly clock: Clock;
 }
 
 /** A connection to one node, in one reign. */
 export class Connection<Client extends object> {
   readonly address: NodeAddress;
+  /** When it had been made, on the monotonic clock. */
+  readonly establishedMs: number;
   readonly #driver: DriverConnection<Client>;
   readonly #commandTimeoutMs: number;
   readonly #rejectAll = new Set<(error: Error) => void>();
+  readonly #onEnd = new Set<() => void>();
   #retired = false;
   #closed = false;
 
@@ -28,8 +33,10 @@ export class Connection<Client extends object> {
     address: NodeAddress,
     driver: DriverConnection<Client>,
     commandTimeoutMs: number,
+    establishedMs: number,
   ) {
     this.address = address;
+    this.establishedMs = establishedMs;
     this.#driver = driver;
     this.#commandTimeoutMs = commandTimeoutMs;
     driver.onClose(() => {
@@ -44,7 +51,7 @@ export class Connection<Client extends object> {
   static async open<Client extends object>(
     driver: Driver<Client>,
     address: NodeAddress,
-    { connectTimeoutMs, commandTimeoutMs, role }: ConnectionOptions,
+    { connectTimeoutMs, commandTimeoutMs, role, clock }: ConnectionOptions,
   ): Promise<Connection<Client>> {
     const connection = driver.open(parseNodeAddress('the node', address));
     let giveUp: () => void = () => {};
@@ -56,7 +63,8 @@ export class Connection<Client extends object> {
     });
     try {
       await Promise.race([prepare(connection, address, role), timeUp]);
-      return new Connection(address, connection, commandTimeoutMs);
+      const establishedMs = clock.monotonicMs();
+      return new Connection(address, connection, commandTimeoutMs, establishedMs);
     } catch (error) {
       connection.close();
       throw error;
@@ -106,6 +114,11 @@ export class Connection<Client extends object> {
     return this.#driver.client;
   }
 
+  /** Calls `listener` when it is closed, by whomever. */
+  onEnd(listener: () => void): void {
+    this.#onEnd.add(listener);
+  }
+
   /** Closes it when what was sent is answered. */
   retire(): void {
     this.#retired = true;
@@ -119,6 +132,7 @@ export class Connection<Client extends object> {
     this.#driver.close();
     const error = why ?? new NodeUnreachableError(this.address, 'has ended the connection');
     for (const reject of [...this.#rejectAll]) reject(error);
+    for (const listener of this.#onEnd) listener();
   }
 }
 

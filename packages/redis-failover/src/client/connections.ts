@@ -77,6 +77,11 @@ export class Connections<Client extends object> {
   }
 
   #open(address: NodeAddress, role: 'primary' | 'replica', failed: () => void): Slot<Client> {
+    if (this.#closed) {
+      const opening = Promise.reject(new ClosedError());
+      opening.catch(() => {}); // whoever waits hears of it
+      return { opening, connection: undefined };
+    }
     const { verifyRole, ...options } = this.#options;
     const opening = Connection.open(this.#driver, address, {
       ...options,

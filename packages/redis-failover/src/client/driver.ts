@@ -5,6 +5,8 @@ export interface Driver<Client extends object> {
   readonly name: 'node-redis' | 'ioredis';
   /** Never connected: says which methods there are. */
   readonly model: Client;
+  /** Names of scripts and functions that the caller has added to it. */
+  readonly own: ReadonlySet<string>;
   /** Connects to nothing yet. */
   open(address: HostAndPort): DriverConnection<Client>;
 }

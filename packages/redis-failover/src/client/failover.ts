@@ -72,8 +72,8 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
     this.#zk = zk;
     this.#paths = pathsBelow(root);
     this.#view = new ViewFollower(zk, this.#paths, clock, { rubyViewMs, safeMode, broken });
-    this.#connections = new Connections(driver, options);
-    this.#router = new Router(this.#view, this.#connections, options, this.#closed.signal);
+    this.#connections = new Connections(driver, { ...options, clock });
+    this.#router = new Router(this.#view, this.#connections, options);
     this.#teller = new ChangeTeller(() => this.#view.picture);
     let warm: Reign | undefined;
     this.#view.onChange(() => {
@@ -83,12 +83,15 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
       if (reign === undefined || reign === warm) return;
       // So that the first write of a term need not wait for it.
       warm = reign;
-      this.#connections.primary(reign).catch(() => {}); // whoever writes hears of it
+      this.#connections.primary(reign).then(
+        ({ establishedMs }) => this.#view.expectConfirmation(establishedMs),
+        () => {}, // whoever writes hears of it
+      );
     });
     this.redis = routedClient({
       driver,
       pinned: false,
-      perform: (call) => this.#router.perform(callJob(call)),
+      perform: (call, signal) => this.#router.perform(callJob(call), signal),
       isReady: () => this.#view.usable() !== undefined,
     });
   }
@@ -188,7 +191,8 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
       () => this.#closed.signal.removeEventListener('abort', onClosed),
       { once: true },
     );
-    if (!stands() || this.#closed.signal.aborted) dedicated.close();
+    connection.onEnd(onClosed);
+    if (!stands() || !connection.isOpen || this.#closed.signal.aborted) dedicated.close();
     return dedicated;
   }
 
@@ -206,6 +210,7 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
     const node = checkTarget(target);
     const timeoutMs = checkTimeout(options);
     using bound = this.#router.bound(options.signal, 2 ** 31 - 1);
+    if (this.#view.trouble !== undefined) throw this.#view.trouble;
     if (this.#view.picture.term !== undefined) {
       return await askManagers(this.#zk, this.#paths, node, { signal: bound.signal, timeoutMs });
     }
@@ -227,7 +232,9 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    this.#closed.abort(new ClosedError());
+    const reason = new ClosedError();
+    this.#router.close(reason);
+    this.#closed.abort(reason);
     this.#teller.close();
     this.#connections.close();
     await this.#view.close();

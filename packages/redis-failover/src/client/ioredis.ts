@@ -75,7 +75,14 @@ export function ioredis<Client extends IoredisClient>(
     });
     return client;
   };
-  return { name: 'ioredis', model: create({}), open: (address) => connectionOf(create(address)) };
+  const { scripts = {} } = options as { readonly scripts?: object };
+  return {
+    name: 'ioredis',
+    model: create({}),
+    // Each of them twice: the second gives buffers.
+    own: new Set(Object.keys(scripts).flatMap((name) => [name, `${name}Buffer`])),
+    open: (address) => connectionOf(create(address)),
+  };
 }
 
 function connectionOf<Client extends IoredisClient>(client: Client): DriverConnection<Client> {
@@ -96,6 +103,8 @@ function connectionOf<Client extends IoredisClient>(client: Client): DriverConne
       } catch (error) {
         throw said ?? error;
       }
+      // It goes on when a SELECT of the handshake was refused: in another database.
+      if (said !== undefined) throw said;
     },
     command: ([command = '', ...parts]) => client.call(command, ...parts),
     close() {

@@ -25,59 +25,75 @@ export function writeJob<Client extends object, Value>(
   driver: Driver<Client>,
   work: (redis: Client, at: Reign) => Value | Promise<Value>,
 ): Job<Client, Value> {
-  const errors = new WeakSet<object>();
-  /** What was sent and may have changed something. */
-  let maybeApplied = 0;
-  let ended = false;
-  const perform = async (
-    connection: Connection<Client>,
-    call: RoutedCall<Client>,
-    over: AbortSignal,
-  ) => {
-    // The call has been answered already, with an unknown outcome: nothing is to be added to it.
-    over.throwIfAborted();
-    if (ended) {
-      throw new NotRoutableError('the client that write() gives is not to be used after its work');
-    }
-    const { command, isPipeline } = call;
-    const changes = command.goesTo === 'any' ? 0 : 1;
-    maybeApplied += changes;
-    try {
-      return await connection.run((client) => call.send(client));
-    } catch (error) {
-      errors.add(error as object);
-      const kind = kindOf(error, { isPipeline, isScript: command.isScript });
-      if (kind === 'refused' || kind === 'misused') maybeApplied -= changes;
-      throw error;
-    }
-  };
+  let run = new Run<Client>();
   return {
     label: 'a write',
     isRead: false,
-    async use(connection, reign, over) {
-      maybeApplied = 0;
-      ended = false;
+    async use(connection, reign, mayGoOn) {
+      const own = new Run<Client>();
+      run = own;
       const redis = routedClient({
         driver,
         pinned: true,
-        perform: (call) => perform(connection, call, over),
+        perform: (call) => own.perform(connection, call, mayGoOn),
         isReady: () => connection.isOpen,
       });
       try {
         return await work(redis, reign as Reign);
       } finally {
-        ended = true;
+        await own.end();
       }
     },
-    kindOf(error): ErrorKind {
-      // What the caller throws is the caller's.
-      if (typeof error !== 'object' || error === null || !errors.has(error)) return 'misused';
-      const kind = kindOf(error, { isPipeline: false, isScript: false });
-      if (maybeApplied === 0) return kind === 'unknown' ? 'refused' : kind;
-      if (kind !== 'refused') return kind;
-      // A part of it was applied: on another connection it would be repeated.
-      return error instanceof NotSentError ? 'unknown' : 'answered';
-    },
+    kindOf: (error) => run.kindOf(error),
     isRefused: () => false,
   };
+}
+
+/** One run of the caller's work. Nothing of it is sent once it is over: the next may have begun. */
+class Run<Client extends object> {
+  readonly #errors = new WeakSet<object>();
+  readonly #inFlight = new Set<Promise<unknown>>();
+  /** What was sent and may have changed something. */
+  #maybeApplied = 0;
+  #ended = false;
+
+  async perform(
+    connection: Connection<Client>,
+    call: RoutedCall<Client>,
+    mayGoOn: () => boolean,
+  ): Promise<unknown> {
+    if (this.#ended) {
+      throw new NotRoutableError('the client that write() gives is not to be used after its work');
+    }
+    const { command, isPipeline } = call;
+    const changes = command.goesTo === 'any' ? 0 : 1;
+    this.#maybeApplied += changes;
+    try {
+      if (!mayGoOn()) throw new NotSentError('the view of the primary has lapsed meanwhile');
+      const sent = connection.run((client) => call.send(client));
+      this.#inFlight.add(sent);
+      return await sent.finally(() => this.#inFlight.delete(sent));
+    } catch (error) {
+      if (typeof error === 'object' && error !== null) this.#errors.add(error);
+      const kind = kindOf(error, { isPipeline, isScript: command.isScript });
+      if (kind === 'refused') this.#maybeApplied -= changes;
+      throw error;
+    }
+  }
+
+  /** Also what the work did not wait for belongs to it. */
+  async end(): Promise<void> {
+    this.#ended = true;
+    await Promise.allSettled([...this.#inFlight]);
+  }
+
+  kindOf(error: unknown): ErrorKind {
+    // What the caller throws is the caller's.
+    if (typeof error !== 'object' || error === null || !this.#errors.has(error)) return 'misused';
+    const kind = kindOf(error, { isPipeline: false, isScript: false });
+    if (this.#maybeApplied === 0) return kind === 'unknown' ? 'refused' : kind;
+    if (kind !== 'refused') return kind;
+    // A part of it was applied: on another connection it would be repeated.
+    return error instanceof NotSentError ? 'unknown' : 'answered';
+  }
 }

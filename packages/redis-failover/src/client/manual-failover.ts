@@ -8,6 +8,7 @@ import { anyReplica } from '../layout.ts';
 import type { HostAndPort, NodeAddress } from '../node-address.ts';
 import { formatNodeAddress, parseNodeAddress } from '../node-address.ts';
 import type { Bound } from './bound.ts';
+import { TimeUp } from './bound.ts';
 import { NoManagerError } from './errors.ts';
 import { requestFailover } from './request-failover.ts';
 import type { ViewFollower } from './view-follower.ts';
@@ -89,6 +90,7 @@ export async function askRubyManagers(
     }, bound);
     return { primary, term: undefined };
   } catch (error) {
+    if (!(error instanceof TimeUp)) throw error;
     throw new NoManagerError(
       `${paths.nodes} did not show ${node ?? 'another primary'} within ${formatDuration(timeoutMs)}; ` +
         `the Ruby managers may still take what was written to ${paths.manualFailover}`,

@@ -14,6 +14,9 @@ import {
 export interface NodeRedisClient {
   connect(): Promise<unknown>;
   sendCommand(parts: string[]): Promise<unknown>;
+  // biome-ignore lint/suspicious/noExplicitAny: the options of one version or another
+  duplicate(options: any): NodeRedisClient;
+  readonly options?: { readonly scripts?: object | undefined } | undefined;
   readonly isReady: boolean;
   // biome-ignore lint/suspicious/noExplicitAny: each event has listeners of its own
   on(event: string, listener: (...values: any[]) => void): unknown;
@@ -62,27 +65,35 @@ export function nodeRedis<Client extends NodeRedisClient>(
   const { socket = {} } = options as { readonly socket?: object };
   checkObject('nodeRedis socket', socket);
   refuseOptions('nodeRedis', socket, ofSocket, allowed);
+  const model = createClient({
+    // A copy: createClient writes into it.
+    ...options,
+    socket: { ...socket, reconnectStrategy: false },
+    disableOfflineQueue: true,
+    maintNotifications: 'disabled',
+  });
   const create = (address: HostAndPort): Client => {
-    const client = createClient({
-      // A copy each time: createClient writes into it.
-      ...options,
-      socket: { ...socket, ...address, reconnectStrategy: false },
-      disableOfflineQueue: true,
-      maintNotifications: 'disabled',
-    });
+    // createClient makes a class with all commands each time, which blocks the process for so long.
+    const client = model.duplicate({ socket: { ...socket, ...address, reconnectStrategy: false } });
     // Without a listener an error would end the process; who waits for a reply hears of it anyway.
     client.on('error', () => {});
-    return client;
+    return client as Client;
   };
+  const { scripts = {} } = model.options ?? {};
   return {
     name: 'node-redis',
-    model: create({ host: '127.0.0.1', port: 6379 }),
+    model,
+    own: new Set(Object.keys(scripts)),
     open: (address) => connectionOf(create(address)),
   };
 }
 
 function connectionOf<Client extends NodeRedisClient>(client: Client): DriverConnection<Client> {
   let closed = false;
+  // A socket that was not there yet when it was closed comes up all the same.
+  client.on('connect', () => {
+    if (closed) destroy(client);
+  });
   return {
     client,
     get isOpen() {

@@ -48,9 +48,11 @@ function isRefusal(error: Error, isScript: boolean): boolean {
   if (pattern.test(error.message)) return true;
   // Nothing of a discarded transaction was applied; ioredis keeps why it was discarded.
   const { previousErrors } = error as { readonly previousErrors?: readonly Error[] };
+  const discarded = /^EXECABORT (?:Transaction discarded because of: )?/.exec(error.message);
+  if (discarded === null) return false;
+  const because = error.message.slice(discarded[0].length);
   return (
-    error.message.startsWith('EXECABORT') &&
-    previousErrors?.some(({ message }) => refusals.test(message)) === true
+    refusals.test(because) || previousErrors?.some(({ message }) => refusals.test(message)) === true
   );
 }
 

@@ -3,7 +3,7 @@
  * the model: it says which names are methods.
  */
 import type { Command } from './commands.ts';
-import { classify } from './commands.ts';
+import { classify, textOf } from './commands.ts';
 import type { Driver } from './driver.ts';
 import { NotRoutableError } from './errors.ts';
 
@@ -18,7 +18,8 @@ export interface RoutedOptions<Client extends object> {
   readonly driver: Driver<Client>;
   /** On one connection of one term. */
   readonly pinned: boolean;
-  perform(call: RoutedCall<Client>): Promise<unknown>;
+  /** @param signal of `withAbortSignal`, or of the options of a command */
+  perform(call: RoutedCall<Client>, signal: AbortSignal | undefined): Promise<unknown>;
   isReady(): boolean;
 }
 
@@ -30,7 +31,7 @@ const derivations = words('withCommandOptions withTypeMapping withAbortSignal as
 /** They only call methods of `this`. */
 const iterators =
   /^(scan|hScan|hScanValues|hScanNoValues|sScan|zScan)Iterator$|^[hsz]?scan(Buffer)?Stream$|^createScanStream$/;
-const raw = words('sendCommand call callBuffer');
+const raw = words('sendCommand send_command call callBuffer');
 const chains = words('multi MULTI pipeline');
 const transactions = words('multi MULTI');
 const executions = words('exec EXEC execTyped execBuffer execAsPipeline execAsPipelineTyped');
@@ -39,7 +40,10 @@ const pipelines = words('execAsPipeline execAsPipelineTyped');
 const ownConnection = words(`
   on once off addListener removeListener removeAllListeners prependListener prependOnceListener emit
   listeners listenerCount eventNames setMaxListeners getMaxListeners connect close destroy disconnect
-  duplicate ref unref reset legacy createPool monitor MONITOR executeIsolated end
+  duplicate ref unref reset resetIfDirty legacy createPool monitor MONITOR executeIsolated end
+  defineCommand createBuiltinCommand addBuiltinCommand setStatus flushQueue recoverFromFatalError
+  handleReconnection silentEmit reAuthenticate extendPubSubListeners extendPubSubChannelListeners
+  getPubSubListeners setDirtyWatch
 `);
 
 export function routedClient<Client extends object>(options: RoutedOptions<Client>): Client {
@@ -49,6 +53,7 @@ export function routedClient<Client extends object>(options: RoutedOptions<Clien
 function routed<Client extends object>(
   options: RoutedOptions<Client>,
   derive: (client: Client) => Client,
+  signal?: AbortSignal,
 ): Client {
   const { driver, pinned, perform, isReady } = options;
   const model = driver.model as Client & Methods;
@@ -59,9 +64,9 @@ function routed<Client extends object>(
     words: readonly unknown[],
     args: unknown[],
   ) => {
-    const command = classify(label, words, pinned);
+    const command = classify(label, words, pinned, driver.own);
     const send = (client: Client) => apply(derive(client), path, args);
-    return refusedOr(command, () => perform({ command, isPipeline: false, send }));
+    return refusedOr(command, () => perform({ command, isPipeline: false, send }, signal));
   };
 
   const method = (path: readonly string[]): Method => {
@@ -76,7 +81,7 @@ function routed<Client extends object>(
               `${name} takes the words of a command here: redis.call('GET', 'key')`,
             );
           }
-          return call(path, String(first), others, rest);
+          return call(path, textOf(first) as string, others, rest);
         });
     }
     return (...args) => withCallback(args, (rest) => call(path, path.join('.'), rest, rest));
@@ -94,11 +99,15 @@ function routed<Client extends object>(
         if (ownConnection.has(key) && typeof value === 'function')
           return () => refuseConnection(key);
         if (chains.has(key)) {
-          return (...args: unknown[]) => chain(options, derive, key, args);
+          return (...args: unknown[]) => chain(options, derive, key, args, signal);
         }
         if (derivations.has(key) && typeof value === 'function') {
           return (...args: unknown[]) =>
-            routed(options, (client) => apply(derive(client), [key], args) as Client);
+            routed(
+              options,
+              (client) => apply(derive(client), [key], args) as Client,
+              signalIn(key, args) ?? signal,
+            );
         }
         if (iterators.test(key) && typeof value === 'function') {
           return (...args: unknown[]) => value.apply(proxy, args);
@@ -118,10 +127,11 @@ function routed<Client extends object>(
 
 /** Commands that are recorded until they are executed together: the connection is chosen then. */
 function chain<Client extends object>(
-  { perform, pinned }: RoutedOptions<Client>,
+  { driver, perform, pinned }: RoutedOptions<Client>,
   derive: (client: Client) => Client,
   kind: string,
   begin: unknown[],
+  signal: AbortSignal | undefined,
 ): object {
   const [first, second] = begin;
   const settings = (Array.isArray(first) ? second : first) as
@@ -134,13 +144,18 @@ function chain<Client extends object>(
     );
   }
   const calls: [name: string, args: unknown[]][] = [];
+  // `multi([['set', 'k', 'v']])`, as ioredis has it.
+  if (Array.isArray(first)) {
+    calls.push(['addBatch', [first]]);
+    begin = begin.slice(1);
+  }
   const isTransaction = transactions.has(kind);
   const execute = (name: string, args: unknown[]) =>
     withCallback(args, (rest) => {
       const isPipeline = !isTransaction || pipelines.has(name) || rest[0] === true;
       const label = isPipeline ? 'a pipeline' : 'a transaction';
       const refused = calls
-        .map(([command, words]) => classifyChained(command, words, pinned))
+        .flatMap(([command, words]) => classifyChained(command, words, pinned, driver.own))
         .find((command) => command.refused !== undefined);
       if (refused !== undefined) return refusedOr(refused, () => undefined as never);
       const command: Command = { label, goesTo: 'primary', refused: undefined, isScript: false };
@@ -149,7 +164,7 @@ function chain<Client extends object>(
         for (const [each, words] of calls) at = apply(at, [each], words) as object;
         return apply(at, [name], rest);
       };
-      return perform({ command, isPipeline, send });
+      return perform({ command, isPipeline, send }, signal);
     });
   const recorder: object = new Proxy(
     {},
@@ -168,11 +183,32 @@ function chain<Client extends object>(
   return recorder;
 }
 
-/** In a transaction nothing blocks; what changes the connection remains refused. */
-function classifyChained(name: string, args: readonly unknown[], pinned: boolean): Command {
-  const isRaw = name === 'addCommand' || raw.has(name);
+/** What is refused alone is refused in a transaction, too. A batch of ioredis is several commands. */
+function classifyChained(
+  name: string,
+  args: readonly unknown[],
+  pinned: boolean,
+  own: ReadonlySet<string>,
+): Command[] {
+  if (name === 'addBatch') {
+    const [batch] = args;
+    if (!Array.isArray(batch)) return [];
+    return batch.flatMap((each: readonly unknown[]) =>
+      classifyChained(String(each[0]), each.slice(1), pinned, own),
+    );
+  }
+  if (name !== 'addCommand' && !raw.has(name)) return [classify(name, args, pinned, own)];
   const [first, ...rest] = args.flat(1);
-  return isRaw ? classify(String(first), rest, pinned) : classify(name, args, pinned);
+  return [classify(textOf(first) ?? String(first), rest, pinned)];
+}
+
+/** Of the calls of node-redis that give a client with a signal. */
+function signalIn(name: string, [first]: readonly unknown[]): AbortSignal | undefined {
+  const signal =
+    name === 'withAbortSignal'
+      ? first
+      : (first as { readonly abortSignal?: unknown } | undefined)?.abortSignal;
+  return signal instanceof AbortSignal ? signal : undefined;
 }
 
 function refusedOr(command: Command, go: () => Promise<unknown>): Promise<unknown> {

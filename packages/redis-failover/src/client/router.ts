@@ -1,7 +1,8 @@
 import { formatDuration } from 'incumbent';
 import type { NodeAddress } from '../node-address.ts';
 import { NodeRefusedError } from '../redis/errors.ts';
-import { Bound, TimeUp } from './bound.ts';
+import type { Bound } from './bound.ts';
+import { Bounds, TimeUp } from './bound.ts';
 import type { Connection } from './connection.ts';
 import type { Connections } from './connections.ts';
 import { ClosedError, NoPrimaryError, OutcomeUnknownError } from './errors.ts';
@@ -26,9 +27,13 @@ export interface Job<Client extends object, Value> {
   readonly isRead: boolean;
   /**
    * @param reign undefined on a replica
-   * @param over aborts when nobody waits for it any more
+   * @param mayGoOn false when nobody waits for it any more, or the view has lapsed
    */
-  use(connection: Connection<Client>, reign: Reign | undefined, over: AbortSignal): Promise<Value>;
+  use(
+    connection: Connection<Client>,
+    reign: Reign | undefined,
+    mayGoOn: () => boolean,
+  ): Promise<Value>;
   kindOf(error: unknown): ErrorKind;
   /** Whether all of it was refused, although `use` resolved. */
   isRefused(value: Value): boolean;
@@ -51,22 +56,21 @@ export class Router<Client extends object> {
   readonly #view: ViewFollower;
   readonly #connections: Connections<Client>;
   readonly #options: RouterOptions;
-  readonly #closed: AbortSignal;
+  readonly #bounds: Bounds = new Bounds();
 
-  constructor(
-    view: ViewFollower,
-    connections: Connections<Client>,
-    options: RouterOptions,
-    closed: AbortSignal,
-  ) {
+  constructor(view: ViewFollower, connections: Connections<Client>, options: RouterOptions) {
     this.#view = view;
     this.#connections = connections;
     this.#options = options;
-    this.#closed = closed;
   }
 
   bound(signal?: AbortSignal, ms: number = this.#options.maxWaitMs): Bound {
-    return new Bound({ ms, signal, closed: this.#closed });
+    return this.#bounds.begin(ms, signal);
+  }
+
+  /** Ends all calls, also those that are still to come. */
+  close(reason: Error): void {
+    this.#bounds.close(reason);
   }
 
   /**
@@ -90,7 +94,7 @@ export class Router<Client extends object> {
         await this.#pause(pauseMs(failures), bound);
       } catch (error) {
         if (error instanceof OutcomeUnknownError || maybeApplied === undefined) {
-          throw this.#over(job.label, error, why, bound);
+          throw this.#over(job.label, error, why);
         }
         throw this.#unknown(job, maybeApplied, why);
       }
@@ -123,7 +127,7 @@ export class Router<Client extends object> {
         }
         await this.#pause(pauseMs(failures), bound);
       } catch (error) {
-        throw this.#over('a connection of its own', error, why, bound);
+        throw this.#over('a connection of its own', error, why);
       }
     }
   }
@@ -141,13 +145,15 @@ export class Router<Client extends object> {
     } catch (error) {
       return unlessFinal(error, bound);
     }
+    this.#view.expectConfirmation(connection.establishedMs);
     // While it was opened the view may have lapsed, or the primary moved.
-    if (this.#view.usable() !== reign) return { done: false, why: undefined };
+    const mayGoOn = () => !bound.isOver && this.#view.usable() === reign;
+    if (!mayGoOn()) return { done: false, why: undefined };
     let answer: { readonly value: Value } | { readonly error: unknown };
     try {
-      answer = { value: await bound.race(job.use(connection, reign, bound.signal)) };
+      answer = { value: await bound.race(job.use(connection, reign, mayGoOn)) };
     } catch (error) {
-      if (error === bound.signal.reason) throw this.#unknown(job, reign, error);
+      if (bound.isOver && error === bound.reason) throw this.#unknown(job, reign, error);
       const kind = job.kindOf(error);
       if (kind === 'misused') throw error;
       if (kind === 'refused') return { done: false, why: error };
@@ -157,7 +163,7 @@ export class Router<Client extends object> {
     // Nothing may come between the arrival of the reply and this.
     let stands: boolean;
     try {
-      stands = await this.#view.settle(reign, bound);
+      stands = await this.#view.settle(reign, connection.establishedMs, bound);
     } catch (error) {
       throw this.#unknown(job, reign, error);
     }
@@ -170,17 +176,22 @@ export class Router<Client extends object> {
   /** Anywhere: a random replica, then the others, then the primary. */
   async #read<Value>(job: Job<Client, Value>, bound: Bound): Promise<Attempt<Value>> {
     let why: unknown;
+    const isReplica = (address: NodeAddress) => this.#view.picture.replicas.includes(address);
     for (const address of shuffled(this.#view.picture.replicas)) {
+      // It may have been declared unavailable while others were tried.
+      if (!isReplica(address)) continue;
       try {
         const connection = await bound.race(this.#connections.replica(address));
-        return {
-          done: true,
-          value: await bound.race(job.use(connection, undefined, bound.signal)),
-        };
+        if (!isReplica(address)) {
+          connection.retire();
+          continue;
+        }
+        const value = await bound.race(job.use(connection, undefined, () => !bound.isOver));
+        return { done: true, value };
       } catch (error) {
-        if (error === bound.signal.reason) throw error;
+        if (bound.isOver && error === bound.reason) throw error;
         const kind = job.kindOf(error);
-        if (kind === 'answered' || kind === 'misused') throw error;
+        if ((kind === 'answered' && !lacksScript(error)) || kind === 'misused') throw error;
         why = error;
       }
     }
@@ -199,7 +210,9 @@ export class Router<Client extends object> {
     const why =
       cause instanceof TimeUp
         ? `no reply that could be believed came within ${formatDuration(this.#options.maxWaitMs)}, and ${this.#view.explain()}`
-        : (cause as Error).message;
+        : cause instanceof Error
+          ? cause.message
+          : `it was given up (${String(cause)})`;
     const { term, primary } = reign;
     const of = term === undefined ? '' : ` of term ${term}`;
     return new OutcomeUnknownError(
@@ -212,28 +225,29 @@ export class Router<Client extends object> {
   /** Until another reign, or the time is over. */
   async #pause(ms: number, bound: Bound): Promise<void> {
     const before = this.#view.usable();
-    const pause = bound.pause(ms);
+    let timer: NodeJS.Timeout | undefined;
     let forget = () => {};
-    const news = new Promise<void>((resolve) => {
+    const over = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms);
       forget = this.#view.onChange(() => {
         const now = this.#view.usable();
         if (now !== undefined && now !== before) resolve();
       });
     });
     try {
-      await Promise.race([pause, news]);
+      await bound.race(over);
     } finally {
+      clearTimeout(timer);
       forget();
-      pause.catch(() => {}); // it goes on when there was news, and may end with the bound
     }
   }
 
   /** What a call that was not answered rejects with. */
-  #over(label: string, error: unknown, why: unknown, bound: Bound): unknown {
+  #over(label: string, error: unknown, why: unknown): unknown {
     if (error instanceof ClosedError) {
       return new ClosedError(`${label}: ${error.message}`, { cause: error });
     }
-    if (error !== bound.signal.reason || !(error instanceof TimeUp)) return error;
+    if (!(error instanceof TimeUp)) return error;
     const waited = formatDuration(this.#options.maxWaitMs);
     const last = why instanceof Error ? `; the last attempt: ${why.message}` : '';
     const usable = this.#view.usable();
@@ -245,6 +259,11 @@ export class Router<Client extends object> {
   }
 }
 
+/** Scripts are loaded on the primary, and only their effects are replicated. */
+function lacksScript(error: unknown): boolean {
+  return (error as Error).message.startsWith('NOSCRIPT');
+}
+
 function pauseMs(failures: number): number {
   return Math.min(pauses.shortestMs * 2 ** failures, pauses.longestMs);
 }
@@ -254,7 +273,8 @@ function unlessFinal(
   error: unknown,
   bound: Bound,
 ): { readonly done: false; readonly why: unknown } {
-  if (error === bound.signal.reason || error instanceof NodeRefusedError) throw error;
+  const isOver = bound.isOver && error === bound.reason;
+  if (isOver || error instanceof NodeRefusedError) throw error;
   return { done: false, why: error };
 }
 

@@ -1,6 +1,6 @@
 import type { Clock, Confirmed, GetReply, StateChange, ZooKeeper } from '@incumbent/zookeeper';
 import { formatDuration } from 'incumbent';
-import type { Paths } from '../layout.ts';
+import type { LayoutError, Paths } from '../layout.ts';
 import { decodeNodes, decodePrimary } from '../layout.ts';
 import type { Bound } from './bound.ts';
 import { readClocks } from './clock.ts';
@@ -27,7 +27,7 @@ export class ViewFollower {
   /** Since when ZooKeeper is away, on the monotonic clock. */
   #awaySinceMs: number | undefined;
   /** What was read last cannot be gone by. */
-  #trouble: Error | undefined;
+  #trouble: LayoutError | undefined;
   /** A znode is not followed any more. */
   #failure: Error | undefined;
   /** Since when there is no primary, on the monotonic clock. */
@@ -76,7 +76,7 @@ export class ViewFollower {
   /** Resolves when both znodes have been read. */
   async waitUntilRead(bound: Bound): Promise<void> {
     await this.until(() => {
-      if (this.#failure !== undefined) throw this.#failure;
+      if (this.trouble !== undefined) throw this.trouble;
       return this.#view.complete || undefined;
     }, bound);
   }
@@ -86,16 +86,27 @@ export class ViewFollower {
    * @returns false when the primary was moved, so that nobody knows whether the write survives;
    *   rejects with the reason of `bound` while that cannot be found out
    */
-  settle(reign: Reign, bound: Bound): boolean | Promise<boolean> {
+  settle(reign: Reign, connectedMs: number, bound: Bound): boolean | Promise<boolean> {
     const arrivedAt = readClocks(this.#clock);
-    const verdict = this.#view.judgeArrival(reign, arrivedAt);
+    const verdict = this.#view.judgeArrival(reign, arrivedAt, connectedMs);
     if (verdict !== 'held') return verdict === 'acknowledged';
-    this.#wantedAfterMs = Math.max(this.#wantedAfterMs, arrivedAt.monotonicMs);
-    this.#wakeConfirmer();
+    this.expectConfirmation(arrivedAt.monotonicMs);
     return this.until(() => {
       const later = this.#view.judgeHeld(reign, arrivedAt);
       return later === 'held' ? undefined : later === 'acknowledged';
     }, bound);
+  }
+
+  /** Asks for a confirmation that is sent after `afterMs`, on the monotonic clock. */
+  expectConfirmation(afterMs: number): void {
+    if (afterMs <= this.#wantedAfterMs) return;
+    this.#wantedAfterMs = afterMs;
+    this.#wakeConfirmer();
+  }
+
+  /** What was read last and cannot be gone by; undefined when all is well. */
+  get trouble(): Error | undefined {
+    return this.#failure ?? this.#trouble;
   }
 
   /** Calls `look` now and after every change, until it gives something or throws. */
@@ -103,7 +114,6 @@ export class ViewFollower {
     const now = look();
     if (now !== undefined) return now;
     return new Promise((resolve, reject) => {
-      const { signal } = bound;
       const again = () => {
         try {
           const value = look();
@@ -112,15 +122,15 @@ export class ViewFollower {
           finish(() => reject(error));
         }
       };
-      const giveUp = () => finish(() => reject(signal.reason));
+      const giveUp = () => finish(() => reject(bound.reason));
       const finish = (settle: () => void) => {
         this.#looks.delete(again);
-        signal.removeEventListener('abort', giveUp);
+        forget();
         settle();
       };
-      if (signal.aborted) return reject(signal.reason);
+      if (bound.isOver) return reject(bound.reason);
       this.#looks.add(again);
-      signal.addEventListener('abort', giveUp, { once: true });
+      const forget = bound.onOver(giveUp);
     });
   }
 
@@ -134,7 +144,7 @@ export class ViewFollower {
   explain(): string {
     const { record, nodes } = this.#view;
     const { primary, root } = this.#paths;
-    if (this.#trouble !== undefined) return `ZooKeeper says: ${this.#trouble.message}`;
+    if (this.trouble !== undefined) return `ZooKeeper says: ${this.trouble.message}`;
     if (this.#awaySinceMs !== undefined) {
       return `ZooKeeper has been out of reach for ${this.#since(this.#awaySinceMs)}`;
     }
@@ -170,7 +180,7 @@ export class ViewFollower {
   async #follow<Value>(
     path: string,
     decode: (path: string, text: string) => Value,
-    see: (seen: Seen<Value> | undefined) => void,
+    see: (seen: Seen<Value> | undefined | null) => void,
   ): Promise<void> {
     const { signal } = this.#stop;
     try {
@@ -189,16 +199,16 @@ export class ViewFollower {
     path: string,
     decode: (path: string, text: string) => Value,
     reply: GetReply | undefined,
-  ): Seen<Value> | undefined {
-    this.#trouble = undefined;
+  ): Seen<Value> | undefined | null {
+    if (this.#trouble?.path === path) this.#trouble = undefined;
     if (reply === undefined) return undefined;
     try {
       const { version, czxid } = reply.stat;
       return { value: decode(path, reply.text), version, createdZxid: czxid };
     } catch (error) {
       // It may be repaired; until then there is nothing to go by.
-      this.#trouble = error as Error;
-      return undefined;
+      this.#trouble = error as LayoutError;
+      return null;
     }
   }
 

@@ -83,7 +83,7 @@ export interface ViewOptions {
 
 export class View {
   readonly #options: ViewOptions;
-  /** null: not read yet. */
+  /** null: not read yet, or what it holds cannot be understood. */
   #record: Seen<PrimaryRecord> | undefined | null = null;
   #nodes: Seen<Nodes> | undefined | null = null;
   /** The latest that was seen; it may be over. */
@@ -118,13 +118,13 @@ export class View {
     return { primary: this.#proposal?.reign.primary, replicas: slaves, unavailable, term };
   }
 
-  /** @param seen undefined: there is no such znode */
-  seeRecord(seen: Seen<PrimaryRecord> | undefined): void {
+  /** @param seen undefined: there is no such znode; null: it cannot be read, which says nothing */
+  seeRecord(seen: Seen<PrimaryRecord> | undefined | null): void {
     this.#record = seen;
     this.#look();
   }
 
-  seeNodes(seen: Seen<Nodes> | undefined): void {
+  seeNodes(seen: Seen<Nodes> | undefined | null): void {
     this.#nodes = seen;
     this.#look();
   }
@@ -146,11 +146,19 @@ export class View {
     return this.believes(now) || !this.#options.safeMode ? this.#proposal?.reign : undefined;
   }
 
-  /** To be asked in the moment in which a reply arrives. */
-  judgeArrival(asked: Reign, arrivedAt: Instant): Verdict {
+  /**
+   * To be asked in the moment in which a reply arrives.
+   * @param connectedMs when its connection had been made, on the monotonic clock. A node that is
+   *   demoted may be started anew as a primary before a view of it is over; who connects to it then has
+   *   to have asked after that.
+   */
+  judgeArrival(asked: Reign, arrivedAt: Instant, connectedMs: number): Verdict {
     if (this.#isBroken('no-view') || this.#isBroken('no-reply-rule')) return 'acknowledged';
-    const { belief } = asked as KnownReign;
-    return belief.remainingMs(arrivedAt) > 0 ? 'acknowledged' : this.judgeHeld(asked, arrivedAt);
+    const { belief, term, over } = asked as KnownReign;
+    // Ruby managers wait for nobody, and ours who take over from them know nothing of such a view.
+    const counts = belief.sentMs > connectedMs && !(over && term === undefined);
+    if (counts && belief.remainingMs(arrivedAt) > 0) return 'acknowledged';
+    return this.judgeHeld(asked, arrivedAt);
   }
 
   /** Of a reply that was held: to be asked again after every change. */
@@ -166,7 +174,10 @@ export class View {
   }
 
   #look(): void {
-    if (this.#record === null || this.#nodes === null) return;
+    if (this.#record === null || this.#nodes === null) {
+      this.#proposal = undefined;
+      return;
+    }
     const seen = this.#record === undefined ? this.#rubyReign() : this.#recordedReign(this.#record);
     const last = this.#reign;
     if (seen === undefined) {

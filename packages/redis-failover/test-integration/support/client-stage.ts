@@ -179,7 +179,14 @@ export class ClientStage {
   }
 
   #record(of: Pick<PrimaryRecord, 'primary' | 'former' | 'viewMs'>): PrimaryRecord {
-    const rest = { manager: 'by hand', token: '1', manualSeen: '0', replicationId: null };
+    const rest = {
+      manager: 'by hand',
+      token: '1',
+      manualSeen: '0',
+      replicationId: null,
+      runId: null,
+      gemViews: false,
+    };
     return { ...rest, ...of, term: this.term };
   }
 }

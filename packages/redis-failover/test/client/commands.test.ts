@@ -60,6 +60,12 @@ describe('a command goes', () => {
     ['xRead', [{ key: 's', id: '$' }, { BLOCK: 0 }], 'dedicated()'],
     ['xReadGroup', ['g', 'c', [{ key: 's', id: '>' }], { BLOCK: 5 }], 'dedicated()'],
     ['exec', [], 'multi()'],
+    ['MULTI', [], 'multi()'],
+    ['client', [Buffer.from('REPLY'), 'OFF'], 'dedicated()'],
+    ['script', ['DEBUG', 'YES'], 'dedicated()'],
+    ['clientUnpause', [], 'manualFailover()'],
+    ['CLIENT', ['PAUSE', '10'], 'manualFailover()'],
+    ['waitAof', [1, 1, 100], 'failover.write'],
     ['DISCARD', [], 'multi()'],
     ['wait', [1, 100], 'failover.write'],
     ['replicaOf', ['h', 1], 'manualFailover()'],
@@ -67,6 +73,13 @@ describe('a command goes', () => {
     ['quit', [], 'failover.close()'],
   ])('nowhere, if it needs a connection of its own: %s %j', (label, args, wayOut) => {
     expect(classify(label, args).refused).toContain(wayOut);
+  });
+
+  test('as a script of the caller to the primary, whatever it is called', () => {
+    const own = new Set(['touch', 'multi']);
+    const expected = { goesTo: 'primary', isScript: true, refused: undefined };
+    expect(classify('touch', ['k'], false, own)).toMatchObject(expected);
+    expect(classify('library.get', ['k'])).toMatchObject({ goesTo: 'primary', isScript: true });
   });
 
   test('without blocking, as far as options say so', () => {

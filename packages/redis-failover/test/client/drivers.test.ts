@@ -8,22 +8,26 @@ const address = { host: '10.0.0.7', port: 6380 };
 
 describe('nodeRedis', () => {
   test('keeps the options of createClient, and forces what must hold', () => {
-    const made: Record<string, unknown>[] = [];
-    const driver = nodeRedis(
-      (options: object) => {
-        made.push(options as Record<string, unknown>);
-        return createClient(options);
-      },
-      { password: 'secret', database: 3, socket: { tls: true, servername: 'redis' } },
-    );
-    driver.open(address);
-    expect(made.at(-1)).toMatchObject({
+    const options = { password: 'secret', database: 3, socket: { tls: true, servername: 'redis' } };
+    const driver = nodeRedis(createClient, options);
+    expect(driver.open(address).client.options).toMatchObject({
       password: 'secret',
       database: 3,
       disableOfflineQueue: true,
       maintNotifications: 'disabled',
       socket: { ...address, tls: true, servername: 'redis', reconnectStrategy: false },
     });
+    expect(options.socket).toEqual({ tls: true, servername: 'redis' });
+  });
+
+  test('makes the class of its clients once', () => {
+    const driver = nodeRedis(createClient);
+    const [first, second] = [
+      driver.open(address).client,
+      driver.open({ host: 'h', port: 1 }).client,
+    ];
+    expect(first.constructor).toBe(second.constructor);
+    expect(first).not.toBe(second);
   });
 
   test.each([

@@ -52,6 +52,11 @@ test('a transaction that was discarded because of a refusal was not applied', ()
   expect(kindOf(discarded, command)).toBe('refused');
 });
 
+test('neither was one of which Redis says so itself', () => {
+  const text = `EXECABORT Transaction discarded because of: ${refusals[0]}`;
+  expect(kindOf(new SimpleError(text), command)).toBe('refused');
+});
+
 test('a pipeline of ioredis was not applied if each of its commands was refused', () => {
   const refused = [new ReplyError(refusals[0]), null];
   expect(isAllRefused([refused, refused])).toBe(true);

@@ -124,6 +124,8 @@ function live(script: readonly Step[], broken: readonly BrokenRule[] = []): stri
           token: '1',
           manualSeen: '0',
           replicationId: null,
+          runId: null,
+          gemViews: false,
         };
         const value: PrimaryRecord = { term, primary, ...rest };
         const names: Nodes = { master: primary, slaves: [], unavailable: [] };
@@ -162,7 +164,7 @@ function live(script: readonly Step[], broken: readonly BrokenRule[] = []): stri
         const [write] = at < 0 ? [] : writes.splice(at, 1);
         if (write === undefined) break;
         const arrivedAt = now();
-        const verdict = view.judgeArrival(write.reign, arrivedAt);
+        const verdict = view.judgeArrival(write.reign, arrivedAt, 0);
         const wrong = judge(write, verdict);
         if (wrong !== undefined) return wrong;
         if (verdict === 'held') held.push({ write, arrivedAt });

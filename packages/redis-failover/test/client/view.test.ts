@@ -4,6 +4,8 @@ import { View } from '../../src/client/view.ts';
 import type { Nodes, PrimaryRecord } from '../../src/layout.ts';
 
 const viewMs = 1_000;
+/** Long before everything. */
+const connectedMs = 0;
 
 /** Two clocks that a test moves as it likes. */
 class Clocks {
@@ -37,7 +39,15 @@ let version = 0;
 
 function record(term: number, primary: string | null): Seen<PrimaryRecord> {
   version += 1;
-  const rest = { former: null, manager: 'm', token: '1', manualSeen: '0', replicationId: null };
+  const rest = {
+    former: null,
+    manager: 'm',
+    token: '1',
+    manualSeen: '0',
+    replicationId: null,
+    runId: null,
+    gemViews: false,
+  };
   return { value: { term, primary, viewMs, ...rest }, version, createdZxid: 1n };
 }
 
@@ -141,32 +151,42 @@ describe('a write is sent', () => {
     const { clocks, view, reign } = confirmedView({ safeMode: false });
     clocks.pass(60_000);
     expect(view.usable(clocks.now())).toBe(reign);
-    expect(view.judgeArrival(reign, clocks.now())).toBe('acknowledged');
+    expect(view.judgeArrival(reign, clocks.now(), connectedMs)).toBe('acknowledged');
     view.seeRecord(record(1, null));
     expect(view.usable(clocks.now())).toBe(undefined);
-    expect(view.judgeArrival(reign, clocks.now())).toBe('changed');
+    expect(view.judgeArrival(reign, clocks.now(), connectedMs)).toBe('changed');
   });
 });
 
 describe('a reply', () => {
   test('counts while the view holds', () => {
     const { clocks, view, reign } = confirmedView();
-    expect(view.judgeArrival(reign, clocks.pass(999))).toBe('acknowledged');
+    expect(view.judgeArrival(reign, clocks.pass(999), connectedMs)).toBe('acknowledged');
   });
 
   test('counts while the view holds, although the primary is seen to move: the mover waits', () => {
     const { clocks, view, reign } = confirmedView();
     view.seeRecord(record(1, null));
     view.seeNodes(undefined);
-    expect(view.judgeArrival(reign, clocks.pass(999))).toBe('acknowledged');
-    expect(view.judgeArrival(reign, clocks.pass(1))).toBe('changed');
+    expect(view.judgeArrival(reign, clocks.pass(999), connectedMs)).toBe('acknowledged');
+    expect(view.judgeArrival(reign, clocks.pass(1), connectedMs)).toBe('changed');
+  });
+
+  test('over a connection that is younger than the confirmation is held: who answered may be a new process', () => {
+    const { clocks, view, proposal, reign } = confirmedView();
+    const madeMs = clocks.pass(100).monotonicMs;
+    const arrivedAt = clocks.pass(1);
+    expect(view.judgeArrival(reign, arrivedAt, madeMs)).toBe('held');
+    view.confirmed(proposal, clocks.pass(1));
+    expect(view.judgeHeld(reign, arrivedAt)).toBe('acknowledged');
+    expect(view.judgeArrival(reign, clocks.pass(1), madeMs)).toBe('acknowledged');
   });
 
   test('that comes too late is held, until a confirmation that was sent after it', () => {
     const { clocks, view, proposal, reign } = confirmedView();
     const sentBefore = clocks.pass(1_500);
     const arrivedAt = clocks.pass(1);
-    expect(view.judgeArrival(reign, arrivedAt)).toBe('held');
+    expect(view.judgeArrival(reign, arrivedAt, connectedMs)).toBe('held');
     view.confirmed(proposal, sentBefore);
     expect(view.judgeHeld(reign, arrivedAt)).toBe('held');
     view.confirmed(proposal, clocks.pass(1));
@@ -177,7 +197,7 @@ describe('a reply', () => {
     const { clocks, view, proposal, reign } = confirmedView();
     const sentBefore = clocks.pass(1_500);
     const arrivedAt = clocks.pass(1);
-    expect(view.judgeArrival(reign, arrivedAt)).toBe('held');
+    expect(view.judgeArrival(reign, arrivedAt, connectedMs)).toBe('held');
     view.confirmed(proposal, sentBefore);
     // New writes may be sent, and the old reply still waits.
     expect(view.usable(clocks.now())).toBe(reign);
@@ -187,7 +207,7 @@ describe('a reply', () => {
   test('that is held is lost when another term is seen first', () => {
     const { clocks, view, reign } = confirmedView();
     const arrivedAt = clocks.pass(1_500);
-    expect(view.judgeArrival(reign, arrivedAt)).toBe('held');
+    expect(view.judgeArrival(reign, arrivedAt, connectedMs)).toBe('held');
     move(view, 2, 'b:1');
     view.confirmed(proposed(view), clocks.pass(10));
     expect(view.judgeHeld(reign, arrivedAt)).toBe('changed');
@@ -201,14 +221,14 @@ describe('a reply', () => {
     view.confirmed(proposed(view), clocks.now());
     const now = view.usable(clocks.now());
     expect(now).toEqual(expect.objectContaining({ term: 3, primary: 'a:1' }));
-    expect(view.judgeArrival(reign, clocks.pass(1))).toBe('changed');
-    expect(view.judgeArrival(now as Reign, clocks.now())).toBe('acknowledged');
+    expect(view.judgeArrival(reign, clocks.pass(1), connectedMs)).toBe('changed');
+    expect(view.judgeArrival(now as Reign, clocks.now(), connectedMs)).toBe('acknowledged');
   });
 
   test('of an earlier term does not count by a later one of the same node of which nothing came between', () => {
     const { clocks, view, reign } = confirmedView();
     const arrivedAt = clocks.pass(1_500);
-    expect(view.judgeArrival(reign, arrivedAt)).toBe('held');
+    expect(view.judgeArrival(reign, arrivedAt, connectedMs)).toBe('held');
     view.seeRecord(record(3, 'a:1'));
     view.confirmed(proposed(view), clocks.pass(1));
     expect(view.judgeHeld(reign, arrivedAt)).toBe('changed');
@@ -219,13 +239,13 @@ describe('a reply', () => {
     const earlier = clocks.pass(100);
     view.confirmed(proposal, clocks.pass(300));
     view.confirmed(proposal, earlier);
-    expect(view.judgeArrival(reign, clocks.pass(999))).toBe('acknowledged');
+    expect(view.judgeArrival(reign, clocks.pass(999), connectedMs)).toBe('acknowledged');
   });
 
   test('is still held when only `nodes` is gone: the record decides', () => {
     const { clocks, view, reign } = confirmedView();
     const arrivedAt = clocks.pass(1_500);
-    expect(view.judgeArrival(reign, arrivedAt)).toBe('held');
+    expect(view.judgeArrival(reign, arrivedAt, connectedMs)).toBe('held');
     view.seeNodes(undefined);
     expect(view.judgeHeld(reign, arrivedAt)).toBe('held');
     view.seeNodes(nodes('a:1', [], 9n));
@@ -238,9 +258,9 @@ describe('a reply', () => {
     const { clocks, view, reign } = confirmedView();
     const longer = record(1, 'a:1');
     view.seeRecord({ ...longer, value: { ...longer.value, viewMs: 3_000 } });
-    expect(view.judgeArrival(reign, clocks.pass(1_500))).toBe('held');
+    expect(view.judgeArrival(reign, clocks.pass(1_500), connectedMs)).toBe('held');
     view.confirmed(proposed(view), clocks.now());
-    expect(view.judgeArrival(reign, clocks.pass(2_999))).toBe('acknowledged');
+    expect(view.judgeArrival(reign, clocks.pass(2_999), connectedMs)).toBe('acknowledged');
   });
 });
 
@@ -267,6 +287,22 @@ describe('under Ruby managers, without a record', () => {
     view.seeNodes(nodes('a:1', [], 8n));
     view.confirmed(proposed(view), clocks.pass(10));
     expect(view.usable(clocks.now())).not.toBe(reign);
-    expect(view.judgeArrival(reign, clocks.pass(9_000))).toBe('changed');
+    expect(view.judgeArrival(reign, clocks.now(), connectedMs)).toBe('changed');
+  });
+
+  test('a view never outlives what is seen: our managers, who take over, do not wait for it', () => {
+    const { clocks, view, reign } = ruby();
+    expect(view.judgeArrival(reign, clocks.pass(10), connectedMs)).toBe('acknowledged');
+    view.seeRecord(record(1, 'a:1'));
+    expect(view.judgeArrival(reign, clocks.pass(10), connectedMs)).toBe('changed');
+  });
+
+  test('a record that cannot be read is not taken for none', () => {
+    const { clocks, view, reign } = ruby();
+    view.seeRecord(null);
+    expect(view.proposal).toBe(undefined);
+    expect(view.usable(clocks.now())).toBe(undefined);
+    view.seeRecord(undefined);
+    expect(view.usable(clocks.now())).toBe(reign);
   });
 });
