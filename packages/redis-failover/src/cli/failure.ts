@@ -56,7 +56,7 @@ export class InterruptedError extends CommandError {
 }
 
 /** An error as the exit code and the words it is reported with. */
-export interface Failure {
+interface Failure {
   readonly exitCode: number;
   readonly code: string;
   readonly message: string;
@@ -72,7 +72,7 @@ const exitCodeOf: Readonly<Record<string, number>> = {
   OUTCOME_UNKNOWN: exitCodes.no,
 };
 
-export function describeFailure(error: unknown): Failure {
+function describeFailure(error: unknown): Failure {
   const text = error instanceof Error ? error.message : String(error);
   const message = withoutUserInfo(text);
   if (error instanceof CommandError) return { exitCode: error.exitCode, code: error.code, message };
@@ -95,7 +95,7 @@ export function describeFailure(error: unknown): Failure {
 }
 
 /** An address may have been written as a URL with a password in it, and is shown in the error. */
-export function withoutUserInfo(text: string): string {
+function withoutUserInfo(text: string): string {
   return text.replace(/\/\/[^\s/@"']*@/g, '//***@');
 }
 

@@ -10,7 +10,7 @@ import { milliseconds, visible } from '../output/text.ts';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFormat = 'json' | 'pretty';
 
-export interface LogLine {
+interface LogLine {
   readonly level: LogLevel;
   /** For people, without a full stop. */
   readonly message: string;
@@ -60,7 +60,7 @@ export class EventLog {
   }
 }
 
-export function lineOf(event: ManagerEvent): LogLine {
+function lineOf(event: ManagerEvent): LogLine {
   switch (event.type) {
     case 'started': {
       const { nodes } = event;
