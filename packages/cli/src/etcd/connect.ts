@@ -204,7 +204,8 @@ function hintFor({ tls }: EtcdLocation, said: string): string {
     const isCut = /Failed to connect|ECONNRESET|closed|dropped|protocol/i.test(said);
     return isCut ? '; a server that speaks TLS there wants etcds://' : '';
   }
-  if (/before secure TLS connection|wrong version number/i.test(said)) {
+  // Which of them is seen when a server answers TLS with something else is a matter of time.
+  if (/before secure TLS connection|wrong version number|ECONNRESET/i.test(said)) {
     return '; a server that speaks no TLS there wants etcd://';
   }
   return /certificate|altnames/i.test(said) ? '; tls-ca names whom to trust' : '';
