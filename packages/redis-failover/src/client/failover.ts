@@ -155,6 +155,13 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
     work: (redis: Client, at: Reign) => Value | Promise<Value>,
     { signal }: WriteOptions = {},
   ): Promise<Value> {
+    if (typeof work !== 'function') {
+      return Promise.reject(
+        new InvalidOptionError(
+          `write takes a function such as (redis) => redis.set('k', 'v'), not ${JSON.stringify(work)}`,
+        ),
+      );
+    }
     return this.#router.perform(writeJob(this.#options.redis, work), signal);
   }
 

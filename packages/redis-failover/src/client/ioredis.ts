@@ -75,10 +75,16 @@ export function ioredis<Client extends IoredisClient>(
     });
     return client;
   };
+  const model = create({});
+  if (typeof model.call !== 'function' || (model as { isCluster?: unknown }).isCluster === true) {
+    throw new InvalidOptionError(
+      'ioredis takes the class Redis of the package ioredis, which is a client of one server: not Cluster',
+    );
+  }
   const { scripts = {} } = options as { readonly scripts?: object };
   return {
     name: 'ioredis',
-    model: create({}),
+    model,
     // Each of them twice: the second gives buffers.
     own: new Set(Object.keys(scripts).flatMap((name) => [name, `${name}Buffer`])),
     open: (address) => connectionOf(create(address)),

@@ -72,6 +72,12 @@ export function nodeRedis<Client extends NodeRedisClient>(
     disableOfflineQueue: true,
     maintNotifications: 'disabled',
   });
+  if (typeof model?.duplicate !== 'function' || !('isReady' in model)) {
+    throw new InvalidOptionError(
+      'nodeRedis takes a function that makes a client of one server, such as createClient of the ' +
+        'package redis: not a cluster, a pool or a Sentinel',
+    );
+  }
   const create = (address: HostAndPort): Client => {
     // createClient makes a class with all commands each time, which blocks the process for so long.
     const client = model.duplicate({ socket: { ...socket, ...address, reconnectStrategy: false } });

@@ -59,7 +59,7 @@ export function useServers(nodes: number): Servers {
   const started: RedisServer[] = [];
   beforeAll(async () => {
     if (missing !== undefined) return;
-    const starting = startServer({ tickTimeMs: 200 });
+    const starting = startServer({ tickTimeMs: 500 });
     const primary = await startRedis();
     started.push(primary);
     const replicas = Array.from({ length: nodes - 1 }, () => startRedis({ replicaOf: primary }));
@@ -92,7 +92,7 @@ export class ClientStage {
   term = 0;
 
   static async open(servers: Servers, context: TestContext): Promise<ClientStage> {
-    const zk = await connect(servers.zookeeper.connectionString, { sessionTimeout: 4_000 });
+    const zk = await connect(servers.zookeeper.connectionString, { sessionTimeout: 10_000 });
     context.onTestFinished(() => zk.close());
     roots += 1;
     const stage = new ClientStage(servers, context, zk, `/redis_failover_${roots}`);

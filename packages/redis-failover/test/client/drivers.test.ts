@@ -50,6 +50,7 @@ describe('nodeRedis', () => {
 
   test('wants a function', () => {
     expect(() => nodeRedis(createClient() as never)).toThrow('takes createClient of the package');
+    expect(() => nodeRedis((() => ({})) as never)).toThrow('a client of one server');
     expect(() => nodeRedis(createClient, 'redis://h' as never)).toThrow('an object of options');
   });
 });
@@ -88,6 +89,13 @@ describe('ioredis', () => {
     expect(() => ioredis(Redis, options)).toThrow(`cannot take ${name}`);
     expect(() => ioredis(Redis, options)).toThrow(why);
   });
+});
+
+test('ioredis refuses its cluster', () => {
+  class Clustered extends Redis {
+    override isCluster = true;
+  }
+  expect(() => ioredis(Clustered)).toThrow('not Cluster');
 });
 
 describe('RedisFailover.connect refuses', () => {
