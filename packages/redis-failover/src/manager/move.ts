@@ -145,7 +145,7 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
   const { chosen, answered } = await step('choose', former, () =>
     choose(former, fenced, record, plan, world),
   );
-  await step('promote', chosen, () => promote(chosen, world));
+  await step('promote', chosen, () => promote(chosen, record, world));
   const followers = await step('redirect', chosen, () =>
     redirect(chosen, answered, { former, fenced }, record, world),
   );
@@ -397,7 +397,13 @@ function owedBy(
   return isSameLineage(fenced.replication, chosen) ? fenced.replication.offset : 0;
 }
 
-async function promote(chosen: NodeAddress, world: MoveWorld): Promise<void> {
+async function promote(
+  chosen: NodeAddress,
+  record: PrimaryRecord,
+  world: MoveWorld,
+): Promise<void> {
+  // Before it takes writes: somebody may have a connection to it from when it was the primary last.
+  await waitForEarlierViews(record, world);
   try {
     await world.hands.makePrimary(chosen);
     world.refused.delete(chosen);
@@ -458,7 +464,6 @@ async function publish(
   plan: MovePlan,
   world: MoveWorld,
 ): Promise<void> {
-  await waitForEarlierViews(record, world);
   const { role, replicationId, runId } = await world.hands.replication(chosen);
   if (role !== 'primary') {
     throw new Error(`${chosen} was made the primary, and says now that it is a replica`);
