@@ -1,0 +1,180 @@
+// Moves of the primary among nodes and a ZooKeeper that are played: what a review of the managers has
+// found (M…: managers, K…: clients) stays found.
+import { describe, expect, it } from 'vitest';
+import { NoCandidateError } from '../src/manager/move.ts';
+import { FakeNode, FakeWorld, lapseMs, primary, replicaOf } from './support/move-world.ts';
+
+const all = ['k1', 'k2', 'k3'];
+
+describe('who is promoted', () => {
+  it('is nobody without data of the set while the one that has them does not answer (M2)', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', replicaOf('F', 100), all),
+      // Came back empty when there was no primary to copy.
+      new FakeNode('C', { replicationId: 'x' }),
+    );
+    world.node('F').isSilent = true;
+    world.node('A').isSilent = true;
+    for (let attempt = 1; attempt <= 10; attempt += 1) {
+      await expect(world.move({ reason: 'down', available: ['A', 'C'] })).rejects.toThrow(
+        NoCandidateError,
+      );
+      expect(world.record.term).toBe(1);
+    }
+    world.node('A').isSilent = false;
+    await expect(world.move({ reason: 'down', available: ['A', 'C'] })).resolves.toMatchObject({
+      primary: 'A',
+    });
+    expect(world.node('A').keys).toEqual(all);
+  });
+
+  describe('when a node that is up does not answer this manager (M4)', () => {
+    const behind = () => {
+      const world = new FakeWorld(
+        new FakeNode('F', primary(100), all),
+        new FakeNode('A', replicaOf('F', 100), all),
+        new FakeNode('B', replicaOf('F', 10)),
+      );
+      world.managers = 3;
+      world.node('F').isSilent = true;
+      world.node('A').isSilent = true;
+      const move = () => world.move({ reason: 'down', available: ['A', 'B'] });
+      return { world, move };
+    };
+
+    it('is nobody that may have less, and the other one when it answers', async () => {
+      const { world, move } = behind();
+      for (let attempt = 1; attempt <= 3; attempt += 1) {
+        await expect(move()).rejects.toThrow('A may have more of the data');
+        expect(world.node('B').says.role).toBe('replica');
+      }
+      world.node('A').isSilent = false;
+      await expect(move()).resolves.toMatchObject({ primary: 'A' });
+      expect(world.node('B').keys).toEqual(all);
+    });
+
+    it('is who is left after other managers have had their turn, and nobody reached it', async () => {
+      const { world, move } = behind();
+      const moved = async () => move().catch(() => undefined);
+      let found = await moved();
+      // Whichever number of attempts it is: at some time clients can write again.
+      for (let attempt = 1; found === undefined && attempt < 20; attempt += 1) {
+        found = await moved();
+      }
+      expect(found?.primary).toBe('B');
+      // It was not asked, so it was not told either.
+      expect(world.node('A').keys).toEqual(all);
+      expect(world.published?.unavailable).toContain('A');
+    });
+  });
+
+  it('is the former one when it is a replica that has all, and the promoted one has died (M9)', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', replicaOf('F', 100), all),
+    );
+    world.at.set('after redirect', () => {
+      world.node('A').isSilent = true;
+    });
+    await expect(world.move({ reason: 'request' })).rejects.toThrow('A does not answer');
+    expect(world.record.primary).toBeNull();
+    expect(world.node('F').says.role).toBe('replica');
+    const moved = await world.move({ reason: 'unfinished', available: ['F'] });
+    expect(moved).toEqual({ primary: 'F', term: 2 });
+    expect(world.node('F').keys).toEqual(all);
+  });
+
+  it('is another one that has as much after one has refused it (M10)', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', { ...replicaOf('F', 100), priority: 50 }, all),
+      new FakeNode('B', replicaOf('F', 100), all),
+    );
+    world.node('F').isSilent = true;
+    world.node('A').refusesPromotion = true;
+    const available = ['A', 'B'];
+    await expect(world.move({ reason: 'down', available })).rejects.toThrow('unknown command');
+    await expect(world.move({ reason: 'unfinished', available })).resolves.toMatchObject({
+      primary: 'B',
+    });
+  });
+
+  it('is not one with less than the one that refuses, however often it does (M10)', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', replicaOf('F', 100), all),
+      new FakeNode('B', replicaOf('F', 99)),
+    );
+    world.node('F').isSilent = true;
+    world.node('A').refusesPromotion = true;
+    for (let attempt = 1; attempt <= 5; attempt += 1) {
+      await expect(world.move({ reason: 'down', available: ['A', 'B'] })).rejects.toThrow(
+        'unknown command',
+      );
+    }
+    expect(world.node('B').says.role).toBe('replica');
+  });
+
+  it('is who has more of the stream of before, and not who wrote for itself since (M13)', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(150), all),
+      new FakeNode('A', replicaOf('F', 100)),
+      new FakeNode('B', replicaOf('F', 150), all),
+    );
+    world.node('F').isSilent = true;
+    // A manager that did not see B, and died there.
+    world.at.set('after promote', () => {
+      const { says } = world.node('A');
+      // Keys that expire are deletions in a stream of its own.
+      world.node('A').says = { ...says, offset: 9_000 };
+      throw new Error('died');
+    });
+    await expect(world.move({ reason: 'down', available: ['A'] })).rejects.toThrow('died');
+    expect(world.primaries).toContain('A');
+    const moved = await world.move({ reason: 'unfinished', available: ['A', 'B'] });
+    expect(moved.primary).toBe('B');
+    expect(world.node('A').keys).toEqual(all);
+  });
+});
+
+describe('nobody is promoted', () => {
+  const set = () =>
+    new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', replicaOf('F', 100), all),
+      new FakeNode('B', replicaOf('F', 100), all),
+    );
+
+  it('before the views have lapsed since this revocation, whatever came of one before (M6)', async () => {
+    const world = set();
+    const target = 'A';
+    world.at.set('before publish', () => {
+      world.losesNextReply = true;
+    });
+    await expect(world.move({ reason: 'request', target })).rejects.toThrow('lost');
+    expect(world.record).toMatchObject({ term: 2, primary: 'A' });
+    world.nowMs += 60_000;
+    world.at.set('before revoke', () => {
+      world.losesNextReply = true;
+    });
+    world.node('A').isSilent = true;
+    const available = ['F', 'B'];
+    await expect(world.move({ reason: 'down', available })).rejects.toThrow('lost');
+    expect(world.record.primary).toBeNull();
+    const { primary: next } = await world.move({ reason: 'unfinished', available });
+    const [, revokedAtMs] = world.revokedAtMs;
+    expect(world.node(next).promotedAtMs).toBeGreaterThanOrEqual(Number(revokedAtMs) + lapseMs);
+  });
+
+  it('and the primary stays when it is up and cannot be told to stop, for a request (M20)', async () => {
+    const world = set();
+    world.at.set('before fence', () => {
+      world.node('F').isSilent = true;
+    });
+    await expect(world.move({ reason: 'request' })).rejects.toThrow('nothing is moved');
+    expect(world.primaries).toEqual(['F']);
+    world.node('F').isSilent = false;
+    await expect(world.move({ reason: 'unfinished' })).resolves.toMatchObject({ primary: 'F' });
+  });
+});

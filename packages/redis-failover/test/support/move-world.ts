@@ -1,0 +1,169 @@
+/** A set of Redis nodes and its record, as a move of the primary sees them, with a clock of their own. */
+import type { Nodes, PrimaryRecord } from '../../src/layout.ts';
+import type { ManagerStep } from '../../src/manager/events.ts';
+import type { Hands } from '../../src/manager/hands.ts';
+import type { Change, Keeper } from '../../src/manager/keeper.ts';
+import type { MovePlan, MoveWorld } from '../../src/manager/move.ts';
+import { movePrimary } from '../../src/manager/move.ts';
+import type { NodeAddress } from '../../src/node-address.ts';
+import type { Replication } from '../../src/redis/node-connection.ts';
+import { replication } from './replication.ts';
+
+export const viewMs = 1_000;
+/** What clients are waited for: their clocks may run slow, and ours fast. */
+export const lapseMs = (viewMs * 1.05) / 0.95;
+
+/** A Redis that does what it is told, unless it is made not to. */
+export class FakeNode {
+  readonly address: NodeAddress;
+  says: Replication;
+  keys: readonly string[];
+  /** Does not answer this manager. */
+  isSilent = false;
+  refusesPromotion = false;
+  isPaused = false;
+  promotedAtMs: number | undefined;
+
+  constructor(address: NodeAddress, says: Partial<Replication>, keys: readonly string[] = []) {
+    this.address = address;
+    this.says = replication({ runId: `run-${address}`, ...says });
+    this.keys = keys;
+  }
+}
+
+/** The stream of the primary at the start is `a`. */
+export const primary = (offset: number): Partial<Replication> => ({ replicationId: 'a', offset });
+export const replicaOf = (of: NodeAddress, offset: number): Partial<Replication> => ({
+  ...primary(offset),
+  role: 'replica',
+  primary: of,
+});
+
+export class FakeWorld {
+  readonly nodes: ReadonlyMap<NodeAddress, FakeNode>;
+  nowMs = 1_000_000;
+  record: PrimaryRecord;
+  published: Nodes | undefined;
+  readonly revokedAtMs: number[] = [];
+  readonly publishedAtMs: number[] = [];
+  /** What happens at a step, once. */
+  readonly at = new Map<`before ${ManagerStep}` | `after ${ManagerStep}`, () => void>();
+  /** Of managers that report. */
+  managers = 1;
+  /** The next write is done, and nobody is told. */
+  losesNextReply = false;
+  readonly #world: MoveWorld;
+
+  /** The first one is the primary on record. */
+  constructor(...nodes: readonly FakeNode[]) {
+    this.nodes = new Map(nodes.map((node) => [node.address, node]));
+    const [first] = nodes;
+    this.record = {
+      ...{ term: 1, primary: first?.address ?? null, former: null },
+      ...{ replicationId: 'a', runId: first?.says.runId ?? null, gemViews: false },
+      ...{ viewMs, manager: 'm', token: '1', manualSeen: '0' },
+    };
+    this.#world = {
+      keeper: this.#keeper(),
+      hands: this.#hands(),
+      hooks: { onStep: (step) => this.#onStep(step) },
+      tell: () => {},
+      signal: new AbortController().signal,
+      nowMs: () => this.nowMs,
+      sleep: async (forMs) => {
+        // All that needs no time comes first.
+        await new Promise((resolve) => setImmediate(resolve));
+        this.nowMs += forMs;
+      },
+      clientViewMs: viewMs,
+      nodes: [...this.nodes.keys()],
+      author: { manager: 'm', token: '1' },
+      revokedAtMs: undefined,
+      earlierRevokedAtMs: 0,
+      refused: new Set(),
+      memory: { incompleteAttempts: 0 },
+      managers: () => this.managers,
+      othersLapseAtMs: Number.NEGATIVE_INFINITY,
+    };
+  }
+
+  node(address: NodeAddress): FakeNode {
+    const node = this.nodes.get(address);
+    if (node === undefined) throw new Error(`no node ${address}`);
+    return node;
+  }
+
+  /** @param plan `available` is all of the set where it is left out */
+  async move(plan: Partial<MovePlan> & Pick<MovePlan, 'reason'>) {
+    const more = { available: [...this.nodes.keys()], latencyMs: () => 1, unavailableTo: () => 0 };
+    return movePrimary({ ...more, ...plan }, this.#world);
+  }
+
+  /** Who says that it is a primary, whoever is published. */
+  get primaries(): readonly NodeAddress[] {
+    const found = [...this.nodes.values()].filter(({ says }) => says.role === 'primary');
+    return found.map(({ address }) => address);
+  }
+
+  #onStep(step: `before ${ManagerStep}` | `after ${ManagerStep}`): void {
+    const happens = this.at.get(step);
+    this.at.delete(step);
+    happens?.();
+  }
+
+  #keeper(): Keeper {
+    const keeper: Pick<Keeper, 'read' | 'write' | 'forget'> = {
+      read: async () => ({ record: this.record, nodes: this.published }),
+      write: async ({ record = this.record, nodes }: Change) => {
+        if (record.primary === null && this.record.primary !== null) {
+          this.revokedAtMs.push(this.nowMs);
+        }
+        if (record.term > this.record.term) this.publishedAtMs.push(this.nowMs);
+        this.record = record;
+        if (nodes !== undefined) this.published = nodes ?? undefined;
+        if (!this.losesNextReply) return;
+        this.losesNextReply = false;
+        throw new Error('the connection to ZooKeeper was lost');
+      },
+      forget: () => {},
+    };
+    return keeper as Keeper;
+  }
+
+  #hands(): Hands {
+    const reach = (address: NodeAddress) => {
+      const node = this.node(address);
+      if (node.isSilent) throw new Error(`${address} does not answer`);
+      return node;
+    };
+    const hands: Pick<Hands, Exclude<keyof Hands, symbol>> = {
+      replication: async (address) => reach(address).says,
+      makePrimary: async (address) => {
+        const node = reach(address);
+        if (node.refusesPromotion) throw new Error(`${address}: unknown command 'REPLICAOF'`);
+        if (node.says.role === 'replica') {
+          const { replicationId, offset } = node.says;
+          node.says = replication({
+            ...{ runId: node.says.runId, offset, replicationId: `${replicationId}${address}` },
+            ...{ formerReplicationId: replicationId, formerOffset: offset + 1 },
+          });
+          node.promotedAtMs = this.nowMs;
+        }
+        return node.says;
+      },
+      makeReplica: async (address, of) => {
+        const [node, source] = [reach(address), this.node(of)];
+        node.says = { ...source.says, runId: node.says.runId, role: 'replica', primary: of };
+        node.keys = source.keys;
+      },
+      follows: (says, of) => says.primary === of,
+      pauseWrites: async (address) => {
+        reach(address).isPaused = true;
+      },
+      resumeWrites: async (address) => {
+        reach(address).isPaused = false;
+      },
+    };
+    return hands as Hands;
+  }
+}
