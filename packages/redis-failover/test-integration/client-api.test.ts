@@ -309,6 +309,17 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
   });
 
   for (const library of libraries) {
+    test(`does not write to another database than it was told (${library})`, async (context) => {
+      const stage = await stageWithPrimary(context);
+      const driver = library === 'redis' ? { database: 99 } : { db: 99 };
+      const failover = await stage.client(library, { driver, maxWait: '2s' });
+      await expect(failover.redis.set(`${stage.root}:db`, 'v')).rejects.toMatchObject({
+        code: 'NO_PRIMARY',
+        message: expect.stringContaining('DB index is out of range'),
+      });
+      expect(await both()[0].command('GET', `${stage.root}:db`)).toBe(null);
+    });
+
     test(`does not write to a node that is not what ZooKeeper says (${library})`, async (context) => {
       const stage = await ClientStage.open(servers, context);
       await stage.publish(addressOf(both()[1]), [addressOf(both()[0])]);

@@ -8,10 +8,6 @@ export class Bounds {
   readonly #bounds = new Set<Bound>();
   #closed: { readonly reason: Error } | undefined;
 
-  get isClosed(): boolean {
-    return this.#closed !== undefined;
-  }
-
   /** @param signal the caller's */
   begin(ms: number, signal: AbortSignal | undefined): Bound {
     const bound = new Bound(ms, signal, (ended) => this.#bounds.delete(ended));
