@@ -22,6 +22,8 @@ const decks = {
     kill: { cards: 4, to: 4_000 },
     /** Back with its data before anybody has noticed. */
     restart: { cards: 1, to: 300 },
+    /** Back with its data while whoever moves it is at a step, and waits there for a while. */
+    'kill, back at': { cards: 2, to: 1_500 },
     /** Back with nothing before anybody has noticed. */
     'restart empty': { cards: 1, to: 300 },
     /** Back with nothing, when another one has taken over. */
@@ -158,6 +160,12 @@ const openings: { readonly withMinReplicas: Opening[]; readonly without: Opening
     {
       primary: { fault: 'kill', ...atOnce, ...untilMoved(500) },
       manager: { fault: 'evict at', step: 'before publish', forMs: 10_000 },
+    },
+    // Who lags does not get it either when the primary comes back in mid-move, and the other replica
+    // copies it again.
+    {
+      primary: { fault: 'kill, back at', afterMs: 1_500, step: 'before choose', forMs: 1_200 },
+      replica: { fault: 'unlink', ...atOnce, ...untilMoved(1_000), choice: 0.1 },
     },
   ],
   without: [

@@ -54,7 +54,7 @@ async function strikePrimary(
   strike: Strike<FaultOf<'primary'>>,
   struck: Struck,
 ): Promise<void> {
-  const { fault, afterMs, forMs, choice } = strike;
+  const { fault, afterMs, forMs, choice, step } = strike;
   const { note } = arena;
   await pause(afterMs);
   const node = primaryOf(arena);
@@ -82,6 +82,15 @@ async function strikePrimary(
       await last(arena, { forMs: takeOverMs, untilMovedMs: forMs });
       const isReplaced = (arena.records.last?.term ?? 0) > term;
       await node.start(isReplaced);
+      break;
+    }
+    case 'kill, back at': {
+      const waits = arena.managers.waitAt(step, atWithinMs);
+      await node.kill();
+      const waiting = await waits;
+      await node.start(false);
+      await pause(forMs);
+      waiting?.goOn();
       break;
     }
     case 'freeze':
