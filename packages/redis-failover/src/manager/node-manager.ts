@@ -167,7 +167,8 @@ export class NodeManager {
       );
     } finally {
       this.#state = 'waiting';
-      this.#show({ trouble: undefined });
+      // Not mended, but another one's from now on.
+      this.#trouble = undefined;
       const { reason } = term.signal;
       this.#tell({ type: 'ousted', token, reason: reason?.reason ?? 'another manager shall try' });
     }
