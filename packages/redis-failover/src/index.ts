@@ -6,6 +6,7 @@ export {
   ClosedError,
   FailoverError,
   FailoverRefusedError,
+  IterationBrokenError,
   NoManagerError,
   NoPrimaryError,
   NotRoutableError,

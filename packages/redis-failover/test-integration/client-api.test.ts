@@ -95,6 +95,34 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
     expect(await redis.withTypeMapping({}).get(`${key}:absent`)).toBe(null);
   });
 
+  test('ends an iteration that meets another primary', async (context) => {
+    const { stage, failover, key } = await onNodeRedis(context);
+    const io = await onIoredis(context);
+    const entries = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`f${at}`, 'v']));
+    await failover.redis.hSet(`${key}:hash`, entries);
+    const iterate = async () => {
+      for await (const page of failover.redis.hScanIterator(`${key}:hash`, { COUNT: 10 })) {
+        expect(page.length).toBeGreaterThan(0);
+        if (failover.current.term !== 1) continue;
+        await stage.publish(addressOf(both()[0]));
+        await until('it knows', () => failover.current.term === 2);
+      }
+    };
+    await expect(iterate()).rejects.toMatchObject({ code: 'ITERATION_BROKEN' });
+    const stream = async () => {
+      for await (const page of io.failover.redis.hscanStream(`${key}:hash`, { count: 10 })) {
+        expect((page as unknown[]).length).toBeGreaterThan(0);
+        if (io.failover.current.term !== 1) continue;
+        await io.stage.publish(addressOf(both()[0]));
+        await until('it knows', () => io.failover.current.term === 2);
+      }
+    };
+    await expect(stream()).rejects.toMatchObject({ code: 'ITERATION_BROKEN' });
+    let fields = 0;
+    for await (const page of failover.redis.hScanIterator(`${key}:hash`)) fields += page.length;
+    expect(fields).toBe(2_000);
+  });
+
   test('runs transactions and pipelines of ioredis on the primary, and calls callbacks', async (context) => {
     const { failover, key } = await onIoredis(context);
     const { redis } = failover;

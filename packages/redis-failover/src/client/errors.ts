@@ -7,6 +7,7 @@ export type FailoverErrorCode =
   | 'NO_MANAGER'
   | 'WRONG_ROLE'
   | 'NOT_ROUTABLE'
+  | 'ITERATION_BROKEN'
   | 'CLOSED';
 
 /** Base of what the client itself throws. Branch on the class or on `code`. */
@@ -80,6 +81,14 @@ export class NotRoutableError extends FailoverError {
   override readonly name: string = 'NotRoutableError';
   constructor(message: string) {
     super('NOT_ROUTABLE', message);
+  }
+}
+
+/** The primary was moved in the middle of an iteration: its cursor means nothing to another. Begin anew. */
+export class IterationBrokenError extends FailoverError {
+  override readonly name: string = 'IterationBrokenError';
+  constructor(message: string) {
+    super('ITERATION_BROKEN', message);
   }
 }
 

@@ -91,7 +91,7 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
     this.redis = routedClient({
       driver,
       pinned: false,
-      perform: (call, signal) => this.#router.perform(callJob(call), signal),
+      perform: (call, signal, tour) => this.#router.perform(callJob(call, tour), signal),
       isReady: () => this.#view.usable() !== undefined,
     });
   }

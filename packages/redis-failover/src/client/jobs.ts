@@ -1,21 +1,37 @@
 import type { Connection } from './connection.ts';
 import type { Driver } from './driver.ts';
-import { NotRoutableError, NotSentError } from './errors.ts';
+import { IterationBrokenError, NotRoutableError, NotSentError } from './errors.ts';
 import type { ErrorKind } from './outcome.ts';
 import { isAllRefused, kindOf } from './outcome.ts';
-import type { RoutedCall } from './routed-client.ts';
+import type { RoutedCall, Tour } from './routed-client.ts';
 import { routedClient } from './routed-client.ts';
 import type { Job } from './router.ts';
 import type { Reign } from './view.ts';
 
 /** One call of the routed client. */
-export function callJob<Client extends object>(call: RoutedCall<Client>): Job<Client, unknown> {
+export function callJob<Client extends object>(
+  call: RoutedCall<Client>,
+  tour?: Tour,
+): Job<Client, unknown> {
   const { command, isPipeline } = call;
   return {
     label: command.label,
     isRead: command.goesTo === 'any',
-    use: (connection) => connection.run((client) => call.send(client)),
-    kindOf: (error) => kindOf(error, { isPipeline, isScript: command.isScript }),
+    async use(connection, reign) {
+      if (tour !== undefined) {
+        tour.reign ??= reign;
+        if (tour.reign !== reign) {
+          throw new IterationBrokenError(
+            `the primary was moved in the middle of the iteration (${command.label}): begin it anew`,
+          );
+        }
+      }
+      return connection.run((client) => call.send(client));
+    },
+    kindOf: (error) =>
+      error instanceof IterationBrokenError
+        ? 'misused'
+        : kindOf(error, { isPipeline, isScript: command.isScript }),
     isRefused: (value) => isPipeline && isAllRefused(value),
   };
 }

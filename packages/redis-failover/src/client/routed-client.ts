@@ -6,6 +6,7 @@ import type { Command } from './commands.ts';
 import { classify, textOf } from './commands.ts';
 import type { Driver } from './driver.ts';
 import { NotRoutableError } from './errors.ts';
+import type { Reign } from './view.ts';
 
 export interface RoutedCall<Client extends object> {
   readonly command: Command;
@@ -14,12 +15,24 @@ export interface RoutedCall<Client extends object> {
   send(client: Client): unknown;
 }
 
+/** An iteration by cursors, which stays with the primary of its first reply. */
+export interface Tour {
+  reign: Reign | undefined;
+}
+
 export interface RoutedOptions<Client extends object> {
   readonly driver: Driver<Client>;
   /** On one connection of one term. */
   readonly pinned: boolean;
-  /** @param signal of `withAbortSignal`, or of the options of a command */
-  perform(call: RoutedCall<Client>, signal: AbortSignal | undefined): Promise<unknown>;
+  /**
+   * @param signal of `withAbortSignal`, or of the options of a command
+   * @param tour the iteration that it belongs to
+   */
+  perform(
+    call: RoutedCall<Client>,
+    signal: AbortSignal | undefined,
+    tour: Tour | undefined,
+  ): Promise<unknown>;
   isReady(): boolean;
 }
 
@@ -54,6 +67,7 @@ function routed<Client extends object>(
   options: RoutedOptions<Client>,
   derive: (client: Client) => Client,
   signal?: AbortSignal,
+  tour?: Tour,
 ): Client {
   const { driver, pinned, perform, isReady } = options;
   const model = driver.model as Client & Methods;
@@ -66,7 +80,7 @@ function routed<Client extends object>(
   ) => {
     const command = classify(label, words, pinned, driver.own);
     const send = (client: Client) => apply(derive(client), path, args);
-    return refusedOr(command, () => perform({ command, isPipeline: false, send }, signal));
+    return refusedOr(command, () => perform({ command, isPipeline: false, send }, signal, tour));
   };
 
   const method = (path: readonly string[]): Method => {
@@ -110,7 +124,8 @@ function routed<Client extends object>(
             );
         }
         if (iterators.test(key) && typeof value === 'function') {
-          return (...args: unknown[]) => value.apply(proxy, args);
+          return (...args: unknown[]) =>
+            value.apply(routed(options, derive, signal, tour ?? { reign: undefined }), args);
         }
         if (typeof value === 'function') return method([key]);
         // A module of node-redis, such as `json`.
@@ -164,7 +179,7 @@ function chain<Client extends object>(
         for (const [each, words] of calls) at = apply(at, [each], words) as object;
         return apply(at, [name], rest);
       };
-      return perform({ command, isPipeline, send }, signal);
+      return perform({ command, isPipeline, send }, signal, undefined);
     });
   const recorder: object = new Proxy(
     {},
