@@ -56,6 +56,8 @@ export interface MoveWorld {
   earlierRevokedAtMs: number;
   /** Who could not be made a primary: taken only when nobody else has as much. */
   readonly refused: Set<NodeAddress>;
+  /** Why nodes did not answer when they were asked last. */
+  readonly errors: Map<NodeAddress, Error>;
   /** What is not forgotten between terms of this manager. */
   readonly memory: MoveMemory;
   /** How many managers report: whether another one can try. */
@@ -124,10 +126,16 @@ type Fenced =
  */
 export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Moved> {
   const began = world.nowMs();
-  const step = async <T>(name: ManagerStep, node: NodeAddress | null, act: () => Promise<T>) => {
+  const step = async <T>(
+    name: ManagerStep,
+    node: NodeAddress | null,
+    act: () => Promise<T>,
+    nodeOf: (result: T) => NodeAddress | null = () => node,
+  ) => {
     await world.hooks.onStep?.(`before ${name}`);
     const result = await act();
-    world.tell({ type: 'step', step: name, node, afterMs: world.nowMs() - began });
+    const afterMs = world.nowMs() - began;
+    world.tell({ type: 'step', step: name, node: nodeOf(result), afterMs });
     await world.hooks.onStep?.(`after ${name}`);
     return result;
   };
@@ -142,8 +150,11 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
   const fenced = await step('fence', former, () =>
     former === null ? nobody : fence(former, record, plan, world),
   );
-  const { chosen, answered } = await step('choose', former, () =>
-    choose(former, fenced, record, plan, world),
+  const { chosen, answered } = await step(
+    'choose',
+    former,
+    () => choose(former, fenced, record, plan, world),
+    (choice) => choice.chosen,
   );
   await step('promote', chosen, () => promote(chosen, record, world));
   const followers = await step('redirect', chosen, () =>
@@ -188,7 +199,7 @@ async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld
       `nobody can take over from ${record.primary}: ` +
         (available.every((node) => node === record.primary)
           ? 'no other node is up'
-          : describe(known)),
+          : describe(known, world)),
     );
   }
   if (fit.has(target)) return;
@@ -321,7 +332,7 @@ async function choose(
   const best = bestOf(fit, record, plan, world);
   const chosen = plan.target ?? best;
   if (best === undefined || chosen === undefined || !fit.has(chosen)) {
-    throw new NoCandidateError(`nobody can be promoted: ${describe(known)}`);
+    throw new NoCandidateError(`nobody can be promoted: ${describe(known, world)}`);
   }
   if (plan.reason === 'found') return choice(chosen);
   const { replicationId } = record;
@@ -494,9 +505,12 @@ async function askAll(nodes: readonly NodeAddress[], world: MoveWorld): Promise<
   const answers = await Promise.all(
     nodes.map(async (node): Promise<[NodeAddress, Replication] | undefined> => {
       try {
-        return [node, await world.hands.replication(node)];
-      } catch {
+        const replication = await world.hands.replication(node);
+        world.errors.delete(node);
+        return [node, replication];
+      } catch (error) {
         world.signal.throwIfAborted();
+        world.errors.set(node, error as Error);
         return undefined;
       }
     }),
@@ -544,12 +558,11 @@ async function waitForOffset(
   }
 }
 
-function describe(known: Replications): string {
-  if (known.size === 0) return 'no other node answers';
-  return [...known]
-    .map(([node, { role, offset, syncing, loading, priority }]) => {
-      const state = loading ? 'loading its data' : syncing ? 'getting its data' : `at ${offset}`;
-      return `${node} (${role}, ${state}${priority === 0 ? ', replica-priority 0' : ''})`;
-    })
-    .join(', ');
+function describe(known: Replications, { errors }: MoveWorld): string {
+  const answers = [...known].map(([node, { role, offset, syncing, loading, priority }]) => {
+    const state = loading ? 'loading its data' : syncing ? 'getting its data' : `at ${offset}`;
+    return `${node} (${role}, ${state}${priority === 0 ? ', replica-priority 0' : ''})`;
+  });
+  const others = [...errors].flatMap(([node, { message }]) => (known.has(node) ? [] : [message]));
+  return [...(answers.length === 0 ? ['no other node answers'] : answers), ...others].join('; ');
 }

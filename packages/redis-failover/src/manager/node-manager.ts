@@ -1,4 +1,4 @@
-import { ZooKeeper } from '@incumbent/zookeeper';
+import { parseConnectionString, ZooKeeper } from '@incumbent/zookeeper';
 import type { Term } from 'incumbent';
 import { createElection, StoreUnsuitableError } from 'incumbent';
 import type { ZooKeeperGuard } from 'incumbent/zookeeper';
@@ -6,6 +6,7 @@ import { zookeeper } from 'incumbent/zookeeper';
 import type { Paths, PrimaryRecord } from '../layout.ts';
 import { decodePrimary, pathsBelow } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
+import { formatNodeAddress } from '../node-address.ts';
 import type { ManagerEvent, ManagerStatus, Trouble } from './events.ts';
 import type { ManagerHooks } from './hooks.ts';
 import type { MoveMemory } from './move.ts';
@@ -83,17 +84,30 @@ export class NodeManager {
     const stopTelling = zk.onState(({ state }) => {
       this.#zookeeper = state;
       this.#tell({ type: 'zookeeper', state });
+      const isAway = this.#trouble?.code === 'ZOOKEEPER_AWAY';
+      if (state === 'connected' && isAway) this.#show({ trouble: undefined });
     });
     this.#tell({ type: 'started', id, nodes });
+    // The client is patient; whoever looks at the log after a misspelt address is not.
+    const hurry = setTimeout(() => this.#missZooKeeper(zk), 1_000);
     try {
       while (!signal.aborted) await this.#workUntilTrouble(zk, signal);
     } finally {
+      clearTimeout(hurry);
       this.#state = 'stopped';
       stopTelling();
       await zk.close();
       this.#zookeeper = 'closed';
       this.#tell({ type: 'stopped' });
     }
+  }
+
+  #missZooKeeper(zk: ZooKeeper): void {
+    if (zk.session !== undefined) return;
+    const { hosts } = parseConnectionString(this.#options.zookeeper);
+    const where = hosts.map(formatNodeAddress).join(', ');
+    const message = `no session with ZooKeeper yet (${where}): is the address right, and does it run?`;
+    this.#show({ trouble: { code: 'ZOOKEEPER_AWAY', message } });
   }
 
   /** What waiting may cure is tried again a moment later. */

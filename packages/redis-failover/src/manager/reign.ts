@@ -126,6 +126,7 @@ class Ruler {
       revokedAtMs: undefined,
       earlierRevokedAtMs: nowMs(),
       refused: new Set(),
+      errors: new Map(),
       memory: realm.memory,
       managers: () => realm.board.current().size,
       othersLapseAtMs: Number.NEGATIVE_INFINITY,
@@ -245,7 +246,7 @@ class Ruler {
   }
 
   async #askAll(): Promise<void> {
-    const known = new Map<NodeAddress, Replication>();
+    const answers = new Map<NodeAddress, Replication>();
     const errors = new Map<NodeAddress, Error>();
     const { options, sightOf } = this.#realm;
     await Promise.all(
@@ -257,11 +258,18 @@ class Ruler {
           return;
         }
         try {
-          known.set(node, await this.#hands.replication(node));
+          answers.set(node, await this.#hands.replication(node));
         } catch (reason) {
           this.#term.signal.throwIfAborted();
           errors.set(node, reason as Error);
         }
+      }),
+    );
+    // In the order of the nodes, whoever answered first: what is told of them stays the same.
+    const known = new Map(
+      options.nodes.flatMap((node) => {
+        const answer = answers.get(node);
+        return answer === undefined ? [] : [[node, answer] as const];
       }),
     );
     this.#known = known;

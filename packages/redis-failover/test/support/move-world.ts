@@ -81,6 +81,7 @@ export class FakeWorld {
       revokedAtMs: undefined,
       earlierRevokedAtMs: 0,
       refused: new Set(),
+      errors: new Map(),
       memory: { incompleteAttempts: 0 },
       managers: () => this.managers,
       othersLapseAtMs: Number.NEGATIVE_INFINITY,
