@@ -124,6 +124,32 @@ describe.skipIf(missing !== undefined).concurrent('the view of a client', () => 
       expect(await next.promise).toBe('OK');
     });
 
+    test(`does not wait for a primary that stands still when there is another (${library})`, async (context) => {
+      const { stage, failover, redis, key } = await open(context, library);
+      redis.holdReplies();
+      const writing = watched(failover.redis.set(key, 'second'));
+      await until('it is executed', async () => (await both()[0].command('GET', key)) === 'second');
+      await stage.revoke(addressOf(redis), { viewMs });
+      await stage.publish(addressOf(both()[0]), [], { viewMs });
+      // commandTimeout is 30 s, and nobody answers here.
+      await expect(writing.promise).rejects.toMatchObject({
+        code: 'OUTCOME_UNKNOWN',
+        term: 1,
+        message: expect.stringContaining('before another was the primary'),
+      });
+    });
+
+    test(`reads from replicas while the primary moves (${library})`, async (context) => {
+      const [primary, replica] = both();
+      const stage = await ClientStage.open(servers, context);
+      await stage.publish(addressOf(primary), [addressOf(replica)]);
+      const failover = await stage.client(library);
+      await stage.revoke(addressOf(primary));
+      await until('the client knows', () => failover.current.primary === undefined);
+      expect(failover.current.replicas).toEqual([addressOf(replica)]);
+      expect(await failover.redis.get('absent')).toBe(null);
+    });
+
     test(`does not count a reply over a connection that is younger than its confirmation (${library})`, async (context) => {
       const stage = await ClientStage.open(servers, context);
       const old = await stage.redis();

@@ -116,7 +116,8 @@ export class Connection<Client extends object> {
 
   /** Calls `listener` when it is closed, by whomever. */
   onEnd(listener: () => void): void {
-    this.#onEnd.add(listener);
+    if (this.#closed) listener();
+    else this.#onEnd.add(listener);
   }
 
   /** Closes it when what was sent is answered. */

@@ -1,4 +1,5 @@
 import type { NodeAddress } from '../node-address.ts';
+import { NodeUnreachableError } from '../redis/errors.ts';
 import type { ConnectionOptions } from './connection.ts';
 import { Connection } from './connection.ts';
 import type { Driver } from './driver.ts';
@@ -16,6 +17,8 @@ export class Connections<Client extends object> {
   readonly #options: Omit<ConnectionOptions, 'role'> & { readonly verifyRole: boolean };
   #primary: { readonly reign: Reign; readonly slot: Slot<Client> } | undefined;
   readonly #replicas = new Map<NodeAddress, Slot<Client>>();
+  /** Of reigns that are over; they go when what was sent on them is answered. */
+  readonly #leaving = new Map<Slot<Client>, Reign>();
   #closed = false;
 
   constructor(
@@ -31,7 +34,7 @@ export class Connections<Client extends object> {
     const known = this.#primary;
     if (known?.reign === reign && isAlive(known.slot)) return known.slot.opening;
     // A connection is never taken over into another reign.
-    if (known !== undefined) dismiss(known.slot);
+    if (known !== undefined) this.#leave(known.slot, known.reign);
     const slot = this.#open(reign.primary, 'primary', () => {
       if (this.#primary?.slot === slot) this.#primary = undefined;
     });
@@ -57,7 +60,7 @@ export class Connections<Client extends object> {
   /** Lets go of connections to nodes that are not what they were: what was sent may still be answered. */
   keep({ replicas }: Picture, reign: Reign | undefined): void {
     if (this.#primary !== undefined && this.#primary.reign !== reign) {
-      dismiss(this.#primary.slot);
+      this.#leave(this.#primary.slot, this.#primary.reign);
       this.#primary = undefined;
     }
     for (const [address, slot] of this.#replicas) {
@@ -67,13 +70,33 @@ export class Connections<Client extends object> {
     }
   }
 
+  /** Ends what still waits on connections of reigns of which no reply can count any more. */
+  abandon(isHopeless: (reign: Reign) => boolean): void {
+    for (const [{ connection }, reign] of this.#leaving) {
+      if (!isHopeless(reign)) continue;
+      const why = 'has not answered before another was the primary';
+      connection?.close(new NodeUnreachableError(reign.primary, why));
+    }
+  }
+
   close(): void {
     this.#closed = true;
-    const slots = [...this.#replicas.values()];
+    const slots = [...this.#replicas.values(), ...this.#leaving.keys()];
     if (this.#primary !== undefined) slots.push(this.#primary.slot);
     for (const { connection } of slots) connection?.close(new ClosedError());
     this.#replicas.clear();
     this.#primary = undefined;
+  }
+
+  #leave(slot: Slot<Client>, reign: Reign): void {
+    this.#leaving.set(slot, reign);
+    slot.opening.then(
+      (connection) => {
+        connection.onEnd(() => this.#leaving.delete(slot));
+        connection.retire();
+      },
+      () => this.#leaving.delete(slot),
+    );
   }
 
   #open(address: NodeAddress, role: 'primary' | 'replica', failed: () => void): Slot<Client> {

@@ -19,6 +19,7 @@ import type { RedisFailoverOptions, ResolvedOptions } from './options.ts';
 import { resolveClientOptions } from './options.ts';
 import { routedClient } from './routed-client.ts';
 import { Router } from './router.ts';
+import { show } from './show.ts';
 import type { BrokenRule, Picture, Reign } from './view.ts';
 import { ViewFollower } from './view-follower.ts';
 
@@ -79,6 +80,7 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
     this.#view.onChange(() => {
       const reign = this.#view.reign;
       this.#connections.keep(this.#view.picture, reign);
+      this.#connections.abandon((each) => this.#view.isHopeless(each));
       this.#teller.look();
       if (reign === undefined || reign === warm) return;
       // So that the first write of a term need not wait for it.
@@ -127,7 +129,7 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
     }
   }
 
-  /** What ZooKeeper said last. `primary` is undefined while it moves. */
+  /** What ZooKeeper said last. */
   get current(): Picture {
     return this.#view.picture;
   }
@@ -139,7 +141,7 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
    */
   onChange(listener: ChangeListener): () => void {
     if (typeof listener !== 'function') {
-      throw new InvalidOptionError(`onChange takes a function, not ${JSON.stringify(listener)}`);
+      throw new InvalidOptionError(`onChange takes a function, not ${show(listener)}`);
     }
     return this.#teller.add(listener);
   }
@@ -158,7 +160,7 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
     if (typeof work !== 'function') {
       return Promise.reject(
         new InvalidOptionError(
-          `write takes a function such as (redis) => redis.set('k', 'v'), not ${JSON.stringify(work)}`,
+          `write takes a function such as (redis) => redis.set('k', 'v'), not ${show(work)}`,
         ),
       );
     }
@@ -176,9 +178,7 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
     { signal }: WriteOptions = {},
   ): Promise<Dedicated<Client>> {
     if (role !== 'primary' && role !== 'replica') {
-      throw new InvalidOptionError(
-        `dedicated takes 'primary' or 'replica', not ${JSON.stringify(role)}`,
-      );
+      throw new InvalidOptionError(`dedicated takes 'primary' or 'replica', not ${show(role)}`);
     }
     const at = await this.#router.connectAlone(role, signal);
     const { connection, reign } = at;
@@ -205,7 +205,7 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
 
   /**
    * Asks the managers to make another node the primary, and waits until they have.
-   * @param target a replica; none: the best one
+   * @param target a replica, or the primary itself (which is answered at once); none: the best replica
    * @throws InvalidOptionError
    * @returns rejects FailoverRefusedError with the manager's words, NoManagerError when nobody took it in
    *   time (it is withdrawn), OutcomeUnknownError, and with the reason of `signal`

@@ -1,4 +1,5 @@
 import { InvalidOptionError } from 'incumbent';
+import { show } from './show.ts';
 
 /** Options of a driver that the failover client decides itself. */
 export interface Refusals {
@@ -38,8 +39,6 @@ export function refuseOptions(
 /** @throws InvalidOptionError */
 export function checkObject(what: string, value: unknown): asserts value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new InvalidOptionError(
-      `${what} takes an object of options, not ${JSON.stringify(value)}`,
-    );
+    throw new InvalidOptionError(`${what} takes an object of options, not ${show(value)}`);
   }
 }

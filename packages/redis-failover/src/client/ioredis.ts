@@ -8,6 +8,7 @@ import {
   refuseOptions,
   refuseTargets,
 } from './forced-options.ts';
+import { show } from './show.ts';
 
 /** What is needed of a client of the package `ioredis` (5 or 6). */
 export interface IoredisClient {
@@ -54,7 +55,7 @@ export function ioredis<Client extends IoredisClient>(
 ): Driver<Client> {
   if (typeof Redis !== 'function') {
     throw new InvalidOptionError(
-      `ioredis takes the class Redis of the package ioredis, not ${JSON.stringify(Redis)}`,
+      `ioredis takes the class Redis of the package ioredis, not ${show(Redis)}`,
     );
   }
   checkObject('ioredis', options);

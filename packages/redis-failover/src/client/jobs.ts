@@ -55,7 +55,8 @@ export function writeJob<Client extends object, Value>(
         isReady: () => connection.isOpen,
       });
       try {
-        return await work(redis, reign as Reign);
+        const { term, primary } = reign as Reign;
+        return await work(redis, { term, primary });
       } finally {
         await own.end();
       }

@@ -11,6 +11,7 @@ import type { Bound } from './bound.ts';
 import { TimeUp } from './bound.ts';
 import { NoManagerError } from './errors.ts';
 import { requestFailover } from './request-failover.ts';
+import { show } from './show.ts';
 import type { ViewFollower } from './view-follower.ts';
 
 export interface ManualFailoverOptions {
@@ -31,7 +32,7 @@ export function checkTarget(target: unknown): NodeAddress | null {
   if (target === undefined || target === null) return null;
   if (typeof target !== 'object') {
     throw new InvalidOptionError(
-      `manualFailover takes { host, port } of a replica, or nothing for the best one, not ${JSON.stringify(target)}`,
+      `manualFailover takes { host, port } of a replica, or nothing for the best one, not ${show(target)}`,
     );
   }
   const { host, port } = target as Partial<HostAndPort>;

@@ -9,6 +9,7 @@ import {
   refuseOptions,
   refuseTargets,
 } from './forced-options.ts';
+import { show } from './show.ts';
 
 /** What is needed of a client of the `redis` package (4, 5 or 6). */
 export interface NodeRedisClient {
@@ -57,7 +58,7 @@ export function nodeRedis<Client extends NodeRedisClient>(
 ): Driver<Client> {
   if (typeof createClient !== 'function') {
     throw new InvalidOptionError(
-      `nodeRedis takes createClient of the package redis, not ${JSON.stringify(createClient)}`,
+      `nodeRedis takes createClient of the package redis, not ${show(createClient)}`,
     );
   }
   checkObject('nodeRedis', options);

@@ -5,6 +5,7 @@ import { InvalidOptionError, parseDuration } from 'incumbent';
 import { defaultRoot } from '../layout.ts';
 import type { ChangeListener } from './change-teller.ts';
 import type { Driver } from './driver.ts';
+import { show } from './show.ts';
 
 export interface RedisFailoverOptions<Client extends object> {
   /** `zk://h1:2181,h2:2181/chroot`, or a client, which is not closed then. */
@@ -151,8 +152,4 @@ export function resolveClientOptions<Client extends object>(
     verifyRole: flag('verifyRole', true),
     retryAmbiguous: flag('retryAmbiguous', false),
   };
-}
-
-function show(value: unknown): string {
-  return typeof value === 'function' ? 'a function' : (JSON.stringify(value) ?? String(value));
 }

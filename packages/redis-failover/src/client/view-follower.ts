@@ -109,6 +109,11 @@ export class ViewFollower {
     return this.#failure ?? this.#trouble;
   }
 
+  /** Whether no reply to what was sent in a reign can count any more. */
+  isHopeless(reign: Reign): boolean {
+    return this.#view.isHopeless(reign, readClocks(this.#clock));
+  }
+
   /** Calls `look` now and after every change, until it gives something or throws. */
   async until<Value>(look: () => Value | undefined, bound: Bound): Promise<Value> {
     const now = look();

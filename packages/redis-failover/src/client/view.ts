@@ -46,9 +46,12 @@ export interface Proposal {
 }
 
 export interface Picture {
+  /** undefined while it moves. */
   readonly primary: NodeAddress | undefined;
+  /** While the primary moves: those that were known last. */
   readonly replicas: readonly NodeAddress[];
   readonly unavailable: readonly NodeAddress[];
+  /** undefined under Ruby managers. */
   readonly term: number | undefined;
 }
 
@@ -57,6 +60,9 @@ export interface Picture {
  * `no-view`: the primary that was known last is written to, and counts, whatever is known.
  */
 export type BrokenRule = 'no-reply-rule' | 'no-view';
+
+/** A primary that is demoted as planned refuses what it has held back, a moment before or after the next is known. */
+const lateRefusalMs = 300;
 
 class KnownReign implements Reign {
   readonly term: number | undefined;
@@ -86,6 +92,8 @@ export class View {
   /** null: not read yet, or what it holds cannot be understood. */
   #record: Seen<PrimaryRecord> | undefined | null = null;
   #nodes: Seen<Nodes> | undefined | null = null;
+  /** While the primary moves there are none: replicas go on being read from. */
+  #lastNodes: Nodes | undefined;
   /** The latest that was seen; it may be over. */
   #reign: KnownReign | undefined;
   #proposal: Proposal | undefined;
@@ -113,7 +121,7 @@ export class View {
   }
 
   get picture(): Picture {
-    const { slaves = [], unavailable = [] } = this.nodes ?? {};
+    const { slaves = [], unavailable = [] } = this.#lastNodes ?? {};
     const term = this.record?.term;
     return { primary: this.#proposal?.reign.primary, replicas: slaves, unavailable, term };
   }
@@ -126,6 +134,7 @@ export class View {
 
   seeNodes(seen: Seen<Nodes> | undefined | null): void {
     this.#nodes = seen;
+    this.#lastNodes = seen?.value ?? this.#lastNodes;
     this.#look();
   }
 
@@ -159,6 +168,16 @@ export class View {
     const counts = belief.sentMs > connectedMs && !(over && term === undefined);
     if (counts && belief.remainingMs(arrivedAt) > 0) return 'acknowledged';
     return this.judgeHeld(asked, arrivedAt);
+  }
+
+  /**
+   * Whether no reply to what was sent in a reign can count any more: another primary is believed in, and
+   * the belief in the reign has been over for so long that a refusal by the old one would be here.
+   */
+  isHopeless(asked: Reign, now: Instant): boolean {
+    const { belief, over, term } = asked as KnownReign;
+    if (!over || !this.believes(now)) return false;
+    return term === undefined || belief.remainingMs(now) <= -lateRefusalMs;
   }
 
   /** Of a reply that was held: to be asked again after every change. */

@@ -91,6 +91,26 @@ describe('ioredis', () => {
   });
 });
 
+test('no message holds what was given: it may be a password', async () => {
+  const options = { password: 'secret' };
+  const mistakes = [
+    () => ioredis(new Redis({ lazyConnect: true, ...options }) as never),
+    () => ioredis(options as never),
+    () => nodeRedis(createClient(options) as never),
+    () => nodeRedis(createClient, [options] as never),
+  ];
+  for (const mistake of mistakes) {
+    expect(mistake).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('secret') }),
+    );
+  }
+  const redis = new Redis({ lazyConnect: true, ...options });
+  const wrong = RedisFailover.connect({ zookeeper: 'zk://h', redis } as never);
+  await expect(wrong).rejects.toMatchObject({
+    message: expect.stringMatching(/^redis is made by .*, and not an (object|instance of \w+)$/),
+  });
+});
+
 test('ioredis refuses its cluster', () => {
   class Clustered extends Redis {
     override isCluster = true;

@@ -242,6 +242,20 @@ describe('a reply', () => {
     expect(view.judgeArrival(reign, clocks.pass(999), connectedMs)).toBe('acknowledged');
   });
 
+  test('is not waited for when another primary is believed in, and a refusal would be here', () => {
+    const { clocks, view, reign } = confirmedView();
+    expect(view.isHopeless(reign, clocks.pass(1_500))).toBe(false);
+    move(view, 2, 'b:1');
+    expect(view.isHopeless(reign, clocks.now())).toBe(false);
+    view.confirmed(proposed(view), clocks.now());
+    expect(view.isHopeless(reign, clocks.now())).toBe(true);
+    expect(view.isHopeless(view.usable(clocks.now()) as Reign, clocks.now())).toBe(false);
+    const quick = confirmedView();
+    move(quick.view, 2, 'b:1');
+    quick.view.confirmed(proposed(quick.view), quick.clocks.pass(900));
+    expect(quick.view.isHopeless(quick.reign, quick.clocks.now())).toBe(false);
+  });
+
   test('is still held when only `nodes` is gone: the record decides', () => {
     const { clocks, view, reign } = confirmedView();
     const arrivedAt = clocks.pass(1_500);
