@@ -167,6 +167,16 @@ describe('nobody is promoted', () => {
     expect(world.node(next).promotedAtMs).toBeGreaterThanOrEqual(Number(revokedAtMs) + lapseMs);
   });
 
+  it('that was the primary while somebody may believe that it still is (K1)', async () => {
+    const world = set();
+    await world.move({ reason: 'request', target: 'A' });
+    const back = await world.move({ reason: 'request', target: 'F' });
+    expect(back).toEqual({ primary: 'F', term: 3 });
+    const [revokedAtMs] = world.revokedAtMs;
+    // A client's connection of then is open: it takes writes from when it is promoted.
+    expect(world.node('F').promotedAtMs).toBeGreaterThanOrEqual(Number(revokedAtMs) + lapseMs);
+  });
+
   it('and the primary stays when it is up and cannot be told to stop, for a request (M20)', async () => {
     const world = set();
     world.at.set('before fence', () => {
