@@ -102,7 +102,8 @@ function routed<Client extends object>(
   };
 
   const look = (path: readonly string[], target: object): object =>
-    new Proxy(target, {
+    // Whoever prints it prints what is inside: not the model, which knows the password.
+    new Proxy({} as object, {
       get(_, key) {
         if (typeof key !== 'string' || key === 'then') return undefined;
         const value = (target as Record<string, unknown>)[key];
@@ -132,6 +133,7 @@ function routed<Client extends object>(
         const isNamespace = typeof value === 'object' && value !== null && '_self' in value;
         return isNamespace ? look([key], value) : value;
       },
+      has: (_, key) => key in target,
       set() {
         return false;
       },

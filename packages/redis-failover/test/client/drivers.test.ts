@@ -1,7 +1,9 @@
 /** What the drivers are told, and what they may not be told. */
+import { inspect } from 'node:util';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { describe, expect, test } from 'vitest';
+import { routedClient } from '../../src/client/routed-client.ts';
 import { ioredis, nodeRedis, RedisFailover } from '../../src/index.ts';
 
 const address = { host: '10.0.0.7', port: 6380 };
@@ -109,6 +111,20 @@ test('no message holds what was given: it may be a password', async () => {
   await expect(wrong).rejects.toMatchObject({
     message: expect.stringMatching(/^redis is made by .*, and not an (object|instance of \w+)$/),
   });
+});
+
+test('a client that is printed does not tell its password', () => {
+  const plain = { password: 'secret', database: 1 };
+  for (const driver of [nodeRedis(createClient, plain), ioredis(Redis, plain)]) {
+    const redis = routedClient<object>({
+      driver,
+      pinned: false,
+      perform: () => Promise.reject(new Error('not here')),
+      isReady: () => false,
+    });
+    expect(inspect(redis, { depth: 10, showHidden: true })).not.toContain('secret');
+    expect('get' in redis).toBe(true);
+  }
 });
 
 test('ioredis refuses its cluster', () => {
