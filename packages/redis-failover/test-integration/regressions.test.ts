@@ -13,6 +13,8 @@ import { Stage } from './support/stage.ts';
 import { until } from './support/waiting.ts';
 
 const zooKeeper = useZooKeeper();
+/** Where nobody is to be taken for down: also not when the machine stands still for a moment. */
+const patient = { maxFailures: 20 };
 
 describe.skipIf(missing !== undefined).concurrent('the only primary there is', () => {
   test('is not taken when it came back empty, and another node has the data (M1)', async (context) => {
@@ -50,7 +52,7 @@ describe.skipIf(missing !== undefined).concurrent('the only primary there is', (
 describe.skipIf(missing !== undefined).concurrent('a primary whose replicas are away', () => {
   test('stays when its data get another name (M3)', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
-    stage.manager('one');
+    stage.manager('one', patient);
     const [first, second] = await nodesOf(stage);
     const { term } = await stage.published(first);
     await cutLink(stage, second);
@@ -66,14 +68,14 @@ describe.skipIf(missing !== undefined).concurrent('a primary whose replicas are 
 
   test('has the name of its data noted also while another node refuses us (M18)', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
-    const before = stage.manager('before');
+    const before = stage.manager('before', patient);
     const [first, second] = await nodesOf(stage);
     await stage.published(first);
     await before.stop();
     await cutLink(stage, second);
     await stage.set.command(second, 'CONFIG', 'SET', 'requirepass', 'unknown');
     const renamed = await renameData(stage, first);
-    const { story } = stage.manager('one');
+    const { story } = stage.manager('one', patient);
     await story.told('trouble', ({ trouble }) => trouble.code === 'NODE_REFUSED');
     expect(await stage.record()).toMatchObject({ primary: first, replicationId: renamed });
   });
@@ -82,7 +84,7 @@ describe.skipIf(missing !== undefined).concurrent('a primary whose replicas are 
 describe.skipIf(missing !== undefined).concurrent('a set without a primary', () => {
   test('gets one when that on record came back as a replica, by its configuration (M8)', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server);
-    stage.manager('one');
+    stage.manager('one', patient);
     const [, second] = await nodesOf(stage);
     await moveTo(stage, second);
     const { term } = await stage.published(second);
@@ -100,7 +102,7 @@ describe.skipIf(missing !== undefined).concurrent('a set without a primary', () 
 describe.skipIf(missing !== undefined).concurrent('the elected manager', () => {
   test('restores `nodes` after somebody deleted or overwrote it (M11)', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
-    stage.manager('one');
+    stage.manager('one', patient);
     const [first, second] = await nodesOf(stage);
     const isRestored = async () => {
       const nodes = await stage.nodes();
@@ -116,7 +118,7 @@ describe.skipIf(missing !== undefined).concurrent('the elected manager', () => {
 
   test('lets another one try when it was told the wrong nodes (M12)', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
-    const before = stage.manager('before');
+    const before = stage.manager('before', patient);
     const [first, second] = await nodesOf(stage);
     const { term } = await stage.published(first);
     await before.stop();
@@ -131,13 +133,13 @@ describe.skipIf(missing !== undefined).concurrent('the elected manager', () => {
 
   test('changes nothing when one Redis is among the nodes under two names (M15)', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
-    const before = stage.manager('before');
+    const before = stage.manager('before', patient);
     const [first, second] = await nodesOf(stage);
     await stage.formed();
     await before.stop();
     const reign = await stage.reign();
     const again = `localhost:${stage.set.at(first).port}`;
-    const { story } = stage.manager('one', { nodes: [first, second, again] });
+    const { story } = stage.manager('one', { ...patient, nodes: [first, second, again] });
     const { trouble } = await story.told('trouble', (told) => told.trouble.code !== 'FAILED');
     expect(trouble).toMatchObject({ code: 'LAYOUT', message: expect.stringContaining(again) });
     expect(await stage.set.formation(first)).toBe('formed');
@@ -155,7 +157,7 @@ describe.skipIf(missing !== undefined).concurrent('the elected manager', () => {
     let reached = addressOf(proxy);
     const hands = new Hands(
       {
-        ...{ id: 'one', access: {}, nodeTimeoutMs: 1_000, tell: () => {} },
+        ...{ id: 'one', access: {}, nodeTimeoutMs: 4_000, tell: () => {} },
         hooks: { reach: () => reached },
       },
       term,
