@@ -41,14 +41,17 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
 
   test('takes over a primary that somebody else has made one', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server);
-    const { story } = stage.manager('one');
+    const before = stage.manager('before');
     const first = await stage.published();
     const writer = await stage.writer();
     await writer.writes();
+    // Nobody sees it between the two commands.
+    await before.stop();
     const [primary, second] = stage.set.servers;
     if (primary === undefined || second === undefined) throw new Error('no servers');
     await second.promote();
     await primary.command('REPLICAOF', '127.0.0.1', second.port);
+    const { story } = stage.manager('after');
     const next = await stage.published(undefined, first.term);
     expect(next.primary).toBe(stage.set.addresses[1]);
     await story.told('moved', ({ reason }) => reason === 'found');
@@ -56,18 +59,19 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     await stage.formed();
   });
 
-  test('tells that the primary was made a replica and nobody the primary', async (context) => {
+  test('sees to a primary when it was made a replica and nobody the primary', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server);
     const { story } = stage.manager('one');
     const first = await stage.published();
+    const writer = await stage.writer();
+    await writer.writes();
     const [primary, second] = stage.set.servers;
+    // Redis itself may lose what both copy from one another: that is not judged here.
     await primary?.command('REPLICAOF', '127.0.0.1', second?.port ?? 0);
-    await story.told('trouble', ({ trouble }) => trouble.code === 'NO_PRIMARY');
-    expect(Object.values(await stage.set.roles())).toEqual(['replica', 'replica', 'replica']);
-    expect((await stage.record())?.term).toBe(first.term);
-    await primary?.promote();
-    await story.told('recovered');
-    expect(await stage.formed()).toMatchObject({ primary: first.primary, term: first.term });
+    const next = await stage.published(undefined, first.term);
+    await story.told('moved', ({ reason }) => reason === 'lost-role');
+    await writer.writes('a write to it', ({ node }) => node === next.primary);
+    await stage.formed();
   });
 
   test('makes a replica of a second primary that turns up later', async (context) => {

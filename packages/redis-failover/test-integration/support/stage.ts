@@ -193,9 +193,16 @@ export class Stage {
   async client(links: ClientLinks = {}): Promise<RedisFailover<NodeRedis>> {
     const { zooKeeper = this.#zooKeeper, redis = {} } = links;
     const linked = (options: RedisClientOptions): NodeRedis => {
-      const { host, port } = options.socket as { readonly host: string; readonly port: number };
-      const link = redis[`${host}:${port}`];
-      return createClient({ ...options, socket: { ...options.socket, port: link?.port ?? port } });
+      const client = createClient(options);
+      const duplicate = client.duplicate.bind(client);
+      // Each connection is a copy of the first client, which is never connected.
+      return Object.assign(client, {
+        duplicate(more: { readonly socket: { readonly host: string; readonly port: number } }) {
+          const { host, port } = more.socket;
+          const link = redis[`${host}:${port}`];
+          return duplicate({ ...more, socket: { ...more.socket, port: link?.port ?? port } });
+        },
+      });
     };
     const failover = await RedisFailover.connect(
       {
@@ -210,8 +217,8 @@ export class Stage {
   }
 
   /** Writes from now on, until the test ends or stops it. */
-  async writer(links: ClientLinks = {}): Promise<Writer> {
-    return this.#writer(writeByNodeRedis(await this.client(links)));
+  async writer(links: ClientLinks = {}, pauseMs?: number): Promise<Writer> {
+    return this.#writer(writeByNodeRedis(await this.client(links)), pauseMs);
   }
 
   async ioredisWriter(): Promise<Writer> {
@@ -224,9 +231,9 @@ export class Stage {
     return this.#writer(writeByIoredis(failover));
   }
 
-  #writer(write: Write): Writer {
+  #writer(write: Write, pauseMs?: number): Writer {
     this.#writers += 1;
-    const writer = new Writer(write, this.#writers * 1_000_000);
+    const writer = new Writer(write, this.#writers * 1_000_000, pauseMs);
     this.#closers.push(() => writer.stop());
     this.#stories.push(() => writer.text());
     return writer;
