@@ -45,12 +45,12 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     const first = await stage.published();
     const writer = await stage.writer();
     await writer.writes();
-    // Nobody sees it between the two commands.
+    // Nobody sees it before it is done.
     await before.stop();
-    const [primary, second] = stage.set.servers;
-    if (primary === undefined || second === undefined) throw new Error('no servers');
+    const [primary, second, third] = stage.set.servers;
+    if (second === undefined) throw new Error('no servers');
     await second.promote();
-    await primary.command('REPLICAOF', '127.0.0.1', second.port);
+    await Promise.all([primary?.follow(second), third?.follow(second)]);
     const { story } = stage.manager('after');
     const next = await stage.published(undefined, first.term);
     expect(next.primary).toBe(stage.set.addresses[1]);
