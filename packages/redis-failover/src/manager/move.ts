@@ -112,8 +112,10 @@ type Fenced =
   | { readonly how: 'paused'; readonly replication: Replication; readonly cameBack: boolean }
   /** It answers, and is a replica. */
   | { readonly how: 'replica' }
-  /** It does not answer: what clients believe must have lapsed. */
-  | { readonly how: 'silent' };
+  /**
+   * It does not answer, or cannot be told to stop (`answers`): what clients believe must have lapsed.
+   */
+  | { readonly how: 'silent'; readonly answers?: boolean };
 
 /**
  * Moves the primary: `revoke`, `fence`, `choose`, `promote`, `redirect`, `publish`.
@@ -256,8 +258,10 @@ async function tryToStop(
   cameBack: boolean,
   world: MoveWorld,
 ): Promise<Fenced> {
+  let answers = false;
   try {
     const { role } = await world.hands.replication(former);
+    answers = true;
     if (role === 'replica') return { how: 'replica' };
     if (!world.hooks.broken?.includes('no-pause')) {
       const pauseMs = Math.max(leastPauseMs, 3 * viewFactor * record.viewMs);
@@ -267,7 +271,7 @@ async function tryToStop(
     return { how: 'paused', replication: await world.hands.replication(former), cameBack };
   } catch {
     world.signal.throwIfAborted();
-    return { how: 'silent' };
+    return { how: 'silent', answers };
   }
 }
 
@@ -311,7 +315,15 @@ async function choose(
   const asked = new Set(plan.available);
   if (former !== null && fenced.how === 'silent') asked.delete(former);
   if (former !== null && fenced.how !== 'silent') asked.add(former);
-  const known = await askAll([...asked], world);
+  const [known, isBack] = await Promise.all([
+    askAll([...asked], world),
+    former !== null && fenced.how === 'silent' && fenced.answers !== true
+      ? answersSoon(former, world)
+      : false,
+  ]);
+  if (isBack) {
+    giveUpFor(world, `${former} is there again, and is asked first what it has`);
+  }
   expectAll(asked, known, world);
   const fit = new Map(eligible(known, record, plan, isComplete(known, record, world)));
   const choice = (chosen: NodeAddress): Choice => {
@@ -323,7 +335,10 @@ async function choose(
     fit.delete(former);
     const mayGoOn = plan.reason !== 'request' && plan.reason !== 'found';
     const isLeft = last !== undefined && fit.size === 0 && mayGoOn;
-    if (isLeft || isGivenBack(last, fenced, fit, former, plan)) {
+    if (
+      isLeft ||
+      isGivenBack(last ?? restartedWithAll(known.get(former)), fenced, fit, former, plan)
+    ) {
       // Else somebody may go on in the term of before, beside others in the new one.
       await waitForViews(record, world);
       return choice(former);
@@ -354,13 +369,34 @@ async function choose(
 function expectAll(asked: ReadonlySet<NodeAddress>, known: Replications, world: MoveWorld): void {
   if (world.hooks.broken?.includes('any-replica')) return;
   const missing = [...asked].filter((node) => !known.has(node));
-  const most = world.managers() > 1 ? mostIncompleteAttempts : 2;
-  if (missing.length === 0 || world.memory.incompleteAttempts >= most) return;
-  world.memory.incompleteAttempts += 1;
-  throw new NoCandidateError(
-    `nobody is promoted yet: ${missing.join(', ')} may have more of the data than the others, is up ` +
-      'as the managers say, and does not answer this one',
+  if (missing.length === 0) return;
+  giveUpFor(
+    world,
+    `${missing.join(', ')} may have more of the data than the others, is up as the managers say, and ` +
+      'does not answer this one',
   );
+}
+
+/** Ends an attempt, so that the next one, here or in another manager, finds more; but not for ever. */
+function giveUpFor(world: MoveWorld, why: string): void {
+  const most = world.managers() > 1 ? mostIncompleteAttempts : 2;
+  if (world.memory.incompleteAttempts >= most) return;
+  world.memory.incompleteAttempts += 1;
+  throw new NoCandidateError(`nobody is promoted yet: ${why}`);
+}
+
+/** Of a node that was silent. It may have been started again since, with all that was written. */
+async function answersSoon(node: NodeAddress, world: MoveWorld): Promise<boolean> {
+  const answer = world.hands.replication(node).then(
+    () => true,
+    () => false,
+  );
+  return Promise.race([answer, world.sleep(lastCallMs).then(() => false)]);
+}
+
+/** It writes every command to a file, and has read it: nobody can have more, whatever the stream is called. */
+function restartedWithAll(former: Replication | undefined): Replication | undefined {
+  return former?.keepsData === true && !former.loading && !former.syncing ? former : undefined;
 }
 
 /** Nobody is missing who may have data of the set; the node of before only if it is silent. */
@@ -438,6 +474,7 @@ function isGivenBack(
   const mayBe =
     reason === 'unfinished' ? available.includes(former) : reason === 'down' && fenced.cameBack;
   if (!mayBe || last?.role !== 'primary') return false;
+  if (restartedWithAll(last) !== undefined) return true;
   return [...fit.values()].every((other) => hasAllOf(last, other));
 }
 
