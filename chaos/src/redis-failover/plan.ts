@@ -141,9 +141,10 @@ const openings: { readonly withMinReplicas: Opening[]; readonly without: Opening
       primary: { fault: 'kill', afterMs: 1_500, ...untilMoved(500) },
       replica: { fault: 'unlink', ...atOnce, ...untilMoved(1_000), choice: 0.1 },
     },
+    // As below; nothing is to be seen of it when its successor chooses the same one.
     {
-      primary: { fault: 'kill', afterMs: 1_500, ...untilMoved(500) },
-      replica: { fault: 'unlink', ...atOnce, ...untilMoved(1_000), choice: 0.9 },
+      primary: { fault: 'kill', ...atOnce, ...untilMoved(500) },
+      manager: { fault: 'held up at', step: 'before promote', forMs: 15_000 },
     },
     // Nor does he when the elected manager is the only one who does not see a better one.
     {
