@@ -1,8 +1,9 @@
 // Moves of the primary among nodes and a ZooKeeper that are played: what a review of the managers has
-// found (M…: managers, K…: clients) stays found.
+// found (M…: managers, K…: clients), and the chaos (E…), stays found.
 import { describe, expect, it } from 'vitest';
 import { NoCandidateError } from '../src/manager/move.ts';
 import { FakeNode, FakeWorld, lapseMs, primary, replicaOf } from './support/move-world.ts';
+import { replication } from './support/replication.ts';
 
 const all = ['k1', 'k2', 'k3'];
 
@@ -114,6 +115,28 @@ describe('who is promoted', () => {
       );
     }
     expect(world.node('B').says.role).toBe('replica');
+  });
+
+  it('is nobody with less while the former one came back with its data in mid-move (E3)', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', replicaOf('F', 100), all),
+      new FakeNode('B', replicaOf('F', 10)),
+    );
+    world.node('F').isSilent = true;
+    world.at.set('before choose', () => {
+      // From a file of its writes, which does not say of which stream they are.
+      const anew = { replicationId: 'n', offset: 5, keepsData: true };
+      const [F, A] = [world.node('F'), world.node('A')];
+      F.says = replication({ ...anew, runId: 'anew' });
+      F.isSilent = false;
+      A.says = replication({ ...anew, runId: A.says.runId, role: 'replica', primary: 'F' });
+    });
+    await world.move({ reason: 'down', available: ['A', 'B'] }).catch(() => {});
+    expect(world.node('B').says.role).toBe('replica');
+    const moved = await world.move({ reason: 'unfinished', available: ['F', 'A', 'B'] });
+    expect(world.node(moved.primary).keys).toEqual(all);
+    expect(world.node('B').keys).toEqual(all);
   });
 
   it('is who has more of the stream of before, and not who wrote for itself since (M13)', async () => {
