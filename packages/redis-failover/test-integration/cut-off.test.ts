@@ -110,7 +110,11 @@ async function halfCutOff(context: TestContext, settings: { readonly clientView?
   let isBegun = false;
   stage.manager('manager', settings, {
     reach: (node) => `127.0.0.1:${managersLinks[node]?.port}`,
-    onStep: (step) => void (isBegun && step === 'before revoke' && zooKeeperLink.silence()),
+    async onStep(step) {
+      if (isBegun && step === 'before revoke') zooKeeperLink.silence();
+      // What a primary that nobody stopped takes meanwhile nobody else has.
+      if (isBegun && step === 'before redirect') await lasting(300);
+    },
   });
   await stage.published();
   // Without a pause: what it writes between two steps of a move is what matters.
