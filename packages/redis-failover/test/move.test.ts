@@ -117,27 +117,33 @@ describe('who is promoted', () => {
     expect(world.node('B').says.role).toBe('replica');
   });
 
-  it('is nobody with less while the former one came back with its data in mid-move (E3)', async () => {
-    const world = new FakeWorld(
-      new FakeNode('F', primary(100), all),
-      new FakeNode('A', replicaOf('F', 100), all),
-      new FakeNode('B', replicaOf('F', 10)),
-    );
-    world.node('F').isSilent = true;
-    world.at.set('before choose', () => {
-      // From a file of its writes, which does not say of which stream they are.
-      const anew = { replicationId: 'n', offset: 5, keepsData: true };
-      const [F, A] = [world.node('F'), world.node('A')];
-      F.says = replication({ ...anew, runId: 'anew' });
-      F.isSilent = false;
-      A.says = replication({ ...anew, runId: A.says.runId, role: 'replica', primary: 'F' });
-    });
-    await world.move({ reason: 'down', available: ['A', 'B'] }).catch(() => {});
-    expect(world.node('B').says.role).toBe('replica');
-    const moved = await world.move({ reason: 'unfinished', available: ['F', 'A', 'B'] });
-    expect(world.node(moved.primary).keys).toEqual(all);
-    expect(world.node('B').keys).toEqual(all);
-  });
+  it.each([
+    { seen: 'up', available: ['F', 'A', 'B'] },
+    { seen: 'still down', available: ['A', 'B'] },
+  ])(
+    'is nobody with less when the former one came back with all in mid-move, $seen as the managers say (E3)',
+    async ({ available }) => {
+      const world = new FakeWorld(
+        new FakeNode('F', primary(100), all),
+        new FakeNode('A', replicaOf('F', 100), all),
+        new FakeNode('B', replicaOf('F', 10)),
+      );
+      world.node('F').isSilent = true;
+      world.at.set('before choose', () => {
+        // From a file of its writes, which does not say of which stream they are.
+        const anew = { replicationId: 'n', offset: 5, keepsData: true };
+        const [F, A] = [world.node('F'), world.node('A')];
+        F.says = replication({ ...anew, runId: 'anew' });
+        F.isSilent = false;
+        A.says = replication({ ...anew, runId: A.says.runId, role: 'replica', primary: 'F' });
+      });
+      await world.move({ reason: 'down', available: ['A', 'B'] }).catch(() => {});
+      expect(world.node('B').says.role).toBe('replica');
+      const moved = await world.move({ reason: 'unfinished', available });
+      expect(world.node(moved.primary).keys).toEqual(all);
+      expect(world.node('B').keys).toEqual(all);
+    },
+  );
 
   it('is who has more of the stream of before, and not who wrote for itself since (M13)', async () => {
     const world = new FakeWorld(

@@ -8,7 +8,7 @@ import type { ManagerHooks } from './hooks.ts';
 import type { Change, Keeper } from './keeper.ts';
 import { isRefusedAt } from './keeper.ts';
 import type { Replications } from './lineage.ts';
-import { hasAllOf, isSameLineage, mainLineage, offsetIn } from './lineage.ts';
+import { hasAllOf, isOfLineage, isSameLineage, mainLineage, offsetIn } from './lineage.ts';
 import { rankCandidates } from './strategies.ts';
 
 /** What a move goes by. */
@@ -558,7 +558,7 @@ async function askAll(nodes: readonly NodeAddress[], world: MoveWorld): Promise<
 /** Who has data of the set, and may be promoted. */
 function eligible(
   known: Replications,
-  { replicationId }: PrimaryRecord,
+  record: PrimaryRecord,
   { reason, target }: Pick<MovePlan, 'reason' | 'target'>,
   isWhole: boolean,
 ): Replications {
@@ -569,7 +569,21 @@ function eligible(
     ),
   );
   // Whom somebody else made the primary may have other data: the others have copied them already.
-  return reason === 'found' ? ready : mainLineage(ready, replicationId, isWhole);
+  return reason === 'found' ? ready : mainLineage(ready, streamOf(known, record), isWhole);
+}
+
+/**
+ * The stream of writes that counts: that of the record, but where its primary was started anew and has
+ * read its data from a file that does not say of which stream they are.
+ */
+function streamOf(known: Replications, record: PrimaryRecord): string | null {
+  const { primary, former, replicationId, runId } = record;
+  const last = known.get(primary ?? former ?? '');
+  if (last === undefined || replicationId === null || isOfLineage(last, replicationId)) {
+    return replicationId;
+  }
+  const isAnew = last.role === 'primary' && last.runId !== runId;
+  return isAnew && restartedWithAll(last) !== undefined ? last.replicationId : replicationId;
 }
 
 /** @param known the stream of writes in which the offset counts */
