@@ -12,6 +12,11 @@ import {
 } from './support/client-stage.ts';
 import { until } from './support/waiting.ts';
 
+/** Until a replica has the first count: it is told of that after the client. */
+function copied(replica: RedisServer): Promise<void> {
+  return until('it is copied', async () => (await replica.command('GET', 'counter')) === '1');
+}
+
 describe.skipIf(missing !== undefined).concurrent('a client', () => {
   const servers = useServers(2);
   const both = () => servers.nodes as readonly [RedisServer, RedisServer];
@@ -160,6 +165,7 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
       await stage.publish(addressOf(old), [addressOf(next)]);
       const failover = await stage.client(library);
       await failover.redis.incr('counter');
+      await copied(next);
       await next.promote();
       await old.follow(next);
       const writing = watched(failover.redis.incr('counter'));
@@ -184,6 +190,7 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
       await stage.publish(addressOf(old), [addressOf(next)]);
       const failover = await stage.client(library);
       await failover.redis.incr('counter');
+      await copied(next);
       await old.command('CLIENT', 'PAUSE', 30_000, 'WRITE');
       const writing = watched(failover.redis.incr('counter'));
       await until('it waits there', async () =>
