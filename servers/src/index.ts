@@ -29,6 +29,7 @@ export type { RedisServerOptions, SentinelOptions } from './redis.ts';
 export {
   RedisServer,
   redisAvailable,
+  replicasStream,
   startRedis,
   startRedisCluster,
   startSentinel,

@@ -68,6 +68,26 @@ export class RedisServer extends LocalServer {
   }
 }
 
+/**
+ * Resolves when replicas are given what their primary writes. One that took a whole copy gets nothing
+ * more before its next report, up to a second later, and yet counts for min-replicas-to-write: what is
+ * written then is lost with the primary.
+ */
+export async function replicasStream(
+  primary: RedisServer,
+  replicas: readonly RedisServer[],
+): Promise<void> {
+  const offset = async (server: RedisServer) =>
+    /master_repl_offset:(\d+)/.exec(String(await server.command('INFO', 'replication')))?.[1];
+  // Something that is replicated, and leaves no key.
+  await primary.command('PUBLISH', 'begin', '');
+  for (const replica of replicas) {
+    await waitFor('the replica has what was published', async () => {
+      return (await offset(replica)) === (await offset(primary));
+    });
+  }
+}
+
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
   const port = options.port ?? ((await freePorts(1))[0] as number);
   const directory = await makeServerDirectory('redis');

@@ -1,7 +1,7 @@
 /** What the benchmarks of the failover share: servers and processes of ours. */
 import { fileURLToPath } from 'node:url';
 import type { RedisServer } from '@incumbent/servers';
-import { startRedis, waitFor } from '@incumbent/servers';
+import { replicasStream, startRedis, waitFor } from '@incumbent/servers';
 import type { TestServer } from '@incumbent/zookeeper/testing';
 import type { Surroundings } from '../surroundings.ts';
 import type { Methods } from '../zookeeper/messages.ts';
@@ -35,6 +35,7 @@ export async function startSet(): Promise<readonly RedisServer[]> {
   try {
     for (let i = 0; i < 2; i += 1)
       servers.push(await startRedis({ ...common, replicaOf: primary }));
+    await replicasStream(primary, servers.slice(1));
     return servers;
   } catch (error) {
     await Promise.all(servers.map((server) => server.close()));

@@ -1,5 +1,5 @@
 import type { RedisServer, RespValue } from '@incumbent/servers';
-import { startRedis } from '@incumbent/servers';
+import { replicasStream, startRedis } from '@incumbent/servers';
 import { createClient } from 'redis';
 import type { NodeAddress } from '../../src/node-address.ts';
 
@@ -29,6 +29,7 @@ export class RedisSet implements AsyncDisposable {
       for (let i = 0; i < replicas; i += 1) {
         started.push(await startRedis({ arguments: common, replicaOf: primary }));
       }
+      await replicasStream(primary, started.slice(1));
       if (password !== undefined) {
         for (const server of started) await server.command('CONFIG', 'SET', 'masterauth', password);
         for (const server of started) {
