@@ -13,7 +13,7 @@ import {
 import { until } from './support/waiting.ts';
 
 /** Until a replica has the first count: it is told of that after the client. */
-function copied(replica: RedisServer): Promise<void> {
+function copied(replica: RedisServer): Promise<unknown> {
   return until('it is copied', async () => (await replica.command('GET', 'counter')) === '1');
 }
 

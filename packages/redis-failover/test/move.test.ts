@@ -1,7 +1,7 @@
 // Moves of the primary among nodes and a ZooKeeper that are played: what a review of the managers has
 // found (M…: managers, K…: clients), and the chaos (E…), stays found.
 import { describe, expect, it } from 'vitest';
-import { NoCandidateError } from '../src/manager/move.ts';
+import { NoCandidateError } from '../src/manager/move-world.ts';
 import { FakeNode, FakeWorld, lapseMs, primary, replicaOf } from './support/move-world.ts';
 import { replication } from './support/replication.ts';
 

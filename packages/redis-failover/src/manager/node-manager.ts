@@ -9,7 +9,7 @@ import type { NodeAddress } from '../node-address.ts';
 import { formatNodeAddress } from '../node-address.ts';
 import type { ManagerEvent, ManagerStatus, Trouble } from './events.ts';
 import type { ManagerHooks } from './hooks.ts';
-import type { MoveMemory } from './move.ts';
+import type { MoveMemory } from './move-world.ts';
 import type { NodeSight } from './node-watcher.ts';
 import { NodeWatcher } from './node-watcher.ts';
 import type { ManagerOptions, ResolvedOptions } from './options.ts';

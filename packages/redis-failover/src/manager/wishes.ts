@@ -3,7 +3,7 @@ import { BadVersionError, NoNodeError } from '@incumbent/zookeeper';
 import type { FailoverRequest, Paths } from '../layout.ts';
 import { anyReplica, decodeRequest, encodeRequest } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
-import type { Moved, Publication } from './move.ts';
+import type { Moved, Publication } from './move-world.ts';
 
 /** Somebody asks for another primary. */
 export interface Wish {

@@ -1,0 +1,86 @@
+import type { PrimaryRecord } from '../layout.ts';
+import type { NodeAddress } from '../node-address.ts';
+import type { ManagerEvent, MoveReason } from './events.ts';
+import type { Hands } from './hands.ts';
+import type { ManagerHooks } from './hooks.ts';
+import type { Change, Keeper } from './keeper.ts';
+
+/** What a move goes by. */
+export interface MovePlan {
+  readonly reason: MoveReason;
+  /** Whom to promote. Left out: the best. */
+  readonly target?: NodeAddress | undefined;
+  /** Nodes that the managers say are up, also the primary of before. */
+  readonly available: readonly NodeAddress[];
+  /** Mean of what the managers see, in ms. */
+  readonly latencyMs: (node: NodeAddress) => number;
+  /** How many managers do not see it. */
+  readonly unavailableTo: (node: NodeAddress) => number;
+  /** What belongs into the write that publishes the new primary. */
+  readonly withPublication?: Publication | undefined;
+}
+
+/** The answer to whoever asked for a move. */
+export interface Publication {
+  readonly manualSeen?: string;
+  /** Left out when `path` is gone meanwhile. */
+  readonly path?: string;
+  readonly also?: (moved: Moved) => NonNullable<Change['also']>;
+}
+
+export interface MoveWorld {
+  readonly keeper: Keeper;
+  readonly hands: Hands;
+  readonly hooks: ManagerHooks;
+  readonly tell: (event: ManagerEvent) => void;
+  readonly signal: AbortSignal;
+  readonly nowMs: () => number;
+  readonly sleep: (forMs: number) => Promise<void>;
+  readonly clientViewMs: number;
+  /** All of the set. */
+  readonly nodes: readonly NodeAddress[];
+  /** What the record says of who wrote it. */
+  readonly author: Pick<PrimaryRecord, 'manager' | 'token'>;
+  /**
+   * When this manager first knew that the record names no primary, by `nowMs`: nobody's view of an
+   * earlier one can be younger.
+   */
+  revokedAtMs: number | undefined;
+  /** The same of the move before this one; of an earlier manager's: when this one began. */
+  earlierRevokedAtMs: number;
+  /** Who could not be made a primary: taken only when nobody else has as much. */
+  readonly refused: Set<NodeAddress>;
+  /** Why nodes did not answer when they were asked last. */
+  readonly errors: Map<NodeAddress, Error>;
+  /** What is not forgotten between terms of this manager. */
+  readonly memory: MoveMemory;
+  /** How many managers report: whether another one can try. */
+  readonly managers: () => number;
+  /**
+   * Until when clients may go by what managers of the gem have published, by `nowMs`: our clients
+   * believe that for longer.
+   */
+  othersLapseAtMs: number;
+}
+
+export interface MoveMemory {
+  /** Attempts that were given up because a node that is up did not answer; since the last success. */
+  incompleteAttempts: number;
+}
+
+/** No node can be promoted. The record is as it was before, or names no primary. */
+export class NoCandidateError extends Error {
+  override readonly name: string = 'NoCandidateError';
+  readonly code = 'NO_CANDIDATE';
+}
+
+/** A wish that cannot be carried out; nothing was changed. */
+export class MoveRefusedError extends Error {
+  override readonly name: string = 'MoveRefusedError';
+  readonly code = 'MOVE_REFUSED';
+}
+
+export interface Moved {
+  readonly primary: NodeAddress;
+  readonly term: number;
+}
