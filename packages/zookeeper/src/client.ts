@@ -374,7 +374,8 @@ export class ZooKeeper implements AsyncDisposable {
 
   /**
    * Waits until the server that we are connected to has caught up with the leader: reads after it
-   * see what was committed before it.
+   * see what was committed before it. The leader itself may answer a moment before it has applied all
+   * that it has committed; who must know uses `confirm`.
    */
   async sync(path = '/', options?: CallOptions): Promise<Reply> {
     checkPath(path);

@@ -9,9 +9,13 @@ behaviour({
       systemProperties: { 'znode.container.checkIntervalMs': 200 },
     });
     const [first] = ensemble.members;
-    if (first === undefined) throw new Error('an ensemble without members');
+    const [follower] = await ensemble.followers();
+    if (first === undefined || follower === undefined) {
+      throw new Error('an ensemble without members');
+    }
     return {
       url: ensemble.connectionString,
+      follower: `zk://127.0.0.1:${follower.port}`,
       port: first.port,
       options: {},
       elapse: () => Promise.resolve(),

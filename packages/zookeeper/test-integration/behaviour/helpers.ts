@@ -12,7 +12,11 @@ import { refusal } from './world.ts';
 /** Everything on top of single requests, and the requests about the tree as a whole. */
 export function helpers(world: World): void {
   it('sync lets a client see what another one wrote', async () => {
-    const [client, other] = [await world.client(), await world.client()];
+    const { follower = world.servers.url, options } = world.servers;
+    const client = await world.client();
+    // The leader answers before it has applied all that it has committed.
+    const other = world.later(await connect(follower + world.folder, options));
+    await other.sync('/');
     for (let i = 0; i < 10; i += 1) {
       const { path, zxid } = await client.create('/n', null, { sequential: true });
       await other.sync('/');

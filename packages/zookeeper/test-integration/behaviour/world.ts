@@ -17,6 +17,8 @@ export interface Target {
 export interface Servers {
   /** Without a chroot. */
   readonly url: string;
+  /** One that is not the leader, where there are several; without a chroot. */
+  readonly follower?: string;
   /** The port of one of the servers, for a proxy in front of it. */
   readonly port: number;
   /** What every client needs to get in. */
