@@ -74,7 +74,7 @@ export function primariesOf(known: ReadonlyMap<NodeAddress, Replication>): reado
   return [...known].flatMap(([node, { role }]) => (role === 'primary' ? [node] : []));
 }
 
-export function severalPrimaries(primaries: readonly NodeAddress[]): TroubleError {
+function severalPrimaries(primaries: readonly NodeAddress[]): TroubleError {
   return new TroubleError(
     'MULTIPLE_PRIMARIES',
     `${primaries.join(' and ')} are primaries, and nothing says whose data count: make all but one ` +

@@ -1,6 +1,6 @@
 import type { Term } from 'incumbent';
-import type { HostAndPort, NodeAddress } from '../node-address.ts';
-import { formatNodeAddress, parseNodeAddress } from '../node-address.ts';
+import type { NodeAddress } from '../node-address.ts';
+import { parseNodeAddress } from '../node-address.ts';
 import type { NodeAccess, Replication } from '../redis/node-connection.ts';
 import { NodeConnection } from '../redis/node-connection.ts';
 import type { ManagerEvent } from './events.ts';
@@ -60,7 +60,7 @@ export class Hands implements Disposable {
   /** Resolves when the node has said that it is a replica of that one. */
   async makeReplica(node: NodeAddress, primary: NodeAddress): Promise<void> {
     const connection = await this.#on(node);
-    const { host, port } = this.#reach(primary);
+    const { host, port } = parseNodeAddress('a node', primary);
     await this.#change(connection, ['REPLICAOF', host, `${port}`]);
     const replication = await connection.replication();
     if (replication.role === 'replica') return;
@@ -69,7 +69,7 @@ export class Hands implements Disposable {
 
   /** Whether a replica follows that node. */
   follows(replication: Replication, primary: NodeAddress): boolean {
-    return replication.primary === formatNodeAddress(this.#reach(primary));
+    return replication.primary === primary;
   }
 
   /** Clients that write are kept waiting for that long; what reads or replicates goes on. */
@@ -91,10 +91,6 @@ export class Hands implements Disposable {
         () => {},
       );
     }
-  }
-
-  #reach(node: NodeAddress): HostAndPort {
-    return parseNodeAddress('a node', node);
   }
 
   /** The term is asked about without anything between that and the sending. */
