@@ -21,7 +21,7 @@ export default defineConfig({
           name: 'unit',
           include: [
             'packages/*/test/**/*.test.ts',
-            '{simulation,chaos,bench,servers,examples}/test/**/*.test.ts',
+            '{simulation,mutation,chaos,bench,servers,examples}/test/**/*.test.ts',
           ],
           testTimeout: 30_000,
           // Else one less than there are processors, which is one of two.

@@ -32,8 +32,8 @@ class Reports implements BeforeApplicationShutdown {
     try {
       await this.election.lead((term) => this.send(term), { wait: WAIT, holdAtLeast: HOLD });
     } catch (error) {
-      if (!(error instanceof NotElectedError) || error.cause !== undefined) throw error;
-    } // not elected, and no trouble: another copy has done it
+      if (!(error instanceof NotElectedError && error.taken)) throw error;
+    } // another copy has done it: `error.why` says which
   }
 
   private async send(term: Term<RedisGuard>): Promise<void> {

@@ -17,7 +17,7 @@ const pool = new pg.Pool({ connectionString: DATABASE_URL });
 pool.on('error', (error) => console.error(error.message)); // a connection that was idle is gone
 
 const stop = new AbortController();
-process.once('SIGTERM', () => stop.abort());
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
 
 const election = createElection({ name: 'reports', backend: postgres(pool), lease: LEASE });
 await election.init(); // makes the table; or a migration with what `incumbent schema postgres` prints

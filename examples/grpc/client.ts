@@ -28,7 +28,7 @@ const Numbers = grpc.makeGenericClientConstructor(numbers, 'Numbers');
 const client = new Numbers('incumbent:///invoice-numbers', grpc.credentials.createInsecure());
 
 const stop = new AbortController();
-process.once('SIGTERM', () => stop.abort());
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
 
 while (!stop.signal.aborted) {
   console.log(await next('2026').catch(explain));

@@ -35,7 +35,7 @@ const port = await new Promise<number>((resolve, reject) => {
 });
 
 const stop = new AbortController();
-process.once('SIGTERM', () => stop.abort());
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
 
 // What clients read of the leader: where it is, that they may repeat what it refused, and that they
 // are to wait while nobody leads, as long as their deadlines allow.

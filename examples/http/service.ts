@@ -48,7 +48,7 @@ const server = app.listen(Number(PORT), '127.0.0.1');
 await once(server, 'listening');
 
 const stop = new AbortController();
-process.once('SIGTERM', () => stop.abort());
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
 const { port } = server.address() as AddressInfo;
 const candidate = { addresses: [`127.0.0.1:${port}`] }; // where the others reach this copy
 await election.lead(serve, { candidate, signal: stop.signal }).catch((error: unknown) => {

@@ -27,7 +27,7 @@ const probes = createServer((request, response) => {
 }).listen(Number(PORT));
 
 const stop = new AbortController();
-process.once('SIGTERM', () => stop.abort());
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
 
 const api = API_URL === undefined ? inCluster() : apiServer({ url: API_URL });
 const election = createElection({

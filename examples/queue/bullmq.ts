@@ -35,7 +35,7 @@ const worker = new Worker<Invoice>(
 worker.on('error', (error) => console.error(error.message));
 
 const stop = new AbortController();
-process.once('SIGTERM', () => stop.abort());
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
 
 const election = createElection({
   name: 'invoice-scheduler',

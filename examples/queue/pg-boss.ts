@@ -44,7 +44,7 @@ await boss.work<Invoice>('invoice', { pollingIntervalSeconds: 0.5 }, async (jobs
 });
 
 const stop = new AbortController();
-process.once('SIGTERM', () => stop.abort());
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
 
 const election = createElection({
   name: 'invoice-scheduler',

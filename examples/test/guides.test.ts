@@ -26,11 +26,22 @@ function dedent(lines: readonly string[]): string {
 }
 
 function isCutFrom(file: string, block: string): boolean {
+  return placeIn(file, block) !== undefined;
+}
+
+/** The numbers of its lines in the file; undefined: it is not from there. */
+function placeIn(file: string, block: string): readonly number[] | undefined {
   const lines = file.split('\n');
   const wanted = block.trimEnd().split('\n');
   const dedented = dedent(wanted);
-  return lines.some((_, at) => dedent(lines.slice(at, at + wanted.length)) === dedented);
+  const at = lines.findIndex(
+    (_, start) => dedent(lines.slice(start, start + wanted.length)) === dedented,
+  );
+  return at === -1 ? undefined : wanted.map((_, i) => at + i);
 }
+
+/** What a page begins with: the reader's own program. */
+const readersOwn = 'examples/cron/every-copy.ts';
 
 describe.each([...pages])('the guide %s', (_name, page) => {
   const files = filesOf(page).map((path) => readFileSync(join(repository, path), 'utf8'));
@@ -46,6 +57,19 @@ describe.each([...pages])('the guide %s', (_name, page) => {
       files.some((file) => isCutFrom(file, code)),
       code,
     ).toBe(true);
+  });
+
+  const programs = filesOf(page).filter(
+    (path) => /^examples\/(?!test)/.test(path) && path.endsWith('.ts') && path !== readersOwn,
+  );
+  test.each([...new Set(programs)])('shows all of %s: what is copied runs', (path) => {
+    const file = readFileSync(join(repository, path), 'utf8');
+    const shown = new Set(blocks.flatMap(({ code }) => placeIn(file, code) ?? []));
+    const head = file.startsWith('/**') ? file.slice(0, file.indexOf('*/')).split('\n').length : 0;
+    const left = file
+      .split('\n')
+      .filter((line, at) => at >= head && line.trim() !== '' && !shown.has(at));
+    expect(left).toEqual([]);
   });
 
   test('links to what exists', () => {

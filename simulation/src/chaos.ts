@@ -243,6 +243,39 @@ function suspendThenSetBack(chaos: Chaos): void {
   });
 }
 
+/**
+ * The leader's host sleeps while a confirmation is under way, and the wall clock is set back before
+ * its answer is known. That answer is the last that the leader hears.
+ */
+function suspendWhileAsking(chaos: Chaos): void {
+  const place = chaos.target();
+  const { host, process, link } = place;
+  if (process === undefined) return;
+  const { random, leaseMs } = chaos;
+  const ms = process.timing.beliefMs * random.between(0.2, 0.5);
+  const answered = () => {
+    link.requestsCut = true;
+    chaos.later(leaseMs * random.between(1, 2.5), () => {
+      link.requestsCut = false;
+    });
+  };
+  const asleep = () => {
+    if (!chaos.maySuspend(place)) return;
+    host.suspend(ms);
+    link.requestsCut = true;
+    chaos.later(ms + random.between(1, 1.1) * chaos.lookedAfterMs(process), () => {
+      if (!host.isAhead && chaos.maySetBack(place)) host.stepWall(-ms * random.between(1, 2));
+      // The next attempt meets what was written before, and reads it back.
+      link.armed.push({ kind: 'read', fate: { onAnswer: () => chaos.later(0, answered) } });
+      link.requestsCut = false;
+    });
+  };
+  link.armed.push({
+    kind: 'swap',
+    fate: { replyLost: true, onSend: () => chaos.later(leaseMs * 0.02, asleep) },
+  });
+}
+
 /** A write of the target lands, nobody hears of it, and then the target is cut off. */
 function unheardWriteThenCut(chaos: Chaos): void {
   const { random } = chaos;
@@ -454,6 +487,7 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
     [1, slowLookThenSilence],
     [1, setBackThenSuspend],
     [1, suspendThenSetBack],
+    [1, suspendWhileAsking],
     [1, hiccup],
     [1, suspend],
     [1, stepWall],
@@ -486,6 +520,7 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
     [2, stallWhileAsking],
     [4, setBackThenSuspend],
     [4, suspendThenSetBack],
+    [3, suspendWhileAsking],
     [1, cutLink],
     [1, oddOperation],
   ],
@@ -512,6 +547,7 @@ const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {
     [3, slowLookThenSilence],
     [2, stallWhileAsking],
     [2, suspendThenSetBack],
+    [2, suspendWhileAsking],
     [1, setBackThenSuspend],
     [2, cutLink],
     [1, stall],

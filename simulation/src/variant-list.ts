@@ -45,7 +45,13 @@ export const variants: readonly Variant[] = [
         file: 'lease/race.js',
         find: "if (result?.outcome === 'ok') {",
         replace:
-          "if (result?.outcome === 'ok') {\n            Object.assign(sentAt, readClocks(clock));",
+          "if (result?.outcome === 'ok') {\n            Object.assign(sentAt, readClocks(clock));" +
+          '\n            belief = new Belief(clock, timing.beliefMs, sentAt);',
+      },
+      {
+        file: 'lease/race.js',
+        find: 'const belief = new Belief(clock, timing.beliefMs, sentAt);',
+        replace: 'let belief = new Belief(clock, timing.beliefMs, sentAt);',
       },
     ],
     breaks: s1,
@@ -114,8 +120,10 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'belief.js',
-        find: 'const leftMs = monotonicMs - now.monotonicMs;',
-        replace: 'const leftMs = wallMs - now.wallMs;',
+        find: 'return this.#countdown.look(readClocks(this.#clock));',
+        replace:
+          'const { wallMs } = this.#countdown.deadline ?? { wallMs: -Infinity };\n' +
+          '        return wallMs - this.#clock.wallMs();',
       },
     ],
     breaks: s1,
@@ -125,8 +133,10 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'belief.js',
-        find: 'const wallLeftMs = wallMs - now.wallMs;',
-        replace: 'const wallLeftMs = monotonicMs - now.monotonicMs;',
+        find: 'return this.#countdown.look(readClocks(this.#clock));',
+        replace:
+          'const { monotonicMs } = this.#countdown.deadline ?? { monotonicMs: -Infinity };\n' +
+          '        return monotonicMs - this.#clock.monotonicMs();',
       },
     ],
     breaks: s1,
@@ -135,8 +145,8 @@ export const variants: readonly Variant[] = [
     name: 'a wall clock that was set back hides the suspension after it',
     edits: [
       {
-        file: 'belief.js',
-        find: 'this.#deadline = { monotonicMs, wallMs: now.wallMs + leftMs };',
+        file: 'deadline.js',
+        find: 'this.#wallEndMs = wallMs + leftMs;',
         replace: '',
       },
     ],
@@ -146,9 +156,31 @@ export const variants: readonly Variant[] = [
     name: 'a wall clock that is set back hides the suspension before it',
     edits: [
       {
-        file: 'belief.js',
-        find: 'this.#deadline = { monotonicMs: now.monotonicMs + wallLeftMs, wallMs };',
+        file: 'deadline.js',
+        find: 'this.#endMs = nowMs + wallLeftMs;',
         replace: '',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'a confirmation that was under way forgets what a look has found lost',
+    edits: [
+      {
+        file: 'deadline.js',
+        find: 'this.#endMs = monotonicMs - moreMs;',
+        replace: 'this.#endMs = monotonicMs;',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'no look at the clocks before a win is known',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'belief,\n            state,',
+        replace: 'belief: new Belief(clock, timing.beliefMs, sentAt),\n            state,',
       },
     ],
     breaks: s1,
@@ -158,8 +190,8 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'belief.js',
-        find: 'if (this.#deadline === undefined || this.remainingMs() <= 0)',
-        replace: 'if (this.#deadline === undefined)',
+        find: 'if (this.remainingMs() <= 0)',
+        replace: 'if (this.#countdown.deadline === undefined)',
       },
     ],
     breaks: [...s1, 'revival'],
@@ -169,8 +201,8 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/race.js',
-        find: 'else if (record.holding.candidate.incarnation === this.#candidate.incarnation) {',
-        replace: 'else if (record.holding.candidate.id === this.#candidate.id) {',
+        find: "if (candidate.incarnation === this.#candidate.incarnation)\n            return 'attempt';",
+        replace: "if (candidate.id === this.#candidate.id)\n            return 'attempt';",
       },
     ],
     breaks: s1,
@@ -180,8 +212,8 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/race.js',
-        find: 'standsForMs = record.leaseMs;',
-        replace: 'standsForMs = timing.leaseMs;',
+        find: 'const leftMs = record.leaseMs - unchangedMs;',
+        replace: 'const leftMs = timing.leaseMs - unchangedMs;',
       },
     ],
     breaks: s1,
@@ -237,8 +269,8 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/race.js',
-        find: 'if (record.holding === undefined) {',
-        replace: 'if (record.holding === undefined || record.holding.revoked) {',
+        find: 'if (holding === undefined) {',
+        replace: 'if (holding === undefined || holding.revoked) {',
       },
     ],
     breaks: s1,
@@ -388,7 +420,7 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/loss.js',
-        find: 'this.#lifeSinceMs = this.#store.forgets === true ? lifeSinceMs : undefined;',
+        find: 'this.#lifeSinceMs = forgets ? lifeSinceMs : undefined;',
         replace: '',
       },
     ],
@@ -423,8 +455,8 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'held-term.js',
-        find: 'if (!this.#isLost && this.marginMs() <= 0) {',
-        replace: 'if (!this.#isLost && this.#belief.remainingMs() <= 0) {',
+        find: 'if (this.marginMs() <= 0) {',
+        replace: 'if (this.#belief.remainingMs() <= 0) {',
       },
     ],
     breaks: ['stop'],
@@ -530,10 +562,10 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/race.js',
-        find: 'pauseMs = verdict + random() * 0.1 * timing.renewEveryMs;',
+        find: 'pauseMs = verdict.ms + random() * 0.1 * timing.renewEveryMs;',
         replace:
-          'pauseMs = verdict + random() * 0.1 * timing.renewEveryMs;\n' +
-          '                        await swapStore(this.#store, this.#scope, sighting.version - 1, this.#winningRecord(sighting.record, [], stateAtWin([])), signal).catch(() => {});',
+          'pauseMs = verdict.ms + random() * 0.1 * timing.renewEveryMs;\n' +
+          '                        await swapStore(this.#store, this.#scope, sighting.version - 1, this.#winningRecord(sighting.record, [], candidacy.stateAtWin([])), signal).catch(() => {});',
       },
     ],
     breaks: ['futile', 'operations'],
@@ -573,7 +605,7 @@ export const variants: readonly Variant[] = [
   },
   {
     name: 'the end of an election ignored',
-    edits: [{ file: 'lease/race.js', find: 'if (record.ended)', replace: 'if (false)' }],
+    edits: [{ file: 'lease/race.js', find: 'if (record?.ended)', replace: 'if (false)' }],
     breaks: ['ended'],
   },
   {

@@ -60,7 +60,7 @@ function reckoned(timeoutMs: number): TimingOptions {
 async function main(): Promise<void> {
   const url = `zk://${plan.hosts}`;
   const Client = clientClass(plan.broken, (check) => tell({ type: 'check', ...check }));
-  const client = new Client(url, { sessionTimeout: plan.timeoutMs });
+  const client = new Client(url, { sessionTimeoutMs: plan.timeoutMs });
   await client.connected();
   client.onState(({ state }) => tell({ type: 'state', atMs: monotonicMs(), state }));
   tell({ type: 'connected', timeoutMs: client.session?.timeoutMs ?? 0 });

@@ -112,7 +112,7 @@ export async function runChaos(
     });
   }
   const auditor = new Auditor(
-    createClient(ensemble.connectionString, { sessionTimeout: 2 * Math.max(...leasesMs) }),
+    createClient(ensemble.connectionString, { sessionTimeoutMs: 2 * Math.max(...leasesMs) }),
   );
   const arena: Arena = {
     ...{ crew, servers, log, liveness, note },

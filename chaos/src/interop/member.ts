@@ -44,7 +44,11 @@ export class Member implements AsyncDisposable {
     this.id = seat.id;
     const [program, ...args] = command;
     const words = [seat.address, seat.path, seat.id, String(seat.sessionMs), seat.log];
-    this.#child = spawn(program, [...args, ...words], { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.#child = spawn(program, [...args, ...words], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      // It is cut off and frozen on purpose: that its store is away is no complaint.
+      env: { ...process.env, NODE_OPTIONS: '--disable-warning=INCUMBENT_STORE_AWAY' },
+    });
     this.#child.on('error', (error) => this.#complain(String(error)));
     this.#child.stdin.on('error', () => {}); // it was killed
     this.#child.stderr.on('data', (chunk: Buffer) => this.#complain(chunk.toString()));

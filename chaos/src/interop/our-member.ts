@@ -32,7 +32,7 @@ const election = createElection({
 let candidacy: { readonly withdraw: AbortController; readonly ended: Promise<void> } | undefined;
 
 async function onZooKeeper(): Promise<Backend> {
-  const client = await connect(`zk://${address}`, { sessionTimeout: Number(sessionMs) });
+  const client = await connect(`zk://${address}`, { sessionTimeoutMs: Number(sessionMs) });
   return zookeeper(client, {
     layout: layout as ZooKeeperLayout,
     root: posix.dirname(path),

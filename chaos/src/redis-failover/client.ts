@@ -39,7 +39,7 @@ const underWay = new Map<number, number>();
 let stopped = false;
 let writes = 0;
 
-const zookeeper = await connect(plan.zookeeper, { sessionTimeout: plan.sessionMs });
+const zookeeper = await connect(plan.zookeeper, { sessionTimeoutMs: plan.sessionMs });
 const common = {
   zookeeper,
   root: plan.root,

@@ -56,7 +56,7 @@ export async function runChaos(
   };
 
   const servers = await Servers.start(ensemble);
-  const zk = await connect(servers.connectionString, { sessionTimeout: 30_000 });
+  const zk = await connect(servers.connectionString, { sessionTimeoutMs: 30_000 });
   const boundMs = (fromMs: number): number => {
     const settleMs = settleBoundMs(timing);
     return settleMs + stalls.ms(fromMs, fromMs + settleMs);

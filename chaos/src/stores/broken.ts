@@ -79,8 +79,8 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
     changes: [
       {
         file: 'incumbent/dist/lease/race.js',
-        from: 'standsForMs = record.leaseMs;',
-        to: 'standsForMs = record.leaseMs / 4;',
+        from: 'const leftMs = record.leaseMs - unchangedMs;',
+        to: 'const leftMs = record.leaseMs / 4 - unchangedMs;',
       },
     ],
   },

@@ -55,7 +55,7 @@ export class Player {
   connect(): void {
     const hosts = this.proxies.map(({ host, port }) => `${host}:${port}`).join(',');
     this.#client = this.arena.makeClient(`zk://${hosts}`, {
-      sessionTimeout: this.arena.timeoutMs,
+      sessionTimeoutMs: this.arena.timeoutMs,
     });
     this.calls.start();
     subscribe('incumbent:zookeeper:connected', this.#onHandshake);

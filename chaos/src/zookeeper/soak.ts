@@ -76,7 +76,7 @@ export async function soak(
   try {
     for (let i = 0; i < clients; i += 1) players.push(await Player.start(i, arena, seed));
     const auditor = new Auditor(
-      createClient(ensemble.connectionString, { sessionTimeout: timeoutMs }),
+      createClient(ensemble.connectionString, { sessionTimeoutMs: timeoutMs }),
     );
     await auditor.sync();
     const resources = await lastingResources();

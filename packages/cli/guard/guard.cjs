@@ -19,10 +19,76 @@ const judgeEveryMs = 100;
 const beatEveryMs = 200;
 // What still lives so long after KILL deserves a word to the people.
 const lingeringMs = 5_000;
+// Of the two-clock law.
+const roundingMs = 5;
+const longestMs = 3_600_000;
+
+/** The two-clock law of `incumbent` (src/deadline.ts has its proof), without imports. */
+class Countdown {
+  #isSet = false;
+  #endMs = 0;
+  #wallEndMs = Infinity;
+  #sentAt;
+  #lostMs = 0;
+  #lookedMs = -Infinity;
+  #losses = [];
+
+  set({ monotonicMs, wallMs, sentAt, lostMs }) {
+    const sentMs = sentAt.monotonicMs;
+    let gapMs = sentAt.wallMs - sentMs;
+    let seenMs = 0;
+    this.#losses = this.#losses.filter(({ atMs }) => atMs >= sentMs);
+    for (const { beforeMs, fromMs, toMs } of this.#losses) {
+      if (beforeMs > sentMs) gapMs = Math.min(gapMs, fromMs);
+      seenMs += Math.max(0, toMs - gapMs);
+      gapMs = toMs;
+    }
+    const narrowestMs = this.#wallEndMs - this.#endMs;
+    const keepsGap = this.#losses.length > 0 || narrowestMs < wallMs - monotonicMs;
+    const moreMs = Math.max(0, seenMs - lostMs);
+    this.#isSet = true;
+    this.#endMs = monotonicMs - moreMs;
+    this.#wallEndMs =
+      this.#lookedMs >= sentMs && keepsGap ? this.#endMs + narrowestMs : wallMs - moreMs;
+    this.#lostMs = lostMs + moreMs;
+    this.#sentAt = sentAt;
+  }
+
+  clear() {
+    this.#isSet = false;
+  }
+
+  look({ monotonicMs: nowMs, wallMs }) {
+    const leftMs = this.#endMs - nowMs;
+    const wallLeftMs = this.#wallEndMs - wallMs;
+    const widerMs = leftMs - wallLeftMs;
+    if (widerMs < 0) {
+      this.#wallEndMs = wallMs + leftMs;
+    } else if (widerMs > roundingMs) {
+      const toMs = wallMs - nowMs;
+      this.#losses = this.#losses.filter(({ atMs }) => atMs > nowMs - longestMs);
+      this.#losses.push({ beforeMs: this.#lookedMs, atMs: nowMs, fromMs: toMs - widerMs, toMs });
+      this.#endMs = nowMs + wallLeftMs;
+      this.#lostMs += widerMs;
+    }
+    this.#lookedMs = nowMs;
+    return this.#isSet ? Math.min(leftMs, wallLeftMs) : -Infinity;
+  }
+
+  get deadline() {
+    if (!this.#isSet) return undefined;
+    return {
+      monotonicMs: this.#endMs,
+      wallMs: this.#wallEndMs,
+      sentAt: this.#sentAt,
+      lostMs: this.#lostMs,
+    };
+  }
+}
 
 if (require.main === module) guard(Number(process.argv[2]), Number(process.argv[3]));
 
-module.exports = { groupIsGone, parseStat, signalGroup };
+module.exports = { Countdown, groupIsGone, parseStat, signalGroup };
 
 function guard(stopMarginMs, killMarginMs) {
   // Signals meant for the program or for the supervisor are not for us: we outlive both. A no-op
@@ -35,11 +101,12 @@ function guard(stopMarginMs, killMarginMs) {
   // first looked at, which its sockets do when they are destroyed.
   Object.defineProperty(process, 'stderr', { value: undefined });
 
-  // Until when the program may run, on both clocks. Only the supervisor extends it.
-  let belief = { monotonicMs: -Infinity, wallMs: -Infinity };
+  // Until when the program may run. Only the supervisor extends it.
+  const belief = new Countdown();
   // One at a time, from the spawning of its gate until its session is gone:
   // { id, child, group, open, exited, complained, armedUntilMs,
-  //   stopping: { because, killAt } | undefined, killedAtMs: the first KILL | undefined }
+  //   stopping: { because, killAtMs, end: Countdown | undefined } | undefined,
+  //   killedAtMs: the first KILL | undefined }
   let program;
   // The supervisor is gone, or wants us to go: leave as soon as no program is left.
   let leaving = false;
@@ -69,14 +136,15 @@ function guard(stopMarginMs, killMarginMs) {
 
   function obey(message) {
     if (message.do === 'belief') {
-      belief = { monotonicMs: message.monotonicMs, wallMs: message.wallMs };
+      if (message.deadline === null) belief.clear();
+      else belief.set(message.deadline);
       judge();
     } else if (message.do === 'prepare') prepare(message);
     else if (message.do === 'leave') leave('stopped');
     else if (message.id !== program?.id || program.exited) return;
     else if (message.do === 'go') go();
     else if (message.do === 'stop') {
-      stop('stopped', { monotonicMs: message.killAtMs, wallMs: Infinity });
+      stop('stopped', message.killAtMs);
       judge();
     } else if (message.do === 'signal') signal(message.name);
   }
@@ -134,12 +202,21 @@ function guard(stopMarginMs, killMarginMs) {
     }
   }
 
-  /** TERM now, KILL at `killAt` at the latest. A second call can only bring that forward. */
-  function stop(because, killAt) {
-    if (program.stopping === undefined) {
-      program.stopping = { because, killAt };
-      if (left(killAt) > 0) terminate();
-    } else program.stopping.killAt = earlier(program.stopping.killAt, killAt);
+  /**
+   * TERM now, KILL when the monotonic clock is at `killAtMs` or `end` has come. A second call can
+   * only bring that forward.
+   */
+  function stop(because, killAtMs, end) {
+    const isFirst = program.stopping === undefined;
+    program.stopping ??= { because, killAtMs, end };
+    const { stopping } = program;
+    stopping.killAtMs = Math.min(stopping.killAtMs, killAtMs);
+    stopping.end ??= end;
+    if (isFirst && graceLeft(stopping) > 0) terminate();
+  }
+
+  function graceLeft({ killAtMs, end }) {
+    return Math.min(killAtMs - monotonicMs(), end === undefined ? Infinity : left(end));
   }
 
   function terminate() {
@@ -149,7 +226,7 @@ function guard(stopMarginMs, killMarginMs) {
   }
 
   function kill(because) {
-    program.stopping ??= { because, killAt: belief };
+    program.stopping ??= { because, killAtMs: Infinity, end: undefined };
     program.killedAtMs ??= monotonicMs();
     signalGroup(program.group, 'SIGKILL');
     complain();
@@ -173,24 +250,31 @@ function guard(stopMarginMs, killMarginMs) {
   /** Does what is due by now: TERM at belief - G, KILL at belief - K or at the end of the grace. */
   function judge() {
     clearTimeout(judgeTimer);
-    belief = broughtForward(belief);
-    if (program === undefined || program.exited) return;
     const leftMs = left(belief);
+    if (program === undefined || program.exited) return;
     // `!(a > b)`, so that a number gone wrong (NaN) kills.
     if (!(leftMs > killMarginMs)) kill('belief-over');
-    else if (program.stopping && !(left(program.stopping.killAt) > 0)) kill('stopped');
+    else if (program.stopping && !(graceLeft(program.stopping) > 0)) kill('stopped');
     // The deadline is fixed here: belief that comes back later belongs to another term.
-    else if (!(leftMs > stopMarginMs)) stop('belief-over', minus(belief, killMarginMs));
+    else if (!(leftMs > stopMarginMs)) stop('belief-over', Infinity, killEnd());
 
     let nextMs = judgeEveryMs;
     if (program.killedAtMs === undefined) {
       nextMs = Math.min(nextMs, leftMs - (leftMs > stopMarginMs ? stopMarginMs : killMarginMs));
-      if (program.stopping) nextMs = Math.min(nextMs, left(program.stopping.killAt));
+      if (program.stopping) nextMs = Math.min(nextMs, graceLeft(program.stopping));
     }
     // Rounded up, so that the timer finds the instant passed.
     judgeTimer = setTimeout(judge, Math.max(1, Math.ceil(nextMs)));
     arm();
     beat();
+  }
+
+  /** Belief - K as it is now. */
+  function killEnd() {
+    const { monotonicMs: endMs, wallMs, ...counted } = belief.deadline;
+    const end = new Countdown();
+    end.set({ ...counted, monotonicMs: endMs - killMarginMs, wallMs: wallMs - killMarginMs });
+    return end;
   }
 
   /** An empty line, so that the supervisor knows we are awake. Never queued. */
@@ -252,29 +336,9 @@ function guard(stopMarginMs, killMarginMs) {
   }
 }
 
-/** Milliseconds until the first of the two clocks reaches its deadline. */
-function left(deadline) {
-  return Math.min(deadline.monotonicMs - monotonicMs(), deadline.wallMs - Date.now());
-}
-
-/**
- * To be asked at every look: a wall clock that was set back would let a suspension after it, which
- * the monotonic clock does not count, pass unseen.
- */
-function broughtForward({ monotonicMs: atMs, wallMs }) {
-  const nowMs = Date.now();
-  return { monotonicMs: atMs, wallMs: Math.min(wallMs, nowMs + (atMs - monotonicMs())) };
-}
-
-function minus({ monotonicMs: atMs, wallMs }, ms) {
-  return { monotonicMs: atMs - ms, wallMs: wallMs - ms };
-}
-
-function earlier(a, b) {
-  return {
-    monotonicMs: Math.min(a.monotonicMs, b.monotonicMs),
-    wallMs: Math.min(a.wallMs, b.wallMs),
-  };
+/** Milliseconds, by the two-clock law. */
+function left(countdown) {
+  return countdown.look({ monotonicMs: monotonicMs(), wallMs: Date.now() });
 }
 
 /** hrtime and not performance.now(): its origin is common to all processes of the machine. */

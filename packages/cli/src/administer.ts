@@ -1,25 +1,40 @@
-import type { AdminResult, View } from 'incumbent';
+import type { AdminResult, Snapshot, View } from 'incumbent';
 import type { Question } from './ask.ts';
-import { ask } from './ask.ts';
+import { ask, askWhatIsThere } from './ask.ts';
 import type { Context, StoreNeeds } from './context.ts';
 import { exitCodes } from './failure.ts';
 import type { ElectionQuestion } from './options.ts';
 import { sinceOf, tokenOf } from './output/describe.ts';
 import { toJson, visible } from './output/text.ts';
 
-/**
- * Puts an operator's request to the election and says what became of it.
- * @param words for people, on stdout
- */
+/** What an operator asks of an election. */
+export interface Administration {
+  readonly request: (question: Question) => Promise<AdminResult>;
+  /** For people, on stdout. */
+  readonly words: (result: AdminResult) => string;
+  readonly details?: Readonly<Record<string, unknown>>;
+  /** Looked at before anything is asked. Throws a refusal. Default: notes an election nobody has led. */
+  readonly check?: (snapshot: Snapshot, question: Question) => Promise<void>;
+  /** The request makes what is missing: a name that nobody has used is meant. */
+  readonly makes?: boolean;
+  readonly needs?: Pick<StoreNeeds, 'setUp'>;
+}
+
+/** Puts an operator's request to the election and says what became of it. */
 export async function administer(
   options: ElectionQuestion,
   context: Context,
-  request: (question: Question) => Promise<AdminResult>,
-  words: (result: AdminResult) => string,
-  details: Readonly<Record<string, unknown>> = {},
-  needs: Pick<StoreNeeds, 'setUp'> = {},
+  { request, words, details, check, makes, needs }: Administration,
 ): Promise<number> {
-  const result = await ask(options, context, request, needs);
+  const job = async (question: Question) => {
+    const snapshot = await question.election.inspect({ signal: question.signal });
+    if (check === undefined) await question.noteNeverLed(snapshot.view);
+    else await check(snapshot, question);
+    return request(question);
+  };
+  const result = makes
+    ? await ask(options, context, request, needs)
+    : await askWhatIsThere(options, context, check === undefined, job);
   const line = options.json
     ? toJson({ election: options.election, ...details, ...asJson(result) })
     : visible(words(result));

@@ -2,12 +2,22 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Election, TimingLimits, TimingOptions } from 'incumbent';
-import { createElection, ElectionError, formatDuration, parseDuration } from 'incumbent';
+import type { Election, TimingLimits, TimingOptions, View } from 'incumbent';
+import {
+  createElection,
+  deriveTiming,
+  ElectionError,
+  formatDuration,
+  parseDuration,
+} from 'incumbent';
 import type { Context, OpenStore, StoreNeeds } from './context.ts';
+import { meantInstead } from './elections.ts';
 import { CommandError, exitCodes } from './failure.ts';
 import type { ElectionQuestion } from './options.ts';
+import { isLedOnce } from './output/describe.ts';
 import { toJson, visible } from './output/text.ts';
+import type { Inspected } from './output/vacancy.ts';
+import { asCandidatesSee } from './output/vacancy.ts';
 
 const tooLateCode = 'STORE_TIMEOUT';
 
@@ -19,6 +29,12 @@ export interface Question {
   readonly store: OpenStore;
   /** Aborted when the command is interrupted or the store takes too long. */
   readonly signal: AbortSignal;
+  /** `election.inspect`, as candidates see it. */
+  inspect(): Promise<Inspected>;
+  /** What else may be meant by this election, as the rest of a sentence. */
+  meantInstead(): Promise<string>;
+  /** Tells people if nobody has led it, and which others there are. Once. */
+  noteNeverLed(view: View): Promise<void>;
 }
 
 /** Opens the election, asks, and closes it, all within `--timeout`. */
@@ -31,7 +47,46 @@ export async function ask<T>(
   return askElection(await openElection(options, context, { ...needs, asksOnly: true }), question);
 }
 
-/** As `ask`, for questions that only look: a store that is not there is not made by them. */
+/**
+ * As `ask`, where nothing is made: in place of an election that is not there an empty one is asked.
+ * @param tells people that it is not there
+ */
+export async function askWhatIsThere<T>(
+  options: ElectionQuestion,
+  context: Context,
+  tells: boolean,
+  question: (question: Question) => Promise<T>,
+): Promise<T> {
+  const opened = await openElection(options, context, { asksOnly: true });
+  const missing = await opened.within((signal) =>
+    missingPlace(opened.store, options.election, signal),
+  );
+  if (missing === undefined) return askElection(opened, question);
+  if (tells) await tellMissing(opened, missing, options, context);
+  return askEmpty(opened, options, question);
+}
+
+async function tellMissing(
+  opened: OpenElection,
+  missing: string,
+  options: ElectionQuestion,
+  context: Context,
+): Promise<void> {
+  noteMissing(missing, await opened.within(opened.meantInstead), options, context);
+}
+
+async function askEmpty<T>(
+  opened: OpenElection,
+  { election: name }: ElectionQuestion,
+  question: (question: Question) => Promise<T>,
+): Promise<T> {
+  leave(opened.election);
+  const { memory } = await import('incumbent/memory');
+  const empty = createElection({ name, backend: memory() });
+  return askElection({ ...opened, election: empty, noteNeverLed: async () => {} }, question);
+}
+
+/** As `askWhatIsThere`, for questions that change nothing: they may be asked again. */
 export async function look<T>(
   options: ElectionQuestion,
   context: Context,
@@ -54,11 +109,8 @@ export async function look<T>(
       throw latest === undefined ? error : withReason(error, latest);
     }
   }
-  noteMissing(missing, options, context);
-  leave(opened.election);
-  const { memory } = await import('incumbent/memory');
-  const empty = createElection({ name: options.election, backend: memory() });
-  return askElection({ ...opened, election: empty }, question);
+  await tellMissing(opened, missing, options, context);
+  return askEmpty(opened, options, question);
 }
 
 /** Asks again where one of several servers failed: it does no harm, for nothing is changed. */
@@ -111,22 +163,46 @@ export async function missingPlace(
   return undefined;
 }
 
-/** Nobody may have led yet, or the store is another one than was meant. */
-export function noteMissing(place: string, { json }: ElectionQuestion, { stderr }: Context): void {
-  const message = `the ${place} does not exist (yet)`;
+/**
+ * Nobody may have led yet, or the store is another one than was meant.
+ * @param instead what else may be meant
+ */
+export function noteMissing(
+  place: string,
+  instead: string,
+  options: ElectionQuestion,
+  context: Context,
+): void {
+  note('NOT_THERE', `the ${place} does not exist (yet)${instead}`, options, context);
+}
+
+/** Tells people something beside the answer, which stays what it is. */
+function note(
+  code: string,
+  message: string,
+  { json }: ElectionQuestion,
+  { stderr }: Context,
+): void {
   stderr.write(
-    json
-      ? `${toJson({ note: { code: 'NOT_THERE', message } })}\n`
-      : `incumbent: ${visible(message)}\n`,
+    json ? `${toJson({ note: { code, message } })}\n` : `incumbent: ${visible(message)}\n`,
   );
 }
 
 async function askElection<T>(
-  { election, store, within }: OpenElection,
+  { election, store, within, inspect, meantInstead: others, noteNeverLed }: OpenElection,
   question: (question: Question) => Promise<T>,
 ): Promise<T> {
   try {
-    return await within((signal) => question({ election, store, signal }));
+    return await within((signal) =>
+      question({
+        election,
+        store,
+        signal,
+        inspect: () => inspect(election, signal),
+        meantInstead: () => others(signal),
+        noteNeverLed: (view) => noteNeverLed(view, signal),
+      }),
+    );
   } finally {
     leave(election);
   }
@@ -150,12 +226,36 @@ export async function openElection(
   const election = createElection({ name: options.election, backend: store.backend, ...timing });
   const within = <T>(job: (signal: AbortSignal) => Promise<T>) =>
     bounded(timeoutMs, store.url, signal, job, Math.max(1, untilMs - performance.now()));
-  return { election, store, within };
+  const others = (until: AbortSignal) => meantInstead(store, options.election, timing, until);
+  const candidateLeaseMs = deriveTiming({}, store.backend.limits).leaseMs;
+  return {
+    ...{ election, store, within },
+    async inspect(asked, until) {
+      const snapshot = await asked.inspect({ signal: until });
+      return asCandidatesSee(snapshot, asked.timing.leaseMs, candidateLeaseMs, Date.now());
+    },
+    meantInstead: others,
+    async noteNeverLed(view, until) {
+      if (isLedOnce(view) || view.state === 'led') return;
+      const instead = await others(until);
+      if (instead === '') return;
+      note(
+        'NEVER_LED',
+        `this store has no record of a leader of election "${options.election}"${instead}`,
+        options,
+        context,
+      );
+    },
+  };
 }
 
 interface OpenElection {
   readonly election: Election;
   readonly store: OpenStore;
+  inspect(election: Election, signal: AbortSignal): Promise<Inspected>;
+  /** @returns the rest of a sentence */
+  meantInstead(signal: AbortSignal): Promise<string>;
+  noteNeverLed(view: View, signal: AbortSignal): Promise<void>;
   /** Runs a job in what is left of `--timeout`. */
   within<T>(job: (signal: AbortSignal) => Promise<T>): Promise<T>;
 }

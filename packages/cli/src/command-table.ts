@@ -6,6 +6,7 @@ import type {
   DoctorOptions,
   DrainOptions,
   ElectionQuestion,
+  EndOptions,
   InitOptions,
   LeaderOptions,
   RunOptions,
@@ -22,6 +23,7 @@ import {
   waitDuration,
   wholeNumber,
 } from './parsers.ts';
+import { anyOf, fileForm, serverForms } from './store-forms.ts';
 
 type Execute<Options> = (options: Options, context: Context) => Promise<number>;
 
@@ -57,9 +59,8 @@ const electionOption = () => option('-e, --election <name>', 'the election').mak
 const storeOption = () =>
   option(
     '--store <url>',
-    'where it is held: file:/dir, postgres://host/db, redis://host, etcd://h1,h2,h3, zk://h1,h2,h3 ' +
-      'or k8s://namespace',
-    'INCUMBENT_STORE, else a directory of yours',
+    `where elections are held: ${anyOf([fileForm, ...serverForms])}`,
+    'INCUMBENT_STORE, else a directory in your home',
   );
 const jsonOption = () => option('--json', 'print one JSON object a line');
 const timeoutOption = () =>
@@ -75,42 +76,46 @@ function questionOptions(command: Command): Command {
     .addOption(jsonOption());
 }
 
-function timingOptions(command: Command): Command {
+/** @param heading what they stand under in the help */
+function timingOptions(command: Command, heading: string): Command {
+  const timing = (flags: string, about: string, byDefault: string) =>
+    option(flags, about, byDefault).argParser(duration).helpGroup(heading);
   return command
     .addOption(
-      option(
+      timing(
         '--lease <duration>',
-        'how long a leader that does not renew is protected; on ZooKeeper and etcd the session or lease',
-        '15s, on ZooKeeper 10s',
-      ).argParser(duration),
+        'how long the seat stays taken when its leader stops renewing; on ZooKeeper and etcd the ' +
+          'session or lease to ask for',
+        '15s; ZooKeeper 10s; S3, Cloud Storage 45s',
+      ),
     )
     .addOption(
-      option(
+      timing(
         '--belief <duration>',
-        'how long it believes after its last renewal',
-        '0.8 lease, on ZooKeeper and etcd 0.4',
-      ).argParser(duration),
+        'how long a leader may act after its last renewal',
+        '0.8 lease; ZooKeeper, etcd 0.4 lease',
+      ),
     )
     .addOption(
-      option(
+      timing(
         '--stop-margin <duration>',
-        'how long before that its work is stopped',
-        '2/15 lease, on ZooKeeper and etcd 1/8 belief',
-      ).argParser(duration),
+        'how long before the belief ends its program gets TERM',
+        '2/15 lease; ZooKeeper, etcd 1/8 belief',
+      ),
     )
     .addOption(
-      option(
+      timing(
         '--renew-every <duration>',
         'time between renewals',
-        '1/5 lease, on ZooKeeper and etcd 1/4 belief',
-      ).argParser(duration),
+        '1/5 lease; ZooKeeper, etcd 1/4 belief',
+      ),
     )
     .addOption(
-      option(
+      timing(
         '--operation-timeout <duration>',
-        'how long one store operation may take',
-        '1/6 lease, on ZooKeeper and etcd 1/4 belief',
-      ).argParser(duration),
+        'how long one request to the store may take',
+        '1/6 lease; ZooKeeper, etcd 1/4 belief',
+      ),
     );
 }
 
@@ -121,7 +126,10 @@ export const commands: readonly CommandEntry[] = [
     summary: 'run a program while this candidate leads',
     description:
       'Campaigns, starts PROGRAM while this candidate leads, and stops it, with everything it ' +
-      'started, before anybody else can lead. Ends with the exit code of the program.',
+      'started, before anybody else can lead. Ends with the exit code of the program.\n\n' +
+      'With --try or --wait, without having led: 1 when somebody else leads or has the seat reserved, ' +
+      '69 when the store cannot be used, 75 when nobody can be elected yet because the store was ' +
+      'restarted or is new, 76 when --health fails, 77 when an operator drained this candidate.',
     examples: [
       { line: 'incumbent run -e nightly -- node worker.js', about: 'one worker at a time' },
       {
@@ -146,51 +154,46 @@ export const commands: readonly CommandEntry[] = [
         .passThroughOptions()
         .addOption(electionOption())
         .addOption(storeOption())
-        .addOption(option('--id <id>', 'name of this candidate', 'host-pid'))
+        .optionsGroup('This candidate:')
+        .addOption(option('--id <id>', 'its name, for people and operators', 'HOST-PID'))
         .addOption(
-          option('--address <address>', 'where the leader can be reached (repeatable)').argParser(
-            collect,
-          ),
+          option(
+            '--address <address>',
+            'where it can be reached while it leads (repeatable)',
+          ).argParser(collect),
         )
         .addOption(
           option('--metadata <key=value>', 'what observers should know (repeatable)').argParser(
             keyValue,
           ),
-        );
-      timingOptions(command)
+        )
+        .addOption(
+          option('--health <command>', 'it may lead only while this shell command ends with 0'),
+        )
         .addOption(
           option(
-            '--takeover-delay <duration>',
-            'pause after a leader that ended unclean',
-            '0s',
+            '--health-every <duration>',
+            'how often --health runs, and how long it may take',
+            'as --renew-every',
           ).argParser(duration),
         )
+        .optionsGroup('How long to wait, and what comes after:')
         .addOption(
           option(
-            '--hold-at-least <duration>',
-            'keep the seat this long, even if the program ends sooner',
-            '0s',
-          ).argParser(duration),
+            '--try',
+            'do not wait for another candidate: end with 1 when somebody else leads',
+          ).conflicts(['once', 'wait']),
         )
         .addOption(
           option(
-            '--on-unclean <command>',
-            'run this after a leader that ended unclean, before the program (repeatable)',
-          ).argParser(collect),
-        )
-        .addOption(option('--health <command>', 'lead only while this ends with 0'))
-        .addOption(
-          option('--health-every <duration>', 'how often --health runs').argParser(duration),
+            '--no-settle',
+            'with --try: do not wait for a store that was restarted or is new either; end with 75',
+          ).conflicts(['once', 'wait']),
         )
         .addOption(
-          option('--listen <host:port>', 'serve /healthz, /leader and /status').argParser(
-            listenAddress,
-          ),
-        )
-        .addOption(
-          option('--restart <when>', 'campaign again after the program ended')
-            .choices(['no', 'on-failure', 'always'])
-            .default('no'),
+          option('--wait <duration>', 'end when it does not lead after so long')
+            .argParser(waitDuration)
+            .conflicts(['once', 'try']),
         )
         .addOption(
           option('--once', 'lead once: end with 75 when leadership is lost').conflicts([
@@ -199,25 +202,48 @@ export const commands: readonly CommandEntry[] = [
           ]),
         )
         .addOption(
-          option('--try', 'end with 1 when somebody else leads').conflicts(['once', 'wait']),
-        )
-        .addOption(
-          option('--wait <duration>', 'wait at most this long to lead')
-            .argParser(waitDuration)
-            .conflicts(['once', 'try']),
+          option('--restart <when>', 'campaign again after the program ended')
+            .choices(['no', 'on-failure', 'always'])
+            .default('no'),
         )
         .addOption(
           option(
+            '--hold-at-least <duration>',
+            'keep the seat so long from the start of the term, even if the program ends sooner',
+            '0s',
+          ).argParser(duration),
+        )
+        .optionsGroup('After a leader that crashed:')
+        .addOption(
+          option(
+            '--on-unclean <command>',
+            'shell command that fences it, before the program starts (repeatable)',
+          ).argParser(collect),
+        )
+        .addOption(
+          option('--takeover-delay <duration>', 'pause before the program starts', '0s').argParser(
+            duration,
+          ),
+        );
+      timingOptions(command, 'Timing:')
+        .optionsGroup('Program, events and HTTP:')
+        .addOption(
+          option(
             '--stop-timeout <duration>',
-            'how long the program may take to stop',
+            'how long the program may take to stop after TERM or INT',
             '30s',
           ).argParser(duration),
         )
         .addOption(option('--stdin', 'give our stdin to the program; else it reads /dev/null'))
-        .addOption(option('--json', 'write events as JSON'))
+        .addOption(option('--json', 'write events as JSON, one object a line'))
         .addOption(
           option('--events-fd <n>', 'write events to this file descriptor', 'stderr').argParser(
             wholeNumber(2, 1_048_575),
+          ),
+        )
+        .addOption(
+          option('--listen <host:port>', 'serve /healthz, /leader and /status').argParser(
+            listenAddress,
           ),
         );
     },
@@ -369,11 +395,12 @@ export const commands: readonly CommandEntry[] = [
         .addOption(
           option('--until <time|duration>', 'such as 2h, 3d or 2030-05-01T06:00').conflicts('lift'),
         )
-        .addOption(option('--lift', 'let it take part again').conflicts('until'));
+        .addOption(option('--lift', 'let it take part again').conflicts('until'))
+        .addOption(option('--force', 'also a candidate that nobody knows').conflicts('lift'));
     },
     load: async () => (await import('./commands/drain.ts')).drain,
   }),
-  command<ElectionQuestion>({
+  command<EndOptions>({
     name: 'end',
     group: 'Steer:',
     summary: 'finish the election for everybody',
@@ -382,27 +409,33 @@ export const commands: readonly CommandEntry[] = [
       'again, with its tokens going on from where they were.',
     examples: [{ line: 'incumbent end -e migration-42', about: 'the job is done for good' }],
     define: (command) => {
-      questionOptions(command);
+      questionOptions(command).addOption(option('--force', 'also an election that nobody has led'));
     },
     load: async () => (await import('./commands/end.ts')).end,
   }),
   command<InitOptions>({
     name: 'init',
     group: 'Set up:',
-    summary: 'prepare the store for an election',
+    summary: 'prepare the store for elections',
     description:
-      'Does whatever the store needs once: in PostgreSQL it makes the table, on ZooKeeper the chroot ' +
-      'and the node of the election. Not needed elsewhere, and harmless.',
+      'Makes what all elections of a store share: in PostgreSQL the table, on ZooKeeper the chroot ' +
+      'and the node above the elections, on a file store the directory. Elsewhere nothing is needed. ' +
+      'Harmless when repeated.',
     examples: [
-      { line: 'incumbent init -e nightly', about: 'see that the store can be used' },
       {
-        line: 'incumbent init -e nightly --store postgres://ann@db/app',
+        line: 'incumbent init --store postgres://ann@db/app',
         about: 'make the table of the elections; `schema` prints it for a migration',
       },
+      { line: 'incumbent init -e nightly', about: 'see that this election can be held and read' },
       { line: 'incumbent init -e nightly --reopen', about: 'open an election that was ended' },
     ],
     define: (command) => {
-      questionOptions(command).addOption(option('--reopen', 'open it again if it was ended'));
+      command
+        .addOption(option('-e, --election <name>', 'also prepare and read this election'))
+        .addOption(storeOption())
+        .addOption(option('--reopen', 'open the election again if it was ended; needs -e'))
+        .addOption(timeoutOption())
+        .addOption(jsonOption());
     },
     load: async () => (await import('./commands/init.ts')).init,
   }),
@@ -479,7 +512,7 @@ export const commands: readonly CommandEntry[] = [
       command
         .addOption(option('-e, --election <name>', 'also look at this election'))
         .addOption(storeOption());
-      timingOptions(command)
+      timingOptions(command, 'Timing to check:')
         .addOption(
           option('--samples <n>', 'how many reads and writes are measured')
             .argParser(wholeNumber(1, 10_000))

@@ -22,6 +22,17 @@ export interface OpenStore {
   readonly directory?: string;
   /** Where servers hold it, of which another may serve when one fails. */
   readonly servers?: Servers;
+  /**
+   * Makes what all elections of the store share, where it is missing.
+   * @returns what was made, such as `the table "incumbent_election"`; undefined: nothing was missing
+   * @throws CommandError that says who may make it, and how
+   */
+  prepare?(signal: AbortSignal): Promise<string | undefined>;
+  /**
+   * Names of elections, as far as one short look finds them; also of some that nobody has led.
+   * Undefined: we may not look. Absent: the store cannot tell.
+   */
+  elections?(beside: string, signal: AbortSignal): Promise<readonly string[] | undefined>;
   /** Ends the connection, where there is one. Called after every command, whatever became of it. */
   close?(): Promise<void>;
 }
@@ -47,6 +58,8 @@ export interface Servers {
   check?(signal: AbortSignal): Promise<unknown>;
   /** What is not there of an election that nobody has used yet, such as `node /a/b`. */
   missingPlace?(election: string, signal: AbortSignal): Promise<string | undefined>;
+  /** Observers see when what is missing is made. */
+  readonly observesMissing?: true;
   /** For `run`: fails when what the servers granted is less than `leastMs`. */
   checkLease?(leastMs: number): void;
   /** For `run`: tells how the connection fares. @returns stops telling */

@@ -1,4 +1,4 @@
-import type { ElectionErrorCode } from 'incumbent';
+import type { ElectionErrorCode, NotElectedError, NotElectedReason } from 'incumbent';
 import type { Environment, Output, SignalName } from './context.ts';
 
 /** What the command ends with. Those above 63 are the ones of sysexits(3). */
@@ -12,7 +12,26 @@ export const exitCodes = {
   internal: 70,
   /** What we were asked for cannot be written to stdout. */
   output: 74,
+  /** Leadership was lost, or nobody can be elected yet: later it may go. */
+  temporary: 75,
+  /** This candidate is not healthy. */
+  unhealthy: 76,
+  /** An operator keeps this candidate out. */
+  drained: 77,
 } as const;
+
+/** What `run --try` and `--wait` end with, so that a script can tell "somebody else does it" from the rest. */
+const exitCodeOfReason: Readonly<Record<NotElectedReason['kind'], number>> = {
+  led: exitCodes.no,
+  held: exitCodes.no,
+  reserved: exitCodes.no,
+  aside: exitCodes.no,
+  lost: exitCodes.no,
+  unreachable: exitCodes.storeUnavailable,
+  settling: exitCodes.temporary,
+  unhealthy: exitCodes.unhealthy,
+  drained: exitCodes.drained,
+};
 
 const exitCodeOfElectionError: Readonly<Record<ElectionErrorCode, number>> = {
   INVALID_OPTION: exitCodes.usage,
@@ -76,6 +95,10 @@ export function describeFailure(error: unknown): Failure {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof CommandError) return { exitCode: error.exitCode, code: error.code, message };
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'NOT_ELECTED' && error instanceof Error && 'why' in error) {
+    const { why } = error as NotElectedError;
+    return { exitCode: exitCodeOfReason[why.kind], code, message };
+  }
   if (Object.hasOwn(exitCodeOfElectionError, code)) {
     return { exitCode: exitCodeOfElectionError[code as ElectionErrorCode], code, message };
   }

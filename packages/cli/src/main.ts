@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import type { CommandEntry } from './command-table.ts';
 import type { Context, Host, OpenStore, SignalName } from './context.ts';
 import { exitCodes, InterruptedError, reportFailure, UsageError } from './failure.ts';
+import { anyOf, serverForms } from './store-forms.ts';
 
 const helpHint = 'Try `incumbent --help`.';
 
@@ -60,7 +61,7 @@ export async function main(
     const ownHint = `Try \`incumbent ${entry.name} --help\`.`;
     command.exitOverride((error) => {
       hint = ownHint;
-      throw error;
+      throw withWayOut(error, entry, command.args);
     });
     command.action(async () => {
       hint = ownHint;
@@ -91,6 +92,33 @@ export async function main(
     }
     if (error.exitCode === 0) return exitCodes.ok;
     return report(new UsageError(error.message.replace(/^error: /, '')), hint);
+  }
+}
+
+/** What is missing or too much, with a command line that has it right. */
+function withWayOut(
+  error: CommanderError,
+  { name, examples }: CommandEntry,
+  operands: readonly string[],
+): CommanderError {
+  const [named] = operands;
+  const instead = (message: string) => new CommanderError(error.exitCode, error.code, message);
+  switch (error.code) {
+    case 'commander.missingMandatoryOptionValue': {
+      const [, flags = ''] = /'(.*)'/.exec(error.message) ?? [];
+      // Of \`run\` an operand is the program.
+      const isMeant = flags.startsWith('-e') && name !== 'run' && named !== undefined;
+      const meant = isMeant ? `: write \`-e ${named}\`` : `, as in \`${examples[0]?.line}\``;
+      return instead(`${name} needs ${flags}${meant}`);
+    }
+    case 'commander.missingArgument': {
+      const [, argument = ''] = /'(.*)'/.exec(error.message) ?? [];
+      return instead(`${name} needs <${argument}>, as in \`${examples[0]?.line}\``);
+    }
+    case 'commander.excessArguments':
+      return instead(`${name} takes options only, and "${named}" is none; -e names the election`);
+    default:
+      return error;
   }
 }
 
@@ -162,6 +190,8 @@ Examples:
   incumbent status -e nightly
   incumbent history -e nightly
 
-The store, where elections are held, is given by --store or INCUMBENT_STORE: file:/var/lib/incumbent
-for one machine, postgres://host/db, redis://host, etcd://h1,h2,h3, zk://h1,h2,h3 or k8s://namespace
-for several. Without either it is a directory of yours.`;
+Elections are held on a store, which --store or the variable INCUMBENT_STORE names.
+  for one machine:    file:/var/lib/incumbent
+  for several:        ${serverForms.slice(0, 4).join(', ')},
+                      ${anyOf(serverForms.slice(4))}
+Without either it is a directory in your home. \`incumbent doctor\` looks whether a store will do.`;

@@ -19,7 +19,21 @@ export async function openStore(
   if (location.scheme !== 'file') return openServers(location, needs, machine);
   const { directory, url, origin } = location;
   const { file } = await import('incumbent/file');
-  return { url, origin, directory, backend: file(directory) };
+  const backend = file(directory);
+  return {
+    url,
+    origin,
+    directory,
+    backend,
+    async prepare(signal) {
+      const { prepareDirectory } = await import('./file/directory.ts');
+      return prepareDirectory(directory, backend, signal);
+    },
+    async elections() {
+      const { electionsIn } = await import('./file/directory.ts');
+      return electionsIn(directory);
+    },
+  };
 }
 
 /** Each loads its client, and none that of another. */

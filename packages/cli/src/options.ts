@@ -48,13 +48,23 @@ export interface DrainOptions extends ElectionQuestion {
   readonly id: string;
   readonly until?: string;
   readonly lift?: true;
+  /** Also a candidate that nobody knows. */
+  readonly force?: true;
+}
+
+export interface EndOptions extends ElectionQuestion {
+  /** Also an election that nobody has led. */
+  readonly force?: true;
 }
 
 export interface TransferOptions extends ElectionQuestion {
   readonly to: string;
 }
 
-export interface InitOptions extends ElectionQuestion {
+export interface InitOptions extends StoreOptions {
+  /** Absent: only what all elections of the store share. */
+  readonly election?: string;
+  readonly timeout: string;
   readonly reopen?: true;
 }
 
@@ -95,6 +105,8 @@ export interface RunOptions extends StoreOptions, TimingFlags {
   /** At most one of these three. */
   readonly once?: true;
   readonly try?: true;
+  /** False with `--no-settle`. */
+  readonly settle: boolean;
   readonly wait?: string;
   readonly stdin?: true;
   readonly eventsFd?: number;

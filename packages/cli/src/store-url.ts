@@ -4,6 +4,8 @@ import type { OpenStore } from './context.ts';
 import type { MachineProbe } from './environment.ts';
 import { detectIsolation } from './environment.ts';
 import { CommandError, exitCodes } from './failure.ts';
+import { nearest } from './nearest.ts';
+import { anyOf, fileForm, serverForms } from './store-forms.ts';
 
 /** A store that this version can open. */
 export type StoreLocation = FileLocation | ServerUrl;
@@ -41,15 +43,35 @@ const serverSchemes: Readonly<Record<string, ServerKind>> = {
   gs: 'gcs',
 };
 
+/** Names of stores that are no scheme of ours, and the scheme that is meant. */
+const otherNames: Readonly<Record<string, string>> = {
+  zookeeper: 'zk',
+  zookeepers: 'zks',
+  valkey: 'redis',
+  valkeys: 'rediss',
+  kubernetes: 'k8s',
+  kube: 'k8s',
+  pg: 'postgres',
+  pgsql: 'postgres',
+  psql: 'postgres',
+  gcs: 'gs',
+};
+
+/** The ports that servers listen on by default: a URL may lack only its scheme. */
+const usualPorts: Readonly<Record<string, string>> = {
+  2181: 'zk',
+  2379: 'etcd',
+  5432: 'postgres',
+  6379: 'redis',
+};
+
 const wayOut =
-  'give a store that all candidates share: --store file:/shared/path (or INCUMBENT_STORE), which ' +
-  'does for candidates of one machine, or servers such as --store postgres://host/database, ' +
-  'redis://host, etcd://host, zk://host, k8s://namespace, s3://bucket or gs://bucket';
+  'name a store that all candidates share, with --store or INCUMBENT_STORE:\n' +
+  '  --store file:/shared/path   for candidates of one machine\n' +
+  `  --store ${serverForms[0]}, ${anyOf(serverForms.slice(1))}   for any number of machines`;
 
 /** The URLs that this version takes. */
-const known =
-  'file:/some/directory, postgres://host/database, redis://host, etcd://host, zk://host, ' +
-  'k8s://namespace, s3://bucket and gs://bucket';
+const known: string = anyOf([fileForm, ...serverForms]);
 
 /** @throws CommandError */
 export function locateStore(
@@ -65,8 +87,8 @@ export function locateStore(
   if (isolation !== undefined) {
     throw refusal(
       'NO_DEFAULT_STORE',
-      `this looks like ${isolation.what} (${isolation.because}), where the default store would ` +
-        `elect one leader in each of them; ${wayOut}`,
+      `this looks like ${isolation.what} (${isolation.because}), so there is no default store: ` +
+        `candidates would elect one leader in each of them; ${wayOut}`,
     );
   }
   return location(defaultDirectory(probe), 'default', probe);
@@ -132,20 +154,15 @@ function parseStoreUrl(
     );
   }
   // From here on the URL is not repeated: it may hold a password.
-  if (scheme !== undefined) {
-    throw badUrl(
-      `${origin} has the unknown scheme "${scheme}:"; this version knows ${known}; see whether a newer ` +
-        'one knows it: npm install @incumbent/cli@latest',
-    );
-  }
+  if (scheme !== undefined) throw badUrl(`${origin} ${unknownScheme(scheme, text)}`);
   // A URL whose scheme is misspelt.
   if (text.includes('@')) {
     throw badUrl(
       `${origin} is not the URL of a store (it is not shown, for it may hold a password): it has to ` +
-        `begin with a scheme; write ${known.replace(' and ', ' or ')}`,
+        `begin with a scheme; write ${known}`,
     );
   }
-  if (text === '') throw badUrl(`${origin} is empty; write ${known.replace(' and ', ' or ')}`);
+  if (text === '') throw badUrl(`${origin} is empty; write ${known}`);
   // Both have a path for a shape: a directory given without its scheme.
   if (/^[./~]|^[a-z]:|[\\/]/i.test(text)) {
     const isRelative = !/^(?:\/|\.{1,2}[\\/]|[a-z]:)/i.test(text);
@@ -156,6 +173,26 @@ function parseStoreUrl(
   throw badUrl(
     `${origin} "${text}" is not the URL of a store; write file:/some/directory, or ` +
       `file:./${text} for the directory of that name`,
+  );
+}
+
+/** What is wrong with a scheme that is none of ours. Does not repeat what stands behind it. */
+function unknownScheme(scheme: string, text: string): string {
+  const port = /^[a-z0-9.-]+:(\d{1,5})(?:[/,?]|$)/i.exec(text)?.[1];
+  if (port !== undefined) {
+    const usual = usualPorts[port];
+    const wayOut = usual === undefined ? known : `${usual}://host:${port}`;
+    return `begins with a host and a port, and no scheme; write ${wayOut}`;
+  }
+  const unknown = `has the unknown scheme "${scheme}:"`;
+  if (scheme === 'http' || scheme === 'https') {
+    return `${unknown}; write etcd://host:2379, or s3://bucket?endpoint=${scheme}://host:9000`;
+  }
+  const meant = otherNames[scheme] ?? nearest(scheme, ['file', ...Object.keys(serverSchemes)]);
+  if (meant !== undefined) return `${unknown}; write ${meant}:${meant === 'file' ? '' : '//'}…`;
+  return (
+    `${unknown}; this version takes ${known}; see whether a newer one takes it: ` +
+    'npm install -g @incumbent/cli@latest'
   );
 }
 

@@ -41,7 +41,7 @@ test('a leader can be seen in every way, and an operator can make it go', async 
   expect(status.stdout).toMatch(
     new RegExp(
       `^election  x\nstore     file:${directory}\nstate     led\nleader    a\n` +
-        'address   a\\.example:80\ntoken     1\nsince {5}.*\nlease     2s\n$',
+        'address   a\\.example:80\ntoken     1\nsince {5}.*\nlease     20s\n$',
     ),
   );
   expect(jsonLines((await run('status', '--json')).stdout)).toEqual([
@@ -57,10 +57,12 @@ test('a leader can be seen in every way, and an operator can make it go', async 
       },
       token: '1',
       since: iso,
-      leaseMs: 2000,
+      leaseMs: 20_000,
       holderGone: false,
       reservedUntil: null,
       reservedFor: null,
+      settlingUntil: null,
+      waiting: null,
       drains: [],
       request: null,
     },
@@ -124,12 +126,12 @@ test('who looks at an election that is not there does not make it', async () => 
     expect(result.stderr).toContain(`the directory ${directory}/x does not exist (yet)\n`);
   }
   const watch = start(on('watch'));
-  await watch.printed(/vacant +never led\n/);
+  await watch.printed(/vacant +no leader is on record\n/);
   expect(readdirSync(directory)).toEqual([]);
   const leader = candidateProcess(directory, 'x', 'a');
   await leader.printed(/leading 1/);
   await watch.printed(/led +a +token 1/);
-  expect(watch.stdout.match(/never led/g)).toHaveLength(1);
+  expect(watch.stdout.match(/no leader is on record/g)).toHaveLength(1);
 });
 
 test('a seat that is held for nobody is said to be reserved', async () => {
@@ -181,7 +183,7 @@ test('whoever reads our output may go away', async () => {
   const watch = start(on('watch'));
   await watch.printed(/vacant/);
   watch.child.stdout?.destroy();
-  await run('end');
+  await run('end', '--force');
   expect(await watch.result).toMatchObject({ code: 0, stderr: '' });
 });
 
@@ -233,7 +235,7 @@ test('bad input ends with 64, a store that cannot be used with 69, and no stack'
   writeFileSync(blocked, '');
   const status = (...args: string[]) => incumbent(['status', ...args]);
   for (const [result, code, words] of [
-    [await status(), 64, "'-e, --election <name>' not specified"],
+    [await status(), 64, 'status needs -e, --election <name>'],
     [await status('-e', '../x', '--store', `file:${directory}`), 64, 'must not contain "/"'],
     [await status('-e', 'x', '--store', directory), 64, `write file:${directory}`],
     [await status('-e', 'x', '--store', 'memory:'), 64, 'inside this one process'],
@@ -303,7 +305,7 @@ test('a damaged record is named, and left as it is', async () => {
 
 test('doctor measures, names foreign files and leaves nothing behind', async () => {
   const { directory, run } = onStore();
-  await run('end');
+  await run('end', '--force');
   writeFileSync(join(directory, 'x', 'notes.txt'), '');
   const { code, stdout } = await run('doctor', '--json', '--watch-loop', '20ms', '--samples', '5');
   expect(code).toBe(0);

@@ -96,7 +96,7 @@ test('what is wrong is said', async () => {
     [`gs://nobodys?endpoint=${server.url}`, /specified bucket does not exist.*make the bucket/],
     [
       'gs://elections?endpoint=http://127.0.0.1:1',
-      /the bucket elections of Cloud Storage at http:\/\/127\.0\.0\.1:1 cannot be reached .*ECONNREFUSED/,
+      /the bucket elections of Cloud Storage at http:\/\/127\.0\.0\.1:1 cannot be reached: .*ECONNREFUSED/,
     ],
     [`gs://elections?key-file=${noKey}`, /the key-file .*key\.json cannot be used/],
   ] as const) {

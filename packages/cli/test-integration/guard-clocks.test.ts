@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import type { Instant } from 'incumbent';
+import { deadlineAfter } from 'incumbent';
 import { expect, onTestFinished, test } from 'vitest';
 import { gate } from '../src/guard/gate.ts';
 import { guardFile } from '../src/guard/group.ts';
@@ -45,16 +47,24 @@ class WallClock {
   async seen(offsetMs: number): Promise<void> {
     const file = join(this.#offset, `../looks${offsetMs}`);
     const looks = () => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-    await until(`the clock at ${offsetMs} is seen`, () => looks() > 20);
+    await until(`the clock at ${offsetMs} is seen`, () => looks() > 5);
   }
 }
 
-test('the guard sees a suspension after the wall clock was set back', async () => {
-  const clock = new WallClock();
-  const guard = spawn(process.execPath, ['-r', clock.preload, guardFile, '1000', '300'], {
-    detached: true,
-    stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'pipe'],
-  });
+function now(): Instant {
+  return { monotonicMs: monotonicMs(), wallMs: Date.now() };
+}
+
+/** A guard with a program that only KILL ends. */
+async function guarding(clock: WallClock, stopMarginMs = 1_000) {
+  const guard = spawn(
+    process.execPath,
+    ['-r', clock.preload, guardFile, `${stopMarginMs}`, '300'],
+    {
+      detached: true,
+      stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'pipe'],
+    },
+  );
   onTestFinished(() => kill(guard.pid, 'SIGKILL'));
   const control = guard.stdio[3] as Duplex;
   const said: Record<string, unknown>[] = [];
@@ -66,8 +76,8 @@ test('the guard sees a suspension after the wall clock was set back', async () =
     await until(`the guard says ${say}`, () => said.some((one) => one['say'] === say));
     return said.find((one) => one['say'] === say)!;
   };
-
-  tell({ do: 'belief', monotonicMs: monotonicMs() + long, wallMs: Date.now() + long });
+  const sentAt = now();
+  tell({ do: 'belief', deadline: deadlineAfter(sentAt, long) });
   const env = { PATH: process.env['PATH'] ?? '' };
   const { argv } = gate('/bin/sh', ['-c', `trap '' TERM; sleep 1000; sleep 1000`], env);
   tell({ do: 'prepare', id: 1, argv, env, cwd: '/' });
@@ -75,34 +85,120 @@ test('the guard sees a suspension after the wall clock was set back', async () =
   onTestFinished(() => kill(-group, 'SIGKILL'));
   tell({ do: 'go', id: 1 });
   await heard('opened');
+  const runs = () => !said.some((one) => one['say'] === 'exited');
+  return { sentAt, group, runs, tell, heard };
+}
+
+test('the guard sees a suspension after the wall clock was set back', async () => {
+  const clock = new WallClock();
+  const { group, runs, heard } = await guarding(clock);
   clock.stepTo(-10 * long);
   await clock.seen(-10 * long);
-  expect(said.some((one) => one['say'] === 'exited')).toBe(false);
+  expect(runs()).toBe(true);
   // Suspended for longer than belief lasts; by the wall clock's deadline there would be much left.
   clock.stepTo(-8 * long);
   expect(await heard('exited')).toMatchObject({ because: 'belief-over' });
   await groupDies(group);
 });
 
-test('the watchdog sees a suspension after the wall clock was set back', async () => {
+test('the guard remembers a suspension when the wall clock is set back after it', async () => {
   const clock = new WallClock();
-  const watchdog = new URL('../../incumbent/dist/watchdog.js', import.meta.url);
+  const { group, runs, heard } = await guarding(clock);
+  clock.stepTo(0.6 * long);
+  await clock.seen(0.6 * long);
+  clock.stepTo(-1);
+  await clock.seen(-1);
+  expect(runs()).toBe(true);
+  // Suspended again: together for longer than belief lasts.
+  clock.stepTo(0.6 * long - 1);
+  expect(await heard('exited')).toMatchObject({ because: 'belief-over' });
+  await groupDies(group);
+});
+
+test('the guard remembers it for a confirmation that was under way', async () => {
+  const clock = new WallClock();
+  const { sentAt, group, runs, tell, heard } = await guarding(clock);
+  clock.stepTo(0.6 * long);
+  await clock.seen(0.6 * long);
+  clock.stepTo(-1);
+  await clock.seen(-1);
+  // The supervisor was not awake to see any of it.
+  const later = { monotonicMs: sentAt.monotonicMs + 1, wallMs: sentAt.wallMs + 1 };
+  tell({ do: 'belief', deadline: deadlineAfter(later, long) });
+  clock.stepTo(-2);
+  await clock.seen(-2);
+  expect(runs()).toBe(true);
+  clock.stepTo(0.6 * long - 2);
+  expect(await heard('exited')).toMatchObject({ because: 'belief-over' });
+  await groupDies(group);
+});
+
+test('the guard judges by both clocks how long a program that was told to stop may take', async () => {
+  const clock = new WallClock();
+  const { group, runs, tell, heard } = await guarding(clock, 0.5 * long);
+  // Less than G is left: TERM, and KILL when belief - K has come, as it is now.
+  clock.stepTo(0.6 * long);
+  await clock.seen(0.6 * long);
+  // Belief that comes back belongs to another term.
+  tell({ do: 'belief', deadline: deadlineAfter(now(), 10 * long) });
+  clock.stepTo(-1);
+  await clock.seen(-1);
+  expect(runs()).toBe(true);
+  clock.stepTo(0.6 * long - 1);
+  expect(await heard('exited')).toMatchObject({ because: 'belief-over' });
+  await groupDies(group);
+});
+
+/** A process with a watchdog; with SIGUSR2 it has a confirmation that was sent at its start. */
+function watched(clock: WallClock) {
+  const [watchdog, deadlines] = ['watchdog.js', 'deadline.js'].map((file) =>
+    JSON.stringify(fileURLToPath(new URL(`../../incumbent/dist/${file}`, import.meta.url))),
+  );
   const script = `
-    import { startWatchdog } from ${JSON.stringify(fileURLToPath(watchdog))};
+    import { startWatchdog } from ${watchdog};
+    import { deadlineAfter } from ${deadlines};
     const dog = startWatchdog((error) => { throw error; });
     const [seconds, nanoseconds] = process.hrtime();
-    const monotonicMs = seconds * 1e3 + nanoseconds / 1e6 + ${long};
-    dog.update({ monotonicMs, wallMs: Date.now() + ${long} });
+    const monotonicMs = seconds * 1e3 + nanoseconds / 1e6;
+    const wallMs = Date.now();
+    const update = (ms) => {
+      const sentAt = { monotonicMs: monotonicMs + ms, wallMs: wallMs + ms };
+      dog.update(deadlineAfter(sentAt, ${long}));
+    };
+    update(0);
+    process.on('SIGUSR2', () => update(1));
     setTimeout(() => {}, ${boundMs});`;
   const main = join(scratch(), 'main.mjs');
   writeFileSync(main, script);
   const args = ['-r', clock.preload, main];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
   onTestFinished(() => kill(child.pid, 'SIGKILL'));
-  const exited = once(child, 'exit');
+  return { child, exited: once(child, 'exit') };
+}
+
+test('the watchdog sees a suspension after the wall clock was set back', async () => {
+  const clock = new WallClock();
+  const { exited } = watched(clock);
   await clock.seen(0);
   clock.stepTo(-10 * long);
   await clock.seen(-10 * long);
   clock.stepTo(-8 * long);
+  expect(await exited).toEqual([null, 'SIGKILL']);
+});
+
+test('the watchdog remembers a suspension when the wall clock is set back after it', async () => {
+  const clock = new WallClock();
+  const { child, exited } = watched(clock);
+  await clock.seen(0);
+  clock.stepTo(0.6 * long);
+  await clock.seen(0.6 * long);
+  clock.stepTo(-1);
+  await clock.seen(-1);
+  // Also for a confirmation that was under way.
+  child.kill('SIGUSR2');
+  clock.stepTo(-2);
+  await clock.seen(-2);
+  expect(child.exitCode ?? child.signalCode).toBe(null);
+  clock.stepTo(0.6 * long - 2);
   expect(await exited).toEqual([null, 'SIGKILL']);
 });

@@ -4,8 +4,9 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Deadline } from 'incumbent';
 import { onTestFinished } from 'vitest';
-import type { Deadline, ProgramExit } from '../src/guard/index.ts';
+import type { ProgramExit } from '../src/guard/index.ts';
 
 const fixture: string = fileURLToPath(new URL('guard-supervisor.mjs', import.meta.url));
 

@@ -13,10 +13,11 @@ const monotonicMs = () => {
   const [seconds, nanoseconds] = process.hrtime();
   return seconds * 1e3 + nanoseconds / 1e6;
 };
-const deadline = (monotonic, wall) => ({
-  monotonicMs: monotonicMs() + monotonic,
-  wallMs: Date.now() + wall,
-});
+const deadline = (monotonic, wall) => {
+  const sentAt = { monotonicMs: monotonicMs(), wallMs: Date.now() };
+  const ends = { monotonicMs: sentAt.monotonicMs + monotonic, wallMs: sentAt.wallMs + wall };
+  return { ...ends, sentAt, lostMs: 0 };
+};
 const say = (event, details) => process.send?.({ event, ...details }, () => {});
 
 const commands = {

@@ -39,7 +39,6 @@ test.concurrent('for people: sentences, and nothing that a name could do to a te
   expect(await run.ends()).toEqual({ code: 129, signal: null });
   expect(run.stderr.split('\n')).toEqual([
     `incumbent: election work on file:${lab.store}`,
-    'incumbent: waiting for the seat',
     'incumbent: leading (token 1)',
     expect.stringMatching(/^incumbent: started sh \(pid \d+\)$/),
     'incumbent: the program ended (SIGHUP)',

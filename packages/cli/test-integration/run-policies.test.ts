@@ -64,9 +64,13 @@ test.concurrent('--try: 1 and no program while somebody else leads, else it lead
   const people = lab.run('B', lab.worker(), { options, json: false });
   const programs = lab.run('C', lab.worker(), { options });
   expect(await people.ends()).toEqual({ code: 1, signal: null });
-  expect(people.stderr).toContain('election "work" could not be won now');
+  expect(people.stderr).toMatch(
+    /\nincumbent: election "work" was not won: "A" leads with token 1\n$/,
+  );
   expect(await programs.ends()).toEqual({ code: 1, signal: null });
-  expect(programs.all('not-elected')).toHaveLength(1);
+  expect(programs.all('not-elected')).toMatchObject([
+    { why: { kind: 'led', id: 'A', token: '1' } },
+  ]);
   expect(programs.all('leading')).toEqual([]);
   a.kill('SIGTERM');
   await a.ends();

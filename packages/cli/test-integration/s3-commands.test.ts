@@ -135,7 +135,7 @@ test('what is wrong is said', async () => {
     ],
     [
       unreachable,
-      /the S3 bucket elections at http:\/\/127\.0\.0\.1:1 cannot be reached .*ECONNREFUSED/,
+      /the S3 bucket elections at http:\/\/127\.0\.0\.1:1 cannot be reached: .*ECONNREFUSED/,
     ],
     [
       urlOf(server).replace('http:', 'https:'),

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import type { Backend, CandidateOptions, Snapshot, Term } from 'incumbent';
+import type { Backend, CandidateOptions, Term } from 'incumbent';
 import { createElection, StoreUnavailableError } from 'incumbent';
 import { memory } from 'incumbent/memory';
 import { expect, onTestFinished, test } from 'vitest';
 import { termsOf } from '../src/commands/history.ts';
 import { asFields } from '../src/commands/status.ts';
+import type { Inspected } from '../src/output/vacancy.ts';
 import { altered } from './support/altered.ts';
 import { invoke, jsonLines, Running } from './support/invoke.ts';
 
@@ -52,7 +53,7 @@ test('status of an election that nobody has led says so', async () => {
   const { code, stdout } = await invoke(['status', '-e', 'x']);
   expect(code).toBe(0);
   expect(stdout).toBe(
-    'election  x\nstore     test:\nstate     vacant (nobody has ever led it in this store)\n',
+    'election  x\nstore     test:\nstate     vacant (no leader is on record)\nwaiting   nobody\n',
   );
 });
 
@@ -80,7 +81,7 @@ test('an election that nobody has led has no token and no beginning, drained or 
   const run = (...argv: string[]) => invoke([...argv, '-e', 'x', '--json'], { backend });
   const nobody = [expect.objectContaining({ state: 'vacant', token: null, since: null })];
   expect(jsonLines((await run('status')).stdout)).toEqual(nobody);
-  await run('drain', '--id', 'host-3', '--until', '1h');
+  await run('drain', '--id', 'host-3', '--until', '1h', '--force');
   expect(jsonLines((await run('status')).stdout)).toEqual(nobody);
   expect(jsonLines((await run('vacate')).stdout)).toMatchObject([
     { before: { token: null, since: null } },
@@ -89,7 +90,7 @@ test('an election that nobody has led has no token and no beginning, drained or 
 
 test('status as JSON', async () => {
   const { run, term } = await led();
-  await run('drain', '--id', 'host-3', '--until', '2030-05-01T06:00Z');
+  await run('drain', '--id', 'host-3', '--until', '2030-05-01T06:00Z', '--force');
   const { stdout } = await run('status', '--json');
   expect(jsonLines(stdout)).toEqual([
     {
@@ -107,7 +108,9 @@ test('status as JSON', async () => {
       leaseMs: 15_000,
       holderGone: false,
       reservedUntil: null,
+      settlingUntil: null,
       reservedFor: null,
+      waiting: null,
       drains: [{ id: 'host-3', until: '2030-05-01T06:00:00.000Z' }],
       request: null,
     },
@@ -123,39 +126,36 @@ test('status ends with 0 whatever the state, with --exit-code only when somebody
 });
 
 test('status shows what operators asked for', async () => {
-  const snapshot: Snapshot = {
+  const snapshot: Inspected = {
     view: { state: 'led', token: 3n, sinceUnixMs: 0 },
     history: [],
     drains: [{ id: 'host-3', untilUnixMs: 60_000 }],
     request: { kind: 'transfer', to: 'host-9', nonce: 'n' },
     leaseMs: 15_000,
     holderGone: false,
+    candidateLeaseMs: 15_000,
   };
-  const words = new Map(
-    asFields('x', 's', snapshot, 0).map(([name, [cell]]) => [name, cell?.text]),
-  );
+  const seen = { snapshot, store: 's', waiting: undefined };
+  const words = new Map(asFields('x', seen, 0).map(([name, [cell]]) => [name, cell?.text]));
   expect(words.get('asked to')).toBe('hand over to host-9');
   expect(words.get('drained')).toMatch(/^host-3 until .* \(1m more\)$/);
 });
 
 test('a seat that is taken over, or whose holder is dead, is told apart from an empty one', () => {
-  const state = (snapshot: Partial<Snapshot>) =>
-    new Map(
-      asFields(
-        'x',
-        's',
-        {
-          view: { state: 'vacant', token: 3n, sinceUnixMs: 0 },
-          history: [],
-          drains: [],
-          request: undefined,
-          leaseMs: undefined,
-          holderGone: false,
-          ...snapshot,
-        },
-        0,
-      ).map(([name, [cell]]) => [name, cell?.text]),
-    ).get('state');
+  const state = (changes: Partial<Inspected>) => {
+    const snapshot: Inspected = {
+      view: { state: 'vacant', token: 3n, sinceUnixMs: 0 },
+      history: [],
+      drains: [],
+      request: undefined,
+      leaseMs: undefined,
+      holderGone: false,
+      candidateLeaseMs: 15_000,
+      ...changes,
+    };
+    const entries = asFields('x', { snapshot, store: 's', waiting: undefined }, 0);
+    return new Map(entries.map(([name, [cell]]) => [name, cell?.text])).get('state');
+  };
   expect(state({})).toBe('vacant');
   expect(state({ leaseMs: 15_000 })).toBe('vacant (somebody is taking over)');
   expect(state({ leaseMs: 15_000, holderGone: true })).toBe('vacant (the last leader is dead)');
@@ -189,7 +189,7 @@ test('leader ends with 1 when nobody leads', async () => {
   const { code, stdout, stderr } = await invoke(['leader', '-e', 'y'], { backend });
   expect(code).toBe(1);
   expect(stdout).toBe('');
-  expect(stderr).toBe('incumbent: nobody leads election "y": it is vacant\n');
+  expect(stderr).toBe('incumbent: nobody leads election "y": no leader is on record\n');
 });
 
 test('candidates lists the leader first, and who is drained', async () => {
@@ -358,19 +358,22 @@ test('transfer to somebody who does not wait is refused, naming those who do', a
 });
 
 test('drain keeps out until a time, and is lifted', async () => {
-  const { run } = await led();
+  const { run, backend } = await led();
+  await waiting(backend, 'host-3');
   const drained = await run('drain', '--id', 'host-3', '--until', '2h');
   expect(drained.stdout).toMatch(/^"host-3" is kept out of election "x" until \S+ \S+ \(2h\)\n$/);
   expect((await run('drain', '--id', 'host-7', '--until', '2h')).stdout).toContain(
     'it leads, and was asked to go',
   );
-  const json = await run('drain', '--id', 'b', '--until', '2030-05-01T06:00Z', '--json');
+  const json = await run('drain', '--id', 'b', '--until', '2030-05-01T06:00Z', '--json', '--force');
   expect(jsonLines(json.stdout)).toMatchObject([
     { request: 'drain', id: 'b', until: '2030-05-01T06:00:00.000Z', changed: true },
   ]);
   const lift = () => run('drain', '--id', 'host-3', '--lift');
   expect((await lift()).stdout).toBe('"host-3" takes part in election "x" again\n');
-  expect((await lift()).stdout).toBe('"host-3" was not kept out of election "x"\n');
+  expect((await lift()).stdout).toBe(
+    '"host-3" was not kept out of election "x"; kept out: "host-7" and "b"\n',
+  );
 });
 
 test('end finishes the election, and init --reopen opens it again', async () => {
@@ -386,7 +389,7 @@ test('end finishes the election, and init --reopen opens it again', async () => 
   expect((await run('init')).stdout).toBe('election "x" is ready on test:\n');
   const { stdout } = await invoke(['init', '-e', 'x', '--json'], { backend });
   expect(jsonLines(stdout)).toEqual([
-    { election: 'x', store: 'test:', ready: true, state: 'vacant' },
+    { election: 'x', store: 'test:', ready: true, made: null, state: 'vacant' },
   ]);
 });
 

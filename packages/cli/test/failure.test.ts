@@ -1,3 +1,4 @@
+import type { NotElectedReason } from 'incumbent';
 import {
   ElectionEndedError,
   InvalidOptionError,
@@ -20,6 +21,8 @@ import {
   UsageError,
 } from '../src/failure.ts';
 
+const notElected = (why: NotElectedReason) => new NotElectedError('x', 0, why);
+
 test.each<[Error, number, string]>([
   [new UsageError('x'), 64, 'USAGE'],
   [new InvalidOptionError('x'), 64, 'INVALID_OPTION'],
@@ -30,7 +33,19 @@ test.each<[Error, number, string]>([
   [new RecordDamagedError('/x', 'y'), 69, 'RECORD_DAMAGED'],
   [new RecordTooNewError('/x', 2, 1), 69, 'RECORD_TOO_NEW'],
   [new RefusedError('x'), 1, 'REFUSED'],
-  [new NotElectedError('x', 0), 1, 'NOT_ELECTED'],
+  [notElected({ kind: 'led', id: 'a', token: 3n }), 1, 'NOT_ELECTED'],
+  [notElected({ kind: 'reserved', untilUnixMs: 0 }), 1, 'NOT_ELECTED'],
+  [notElected({ kind: 'held', by: 'a', untilUnixMs: 0 }), 1, 'NOT_ELECTED'],
+  [notElected({ kind: 'aside', untilUnixMs: 0 }), 1, 'NOT_ELECTED'],
+  [notElected({ kind: 'lost', cause: new Error('x') }), 1, 'NOT_ELECTED'],
+  [notElected({ kind: 'unreachable', cause: new Error('x') }), 69, 'NOT_ELECTED'],
+  [
+    notElected({ kind: 'settling', after: 'loss', sinceUnixMs: 0, untilUnixMs: 0 }),
+    75,
+    'NOT_ELECTED',
+  ],
+  [notElected({ kind: 'unhealthy', error: undefined }), 76, 'NOT_ELECTED'],
+  [notElected({ kind: 'drained', untilUnixMs: 0 }), 77, 'NOT_ELECTED'],
   [new ElectionEndedError('x'), 1, 'ELECTION_ENDED'],
   [new MisuseError('x'), 1, 'MISUSE'],
   [new CommandError('LOST', 75, 'x'), 75, 'LOST'],

@@ -38,6 +38,15 @@ test.each(commands.map(({ name }) => name))('`%s --help` has examples', async (n
   expect((await invoke(['help', name])).stdout).toBe(stdout);
 });
 
+test.each(
+  commands.filter(({ name }) => name !== 'demo' && name !== 'schema').map(({ name }) => name),
+)('`%s --help` names every store that it takes', async (name) => {
+  const { stdout } = await invoke([name, '--help']);
+  for (const scheme of ['file:', 'postgres:', 'redis:', 'etcd:', 'zk:', 'k8s:', 's3:', 'gs:']) {
+    expect(stdout).toContain(scheme);
+  }
+});
+
 test('these are the commands', () => {
   expect(commands.map(({ name }) => name)).toEqual([
     'run',
@@ -73,10 +82,11 @@ test('no command at all shows the help as an error', async () => {
 
 test.each([
   [['stauts', '-e', 'x'], "unknown command 'stauts'", 'Did you mean status?'],
-  [['status'], "required option '-e, --election <name>' not specified", 'status --help'],
+  [['status'], 'status needs -e, --election <name>', 'as in `incumbent status -e nightly`'],
+  [['status', 'nightly'], 'status needs -e, --election <name>', 'write `-e nightly`'],
   [['status', '-e'], "option '-e, --election <name>' argument missing", 'status --help'],
   [['status', '-e', 'x', '--jsn'], "unknown option '--jsn'", 'Did you mean --json?'],
-  [['status', '-e', 'x', 'y'], 'too many arguments', 'status --help'],
+  [['status', '-e', 'x', 'y'], 'takes options only, and "y" is none', '-e names the election'],
   [['status', '-e', 'x', '--timeout', '5'], 'It has no unit', 'status --help'],
   [['status', '-e', 'x', '--timeout=-5s'], 'It is negative', 'write 500ms, 15s, 2m or 1h'],
   [['status', '-e', 'x', '--timeout', 'Infinity'], 'It is not a duration', '15s'],
@@ -84,9 +94,9 @@ test.each([
   [['status', '-e', ''], 'the election name must not be empty', ''],
   [['status', '-e', 'a\u0007b'], 'control character U+0007', ''],
   [['leader', '-e', 'x', '--all', '--id'], "'--all' cannot be used with option '--id'", ''],
-  [['transfer', '-e', 'x'], "'--to <id>' not specified", ''],
+  [['transfer', '-e', 'x'], 'transfer needs --to <id>', 'transfer -e nightly --to host-7'],
   [['transfer', '-e', 'x', '--to', ''], 'the candidate id must not be empty', ''],
-  [['drain', '-e', 'x', '--until', '2h'], "'--id <id>' not specified", ''],
+  [['drain', '-e', 'x', '--until', '2h'], 'drain needs --id <id>', '--id host-7 --until 2h'],
   [['drain', '-e', 'x', '--id', 'a'], 'drain needs --until', 'drain --help'],
   [['drain', '-e', 'x', '--id', 'a', '--until', '2'], '"2" has no unit', 'drain --help'],
   [['drain', '-e', 'x', '--id', 'a', '--until', '2h', '--lift'], 'cannot be used with', ''],
@@ -97,9 +107,15 @@ test.each([
     '',
   ],
   [['doctor', '-e', ''], 'the election name must not be empty', ''],
-  [['run', '-e', 'x'], "missing required argument 'program'", 'run --help'],
-  [['run', '-e', 'x', '--'], "missing required argument 'program'", 'run --help'],
-  [['run', '--', 'sleep', '1'], "'-e, --election <name>' not specified", 'run --help'],
+  [['run', '-e', 'x'], 'run needs <program>', 'incumbent run -e nightly -- node worker.js'],
+  [['run', '-e', 'x', '--'], 'run needs <program>', 'incumbent run -e nightly -- node worker.js'],
+  [['run', '--', 'sleep', '1'], 'run needs -e, --election <name>', 'as in `incumbent run -e night'],
+  [
+    ['run', '-e', 'x', '--health-every', '1s', '--', '/bin/sh'],
+    'there is no --health',
+    'give both',
+  ],
+  [['run', '-e', 'x', '--events-fd', '999', '--', '/bin/sh'], '999 is not open', '999>events.log'],
   [['run', '-e', 'x', '--once', '--try', '--', 'p'], 'cannot be used with option', ''],
   [['run', '-e', 'x', '--try', '--wait', '1s', '--', 'p'], 'cannot be used with option', ''],
   [['run', '-e', 'x', '--restart', 'maybe', '--', 'p'], 'Allowed choices are no, on-failure', ''],
@@ -125,7 +141,7 @@ test('with --json an error is one object on stderr', async () => {
   expect(bad.code).toBe(64);
   expect(bad.stdout).toBe('');
   expect(jsonLines(bad.stderr)).toEqual([
-    { error: { code: 'USAGE', message: "required option '-e, --election <name>' not specified" } },
+    { error: { code: 'USAGE', message: expect.stringContaining('needs -e, --election <name>') } },
   ]);
   const refused = await invoke(['leader', '-e', 'x', '--json']);
   expect(refused.code).toBe(1);
@@ -155,6 +171,7 @@ test('run reads its options', async () => {
   expect(await runOptions('-e', 'x', '--', 'p')).toEqual({
     election: 'x',
     restart: 'no',
+    settle: true,
     operands: ['p'],
   });
   const all = await runOptions(

@@ -96,6 +96,21 @@ test('a password comes from the environment too, and that of the URL wins', () =
   });
 });
 
+test('a user without a password is refused, for the client would be the user "default"', () => {
+  const rule = 'has the user "joe" and no password: set REDIS_PASSWORD, or add password=env:NAME';
+  expect(refusal(() => parse('redis://joe@h')).message).toContain(rule);
+  expect(refusal(() => parse('redis://joe:@h')).message).toContain(rule);
+  expect(refusal(() => parse('redis://h', { REDIS_USERNAME: 'joe' })).message).toContain(
+    'has the user "joe" (REDIS_USERNAME) and no password',
+  );
+  expect(parse('redis://joe@h', { REDIS_PASSWORD: 'x' }).user).toBe('joe');
+  expect(parse('redis://joe@h?password=file:/p').user).toBe('joe');
+  const sentinel = 'redis://h?sentinel=m&sentinel-user=joe';
+  expect(refusal(() => parse(sentinel)).message).toContain(
+    'has the sentinel-user "joe" and no password: add sentinel-password=env:NAME',
+  );
+});
+
 test.each([
   ['redis:h', 'has no "//" behind its scheme'],
   ['redis://h1,h2', 'has several hosts: for sentinels add sentinel=NAME'],

@@ -31,14 +31,14 @@ test('the same trouble is said once, whatever file it names, and again after som
   publish('trouble', { what: 'releasing', error: noSpace('/s/.tmp-1') });
   publish('trouble', { what: 'releasing', error: noSpace('/s/.tmp-2') });
   publish('trouble', { what: 'campaigning', error: noSpace('/s/.tmp-3') });
-  publish('waiting', {});
+  publish('waiting-for', { why: { kind: 'led', id: 'B', token: 3n } });
   publish('trouble', { what: 'campaigning', error: noSpace('/s/.tmp-4') });
   const saying = (what: string, file: string) =>
     `incumbent: ${what}: the file store cannot be used: ENOSPC: no space left, write '${file}'`;
   expect(lines).toEqual([
     saying('releasing', '/s/.tmp-1'),
     saying('campaigning', '/s/.tmp-3'),
-    'incumbent: waiting for the seat',
+    'incumbent: waiting for the seat: "B" leads with token 3',
     saying('campaigning', '/s/.tmp-4'),
   ]);
 });

@@ -121,7 +121,7 @@ test.each<[string, Machine, string]>([
   const error = refusal(() => defaultStore({ ...machine, env: { HOME: '/root', ...machine.env } }));
   expect(error).toMatchObject({ code: 'NO_DEFAULT_STORE', exitCode: 64 });
   expect(error.message).toContain(words);
-  expect(error.message).toContain('elect one leader in each');
+  expect(error.message).toContain('elect one leader in each of them; name a store');
   expect(error.message).toContain('--store file:/shared/path');
 });
 
@@ -229,10 +229,29 @@ test('an unknown scheme names the known ones and the package, and no password', 
   const { message } = refusal(() => store('mysql://user:secret@host/db'));
   expect(message).toContain('unknown scheme "mysql:"');
   expect(message).toContain('file:/some/directory');
-  expect(message).toContain('postgres://host/database, redis://host, etcd://host');
-  expect(message).toContain('s3://bucket and gs://bucket');
+  expect(message).toContain('postgres://host/database, redis://host, etcd://h1,h2,h3');
+  expect(message).toContain('s3://bucket or gs://bucket');
   expect(message).toContain('@incumbent/cli');
   expect(message).not.toContain('secret');
+});
+
+test.each([
+  ['zookeeper://h1,h2/x', 'has the unknown scheme "zookeeper:"; write zk://'],
+  ['Kubernetes://ops', 'write k8s://'],
+  ['valkey://:secret@h', 'write redis://'],
+  ['pg://u:secret@h/db', 'write postgres://'],
+  ['gcs://bucket', 'write gs://'],
+  ['posgres://u:secret@h/db', 'write postgres://'],
+  ['fiel:/x', 'write file:…'],
+  ['http://h:2379', 'write etcd://host:2379, or s3://bucket?endpoint=http://host:9000'],
+  ['localhost:6379', 'begins with a host and a port, and no scheme; write redis://host:6379'],
+  ['zk1:2181,zk2:2181/ops', 'write zk://host:2181'],
+  ['host:4711', 'write file:/some/directory, postgres://host/database'],
+])('of %s it says which scheme is meant', (url, words) => {
+  const error = refusal(() => store(url));
+  expect(error).toMatchObject({ code: 'BAD_STORE_URL', exitCode: 64 });
+  expect(error.message).toContain(words);
+  expect(error.message).not.toContain('secret');
 });
 
 test('names the variable when the store came from there', () => {

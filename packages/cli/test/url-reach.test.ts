@@ -93,7 +93,7 @@ test.each([
   expect(codeOf(error)).toBe(code);
 });
 
-test('what is said of a server that is away names it, the bound and the reason', () => {
+test('what is said of a server that is away names it and the reason', () => {
   const error = unreachable(
     'PostgreSQL at h:1',
     refused,
@@ -104,8 +104,19 @@ test('what is said of a server that is away names it, the bound and the reason',
   expect(error).toBeInstanceOf(UnusableStoreError);
   expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', exitCode: 69, cause: refused });
   expect(error.message).toBe(
-    'PostgreSQL at h:1 cannot be reached within 10s (--timeout): connect ECONNREFUSED h:1; a hint',
+    'PostgreSQL at h:1 cannot be reached: connect ECONNREFUSED h:1; a hint',
   );
   expect(error.findings()).toEqual([]);
   expect(inspect(error, { depth: null })).toContain('***');
+});
+
+test('the bound is named where it was waited for, and not where more time would not help', () => {
+  const known = { url: 'redis://h', origin: '--store' } as const;
+  const said = (error: Error, changes: Partial<StoreNeeds>) =>
+    unreachable('Redis at h', error, needs({ timeoutMs: 10_000, ...changes }), known).message;
+  expect(said(new TookTooLongError(), { timeoutName: '--timeout' })).toBe(
+    'Redis at h cannot be reached within 10s (--timeout): it does not answer',
+  );
+  expect(said(refused, { patient: true })).toContain('cannot be reached within 10s: connect');
+  expect(said(refused, {})).toContain('cannot be reached: connect ECONNREFUSED');
 });

@@ -3,14 +3,26 @@
  * in time between "the seat is ours" and "work may start" is here.
  */
 import type { CandidateInfo } from './candidate.ts';
-import type { Instant } from './clock.ts';
-import type { Actor, Contest, Scope, Seat, SeatState } from './contest.ts';
+import type {
+  Actor,
+  Candidacy,
+  Contest,
+  Patience,
+  Scope,
+  Seat,
+  SeatState,
+  Standing,
+} from './contest.ts';
+import type { Deadline } from './deadline.ts';
 import type { DiagnosticSource } from './diagnostics.ts';
 import { publish } from './diagnostics.ts';
-import { TakeoverFailedError } from './errors.ts';
+import { StoreUnavailableError, TakeoverFailedError } from './errors.ts';
 import type { HealthOptions } from './health.ts';
 import { HealthGate } from './health.ts';
 import { HeldTerm } from './held-term.ts';
+import { withJson } from './json.ts';
+import type { NotElectedReason } from './not-elected.ts';
+import { sameReason } from './not-elected.ts';
 import type { EndReason } from './reasons.ts';
 import { isVoluntary } from './reasons.ts';
 import type { UncleanLeader } from './record.ts';
@@ -43,7 +55,7 @@ export interface CampaignSettings {
   readonly hookTimeoutMs: number;
   readonly health: HealthOptions | undefined;
   readonly actors: 'self' | 'declared';
-  readonly onBelief: ((deadline: Instant | undefined) => unknown) | undefined;
+  readonly onBelief: ((deadline: Deadline | undefined) => unknown) | undefined;
   readonly onStatus: ((status: CandidateStatus) => void) | undefined;
 }
 
@@ -51,9 +63,6 @@ export interface CampaignSettings {
 export interface StandAside {
   untilMs: number;
 }
-
-/** Takes part in the contest until it has won, or `stop` aborts. */
-type Stand<Guard> = (stop: AbortSignal) => Promise<Seat<Guard> | undefined>;
 
 /** Ends after which a candidate lets others go first. */
 const givesWay: ReadonlySet<EndReason> = new Set([
@@ -65,7 +74,7 @@ const givesWay: ReadonlySet<EndReason> = new Set([
   'stalled',
 ]);
 
-export class Campaign<Guard> {
+export class Campaign<Guard> implements Candidacy {
   readonly #contest: Contest<Guard>;
   readonly #scope: Scope;
   readonly #settings: CampaignSettings;
@@ -75,6 +84,9 @@ export class Campaign<Guard> {
   readonly #status: StatusTeller | undefined;
   readonly #watchdog: Watchdog | undefined;
   readonly #aside: StandAside;
+  /** This process as an actor, as it is to stand in the record. */
+  #self: Actor | undefined;
+  #why: NotElectedReason | undefined;
   /** The term that has not ended yet. */
   #term: HeldTerm<Guard> | undefined;
   #isLeaving = false;
@@ -121,27 +133,37 @@ export class Campaign<Guard> {
     return this.#left.promise;
   }
 
+  /** Why this candidate has not been elected, as it knew last. */
+  get whyNot(): NotElectedReason {
+    return (
+      this.#why ?? {
+        kind: 'unreachable',
+        cause: new StoreUnavailableError('it has not answered yet'),
+      }
+    );
+  }
+
   /**
    * Waits until this candidate leads.
-   * @param once true: undefined when the seat is not to be had now
+   * @returns undefined when `patience` is over: `whyNot` says why
    * @throws `signal.reason` when aborted (a seat that was won meanwhile is given back first),
    * ElectionEndedError, and what else waiting cannot cure
    */
-  next(once: false, signal: AbortSignal): Promise<HeldTerm<Guard>>;
-  next(once: boolean, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined>;
-  next(once: boolean, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
+  next(patience: 'wait', signal: AbortSignal): Promise<HeldTerm<Guard>>;
+  next(patience: Patience, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined>;
+  next(patience: Patience, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
     // Each async function on the way costs half a KiB for as long as a candidate waits.
-    if (this.#status === undefined) return this.#next(once, signal);
-    return this.#nextTold(this.#status, once, signal);
+    if (this.#status === undefined) return this.#next(patience, signal);
+    return this.#nextTold(this.#status, patience, signal);
   }
 
   async #nextTold(
     status: StatusTeller,
-    once: boolean,
+    patience: Patience,
     signal: AbortSignal,
   ): Promise<HeldTerm<Guard> | undefined> {
     try {
-      const term = await this.#next(once, signal);
+      const term = await this.#next(patience, signal);
       if (term === undefined) status.isOut();
       return term;
     } catch (error) {
@@ -151,45 +173,50 @@ export class Campaign<Guard> {
     }
   }
 
-  async #next(once: boolean, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
+  async #next(patience: Patience, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
     for (;;) {
       signal.throwIfAborted();
-      if (this.#health !== undefined) {
-        if (!once) await this.#health.until(true, signal);
-        else if (!(await this.#health.first(signal))) return undefined;
+      // Whoever waits again is told why again.
+      this.#why = undefined;
+      if (this.#health !== undefined && !(await this.#isHealthy(this.#health, signal))) {
+        if (patience !== 'wait') return undefined;
+        await this.#health.until(true, signal);
       }
-      const asideMs = this.#aside.untilMs - this.#scope.clock.monotonicMs();
-      if (asideMs > 0) await sleep(this.#scope.clock, asideMs, signal);
+      const { clock } = this.#scope;
+      const asideMs = this.#aside.untilMs - clock.monotonicMs();
+      if (asideMs > 0) {
+        this.onWaiting({ kind: 'aside', untilUnixMs: clock.wallMs() + asideMs });
+        await sleep(clock, asideMs, signal);
+      }
       publish('incumbent:waiting', this.#source, {});
-      const self = await this.#contest.describe({ pid: process.pid });
-      const status = this.#status;
-      const stand: Stand<Guard> = (stop) =>
-        this.#contest.campaign(
-          (unfenced) => this.#stateAtWin(unfenced, self),
-          once,
-          stop,
-          status === undefined ? undefined : (standing) => status.follows(standing),
-        );
+      this.#self = await this.#contest.describe({ pid: process.pid });
       const seat =
         this.#health === undefined
-          ? await stand(signal)
-          : await this.#standWhileHealthy(this.#health, stand, signal);
-      if (seat === undefined || seat === 'unhealthy') {
-        if (once) return undefined;
-        continue;
-      }
-      const term = await this.#begin(seat, signal);
+          ? await this.#contest.campaign(this, patience, signal)
+          : await this.#standWhileHealthy(this.#health, patience, signal);
+      const term = seat === undefined ? undefined : await this.#begin(seat, signal);
       if (term !== undefined) return term;
-      signal.throwIfAborted();
-      if (once) return undefined;
+      if (seat !== undefined) signal.throwIfAborted();
+      if (patience !== 'wait') return undefined;
     }
   }
 
+  /** What the first check says, or what the last one has said. */
+  async #isHealthy(health: HealthGate, signal: AbortSignal): Promise<boolean> {
+    // Not told before the check has said so, but known to whoever gives up meanwhile.
+    this.#why = { kind: 'unhealthy', error: health.error };
+    const isHealthy = await health.first(signal);
+    this.#why = undefined;
+    if (!isHealthy) this.onWaiting({ kind: 'unhealthy', error: health.error });
+    return isHealthy;
+  }
+
+  /** @returns undefined as well when the health has failed meanwhile */
   async #standWhileHealthy(
     health: HealthGate,
-    stand: Stand<Guard>,
+    patience: Patience,
     signal: AbortSignal,
-  ): Promise<Seat<Guard> | 'unhealthy' | undefined> {
+  ): Promise<Seat<Guard> | undefined> {
     const sick = new AbortController();
     const [stop, forget] = anyOf(signal, sick.signal);
     const done = new AbortController();
@@ -198,21 +225,25 @@ export class Campaign<Guard> {
       () => {},
     );
     try {
-      return await stand(stop);
+      return await this.#contest.campaign(this, patience, stop);
     } catch (error) {
       // Withdrawn while the contest still left the queue: that is what the caller is told.
       signal.throwIfAborted();
-      if (sick.signal.aborted) return 'unhealthy';
-      throw error;
+      if (!sick.signal.aborted) throw error;
+      this.onWaiting({ kind: 'unhealthy', error: health.error });
+      return undefined;
     } finally {
       forget();
       done.abort();
     }
   }
 
-  #stateAtWin(unfenced: readonly UncleanLeader[], self: Actor | undefined): SeatState {
+  // --- what the contest asks and tells ---
+
+  stateAtWin(unfenced: readonly UncleanLeader[]): SeatState {
     const { candidate, actors } = this.#settings;
     const announced = !this.#mustFence(unfenced);
+    const self = this.#self;
     return {
       announced,
       // While a hook runs, others than this process may act for the term: nothing can be proved.
@@ -220,6 +251,23 @@ export class Campaign<Guard> {
       addresses: candidate.addresses,
       metadata: candidate.metadata,
     };
+  }
+
+  onStanding(standing: Standing, why: NotElectedReason | undefined): void {
+    const isNews = this.#learn(why);
+    this.#status?.follows(standing, isNews ? why : undefined);
+  }
+
+  onWaiting(why: NotElectedReason): void {
+    if (this.#learn(why)) this.#status?.waits(why);
+  }
+
+  /** @returns whether it is news */
+  #learn(why: NotElectedReason | undefined): boolean {
+    const isNews = why !== undefined && !sameReason(this.#why, why);
+    this.#why = why;
+    if (isNews) publish('incumbent:waiting-for', this.#source, { why });
+    return isNews;
   }
 
   #mustFence(unfenced: readonly UncleanLeader[]): boolean {
@@ -257,6 +305,7 @@ export class Campaign<Guard> {
         token: term.token,
         unfenced: seat.unfenced.map(({ id }) => id),
       });
+      if (seat.waitBeforeAnnounceMs > 0) this.#tellTakeover(seat.waitBeforeAnnounceMs);
       await this.#waitIn(term, seat.waitBeforeAnnounceMs);
       await this.#fence(term, seat.unfenced);
       await term.announce();
@@ -267,12 +316,19 @@ export class Campaign<Guard> {
         publish('incumbent:takeover-failed', this.#source, { token: term.token, error });
         term.stop('takeover-failed', error);
       }
+      if (!signal.aborted) this.#why = { kind: 'lost', cause: error };
       term.settle();
       await term.ended;
       return undefined;
     } finally {
       removeListener();
     }
+  }
+
+  #tellTakeover(waitMs: number): void {
+    const sinceUnixMs = this.#scope.clock.wallMs();
+    const untilUnixMs = sinceUnixMs + waitMs;
+    this.onWaiting({ kind: 'settling', after: 'win', sinceUnixMs, untilUnixMs });
   }
 
   async #fence(term: HeldTerm<Guard>, unfenced: readonly UncleanLeader[]): Promise<void> {
@@ -290,7 +346,7 @@ export class Campaign<Guard> {
           remaining: () => Math.max(0, term.marginMs()),
         };
         await this.#runHook(term, what, (hookSignal) =>
-          hook(predecessor, { ...context, signal: hookSignal }),
+          hook(withJson(predecessor), withJson({ ...context, signal: hookSignal })),
         );
         // A hook may have taken longer than the belief, or have blocked the event loop.
         if (term.marginMs() <= 0) {

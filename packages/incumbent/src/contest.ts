@@ -3,8 +3,10 @@
  * library. Time, renewal, reasons and the order of events are written once, in the core: a contest
  * says who won and what was confirmed, it decides nothing else.
  */
+import type { Belief } from './belief.ts';
 import type { CandidateInfo } from './candidate.ts';
 import type { Clock, Instant } from './clock.ts';
+import type { NotElectedReason } from './not-elected.ts';
 import type { EndReason } from './reasons.ts';
 import type { Drain, LeaderRequest, TermSummary, UncleanLeader, View } from './record.ts';
 import type { Timing, TimingLimits } from './timing.ts';
@@ -91,6 +93,8 @@ export interface Seat<Guard> {
   readonly guard: Guard;
   /** Both clocks, read before the request that won was sent. */
   readonly sentAt: Instant;
+  /** Counts from `sentAt`, and has looked at the clocks while the seat was being won. */
+  readonly belief: Belief;
   /** What the record showed when it was won. */
   readonly state: SeatState;
   /** Who led before, if anybody; `clean` when its end was confirmed. */
@@ -141,6 +145,22 @@ export interface Standing {
   readonly following: string | undefined;
 }
 
+/** What a contest asks a candidate, and tells it, while it campaigns. */
+export interface Candidacy {
+  /** What the record is to show at the win, given who would have to be fenced. */
+  stateAtWin(unfenced: readonly UncleanLeader[]): SeatState;
+  /** Where the candidate stands, where there is a queue, and what it waits for there. */
+  onStanding(standing: Standing, why: NotElectedReason | undefined): void;
+  /** Why the seat is not to be had. Told at every look that finds it so; the last one counts. */
+  onWaiting(why: NotElectedReason): void;
+}
+
+/**
+ * `wait`: for as long as it takes. `settle`: not for another candidate, but until a leader that the
+ * store may have forgotten cannot believe any more. `none`: not at all.
+ */
+export type Patience = 'wait' | 'settle' | 'none';
+
 /** One candidate's part in an election. */
 export interface Contest<Guard> {
   /** As whom it campaigns from now on: the same incarnation, perhaps other addresses. */
@@ -149,18 +169,14 @@ export interface Contest<Guard> {
   readonly standAsideMs: number;
   /**
    * Waits for the seat. Not called again before the last seat was released or abandoned.
-   * @param stateAtWin what the record is to show, given who would have to be fenced
-   * @param once true: give up when the seat is not to be had now, instead of waiting
-   * @param onStanding told where the candidate stands, where there is a queue
-   * @returns the seat, or undefined when `once` and somebody else has it
+   * @returns the seat; undefined when `patience` is over: `candidacy` was told why
    * @throws ElectionEndedError, errors that waiting cannot cure (damaged or newer record,
    * unsuitable store, a guard that cannot be made); `signal.reason` when aborted
    */
   campaign(
-    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
-    once: boolean,
+    candidacy: Candidacy,
+    patience: Patience,
     signal: AbortSignal,
-    onStanding?: (standing: Standing) => void,
   ): Promise<Seat<Guard> | undefined>;
   /** A live process as an actor; undefined where the store cannot prove a death. */
   describe(process: ActorProcess): Promise<Actor | undefined>;
@@ -178,6 +194,8 @@ export interface Snapshot {
   readonly holderGone: boolean;
   /** Until when only `for` (undefined: nobody) may take the seat. */
   readonly reservation?: { readonly for: string | undefined; readonly untilUnixMs: number };
+  /** Why nobody can be elected yet, where the store may have forgotten a leader. */
+  readonly settling?: NotElectedReason;
 }
 
 export type AdminRequest =
@@ -205,6 +223,8 @@ export interface Scope {
   readonly uniqueId: () => string;
   /** Trouble that nobody waits for; goes to diagnostics. */
   readonly onTrouble: (what: string, error: unknown) => void;
+  /** Whether an operation of the store was answered: a store may be away without anybody's waiting. */
+  readonly onAnswer?: (isAnswered: boolean) => void;
 }
 
 /** One election on one backend. */

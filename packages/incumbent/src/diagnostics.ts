@@ -4,13 +4,20 @@
  * disturb the election; Node reports its error as an uncaught exception.
  */
 import { channel } from 'node:diagnostics_channel';
+import { withJson } from './json.ts';
+import type { NotElectedReason } from './not-elected.ts';
 import type { EndReason } from './reasons.ts';
 import type { TermState } from './term.ts';
 
-/** Payloads by channel name. Every payload also has `election` and `candidate` (the id). */
+/**
+ * Payloads by channel name. Every payload also has `election` and `candidate` (the id). `JSON.stringify`
+ * writes tokens as decimal texts.
+ */
 export interface DiagnosticEvents {
-  /** A campaign waits for the seat. */
+  /** A campaign begins to try for the seat. */
   'incumbent:waiting': object;
+  /** Why the seat is not to be had, and told again when that changes. */
+  'incumbent:waiting-for': { why: NotElectedReason };
   /** The seat was won; an unclean predecessor is fenced first. */
   'incumbent:won': { token: bigint; unfenced: readonly string[] };
   /** The term begins: work may start. */
@@ -54,6 +61,7 @@ export function publish<Name extends keyof DiagnosticEvents>(
     channels.set(name, target);
   }
   if (target.hasSubscribers) {
-    target.publish({ election: source.election, candidate: source.candidate, ...payload });
+    const { election, candidate } = source;
+    target.publish(withJson({ election, candidate, ...payload }));
   }
 }

@@ -19,10 +19,10 @@ import type {
   Backend,
   Contest,
   ElectionBackend,
+  Patience,
   Scope,
   Snapshot,
 } from './contest.ts';
-import { publish } from './diagnostics.ts';
 import {
   ClosedError,
   ElectionEndedError,
@@ -34,20 +34,24 @@ import {
 import type { HeldTerm } from './held-term.ts';
 import type { StoppableIterator } from './iterate.ts';
 import { stoppable } from './iterate.ts';
+import { withJson } from './json.ts';
+import type { NotElectedReason } from './not-elected.ts';
 import type {
+  CampaignCall,
   CampaignOnceOptions,
   CampaignOptions,
   ElectionOptions,
   LeadOptions,
   ResolvedCampaign,
 } from './options.ts';
-import { checkElectionOptions, checkSignal, resolveCampaign } from './options.ts';
+import { checkElectionOptions, checkSignalOption, resolveCampaign } from './options.ts';
 import type { EndReason } from './reasons.ts';
 import type { TermSummary, View } from './record.ts';
 import { sameView } from './record.ts';
 import type { Term } from './term.ts';
 import type { Timing } from './timing.ts';
 import { resolveTiming } from './timing.ts';
+import { TroubleTeller } from './trouble.ts';
 import { anyOf, bounded, Deferred, onAbort, sleep } from './wait.ts';
 import { startWatchdog } from './watchdog.ts';
 
@@ -66,8 +70,8 @@ export interface Election<Guard = unknown> {
    * Resolves with work's value; the term is released first. Loss of the term before `work` settled
    * campaigns again (so does `term.resign()`), whatever the work then returned. Rejects with work's
    * own error (an error that comes from `term.signal` or `assertLeading` counts as loss), with
-   * `signal.reason` once the seat is given back, with `NotElectedError` after `wait`, and with
-   * `ElectionEndedError`.
+   * `signal.reason` once the seat is given back, with `NotElectedError` after `wait` (its `why` says
+   * what stood in the way), and with `ElectionEndedError`.
    */
   lead<T>(work: (term: Term<Guard>) => Promise<T> | T, options?: LeadOptions): Promise<T>;
   /**
@@ -112,6 +116,9 @@ export interface Election<Guard = unknown> {
    * Closes this handle: withdraws, waits for the work to settle and the seat to be given back (at
    * the longest `stopTimeout` and then the belief; then the seat is left to run out), ends the
    * observers. The election goes on elsewhere. Idempotent.
+   *
+   * Do not await it within the work, nor before the term of `campaign` is disposed: it waits for them,
+   * so it takes all of that time. To end from within: return from the work, then close.
    */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -146,8 +153,6 @@ class ElectionHandle<Guard> implements Election<Guard> {
   #campaigning: { readonly ended: Deferred<void>; readonly campaign: Campaign<Guard> } | undefined;
   readonly #aside: StandAside = { untilMs: 0 };
   readonly #hasOwnClock: boolean;
-  /** What went wrong last in the background: why nobody was elected. */
-  #trouble: unknown;
   #closed: Promise<void> | undefined;
 
   constructor(options: ElectionOptions<Guard>) {
@@ -165,20 +170,22 @@ class ElectionHandle<Guard> implements Election<Guard> {
     const clock = options.clock ?? systemClock;
     // One handle may have many observers.
     setMaxListeners(0, this.#closing.signal);
+    const trouble = new TroubleTeller({
+      election: this.name,
+      candidate: this.#info.id,
+      backend: options.backend,
+      clock,
+      leaseMs: this.timing.leaseMs,
+      listener: options.onTrouble,
+    });
     this.#scope = {
       election: this.name,
       clock,
       timing: this.timing,
       random: options.random ?? Math.random,
       uniqueId,
-      onTrouble: (what, error) => {
-        this.#trouble = error;
-        publish(
-          'incumbent:trouble',
-          { election: this.name, candidate: this.#info.id },
-          { what, error },
-        );
-      },
+      onTrouble: trouble.tell,
+      onAnswer: trouble.onAnswer,
     };
     // Opening checks the name against the store's rules; it does no I/O.
     this.#opened = this.backend.open(this.#scope);
@@ -191,10 +198,10 @@ class ElectionHandle<Guard> implements Election<Guard> {
     if (typeof work !== 'function') {
       throw new InvalidOptionError(`work must be a function, not ${describeValue(work)}`);
     }
-    const { campaign, signal, settings, leave } = this.#enter(options);
+    const { campaign, signal, settings, leave } = this.#enter('lead', options);
     try {
       for (;;) {
-        const term = await this.#nextWithin(campaign, settings.waitMs, signal);
+        const term = await this.#nextWithin(campaign, settings, signal);
         const result = await this.#work(term, work, settings.holdAtLeastMs, signal);
         if (result.outcome === 'returned') return result.value;
         if (result.outcome === 'threw') throw result.error;
@@ -208,9 +215,9 @@ class ElectionHandle<Guard> implements Election<Guard> {
   }
 
   async campaign(options: CampaignOnceOptions = {}): Promise<Term<Guard>> {
-    const { campaign, signal, settings, leave } = this.#enter(options);
+    const { campaign, signal, settings, leave } = this.#enter('campaign', options);
     try {
-      const term = await this.#nextWithin(campaign, settings.waitMs, signal);
+      const term = await this.#nextWithin(campaign, settings, signal);
       const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
       // The campaign goes on until its term has ended; whoever hears of that may campaign again.
       term.onceEnded(() => {
@@ -226,7 +233,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
 
   terms(options: CampaignOptions = {}): StoppableIterator<Term<Guard>> {
     // What is wrong with the options is said at once, not at the first `next`.
-    this.#resolve(options);
+    this.#resolve('terms', options);
     return stoppable((stop) => this.#terms(options, stop));
   }
 
@@ -234,11 +241,11 @@ class ElectionHandle<Guard> implements Election<Guard> {
     options: CampaignOptions,
     stop: AbortSignal,
   ): AsyncGenerator<Term<Guard>, void, void> {
-    const { campaign, signal: whole, leave } = this.#enter(options);
+    const { campaign, signal: whole, leave } = this.#enter('terms', options);
     const [signal, forget] = anyOf(stop, whole);
     try {
       for (;;) {
-        const term = await this.#nextWithin(campaign, undefined, signal);
+        const term = await campaign.next('wait', signal);
         const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
         try {
           yield term;
@@ -261,7 +268,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
   }
 
   observe(options: SignalOption = {}): StoppableIterator<View> {
-    checkSignal(options.signal);
+    checkSignalOption('observe', options);
     return stoppable((stop) => this.#observe(options.signal, stop));
   }
 
@@ -278,7 +285,8 @@ class ElectionHandle<Guard> implements Election<Guard> {
         if (signal.aborted) return;
         if (last !== undefined && sameView(last, view)) continue;
         last = view;
-        yield view;
+        if (view.state !== 'unknown') this.#scope.onAnswer?.(true);
+        yield withJson(view);
         if (signal.aborted) return;
       }
     } finally {
@@ -288,19 +296,28 @@ class ElectionHandle<Guard> implements Election<Guard> {
   }
 
   async leader(options: SignalOption = {}): Promise<View> {
-    return (await this.inspect(options)).view;
+    return (await this.#inspect('leader', options)).view;
   }
 
   async inspect(options: SignalOption = {}): Promise<Snapshot> {
-    return this.#ask(options, (signal) => this.#open().inspect(signal));
+    return this.#inspect('inspect', options);
   }
 
   async history(options: SignalOption = {}): Promise<readonly TermSummary[]> {
-    return (await this.inspect(options)).history;
+    return (await this.#inspect('history', options)).history;
+  }
+
+  async #inspect(call: string, options: SignalOption): Promise<Snapshot> {
+    checkSignalOption(call, options);
+    const snapshot = await this.#ask(options, (signal) => this.#open().inspect(signal));
+    withJson(snapshot.view);
+    for (const term of snapshot.history) withJson(term);
+    return snapshot;
   }
 
   async candidates(options: SignalOption = {}): Promise<readonly CandidateInfo[]> {
     const opened = this.#open();
+    checkSignalOption('candidates', options);
     if (!opened.canListCandidates) {
       throw new MisuseError(`the ${this.backend.kind} store cannot list candidates`);
     }
@@ -308,7 +325,12 @@ class ElectionHandle<Guard> implements Election<Guard> {
   }
 
   async vacate(options: SignalOption & { force?: boolean } = {}): Promise<AdminResult> {
-    return this.#administer({ kind: 'vacate', force: options.force === true }, options);
+    checkSignalOption('vacate', options, { force: true });
+    const { force = false, ...rest } = options;
+    if (typeof force !== 'boolean') {
+      throw new InvalidOptionError(`force must be true or false, not ${describeValue(force)}`);
+    }
+    return this.#administer({ kind: 'vacate', force }, rest);
   }
 
   async transfer(to: string, options: SignalOption = {}): Promise<AdminResult> {
@@ -332,6 +354,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
   }
 
   async init(options: SignalOption = {}): Promise<void> {
+    checkSignalOption('init', options);
     await this.#ask(options, (signal) => this.#open().init(signal));
   }
 
@@ -366,22 +389,30 @@ class ElectionHandle<Guard> implements Election<Guard> {
     return this.#opened;
   }
 
-  #resolve(options: LeadOptions): ResolvedCampaign {
-    return resolveCampaign(options, (given) => this.#resolveCandidate(given), this.#hasOwnClock);
+  #resolve(call: CampaignCall, options: LeadOptions): ResolvedCampaign {
+    return resolveCampaign(
+      call,
+      options,
+      (given) => this.#resolveCandidate(given),
+      this.#hasOwnClock,
+    );
   }
 
   /**
    * Begins the one campaign of this handle; `leave` ends it.
    * @throws InvalidOptionError, MisuseError, ClosedError, before anything has begun
    */
-  #enter(options: LeadOptions): {
+  #enter(
+    call: CampaignCall,
+    options: LeadOptions,
+  ): {
     readonly campaign: Campaign<Guard>;
     readonly settings: ResolvedCampaign;
     readonly signal: AbortSignal;
     readonly leave: () => void;
   } {
     const opened = this.#open();
-    const settings = this.#resolve(options);
+    const settings = this.#resolve(call, options);
     if (this.#campaigning !== undefined) {
       throw new MisuseError(
         `this handle on election "${this.name}" campaigns already; create another one for a ` +
@@ -432,37 +463,58 @@ class ElectionHandle<Guard> implements Election<Guard> {
 
   #nextWithin(
     campaign: Campaign<Guard>,
-    waitMs: number | undefined,
+    { waitMs, settles }: ResolvedCampaign,
     signal: AbortSignal,
   ): Promise<HeldTerm<Guard>> {
-    this.#trouble = undefined;
     // An async function more is half a KiB for each who waits.
-    if (waitMs === undefined) return campaign.next(false, signal);
-    return this.#nextInTime(campaign, waitMs, signal);
+    if (waitMs === undefined) return campaign.next('wait', signal);
+    return this.#nextInTime(campaign, waitMs, settles ? 'settle' : 'none', signal);
   }
 
   async #nextInTime(
     campaign: Campaign<Guard>,
     waitMs: number,
+    patience: Patience,
     signal: AbortSignal,
   ): Promise<HeldTerm<Guard>> {
+    const refusal = (why: NotElectedReason) =>
+      new NotElectedError(this.name, waitMs, why, this.#scope.clock.wallMs());
     if (waitMs === 0) {
-      const term = await campaign.next(true, signal);
-      if (term === undefined) throw new NotElectedError(this.name, 0, this.#trouble);
+      const term = await campaign.next(patience, signal);
+      if (term === undefined) throw refusal(campaign.whyNot);
       return term;
     }
     const bound = new AbortController();
     const [stop, forget] = anyOf(signal, bound.signal);
     const timer = new AbortController();
     sleep(this.#scope.clock, waitMs, timer.signal).then(
-      () => bound.abort(new NotElectedError(this.name, waitMs, this.#trouble)),
+      () => bound.abort(refusal(campaign.whyNot)),
       () => {},
     );
     try {
-      return await campaign.next(false, stop);
+      return await campaign.next('wait', stop);
+    } catch (error) {
+      if (!bound.signal.aborted || error !== bound.signal.reason) throw error;
+      throw refusal(await this.#whoLeadsNow(campaign.whyNot, signal));
     } finally {
       timer.abort();
       forget();
+    }
+  }
+
+  /** Who waits in a queue is not told of every new leader. */
+  async #whoLeadsNow(known: NotElectedReason, signal: AbortSignal): Promise<NotElectedReason> {
+    if (known.kind !== 'led') return known;
+    const { clock, timing } = this.#scope;
+    try {
+      const { view } = await bounded(clock, 'looking', timing.operationTimeoutMs, signal, (stop) =>
+        this.#open().inspect(stop),
+      );
+      const { leader, token } = view;
+      if (view.state !== 'led' || leader === undefined) return known;
+      return { kind: 'led', id: leader.id, ...(token === undefined ? {} : { token }) };
+    } catch {
+      return known;
     }
   }
 
@@ -527,18 +579,21 @@ class ElectionHandle<Guard> implements Election<Guard> {
     forget();
   }
 
-  #administer(request: AdminRequest, options: SignalOption): Promise<AdminResult> {
-    return this.#ask(options, (signal) => this.#open().administer(request, signal));
+  async #administer(request: AdminRequest, options: SignalOption): Promise<AdminResult> {
+    checkSignalOption(request.kind, options);
+    const result = await this.#ask(options, (signal) => this.#open().administer(request, signal));
+    withJson(result.view);
+    return result;
   }
 
   /** One question to the store, bounded as a whole. */
   async #ask<T>(options: SignalOption, question: (signal: AbortSignal) => Promise<T>): Promise<T> {
     this.#open();
-    checkSignal(options.signal);
     const [signal, forget] = anyOf(options.signal, this.#closing.signal);
     const timeoutMs = 6 * this.timing.operationTimeoutMs;
     try {
-      return await bounded(this.#scope.clock, 'the request', timeoutMs, signal, question);
+      const { clock, onAnswer } = this.#scope;
+      return await bounded(clock, 'the request', timeoutMs, signal, question, onAnswer);
     } finally {
       forget();
     }

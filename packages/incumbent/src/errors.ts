@@ -1,3 +1,6 @@
+import { errorToJson, withJson } from './json.ts';
+import type { NotElectedReason } from './not-elected.ts';
+import { causeOf, describeNotElected } from './not-elected.ts';
 import type { EndReason } from './reasons.ts';
 
 export type ElectionErrorCode =
@@ -32,6 +35,11 @@ export class ElectionError extends Error {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
     this.retryable = details.retryable ?? false;
+  }
+
+  /** For logs, with tokens as decimal texts; without the stack. */
+  toJSON(): Readonly<Record<string, unknown>> {
+    return errorToJson(this);
   }
 }
 
@@ -102,19 +110,25 @@ export class NotLeadingError extends ElectionError {
   }
 }
 
-/** `campaign` with `wait` did not win within its bound. */
+/** A campaign with `wait` did not win within its bound. Branch on `why.kind`, or on `taken`. */
 export class NotElectedError extends ElectionError {
   override readonly name: string = 'NotElectedError';
-  /** @param trouble what went wrong meanwhile, if anything did: the `cause` */
-  constructor(election: string, waitMs: number, trouble?: unknown) {
-    const what =
-      waitMs === 0
-        ? `election "${election}" could not be won now: somebody leads, the seat is reserved, this ` +
-          'candidate is drained or unhealthy, or the store may have forgotten a leader, which is ' +
-          'waited for one lease'
-        : `election "${election}" was not won within ${waitMs} ms`;
-    const why = trouble instanceof Error ? `; the last trouble was: ${trouble.message}` : '';
-    super('NOT_ELECTED', what + why, { cause: trouble, retryable: true });
+  /** The last reason that is known. */
+  readonly why: NotElectedReason;
+  constructor(election: string, waitMs: number, why: NotElectedReason, nowUnixMs?: number) {
+    const within = waitMs === 0 ? '' : ` within ${waitMs} ms`;
+    super(
+      'NOT_ELECTED',
+      `election "${election}" was not won${within}: ${describeNotElected(why, nowUnixMs)}`,
+      { cause: causeOf(why), retryable: true },
+    );
+    this.why = withJson(why);
+  }
+
+  /** True when the job is another candidate's: it leads, or holds the seat, or has it reserved. */
+  get taken(): boolean {
+    const { kind } = this.why;
+    return kind === 'led' || kind === 'held' || kind === 'reserved';
   }
 }
 

@@ -1,3 +1,5 @@
+import { describeValue } from './candidate.ts';
+import { checkNames } from './check-names.ts';
 import type { Scope } from './contest.ts';
 import type { DiagnosticSource } from './diagnostics.ts';
 import { publish } from './diagnostics.ts';
@@ -20,6 +22,13 @@ export interface HealthOptions {
   readonly failures?: number;
 }
 
+const names: Readonly<Record<keyof HealthOptions, true>> = {
+  check: true,
+  every: true,
+  timeout: true,
+  failures: true,
+};
+
 /** Runs the health check as long as somebody campaigns or leads. */
 export class HealthGate {
   readonly #check: HealthOptions['check'];
@@ -31,13 +40,17 @@ export class HealthGate {
   #failures = 0;
   /** Undefined until the first check has ended. */
   #healthy: boolean | undefined;
+  #error: unknown = new Error('it has not ended yet');
   readonly #waiters = new Set<() => void>();
   /** A check that went on after its time was up. */
   #running = false;
 
   constructor(options: HealthOptions, scope: Scope, source: DiagnosticSource) {
+    checkNames('health', options, names, '{ check: () => fetch("http://localhost/healthz") }');
     if (typeof options.check !== 'function') {
-      throw new InvalidOptionError('health.check must be a function');
+      throw new InvalidOptionError(
+        `health.check must be a function, not ${describeValue(options.check)}`,
+      );
     }
     this.#check = options.check;
     this.#everyMs = parseDuration('health.every', options.every ?? scope.timing.renewEveryMs);
@@ -45,7 +58,7 @@ export class HealthGate {
     this.#failuresAllowed = options.failures ?? 1;
     if (!Number.isInteger(this.#failuresAllowed) || this.#failuresAllowed < 1) {
       throw new InvalidOptionError(
-        `health.failures must be a whole number from 1, not ${this.#failuresAllowed}`,
+        `health.failures must be a whole number from 1, not ${describeValue(options.failures)}`,
       );
     }
     if (this.#everyMs < 10 || this.#timeoutMs < 10) {
@@ -53,6 +66,11 @@ export class HealthGate {
     }
     this.#scope = scope;
     this.#source = source;
+  }
+
+  /** What the last check failed with; undefined when it only said no. */
+  get error(): unknown {
+    return this.#error;
   }
 
   /** Checks until `signal` aborts. Never rejects. */
@@ -73,6 +91,7 @@ export class HealthGate {
         if (signal.aborted) return;
         error = thrown;
       }
+      this.#error = error;
       this.#failures = good ? 0 : this.#failures + 1;
       if (good) this.#set(true, undefined);
       // Before the first success nothing speaks for being healthy, so the first failure decides.

@@ -1,7 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { Belief } from './belief.ts';
+import type { Belief } from './belief.ts';
 import type { CandidateInfo } from './candidate.ts';
-import { checkAddresses, checkMetadata } from './candidate.ts';
+import { checkAddresses, checkMetadata, describeValue } from './candidate.ts';
+import { checkNames } from './check-names.ts';
 import type { Clock, Instant, Timer } from './clock.ts';
 import { maxTimerMs } from './clock.ts';
 import type {
@@ -13,6 +14,7 @@ import type {
   SeatEvents,
   SeatState,
 } from './contest.ts';
+import type { Deadline } from './deadline.ts';
 import { publish } from './diagnostics.ts';
 import {
   InvalidOptionError,
@@ -22,6 +24,8 @@ import {
   OperationTimeoutError,
   TermEndedError,
 } from './errors.ts';
+import { toJson, withJson } from './json.ts';
+import { checkSignalOption } from './options.ts';
 import type { EndReason } from './reasons.ts';
 import { describeEnd, isVoluntary, takesSeatAway } from './reasons.ts';
 import type { LeaderRequest, UncleanLeader } from './record.ts';
@@ -34,8 +38,31 @@ export interface HeldTermOptions {
   readonly candidate: CandidateInfo;
   readonly actors: 'self' | 'declared';
   /** Told the new end of belief at every extension, and undefined when belief is over. */
-  readonly onBelief?: ((deadline: Instant | undefined) => unknown) | undefined;
+  readonly onBelief?: ((deadline: Deadline | undefined) => unknown) | undefined;
   readonly watchdog?: Watchdog | undefined;
+}
+
+const proclamationNames: Readonly<Record<keyof Proclamation, true>> = {
+  addresses: true,
+  metadata: true,
+};
+
+const actorNames: Readonly<Record<keyof ActorProcess, true>> = {
+  pid: true,
+  group: true,
+  session: true,
+};
+
+/** @throws InvalidOptionError */
+function checkActors(processes: readonly ActorProcess[] | null): void {
+  if (processes !== null && !Array.isArray(processes)) {
+    throw new InvalidOptionError(
+      `declareActors takes a list of processes, or null, not ${describeValue(processes)}`,
+    );
+  }
+  for (const each of processes ?? []) {
+    checkNames('`declareActors`', each, actorNames, '[{ pid: child.pid }]');
+  }
 }
 
 interface End {
@@ -84,6 +111,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   #isSettled = false;
   #pendingHook: Promise<void> | undefined;
   #confirmedAt: Instant;
+  /** What was lost of the belief, as it was told last. */
+  #toldLostMs = 0;
   #attemptFailed = false;
   /** What the record is to show; `#shownRevision` is the revision that it is known to show. */
   #want: SeatState;
@@ -115,13 +144,13 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.candidate = options.candidate.id;
     this.token = seat.token;
     this.guard = seat.guard;
-    this.predecessor = seat.predecessor;
+    this.predecessor = seat.predecessor && withJson(seat.predecessor);
     this.#want = seat.state;
     this.#announced = false;
     this.#unfenced = seat.unfenced;
     this.#sinceUnixMs = this.#clock.wallMs();
     this.#confirmedAt = seat.sentAt;
-    this.#belief = new Belief(this.#clock, this.#scope.timing.beliefMs, seat.sentAt);
+    this.#belief = seat.belief;
     this.#tellBelief();
     this.#armStopTimer();
     this.#keeping = this.#keep();
@@ -153,10 +182,10 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
 
   assertLeading(minMs = 0): void {
     const { beliefMs } = this.#scope.timing;
-    if (!(minMs >= 0 && minMs < beliefMs)) {
+    if (!(typeof minMs === 'number' && minMs >= 0 && minMs < beliefMs)) {
       throw new InvalidOptionError(
-        `assertLeading takes 0 ms or more and less than the belief of ${beliefMs} ms, not ` +
-          `${String(minMs)}: it could never hold`,
+        `assertLeading takes a number of ms, 0 or more and less than the belief of ${beliefMs} ms, ` +
+          `not ${describeValue(minMs)}`,
       );
     }
     const remainingMs = this.#announced ? this.#belief.remainingMs() : 0;
@@ -173,6 +202,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     proclamation: Proclamation,
     options: { signal?: AbortSignal } = {},
   ): Promise<void> {
+    checkNames('`proclaim`', proclamation, proclamationNames, '{ addresses: ["10.0.0.7:80"] }');
+    checkSignalOption('proclaim', options);
     const addresses = checkAddresses(proclamation.addresses ?? this.#want.addresses);
     const metadata = checkMetadata(proclamation.metadata ?? this.#want.metadata);
     await this.#show({ ...this.#want, addresses, metadata }, options.signal);
@@ -182,9 +213,11 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     processes: readonly ActorProcess[] | null,
     options: { signal?: AbortSignal } = {},
   ): Promise<void> {
+    checkSignalOption('declareActors', options);
     if (this.#options.actors !== 'declared') {
       throw new MisuseError('declareActors needs the option actors: "declared"');
     }
+    checkActors(processes);
     let actors: SeatState['actors'] = null;
     if (processes !== null) {
       // Whoever holds the belief acts for the term, whatever else does.
@@ -218,6 +251,11 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.stop('resigned');
     this.settle();
     await this.#ended.promise;
+  }
+
+  toJSON(): Readonly<Record<string, unknown>> {
+    const { election, candidate, token, state, sinceUnixMs, predecessor } = this;
+    return toJson({ election, candidate, token, state, sinceUnixMs, predecessor });
   }
 
   // --- what the campaign does with it ---
@@ -375,6 +413,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
         if (this.#isLost) return false;
         this.#confirmedAt = confirmation.sentAt;
         this.#attemptFailed = false;
+        this.#scope.onAnswer?.(true);
         this.#setState(this.#end === undefined ? 'leading' : 'stopping');
         this.#tellBelief();
         if (confirmation.state === this.#want) this.#hasShown(revision);
@@ -392,6 +431,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       this.#operation = undefined;
     }
     this.#attemptFailed = true;
+    if (error !== undefined) this.#scope.onAnswer?.(false);
     if (this.#state === 'leading') this.#setState('uncertain');
     publish('incumbent:unconfirmed', this, {
       token: this.token,
@@ -477,8 +517,12 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
 
   /** Tells the work to stop when belief − G has come. The timer may be late, so others call it too. */
   checkMargin(): void {
-    if (!this.#isLost && this.marginMs() <= 0) {
+    if (this.#isLost) return;
+    if (this.marginMs() <= 0) {
       this.#lose(this.#attemptFailed ? 'renewal-failed' : 'stalled');
+    } else if (this.#belief.deadline?.lostMs !== this.#toldLostMs) {
+      // Who begins to watch over it later has not seen what our looks have.
+      this.#tellBelief();
     }
   }
 
@@ -636,6 +680,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
 
   #tellBelief(): void {
     const { deadline } = this.#belief;
+    this.#toldLostMs = deadline?.lostMs ?? 0;
     // The watchdog goes by the work: it is told when that has settled.
     if (deadline !== undefined && !this.#isSettled) this.#options.watchdog?.update(deadline);
     const trouble = (error: unknown) => this.#scope.onTrouble('onBelief', error);

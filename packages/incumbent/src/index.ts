@@ -11,6 +11,7 @@ export type {
   Predecessor,
   Snapshot,
 } from './contest.ts';
+export { Countdown, type Deadline, deadlineAfter } from './deadline.ts';
 export type { DiagnosticEvents } from './diagnostics.ts';
 export { type Duration, formatDuration, parseDuration } from './duration.ts';
 export { createElection, type Election } from './election.ts';
@@ -36,6 +37,7 @@ export {
 } from './errors.ts';
 export type { HealthOptions } from './health.ts';
 export type { StoppableIterator } from './iterate.ts';
+export { describeNotElected, type NotElectedReason } from './not-elected.ts';
 export type {
   CampaignOnceOptions,
   CampaignOptions,
@@ -54,3 +56,4 @@ export {
   type TimingOptions,
   timingViolations,
 } from './timing.ts';
+export type { Trouble } from './trouble.ts';

@@ -3,8 +3,9 @@ import type { CampaignSettings, FenceHook } from './campaign.ts';
 import type { CandidateInfo, CandidateOptions } from './candidate.ts';
 import { describeValue } from './candidate.ts';
 import { checkNames } from './check-names.ts';
-import type { Clock, Instant } from './clock.ts';
+import type { Clock } from './clock.ts';
 import type { Backend } from './contest.ts';
+import type { Deadline } from './deadline.ts';
 import type { Duration } from './duration.ts';
 import { parseDuration } from './duration.ts';
 import { InvalidOptionError } from './errors.ts';
@@ -12,6 +13,7 @@ import type { HealthOptions } from './health.ts';
 import type { EndReason } from './reasons.ts';
 import type { CandidateStatus } from './status.ts';
 import type { TimingOptions } from './timing.ts';
+import type { Trouble } from './trouble.ts';
 
 export interface ElectionOptions<Guard> extends TimingOptions {
   /** 1 to 200 bytes, no control characters. Everybody who uses it on one store competes. */
@@ -19,6 +21,13 @@ export interface ElectionOptions<Guard> extends TimingOptions {
   /** Where the election is held: `file(directory)`, `memory()`, … */
   readonly backend: Backend<Guard>;
   readonly candidate?: CandidateOptions;
+  /**
+   * Told of trouble that nobody waits for: a store that cannot be read while a candidate waits, a watch
+   * that broke. Such trouble passes, or ends in a reason or a view. Without it, and without a subscriber
+   * to `incumbent:trouble`, a store that has not answered for one lease is told once, by
+   * `process.emitWarning` with the code `INCUMBENT_STORE_AWAY`. What it throws is dropped.
+   */
+  readonly onTrouble?: (trouble: Trouble) => unknown;
   /** Time source, for tests. */
   readonly clock?: Clock;
   /** 0 ≤ x < 1, for jitter; for tests. */
@@ -57,17 +66,28 @@ export interface CampaignOptions {
    * that it is out and why.
    */
   readonly onStatus?: (status: CandidateStatus) => void;
-  /** Told when belief ends, on both clocks, at every extension; undefined when it is over. */
-  readonly onBelief?: (deadline: Instant | undefined) => void;
+  /**
+   * Told when belief ends, on both clocks, at every extension and when it is found to end sooner;
+   * undefined when it is over. Another process of this machine judges it with a `Countdown`.
+   */
+  readonly onBelief?: (deadline: Deadline | undefined) => void;
 }
 
 export interface CampaignOnceOptions extends CampaignOptions {
   /**
-   * Give up waiting for a term after this long with `NotElectedError`; 0 tries once. Default: wait
-   * for ever. On a store that cannot tell a record's age nor prove a death, a dead leader is only
-   * replaced by a candidate that waits longer than its lease.
+   * Give up waiting for a term after this long with `NotElectedError`, whose `why` says what stood in
+   * the way. 0: do not wait for another candidate. Default: wait for ever. On a store that cannot
+   * tell a record's age nor prove a death, a dead leader is only replaced by a candidate that waits
+   * longer than its lease.
    */
   readonly wait?: Duration;
+  /**
+   * With `wait: 0`. After a restart, and when it is new, a store may have forgotten a leader that still
+   * believes, so nobody can be elected for up to one lease. True (default): this candidate waits for that,
+   * about a lease and three operation timeouts at most; if another one is elected meanwhile, it is refused with that
+   * term, even if it is over already. False: refused at once (`why.kind` is `settling`).
+   */
+  readonly settle?: boolean;
 }
 
 export interface LeadOptions extends CampaignOnceOptions {
@@ -101,11 +121,12 @@ const electionNames: Record<keyof ElectionOptions<unknown>, true> = {
   name: true,
   backend: true,
   candidate: true,
+  onTrouble: true,
   clock: true,
   random: true,
 };
 
-const leadNames: Record<keyof LeadOptions, true> = {
+const termsNames: Record<keyof CampaignOptions, true> = {
   candidate: true,
   signal: true,
   onUnclean: true,
@@ -116,9 +137,31 @@ const leadNames: Record<keyof LeadOptions, true> = {
   watchdog: true,
   onStatus: true,
   onBelief: true,
-  wait: true,
-  holdAtLeast: true,
-  again: true,
+};
+
+/** A call of an election by which somebody campaigns. */
+export type CampaignCall = 'lead' | 'campaign' | 'terms';
+
+const namesOf: Readonly<Record<CampaignCall, Readonly<Record<string, true>>>> = {
+  terms: termsNames,
+  campaign: { ...termsNames, wait: true, settle: true } satisfies Record<
+    keyof CampaignOnceOptions,
+    true
+  >,
+  lead: {
+    ...termsNames,
+    wait: true,
+    settle: true,
+    holdAtLeast: true,
+    again: true,
+  } satisfies Record<keyof LeadOptions, true>,
+};
+
+const elsewhere: Readonly<Record<string, string>> = {
+  wait: '`lead` or `campaign`',
+  settle: '`lead` or `campaign`',
+  holdAtLeast: '`lead`',
+  again: '`lead`',
 };
 
 /** @throws InvalidOptionError; the name, the timing and the candidate are checked elsewhere */
@@ -136,29 +179,32 @@ export function checkElectionOptions(options: ElectionOptions<unknown>): void {
     throw new InvalidOptionError('clock must have monotonicMs, wallMs and setTimer');
   }
   checkFunction('random', random);
+  checkFunction('onTrouble', options.onTrouble);
 }
 
 /** What a campaign goes by, with everything checked. */
 export interface ResolvedCampaign extends Omit<CampaignSettings, 'watchdog'> {
   readonly killOnOverrun: boolean;
   readonly waitMs: number | undefined;
+  readonly settles: boolean;
   readonly holdAtLeastMs: number;
   readonly again: (reason: EndReason) => boolean;
   readonly signal: AbortSignal | undefined;
 }
 
+const always = () => true;
+
 /**
  * @param resolveCandidate checks a candidate and fills it in
  * @throws InvalidOptionError
  */
-const always = () => true;
-
 export function resolveCampaign(
+  call: CampaignCall,
   options: LeadOptions,
   resolveCandidate: (candidate: CandidateOptions | undefined) => CandidateInfo,
   hasOwnClock: boolean,
 ): ResolvedCampaign {
-  checkNames('a campaign', options, leadNames);
+  checkNames(`\`${call}\``, options, namesOf[call], undefined, elsewhere);
   const { actors = 'self', watchdog, onBelief, signal, wait } = options;
   if (actors !== 'self' && actors !== 'declared') {
     throw new InvalidOptionError(`actors is "self" or "declared", not ${describeValue(actors)}`);
@@ -173,6 +219,21 @@ export function resolveCampaign(
   checkFunction('onStatus', options.onStatus);
   checkFunction('again', options.again);
   checkSignal(signal);
+  if (options.hookTimeout !== undefined && options.onUnclean === undefined) {
+    throw new InvalidOptionError(
+      'hookTimeout bounds the hooks of onUnclean, and there are none: leave it out',
+    );
+  }
+  const waitMs = wait === undefined ? undefined : parseDuration('wait', wait);
+  const { settle = true } = options;
+  if (typeof settle !== 'boolean') {
+    throw new InvalidOptionError(`settle must be true or false, not ${describeValue(settle)}`);
+  }
+  if (!settle && waitMs !== 0) {
+    throw new InvalidOptionError(
+      'settle: false is for a candidate that does not wait: give it together with wait: 0',
+    );
+  }
   return {
     candidate: resolveCandidate(options.candidate),
     onUnclean: checkHooks(options.onUnclean),
@@ -183,11 +244,25 @@ export function resolveCampaign(
     onBelief,
     onStatus: options.onStatus,
     killOnOverrun: watchdog === 'kill',
-    waitMs: wait === undefined ? undefined : parseDuration('wait', wait),
+    waitMs,
+    settles: settle,
     holdAtLeastMs: parseDuration('holdAtLeast', options.holdAtLeast ?? 0),
     again: options.again ?? always,
     signal,
   };
+}
+
+/**
+ * The options of a call that takes a signal, and perhaps more.
+ * @throws InvalidOptionError
+ */
+export function checkSignalOption(
+  call: string,
+  options: unknown,
+  more: Readonly<Record<string, true>> = {},
+): void {
+  checkNames(`\`${call}\``, options, { ...more, signal: true });
+  checkSignal((options as { readonly signal?: unknown }).signal);
 }
 
 export function checkSignal(signal: unknown): void {

@@ -1,7 +1,11 @@
 import type { CandidateInfo } from './candidate.ts';
+import type { NotElectedReason } from './not-elected.ts';
 import type { EndReason } from './reasons.ts';
 
-/** One term of the past, as the record remembers it. Times are the wall clocks of those who wrote. */
+/**
+ * One term of the past, as the record remembers it. Times are the wall clocks of those who wrote.
+ * `JSON.stringify` writes its token as a decimal text.
+ */
 export interface TermSummary {
   readonly token: bigint;
   readonly id: string;
@@ -32,6 +36,29 @@ export interface Drain {
   readonly untilUnixMs: number;
 }
 
+/** What a record of either mechanism says of its terms. */
+export interface Terms {
+  readonly token: bigint;
+  readonly history: readonly TermSummary[];
+  readonly holder: (CandidateInfo & { readonly announced: boolean }) | undefined;
+}
+
+/**
+ * The last term that led and that began after `before` was read, whether it is over or not. A higher
+ * token alone is no such term: it may be that of a write that was taken back.
+ */
+export function electedSince(before: Terms, now: Terms): NotElectedReason | undefined {
+  if (now.holder?.announced === true && now.token > before.token) {
+    return { kind: 'led', id: now.holder.id, token: now.token, over: true };
+  }
+  const known = new Set(before.history.map(({ incarnation, token }) => `${token} ${incarnation}`));
+  if (before.holder !== undefined) known.add(`${before.token} ${before.holder.incarnation}`);
+  const last = now.history.findLast(
+    ({ incarnation, token }) => !known.has(`${token} ${incarnation}`),
+  );
+  return last && { kind: 'led', id: last.id, token: last.token, over: true };
+}
+
 /** The drains that still count, for the next record. */
 export function currentDrains(drains: readonly Drain[], wallMs: number): readonly Drain[] {
   return drains.filter(({ untilUnixMs }) => untilUnixMs > wallMs).slice(-drainLimit);
@@ -42,7 +69,10 @@ export type LeaderRequest =
   | { readonly kind: 'vacate'; readonly nonce: string }
   | { readonly kind: 'transfer'; readonly to: string; readonly nonce: string };
 
-/** What an observer knows. */
+/**
+ * What an observer knows. `JSON.stringify` writes its token as a decimal text; a copy such as
+ * `{ ...view }` has a bigint, which `JSON.stringify` refuses.
+ */
 export interface View {
   /**
    * `led`: the record names a leader. `vacant`: nobody leads, or the one who did cannot believe so

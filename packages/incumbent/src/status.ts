@@ -1,4 +1,6 @@
 import type { Standing } from './contest.ts';
+import { withJson } from './json.ts';
+import type { NotElectedReason } from './not-elected.ts';
 
 /** What became of a candidacy: told at every change, the latest last. */
 export interface CandidateStatus {
@@ -10,9 +12,19 @@ export interface CandidateStatus {
   readonly following: string | undefined;
   /** What it followed before that. */
   readonly wasFollowing: string | undefined;
+  /** What it waits for, and until when where that is known: `describeNotElected` says it in words. */
+  readonly waitingFor?: NotElectedReason;
   /** Why the candidacy or the term ended, where something went wrong. */
   readonly error?: unknown;
 }
+
+/** Of its own or an operator's will; whoever waits for anything else is in line. */
+const staysOut: ReadonlySet<NotElectedReason['kind']> = new Set([
+  'drained',
+  'aside',
+  'unhealthy',
+  'lost',
+]);
 
 /** Keeps what the next status needs to know of the last one, and tells nothing twice. */
 export class StatusTeller {
@@ -31,14 +43,32 @@ export class StatusTeller {
     this.#last = { candidateId: id, role: 'none', following: undefined, wasFollowing: undefined };
   }
 
-  follows({ place, following }: Standing): void {
+  /** @param why when it is another one than before */
+  follows({ place, following }: Standing, why: NotElectedReason | undefined): void {
     const last = this.#last;
-    if (last.role === 'follower' && last.candidateId === place && last.following === following) {
-      return;
-    }
+    const isSame = last.candidateId === place && last.following === following;
+    if (isSame && last.role === 'follower' && why === undefined) return;
     // The first in line follows nobody, and does not lead yet.
-    const wasFollowing = last.candidateId === place ? last.following : undefined;
-    this.#say({ candidateId: place, role: 'follower', following, wasFollowing });
+    const wasFollowing = isSame
+      ? last.wasFollowing
+      : last.candidateId === place
+        ? last.following
+        : undefined;
+    const waitingFor = why ?? (following === undefined ? undefined : last.waitingFor);
+    this.#say({
+      candidateId: place,
+      role: 'follower',
+      following,
+      wasFollowing,
+      ...(waitingFor === undefined ? {} : { waitingFor }),
+    });
+  }
+
+  /** @param why another one than before */
+  waits(why: NotElectedReason): void {
+    const { candidateId, following, wasFollowing } = this.#last;
+    const role = staysOut.has(why.kind) ? 'none' : 'follower';
+    this.#say({ candidateId, role, following, wasFollowing, waitingFor: why });
   }
 
   leads(): void {
@@ -62,7 +92,7 @@ export class StatusTeller {
   #say(status: CandidateStatus): void {
     this.#last = status;
     try {
-      this.#tell(status);
+      this.#tell(withJson(status));
     } catch (error) {
       this.#onTrouble(error);
     }

@@ -80,10 +80,13 @@ export interface Term<Guard = unknown> {
   resign(): void;
   /**
    * Resolves when the work has settled and the seat was given back or left to run out. Never
-   * rejects. Await it outside the work: it waits for the work, and with `campaign()` the work has
+   * rejects. Awaited within the work of `lead` it never resolves, for it waits for that work: return
+   * instead, or use `ended.then(…)` without waiting. With `campaign()` the work has
    * settled only when the term is disposed; `resign` alone does not say so.
    */
   readonly ended: Promise<TermOutcome>;
+  /** For logs: what tells this term from others, with the token as a decimal text. */
+  toJSON(): Readonly<Record<string, unknown>>;
   /**
    * The work is done: resigns, and resolves when the seat was given back.
    * @throws MisuseError within `lead`, where the term ends when the work returns

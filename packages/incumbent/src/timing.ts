@@ -1,3 +1,4 @@
+import { describeValue } from './candidate.ts';
 import type { Duration } from './duration.ts';
 import { formatDuration, parseDuration } from './duration.ts';
 import { InvalidOptionError, InvalidTimingError } from './errors.ts';
@@ -62,7 +63,8 @@ export interface TimingLimits {
 
 const defaultLeaseMs = 15_000;
 const smallestLeaseMs = 1_000;
-const largestLeaseMs = 3_600_000;
+/** The longest lease that a handle may have. */
+export const longestLeaseMs: number = 3_600_000;
 /** Whatever is repeated is repeated after a pause. */
 const shortestPauseMs = 10;
 /** A seat that was given back is not seen before the next look. */
@@ -77,7 +79,9 @@ const roundingMs = 1e-6;
  */
 export function resolveTiming(options: TimingOptions = {}, limits: TimingLimits = {}): Timing {
   const timing = deriveTiming(options, limits);
-  const violations = timingViolations(timing, limits.minLeaseMs ?? smallestLeaseMs);
+  const minLeaseMs = limits.minLeaseMs ?? smallestLeaseMs;
+  requireUnits(options, minLeaseMs);
+  const violations = timingViolations(timing, minLeaseMs);
   const { minRenewEveryMs = 0 } = limits;
   if (timing.renewEveryMs < minRenewEveryMs) {
     violations.push(
@@ -94,6 +98,24 @@ export function resolveTiming(options: TimingOptions = {}, limits: TimingLimits 
   }
   if (violations.length > 0) throw new InvalidTimingError(violations);
   return shared(timing);
+}
+
+/**
+ * A number that is far too small was meant in seconds. Said alone: whatever follows from it is wrong
+ * as well.
+ */
+function requireUnits(options: TimingOptions, minLeaseMs: number): void {
+  const meant = (['lease', 'renewEvery', 'operationTimeout', 'pollEvery'] as const).flatMap(
+    (name) => {
+      const value = options[name];
+      const leastMs = name === 'lease' ? minLeaseMs : shortestPauseMs;
+      if (typeof value !== 'number' || value <= 0 || value >= leastMs) return [];
+      const inSeconds = value * 1_000 >= leastMs ? `: write "${value}s"` : '';
+      const shortest = `the shortest ${name} is ${formatDuration(leastMs)}`;
+      return [`${name}: ${value} is milliseconds, and ${shortest}${inSeconds}`];
+    },
+  );
+  if (meant.length > 0) throw new InvalidTimingError(meant);
 }
 
 let last: Timing | undefined;
@@ -153,9 +175,10 @@ export function deriveTiming(options: TimingOptions = {}, limits: TimingLimits =
     stopTimeoutMs: given('stopTimeout', 30_000),
     clockDrift: options.clockDrift ?? 0.05,
   };
-  if (!(timing.clockDrift >= 0 && timing.clockDrift <= 0.2)) {
+  const { clockDrift } = timing;
+  if (!(typeof clockDrift === 'number' && clockDrift >= 0 && clockDrift <= 0.2)) {
     throw new InvalidOptionError(
-      `clockDrift must be a fraction from 0 to 0.2, not ${String(timing.clockDrift)}`,
+      `clockDrift must be a fraction from 0 to 0.2, not ${describeValue(clockDrift)}`,
     );
   }
   return timing;
@@ -177,7 +200,7 @@ export function timingViolations(timing: Timing, minLeaseMs: number = smallestLe
   };
   require(d >= minLeaseMs &&
     d <=
-      largestLeaseMs, `lease: ${show(d)} is outside ${show(minLeaseMs)} to ${show(largestLeaseMs)}`);
+      longestLeaseMs, `lease: ${show(d)} is outside ${show(minLeaseMs)} to ${show(longestLeaseMs)}`);
   require(h > 0, 'belief: it must be longer than 0');
   for (const [name, value] of [
     ['renewEvery', r],
@@ -188,6 +211,8 @@ export function timingViolations(timing: Timing, minLeaseMs: number = smallestLe
     require(value >=
       shortestPauseMs, `${name}: ${show(value)} is shorter than ${show(shortestPauseMs)}: it would keep the store and this process busy`);
   }
+  // The rest follows from it.
+  if (violations.some((sentence) => sentence.startsWith('lease:'))) return violations;
   const neededLease = (h * (1 + rho)) / (1 - rho);
   require(neededLease <=
     d +

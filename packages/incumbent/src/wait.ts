@@ -49,6 +49,7 @@ export function bounded<T>(
   timeoutMs: number,
   signal: AbortSignal,
   operation: (signal: AbortSignal) => Promise<T>,
+  onAnswer?: (isAnswered: boolean) => void,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
@@ -76,7 +77,11 @@ export function bounded<T>(
         return operation(controller.signal);
       })
       .then(
-        (value) => settle(() => resolve(value)),
+        (value) =>
+          settle(() => {
+            onAnswer?.(true);
+            resolve(value);
+          }),
         (error) => settle(() => reject(error)),
       );
   });

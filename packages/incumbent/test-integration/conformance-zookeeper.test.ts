@@ -75,7 +75,7 @@ for (const [name, start] of stands) {
 
     beforeAll(async () => {
       stand = await start();
-      shared = await connect(stand.connectionString, { sessionTimeout: sessionTimeoutMs });
+      shared = await connect(stand.connectionString, { sessionTimeoutMs });
       clients.push(shared);
     });
 
@@ -95,7 +95,7 @@ for (const [name, start] of stands) {
           const proxy = await startProxy(stand.target);
           proxies.push(proxy);
           const client = await connect(proxy.connectionString, {
-            sessionTimeout: sessionTimeoutMs,
+            sessionTimeoutMs,
           });
           clients.push(client);
           const backend = zookeeper(client, options);

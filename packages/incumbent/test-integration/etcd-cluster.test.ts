@@ -45,7 +45,7 @@ describe.skipIf(missing !== undefined)('an election on a cluster of etcd', () =>
       const store = new EtcdStore(session, keys);
       const entry = { guid: `guid-${role}`, candidate };
       const place = (await store.enter(entry, within(10_000))) as EtcdPlace;
-      expect(await session.confirm([place], within(10_000))).toBeUndefined();
+      expect(await session.confirm([place], within(10_000))).toMatchObject({ there: [place] });
       await cutOff(asked);
       // Why a confirmation has a read in it that is not `serializable`: without one the member that
       // is cut off is glad to say from memory that the place is there.
@@ -64,7 +64,8 @@ describe.skipIf(missing !== undefined)('an election on a cluster of etcd', () =>
       for (const member of stand.cluster.members) member.thaw();
       await stand.cluster.start();
       await until('it confirms again', async () => {
-        return (await session.confirm([place], within(4_000)).catch(() => place)) === undefined;
+        const proof = session.confirm([place], within(4_000));
+        return (await proof.catch(() => undefined))?.there.length === 1;
       });
       await store.leave(entry, place, within(10_000));
       await store.close();
@@ -92,6 +93,29 @@ describe.skipIf(missing !== undefined)('an election on a cluster of etcd', () =>
     await end(term);
     await end(await behind.won);
   });
+
+  it.for(['stands still', 'is down'])(
+    'answers operators through another member when the first %s',
+    async (how, { onTestFinished }) => {
+      const stand = servers.scene(onTestFinished);
+      const [first, ...rest] = stand.cluster.members as [EtcdServer, ...EtcdServer[]];
+      const others = rest.map((member) => stand.connect(member));
+      const leader = stand.election(stand.backend(others, { ttl: 20_000 }), 'a');
+      const term = await leader.campaign();
+      await (how === 'is down' ? first.kill() : first.freeze());
+      // Each by a backend of its own, for the second question would know better.
+      const asking = () => {
+        const clients = stand.cluster.members.map((member) => stand.connect(member));
+        return stand.election(stand.backend(clients, { ttl: 8_000 }), 'operator');
+      };
+      expect(await asking().leader()).toMatchObject({ state: 'led', leader: { id: 'a' } });
+      expect(await asking().candidates()).toMatchObject([{ id: 'a' }]);
+      expect(await asking().history()).toEqual([]);
+      expect((await asking().vacate()).changed).toBe(true);
+      await aborted(term.signal);
+      await end(term);
+    },
+  );
 
   it('does not lead through a member that is cut off, and others lead without it', async ({
     onTestFinished,

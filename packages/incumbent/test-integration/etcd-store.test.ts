@@ -171,8 +171,10 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
       const second = (await one.enter('a')) as EtcdPlace;
       expect(second.key).toBe(first.key);
       expect(second.name).not.toBe(first.name);
-      expect(await one.session.confirm([first], signal)).toBe(first);
-      expect(await one.session.confirm([second], signal)).toBeUndefined();
+      expect(await one.session.confirm([first, second], signal)).toEqual({
+        there: [second],
+        gone: [first],
+      });
       expect((await one.store.watchPlace(first.name, signal)).value).toBe(false);
       // What is meant for the first one leaves the second alone.
       await one.store.remove(first.name, signal);
@@ -198,7 +200,10 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
       expect(await one.store.list(signal)).toEqual([ours.name]);
     });
 
-    it('tells which of many places is gone', async ({ expect, onTestFinished }) => {
+    it('tells which of many places are gone, and which are there, in one transaction', async ({
+      expect,
+      onTestFinished,
+    }) => {
       const scene = servers.scene(onTestFinished);
       const session = openSession(scene);
       const places = await Promise.all(
@@ -207,9 +212,11 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
         ),
       );
       expect(places).toHaveLength(session.maxPlaces);
-      expect(await session.confirm(places, signal)).toBeUndefined();
-      await servers.server.etcdctl('del', (places[77] as EtcdPlace).key);
-      expect(await session.confirm(places, signal)).toBe(places[77]);
+      expect(await session.confirm(places, signal)).toEqual({ there: places, gone: [] });
+      const gone = [places[7], places[77]] as EtcdPlace[];
+      for (const { key } of gone) await servers.server.etcdctl('del', key);
+      const there = places.filter((place) => !gone.includes(place as EtcdPlace));
+      expect(await session.confirm(places, signal)).toEqual({ there, gone });
     });
 
     it('says conflict for another version, and gone for a missing place', async ({

@@ -6,6 +6,7 @@ import type { PostgresClient } from '../src/backends/postgres/index.ts';
 import { postgres } from '../src/backends/postgres/index.ts';
 import { describeFaults } from './support/fault-suite.ts';
 import { faultTiming } from './support/fault-trial.ts';
+import { sentAtOnce } from './support/postgres.ts';
 
 interface Opened {
   readonly client: PostgresClient;
@@ -19,7 +20,8 @@ function openPg(url: string): Opened {
 
 /** Of its own accord it asks for types when it connects; a reset meanwhile would end the process. */
 function openPostgresJs(url: string): Opened {
-  const sql = postgresJs(url, { max: 3, onnotice: () => {}, fetch_types: false });
+  const options = { max: 3, onnotice: () => {}, fetch_types: false, connection: sentAtOnce };
+  const sql = postgresJs(url, options);
   return { client: sql, close: () => sql.end({ timeout: 1 }) };
 }
 

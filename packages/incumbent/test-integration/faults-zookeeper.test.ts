@@ -18,7 +18,7 @@ describeFaults({
       isWrite: (chunk) => operationsIn(chunk).some((operation) => writing.includes(operation)),
       async connect() {
         const proxy = await startProxy(server);
-        const client = await connect(proxy.connectionString, { sessionTimeout: sessionTimeoutMs });
+        const client = await connect(proxy.connectionString, { sessionTimeoutMs });
         return { backend: zookeeper(client), proxy, close: () => client.close() };
       },
       close: () => server.close(),

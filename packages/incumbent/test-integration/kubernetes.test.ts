@@ -391,6 +391,60 @@ describe.concurrent('outcomes that nobody told', () => {
     await second[Symbol.asyncDispose]();
     await Promise.all([a.close(), b.close()]);
   });
+
+  test('a confirmation that arrives when its Lease was deleted does not bring it back', async () => {
+    const name = 'late-and-deleted';
+    const election = open(name, kubernetes(connect()));
+    const term = await election.campaign();
+    let apply: () => void = () => {};
+    const until = new Promise<void>((resolve) => {
+      apply = resolve;
+    });
+    // On its way while an operator deletes the Lease.
+    let isHeld = false;
+    const action = {
+      kind: 'hold',
+      get until() {
+        isHeld = true;
+        return until;
+      },
+    } as const;
+    server.faults.add({ name, verbs: ['update'], action });
+    await waitFor('a confirmation is on its way', async () => isHeld);
+    server.registry.delete('default', name);
+    apply();
+    await once(term.signal, 'abort');
+    await term[Symbol.asyncDispose]();
+    expect((await term.ended).reason).toBe('record-gone');
+    const answers = server.requests.filter((one) => one.name === name && one.verb === 'update');
+    expect(answers.map(({ status }) => status)).toContain(409);
+    expect(answers.map(({ status }) => status)).not.toContain(201);
+    expect(server.registry.find('default', name)).toBeUndefined();
+    await election.close();
+  });
+
+  test('a server that tells no uid is refused, for a late write could bring a Lease back', async () => {
+    const name = 'without-uid';
+    const real = connect();
+    const election = open(
+      name,
+      kubernetes({
+        ...{ url: real.url, namespace: real.namespace, close: () => real.close() },
+        watch: (request) => real.watch(request),
+        async request(request) {
+          const response = await real.request(request);
+          const { metadata } = response.body as { metadata?: { uid?: string } };
+          if (metadata !== undefined) delete metadata.uid;
+          return response;
+        },
+      }),
+    );
+    await expect(election.campaign()).rejects.toThrow(StoreUnsuitableError);
+    await expect(election.campaign()).rejects.toThrow(
+      `the Lease default/${name} has no metadata.uid`,
+    );
+    await election.close();
+  });
 });
 
 describe.concurrent('what others do to a Lease', () => {
@@ -640,6 +694,20 @@ describe.concurrent('an object that is written with the token', () => {
     expect(server.registry.get('default', name).metadata.annotations).toEqual({
       [tokenAnnotation]: '10',
     });
+  });
+
+  test('is not made again by an older term when it was deleted meanwhile', async () => {
+    const name = 'deleted-meanwhile';
+    server.registry.create('default', { metadata: { name } });
+    const api = connect();
+    await withToken(api, 7n, at(name), label('seven'));
+    const late = withToken(api, 7n, at(name), () => {
+      // The newer term has written it, and ends it for good.
+      server.registry.delete('default', name);
+      return { metadata: { name, labels: { by: 'seven, late' } } };
+    });
+    await expect(late).rejects.toThrow(`leases/${name} (404)`);
+    expect(server.registry.find('default', name)).toBeUndefined();
   });
 
   test('that is not there, or not ours to write, is an error with its path', async () => {

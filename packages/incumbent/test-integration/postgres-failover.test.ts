@@ -1,8 +1,7 @@
 import { startPostgres, startPostgresStandby, waitFor } from '@incumbent/servers';
 import { describe, test } from 'vitest';
-import { schema } from '../src/backends/postgres/index.ts';
 import { StoreUnsuitableError } from '../src/errors.ts';
-import { drivers, long, missing, Stage, until } from './support/postgres.ts';
+import { drivers, long, missing, oldTable, Stage, until } from './support/postgres.ts';
 
 const patient = { lease: 6_000 };
 
@@ -10,7 +9,7 @@ describe.skipIf(missing !== undefined)('a PostgreSQL', () => {
   test.concurrent('that follows another one is refused, and takes over without its last writes: nobody leads beside who led before', async (context) => {
     const { expect } = context;
     await using primary = await startPostgres();
-    await primary.sql(schema());
+    await primary.sql(oldTable);
     const stage = new Stage(context, primary.url);
     const more = { lease: 4_000 };
     // A term that both servers know of, and whose end they know of.
@@ -56,7 +55,7 @@ describe.skipIf(missing !== undefined)('a PostgreSQL', () => {
   test.concurrent('that is started again keeps its terms; in recovery it ends them, and those who wait wait on', async (context) => {
     const { expect } = context;
     await using server = await startPostgres();
-    await server.sql(schema());
+    await server.sql(oldTable);
     const stages = drivers.map((driver) => {
       const stage = new Stage(context, server.url);
       const client = () => (driver === 'pg' ? stage.pool() : stage.sql({ backoff: 0.1 } as object));
@@ -71,7 +70,7 @@ describe.skipIf(missing !== undefined)('a PostgreSQL', () => {
       await server.start();
     }
     for (const [index, term] of kept.entries()) {
-      const renewed = `select server_start = pg_postmaster_start_time()
+      const renewed = `select written_at > pg_postmaster_start_time()
           from incumbent_election where name = '${stages[index]?.stage.name}'`;
       await until('it is renewed there', async () => (await server.sql(renewed)) === 't');
       expect(term.isLeading()).toBe(true);

@@ -2,15 +2,15 @@ import type { PostgresServer } from '@incumbent/servers';
 import { startPostgres } from '@incumbent/servers';
 import type { Client } from 'pg';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { fenceTrigger, schema } from '../src/backends/postgres/index.ts';
-import { drivers, long, missing, Stage, until } from './support/postgres.ts';
+import { fenceTrigger } from '../src/backends/postgres/index.ts';
+import { drivers, long, missing, oldTable, Stage, until } from './support/postgres.ts';
 
 let server: PostgresServer;
 
 beforeAll(async () => {
   if (missing !== undefined) return;
   server = await startPostgres({ settings: { max_connections: 200 } });
-  await server.sql(schema());
+  await server.sql(oldTable);
   await server.sql('create table jobs (id text primary key, state text)');
   await server.sql('create table reports (id text primary key, state text)');
   // Twice: a migration may be run again.

@@ -2,9 +2,8 @@
 import type { PostgresServer } from '@incumbent/servers';
 import { startPostgres } from '@incumbent/servers';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, test } from 'vitest';
-import { postgres, schema } from '../src/backends/postgres/index.ts';
-import { createElection } from '../src/index.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { schema } from '../src/backends/postgres/index.ts';
 import { missing, Stage, until } from './support/postgres.ts';
 
 let server: PostgresServer;
@@ -25,29 +24,104 @@ async function database(name: string): Promise<string> {
 }
 
 /** From now on what is there was written by another run of the server. */
-const takeOver = "update incumbent_election set server_start = server_start - interval '1 s'";
+const takeOver = "update incumbent_election set life = 'an earlier one'";
+
+/** Nobody who leads was told of it, and whoever comes next knows nothing of them. */
+async function replaceTable(stage: Stage, change: string): Promise<void> {
+  const pool = stage.pool();
+  const more = { lease: 2_000 };
+  const first = await stage.lead(stage.election('a', pool, {}, more));
+  await pool.query(change);
+  const next = stage.election('b', stage.pool(), {}, more);
+  await next.init();
+  const term = await stage.lead(next);
+  expect(first.isLeading()).toBe(false);
+  expect(term.token).toBeGreaterThan(first.token);
+  stage.expectNoOverlap();
+  await term[Symbol.asyncDispose]();
+  await first[Symbol.asyncDispose]();
+}
 
 describe.skipIf(missing !== undefined)('PostgreSQL that may have forgotten', () => {
-  test.concurrent('makes a new election wait one lease if it is not known to be new', async (context) => {
+  test.concurrent('elects nobody beside who led when its table is dropped and made anew, and gives no token again', async (context) => {
+    const stage = new Stage(context, await database('dropped'));
+    await replaceTable(stage, 'drop table incumbent_election');
+  });
+
+  for (const [what, change] of [
+    [
+      'restored by its definition',
+      `drop table incumbent_election; ${schema()};
+      insert into incumbent_election select * from backup`,
+    ],
+    [
+      'emptied and filled',
+      'truncate incumbent_election; insert into incumbent_election table backup',
+    ],
+  ] as const) {
+    test.concurrent(`elects nobody beside who led when an older table is ${what}`, async (context) => {
+      const stage = new Stage(context, await database(what.split(' ')[0]!));
+      const pool = stage.pool();
+      await stage.lead(stage.election('z', pool)).then((term) => term[Symbol.asyncDispose]());
+      await pool.query('create table backup as table incumbent_election');
+      await replaceTable(stage, change);
+    });
+  }
+
+  test.concurrent('begins one lease after somebody looked first, and not when it was prepared', async (context) => {
     const { expect } = context;
-    const stage = new Stage(context, await database('without_row'));
+    const stage = new Stage(context, await database('prepared'));
     const pool = stage.pool();
-    // On a server that has made the table itself nobody waits.
-    const before = createElection({ name: 'before', backend: postgres(pool), lease: 60_000 });
-    stage.cleanUp(() => before.close());
-    await (await before.campaign({ wait: 0 }))[Symbol.asyncDispose]();
-    await pool.query(takeOver);
     const election = stage.election('a', pool);
-    await expect(election.campaign({ wait: 0 })).rejects.toMatchObject({ code: 'NOT_ELECTED' });
+    await election.init();
+    const known = "select count(*)::int as known from incumbent_election where name = ''";
+    expect((await pool.query(known)).rows).toEqual([{ known: 0 }]);
+    await expect(election.campaign({ wait: 500 })).rejects.toMatchObject({ code: 'NOT_ELECTED' });
+    expect((await pool.query(known)).rows).toEqual([{ known: 1 }]);
     const term = await stage.lead(election);
-    // A row that is lost may have had terms.
-    expect(term.token).toBe(1_001n);
-    await term[Symbol.asyncDispose]();
-    // That the server lost nothing since then is known to those who come later.
-    const { rows } = await pool.query(
-      "select server_start = pg_postmaster_start_time() as is_known from incumbent_election where name = ''",
+    // Every later election is known to be new.
+    const other = stage.election('other', pool, {}, { name: `${stage.name}-2`, lease: 60_000 });
+    await pool.query(
+      "update incumbent_election set written_at = now() - interval '1 h' where name = ''",
     );
-    expect(rows).toEqual([{ is_known: true }]);
+    const second = await other.campaign({ wait: 5_000 });
+    await second[Symbol.asyncDispose]();
+    await term[Symbol.asyncDispose]();
+  });
+
+  test.concurrent('is known by the life of the server, not of the row, to those who only try', async (context) => {
+    const stage = new Stage(context, await database('tried'));
+    const pool = stage.pool();
+    const first = await stage.lead(stage.election('a', pool));
+    await first[Symbol.asyncDispose]();
+    await pool.query(takeOver);
+    // A look of anybody begins it.
+    await stage.election('looks', pool).leader();
+    await pool.query(
+      "update incumbent_election set written_at = now() - interval '1 h' where name = ''",
+    );
+    const term = await stage
+      .election('tries', stage.pool(), {}, { lease: 60_000 })
+      .campaign({ wait: 5_000 });
+    await term[Symbol.asyncDispose]();
+  });
+
+  test.concurrent('gives no token twice when a row was deleted', async (context) => {
+    const { expect } = context;
+    const stage = new Stage(context, await database('deleted'));
+    const pool = stage.pool();
+    const first = await stage.lead(stage.election('a', pool));
+    await first[Symbol.asyncDispose]();
+    await pool.query('delete from incumbent_election where name = $1', [stage.name]);
+    await until('another second', async () => {
+      const { rows } = await pool.query(
+        'select extract(epoch from clock_timestamp())::bigint as now',
+      );
+      return BigInt(rows[0].now) > first.token;
+    });
+    const next = await stage.lead(stage.election('b', stage.pool()));
+    expect(next.token).toBeGreaterThan(first.token);
+    await next[Symbol.asyncDispose]();
   });
 
   test.concurrent('gives no token twice, whoever writes first after it took over', async (context) => {
@@ -60,27 +134,11 @@ describe.skipIf(missing !== undefined)('PostgreSQL that may have forgotten', () 
     await pool.query(takeOver);
     await stage.election('operator', pool).drain('x', new Date(Date.now() + 60_000));
     const term = await stage.lead(stage.election('fresh', stage.pool()));
-    expect(term.token).toBeGreaterThan(1_000n);
+    expect(term.token).toBeGreaterThan(first.token + 1_000n);
     await term[Symbol.asyncDispose]();
     const next = await stage.lead(stage.election('next', stage.pool()));
     expect(next.token).toBe(term.token + 1n);
     await next[Symbol.asyncDispose]();
-  });
-
-  test.concurrent('gives no token twice where only candidates have made the row', async (context) => {
-    const { expect } = context;
-    const stage = new Stage(context, await database('listed_only'));
-    const pool = stage.pool();
-    await pool.query(takeOver);
-    const listed = stage.election('listed', pool);
-    const waiting = listed.campaign();
-    waiting.catch(() => {});
-    await until('it is listed', async () => (await listed.candidates()).length === 1);
-    await listed.close();
-    await pool.query(takeOver);
-    const term = await stage.lead(stage.election('fresh', stage.pool()));
-    expect(term.token).toBeGreaterThan(1_000n);
-    await term[Symbol.asyncDispose]();
   });
 });
 
@@ -98,7 +156,6 @@ describe.skipIf(missing !== undefined)('a connection in a transaction of the pro
         expect(lost).toMatchObject({ message: expect.stringContaining('in a transaction') });
         await client.query('rollback');
         const term = await stage.lead(election);
-        expect(term.token).toBe(1n);
         await term[Symbol.asyncDispose]();
       } else {
         // The Pool has thrown that connection away.

@@ -7,7 +7,7 @@ import { openPostgres } from '../src/backends/postgres/open.ts';
 import { RecordDamagedError, RecordTooNewError, StoreUnsuitableError } from '../src/errors.ts';
 import { encodeLeaseRecord } from '../src/lease/record.ts';
 import { vacantRecord } from '../test/support/vacant-record.ts';
-import { long, missing, Stage, scopeOf } from './support/postgres.ts';
+import { long, missing, oldTable, Stage, scopeOf } from './support/postgres.ts';
 
 const never = new AbortController().signal;
 let server: PostgresServer;
@@ -21,7 +21,7 @@ async function database(name: string): Promise<string> {
 beforeAll(async () => {
   if (missing !== undefined) return;
   server = await startPostgres();
-  await server.sql(schema());
+  await server.sql(oldTable);
 });
 
 afterAll(() => server?.close());
@@ -44,7 +44,6 @@ describe.skipIf(missing !== undefined).concurrent('a table that cannot be used',
     );
     await Promise.all(elections.map((election) => election.init()));
     const term = await stage.lead(elections[0]!);
-    expect(term.token).toBe(1n);
     await term[Symbol.asyncDispose]();
   });
 
@@ -96,7 +95,7 @@ describe.skipIf(missing !== undefined).concurrent('a table that cannot be used',
     const owner = new pg.Client({ connectionString: url });
     await owner.connect();
     stage.cleanUp(() => owner.end());
-    await owner.query(`${schema()}; create role stranger login`);
+    await owner.query(`${oldTable}; create role stranger login`);
     for (const client of [stage.pool(), stage.sql()]) {
       const error = await stage
         .election('a', client)

@@ -332,7 +332,7 @@ describe.skipIf(missing !== undefined).concurrent('TLS', () => {
     await expect(
       other.election('c', stranger, {}, patient).campaign({ wait: 0 }),
     ).rejects.toMatchObject({
-      code: 'STORE_UNAVAILABLE',
+      why: { kind: 'unreachable', cause: { code: 'STORE_UNAVAILABLE' } },
     });
   });
 });

@@ -49,7 +49,7 @@ describe.skipIf(missing !== undefined)(
       server = await startServer({ heapMb: 256, maxSessionTimeoutMs: sessionTimeoutMs });
       clients = await Promise.all(
         Array.from({ length: connections }, () =>
-          connect(server.connectionString, { sessionTimeout: sessionTimeoutMs }),
+          connect(server.connectionString, { sessionTimeoutMs }),
         ),
       );
       // The first leader has a connection to itself, so that its session can end alone.
@@ -107,7 +107,8 @@ describe.skipIf(missing !== undefined)(
       expect(notified.get(sessionOf(leader.client)) ?? 0).toBeLessThanOrEqual(2);
       notified.delete(sessionOf(leader.client));
       expect(notified).toEqual(new Map([[sessionOf(successor.client), 1]]));
-      expect(requests).toBeLessThanOrEqual(mostRequests);
+      // One more: the leader takes its watch on the record from the server.
+      expect(requests - 1).toBeLessThanOrEqual(mostRequests);
     });
 
     async function join(client: ZooKeeper): Promise<Candidate> {

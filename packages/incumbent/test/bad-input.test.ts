@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { file } from '../src/backends/file/index.ts';
 import { memory } from '../src/backends/memory/index.ts';
 import {
   ClosedError,
@@ -86,6 +87,61 @@ test('options of a campaign are checked before it starts', async () => {
   await expect(election.drain('x', new Date(Number.NaN))).rejects.toThrow('valid Date');
   expect((await election.leader()).state).toBe('vacant');
   await election.close();
+});
+
+test.each([
+  ['campaign', { holdAtLeast: '5m' }, '`campaign` has no option "holdAtLeast": `lead` takes it'],
+  ['campaign', { again: () => false }, '`campaign` has no option "again": `lead` takes it'],
+  ['terms', { wait: 0 }, '`terms` has no option "wait": `lead` or `campaign` takes it'],
+  ['terms', { holdAtLeast: 1 }, '`terms` has no option "holdAtLeast": `lead` takes it'],
+  ['campaign', { weight: 1 }, '`campaign` has no option "weight"; it knows candidate, signal'],
+  ['campaign', { health: null }, 'health takes options such as { check: () => fetch('],
+  ['campaign', { health: { check: () => {}, evry: 5 } }, 'health has no option "evry"'],
+  ['campaign', { hookTimeout: '1s' }, 'hookTimeout bounds the hooks of onUnclean'],
+  ['campaign', new AbortController().signal, '`campaign` takes options, not a signal alone'],
+  ['campaign', [], '`campaign` takes options, not a list'],
+  ['observe', { sginal: 1 }, '`observe` has no option "sginal"; it knows signal'],
+  ['leader', new AbortController().signal, '`leader` takes options, not a signal alone'],
+  ['inspect', { timeout: 1 }, '`inspect` has no option "timeout"; it knows signal'],
+  ['history', { limit: 1 }, '`history` has no option "limit"; it knows signal'],
+  ['candidates', { signal: 1 }, 'signal must be an AbortSignal, not 1'],
+  ['vacate', { forced: true }, '`vacate` has no option "forced"; it knows force, signal'],
+  ['vacate', { force: 'yes' }, 'force must be true or false, not "yes"'],
+  ['end', { force: true }, '`end` has no option "force"; it knows signal'],
+  ['reopen', null, '`reopen` takes options, not null'],
+  ['init', { force: true }, '`init` has no option "force"; it knows signal'],
+] as const)('what %s would ignore is refused: %j', async (call, options, message) => {
+  const election = createElection({ name: 'ignored', backend });
+  const ask = async () => {
+    const answer: unknown = election[call](options as never);
+    await (call === 'terms' ? (answer as { next(): unknown }).next() : answer);
+  };
+  const refusal = await ask().catch((error: unknown) => error);
+  expect(refusal).toBeInstanceOf(InvalidOptionError);
+  expect((refusal as Error).message).toContain(message);
+  expect((await election.leader()).state).toBe('vacant');
+  await election.close();
+});
+
+test('what a term would ignore or misread is refused', async () => {
+  const election = createElection({ name: 'term', backend });
+  const term = await election.campaign({ actors: 'declared' });
+  for (const ms of ['5', null, true, Number.NaN, -1, 12_000]) {
+    expect(() => term.assertLeading(ms as number)).toThrow(InvalidOptionError);
+  }
+  expect(() => term.assertLeading('5' as never)).toThrow('takes a number of ms');
+  await expect(term.proclaim({ adress: 'x' } as never)).rejects.toThrow('no option "adress"');
+  await expect(term.proclaim(null as never)).rejects.toThrow('takes options such as { addresses');
+  await expect(term.proclaim({}, { wait: 1 } as never)).rejects.toThrow('no option "wait"');
+  await expect(term.declareActors([{ pid: 1, grp: 1 } as never])).rejects.toThrow('"grp"');
+  await expect(term.declareActors(7 as never)).rejects.toThrow('a list of processes, or null');
+  await term[Symbol.asyncDispose]();
+  await election.close();
+});
+
+test('options of file() that are misspelt or no booleans are refused', () => {
+  expect(() => file('/tmp/x', { trust: true } as never)).toThrow('file() has no option "trust"');
+  expect(() => file('/tmp/x', { trustFileSystem: 'no' as never })).toThrow('true or false');
 });
 
 test('proclaim and declareActors check what they are given', async () => {

@@ -268,6 +268,19 @@ describe('leases on etcd', () => {
     expect(keeper.isFresh(lease)).toBe(false);
   });
 
+  it('were not kept lately after a suspension, also if the wall clock is set back then', async () => {
+    const { clock, keeper, pass } = stand();
+    const lease = await keeper.take('a/', 'one', never);
+    await pass(20_000);
+    clock.suspend(ttlMs / 2);
+    expect(keeper.isFresh(lease)).toBe(false);
+    clock.stepWall(-ttlMs / 2);
+    expect(keeper.isFresh(lease)).toBe(false);
+    // The next keep-alive says it again.
+    await pass(ttlMs / 5);
+    expect(keeper.isFresh(lease)).toBe(true);
+  });
+
   it('last as long as the server has granted, and that is said', async () => {
     const { keeper, pass, silence, troubles, clock } = stand(1, 2 * ttlMs);
     const lease = await keeper.take('a/', 'one', never);

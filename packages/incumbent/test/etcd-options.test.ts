@@ -13,10 +13,12 @@ import {
   placeKey,
   placeName,
 } from '../src/backends/etcd/keys.ts';
-import { leaseGrant, txn } from '../src/backends/etcd/methods.ts';
+import { leaseGrant, range, txn } from '../src/backends/etcd/methods.ts';
 import type { EtcdPlace } from '../src/backends/etcd/session.ts';
 import { EtcdSession } from '../src/backends/etcd/session.ts';
 import { EtcdStore } from '../src/backends/etcd/store.ts';
+import { readClocks } from '../src/clock.ts';
+import { Countdown, deadlineAfter } from '../src/deadline.ts';
 import { createElection, InvalidOptionError, InvalidTimingError } from '../src/index.ts';
 import { emptyQueueRecord } from '../src/queue/record.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
@@ -221,7 +223,7 @@ describe('a confirmation', () => {
 
   it('has a read in it that is not serializable, or a member that is cut off would answer it', async () => {
     const { server, session, place, signal } = await stand();
-    expect(await session.confirm([place], signal)).toBeUndefined();
+    expect(await session.confirm([place], signal)).toEqual({ there: [place], gone: [] });
     const [sent] = server.calls.filter(({ path }) => path === txn.path);
     const request = txn.request.decode(sent?.request as Uint8Array);
     expect(request.compare).toHaveLength(1);
@@ -235,7 +237,7 @@ describe('a confirmation', () => {
   it('is not even asked for on a lease that was not kept lately: those behind may not wait', async () => {
     const { clock, server, session, place, signal } = await stand();
     await clock.advance(2_900);
-    expect(await session.confirm([place], signal)).toBeUndefined();
+    expect(await session.confirm([place], signal)).toEqual({ there: [place], gone: [] });
     const asked = server.calls.length;
     await clock.advance(200);
     await expect(session.confirm([place], signal)).rejects.toMatchObject({ retryable: true });
@@ -245,5 +247,43 @@ describe('a confirmation', () => {
       retryable: true,
     });
     expect(server.calls).toHaveLength(asked);
+  });
+
+  it('that is refused tells of every place: which are gone, and that the others were there', async () => {
+    const { server, session, place, signal } = await stand();
+    const places = [5n, 6n, 7n, 8n].map((token) => {
+      return { ...place, key: `a${token}/7`, name: `a${token}/7@${token}`, token };
+    });
+    const answerNow = server.onCall;
+    server.onCall = (call) => {
+      if (call.path !== txn.path) return answerNow?.(call);
+      const { failure } = txn.request.decode(call.request);
+      // The second is not there, and the third was deleted and put again.
+      const found = [5n, undefined, 70n, 8n];
+      const empty = range.response.decode(range.response.encode({}));
+      const responses = failure.map((_, index) => {
+        const createRevision = found[index];
+        const kvs = createRevision === undefined ? [] : [{ createRevision }];
+        return { range: { ...empty, kvs } };
+      });
+      const answer = { succeeded: false, responses: responses as never };
+      call.answer(null, txn.response.encode(answer));
+    };
+    const before = server.calls.length;
+    expect(await session.confirm(places, signal)).toEqual({
+      there: [places[0], places[3]],
+      gone: [places[1], places[2]],
+    });
+    expect(server.calls.length - before).toBe(1);
+  });
+
+  it('leaves out a place whose lease was not kept lately, and proves the others', async () => {
+    const { clock, session, place, signal } = await stand();
+    await clock.advance(3_100);
+    const kept = new Countdown();
+    kept.set(deadlineAfter(readClocks(clock), place.session.ttlMs / 3));
+    const lease = { ...place.session, fresh: kept };
+    const fresh = { ...place, key: 'b/8', name: 'b/8@6', token: 6n, session: lease };
+    expect(await session.confirm([place, fresh], signal)).toEqual({ there: [fresh], gone: [] });
   });
 });

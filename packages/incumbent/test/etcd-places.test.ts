@@ -77,7 +77,7 @@ describe('a place in etcd', () => {
     const { signal } = new AbortController();
     const lease = await session.leases.take('b/', 'other', signal);
     server.onCall = ({ path, request, answer }) => {
-      // One is not permitted: each is asked for by itself, and those have no answer.
+      // One is not permitted: in halves, down to each by itself, and those have no answer.
       if (path === txn.path && txn.request.decode(request).compare.length > 1) {
         answer(grpcError(grpcCode.permissionDenied, 'etcdserver: permission denied'));
       }
@@ -93,7 +93,7 @@ describe('a place in etcd', () => {
     const isNewer = ({ monotonicMs }: Instant) => monotonicMs > before.monotonicMs;
     confirmations.confirm(places[0] as EtcdPlace, isNewer, 1_000, signal).catch(() => {});
     await clock.advance(0);
-    expect(server.calls.filter(({ path }) => path === txn.path)).toHaveLength(21);
+    expect(server.calls.filter(({ path }) => path === txn.path)).toHaveLength(39);
     expect(await warnings()).toEqual([]);
   });
 
@@ -121,6 +121,16 @@ describe('a place in etcd', () => {
     }
     expect(server.calls.filter(({ path }) => path === range.path)).toHaveLength(40);
     expect(await warnings()).toEqual([]);
+  });
+
+  it.each([
+    ['a/7@5', 'ns/', 'ns/a/7@5'],
+    ['ns/a/7@5', '', 'a/7@5'],
+    ['a/7@5', '', 'a/7@5'],
+    ['by hand', '', 'a/by hand'],
+  ])('that a record names as %s is, below "%sa/", %s', (recorded, root, here) => {
+    const { session } = stand(() => {});
+    expect(new EtcdStore(session, electionKeys(root, 'a')).nameHere(recorded)).toBe(here);
   });
 
   it('is made where an earlier one of ours was left behind on the same lease', async () => {

@@ -165,7 +165,7 @@ describe('on ZooKeeper’s protocol', () => {
     const fake = await FakeZooKeeper.start({ tickTimeMs: 200, realTime: true });
     cleanUps.push(() => fake.close());
     const client = async (): Promise<ZooKeeper> => {
-      const made = await connect(fake.connectionString, { sessionTimeout: 4_000 });
+      const made = await connect(fake.connectionString, { sessionTimeoutMs: 4_000 });
       cleanUps.push(() => made.close());
       return made;
     };

@@ -28,6 +28,7 @@ describe('options of postgres()', () => {
     ['a step without ages', { age: 'off', clockStep: '1s' }, /leave one of them out/],
     ['a step that is no duration', { clockStep: 'soon' }, /clockStep "soon" is not a duration/],
     ['listening that is neither', { listen: 'no' }, /listen must be true or false, not "no"/],
+    ['durability that is neither', { durable: 'yes' }, /durable must be true or false, not "yes"/],
   ])('refuse %s', (_what, options, message) => {
     const make = () => postgres(pool, options as PostgresOptions);
     expect(make).toThrow(InvalidOptionError);
@@ -39,6 +40,7 @@ describe('options of postgres()', () => {
       table: { name: 'incumbent_election', sql: '"incumbent_election"' },
       clockStepMs: 2_000,
       listens: true,
+      durable: false,
     });
     expect(checkOptions({ age: 'off' }).clockStepMs).toBeUndefined();
     expect(checkOptions({ table: 'App.Election' }).table.sql).toBe('"App"."Election"');

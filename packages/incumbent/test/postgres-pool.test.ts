@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import type { PgPool, PgPoolClient, PgQuery } from '../src/backends/postgres/client.ts';
+import type { PgPool, PgQuery } from '../src/backends/postgres/client.ts';
 import { PoolExhaustedError } from '../src/backends/postgres/driver.ts';
 import { PgPoolDriver } from '../src/backends/postgres/pg-pool.ts';
 import { OperationTimeoutError } from '../src/errors.ts';
@@ -33,7 +33,9 @@ class FakeClient extends EventEmitter {
 class FakePool extends EventEmitter {
   readonly clients: FakeClient[] = [];
   readonly options: { max: number };
-  readonly waiting: ((client: PgPoolClient) => void)[] = [];
+  readonly waiting: ((client: FakeClient) => void)[] = [];
+  /** The clients that are handed out next, before new ones. */
+  readonly next: FakeClient[] = [];
   ending = false;
   idleCount = 0;
 
@@ -46,13 +48,20 @@ class FakePool extends EventEmitter {
     return this.clients.length;
   }
 
-  connect(): Promise<PgPoolClient> {
+  connect(callback: (error: undefined, client: FakeClient) => void): void {
+    const give = (client: FakeClient) => callback(undefined, client);
     if (this.clients.length === this.options.max) {
-      return new Promise((resolve) => this.waiting.push(resolve));
+      this.waiting.push(give);
+      return;
     }
-    const client = new FakeClient();
+    const client = this.next.shift() ?? new FakeClient();
     this.clients.push(client);
-    return Promise.resolve(client as unknown as PgPoolClient);
+    queueMicrotask(() => give(client));
+  }
+
+  /** Takes a connection, as the program itself does. */
+  take(): Promise<FakeClient> {
+    return new Promise((resolve) => this.connect((_error, client) => resolve(client)));
   }
 }
 
@@ -80,7 +89,7 @@ describe('statements on a Pool of pg', () => {
       const [pool, driver] = driverOn(1);
       const client = new FakeClient();
       client.isSilent = true;
-      pool.connect = () => Promise.resolve(client as unknown as PgPoolClient);
+      pool.next.push(client);
       const stop = new AbortController();
       const asked = driver.query('select 1', [], stop.signal);
       await settle();
@@ -94,14 +103,14 @@ describe('statements on a Pool of pg', () => {
 
   test('that nobody waits for any more are not sent when a connection becomes free', async () => {
     const [pool, driver] = driverOn(1);
-    const taken = (await pool.connect()) as unknown as FakeClient;
+    const taken = await pool.take();
     const stop = new AbortController();
     const asked = driver.query('update', [], stop.signal);
     await settle();
     stop.abort(late());
     await expect(asked).rejects.toThrow(PoolExhaustedError);
     await expect(asked).rejects.toThrow('all 1 connections of the Pool are in use');
-    pool.waiting[0]?.(taken as unknown as PgPoolClient);
+    pool.waiting[0]?.(taken);
     await settle();
     expect(taken.sent).toEqual([]);
     expect(taken.released).toEqual([undefined]);
@@ -132,7 +141,7 @@ describe('statements on a Pool of pg', () => {
     standing.isSilent = true;
     const first = driver.query('select 1', [], undefined);
     // No connection is free but this one.
-    const other = (await pool.connect()) as unknown as FakeClient;
+    const other = await pool.take();
     const second = driver.query('select 2', [], undefined);
     await settle();
     const closed = listener.close();
@@ -142,7 +151,7 @@ describe('statements on a Pool of pg', () => {
     await first;
     await closed;
     expect(standing.released).toEqual([true]);
-    pool.waiting[0]?.(other as unknown as PgPoolClient);
+    pool.waiting[0]?.(other);
     await second;
     expect(standing.sent).toEqual(['listen "incumbent"', 'select 1']);
     expect(other.sent).toEqual(['select 2']);
@@ -196,6 +205,37 @@ describe('statements on a Pool of pg', () => {
     pool.ending = true;
     await expect(driver.query('select 1', [], undefined)).rejects.toThrow('was ended');
     expect(pool.clients[0]?.released).toEqual([true]);
+  });
+
+  test('end with the Pool while the connection that is to listen is being opened, or has asked', async () => {
+    for (const endsWhen of ['opening', 'asking'] as const) {
+      const [pool, driver] = driverOn(2);
+      const client = new FakeClient();
+      client.isSilent = true;
+      pool.next.push(client);
+      const listening = driver.listen('incumbent', nothing, nothing);
+      const refused = expect(listening).rejects.toThrow('was ended');
+      if (endsWhen === 'asking') await settle();
+      pool.ending = true;
+      await settle();
+      client.answer();
+      await refused;
+      // Its `end` waits for this.
+      expect(client.released).toEqual([true]);
+    }
+  });
+
+  test('do not end the process when the server ends a connection right after it was opened', async () => {
+    const [pool, driver] = driverOn(2);
+    let isHeard = false;
+    pool.connect = (callback) => {
+      const client = new FakeClient();
+      callback(undefined, client);
+      // In the same chunk as the server's greeting: no turn of the event loop lies between.
+      isHeard = client.emit('error', new Error('terminating connection'));
+    };
+    await driver.query('select 1', [], undefined);
+    expect(isHeard).toBe(true);
   });
 
   test('do not end the process when an idle connection fails', () => {

@@ -88,6 +88,7 @@ describe('options', () => {
     [{ wait: { replicas: 1.5 } }, 'with 1 replica or more'],
     [{ wait: { replicas: 1, timeout: 0 } }, 'wait.timeout must be 1 ms or longer'],
     [{ wait: { replicas: 1, timeout: '1x' } }, 'wait.timeout'],
+    [{ wait: { replicas: 1, within: 1 } }, 'wait has no option "within"'],
     [{ durable: 'yes' }, 'durable must be true or false, not "yes"'],
     [{ listen: 0 }, 'listen must be true or false, not 0'],
   ])('that cannot be are refused with the value and the rule: %#', (options, why) => {

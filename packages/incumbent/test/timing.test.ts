@@ -55,9 +55,23 @@ test('every broken rule is named at once', () => {
 });
 
 test('a lease outside 1 s to 1 h is refused', () => {
-  expect(violationsOf({ lease: 999 })).toContain('lease: 999ms is outside 1s to 60m');
-  expect(violationsOf({ lease: '61m' })).toContain('outside');
+  expect(violationsOf({ lease: '999ms' })).toBe('lease: 999ms is outside 1s to 60m');
+  expect(violationsOf({ lease: '61m' })).toBe('lease: 61m is outside 1s to 60m');
 });
+
+test.each([
+  [{ lease: 15 }, 'lease: 15 is milliseconds, and the shortest lease is 1s: write "15s"'],
+  [{ lease: 0.5 }, 'lease: 0.5 is milliseconds, and the shortest lease is 1s'],
+  [
+    { renewEvery: 3 },
+    'renewEvery: 3 is milliseconds, and the shortest renewEvery is 10ms: write "3s"',
+  ],
+])(
+  'a number that was meant in seconds is told alone, with what to write: %j',
+  (options, sentence) => {
+    expect(violationsOf(options)).toBe(sentence);
+  },
+);
 
 test.each([
   ['-5s', 'must not be negative'],
@@ -84,9 +98,14 @@ test('durations are milliseconds or a number with a unit', () => {
   ]);
 });
 
-test.each([-0.1, 0.21, Number.NaN])('a clock drift of %s is refused', (clockDrift) => {
-  expect(() => resolveTiming({ clockDrift })).toThrow('clockDrift must be a fraction');
-});
+test.each([-0.1, 0.21, Number.NaN, '', '0.1', [], false])(
+  'a clock drift of %j is refused',
+  (clockDrift) => {
+    const resolve = () => resolveTiming({ clockDrift: clockDrift as number });
+    expect(resolve).toThrow(InvalidOptionError);
+    expect(resolve).toThrow('clockDrift must be a fraction from 0 to 0.2');
+  },
+);
 
 test('bad timing is refused before the backend is touched', () => {
   const backend = { ...memory(), open: () => expect.fail('touched') };

@@ -23,7 +23,7 @@ async function stand(options: { auth?: boolean } = {}) {
   cleanUps.push(() => fake.close());
   const connected = async (): Promise<ZooKeeper> => {
     const auth = options.auth === true ? [{ scheme: 'digest', credentials: 'joe:secret' }] : [];
-    const client = await connect(fake.connectionString, { sessionTimeout: 10_000, auth });
+    const client = await connect(fake.connectionString, { sessionTimeoutMs: 10_000, auth });
     cleanUps.push(() => client.close());
     return client;
   };

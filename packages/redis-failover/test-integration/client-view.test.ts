@@ -209,7 +209,7 @@ describe.skipIf(missing !== undefined).concurrent('the view of a client', () => 
   test('goes on over an expired session of a client that is its caller’s', async (context) => {
     const stage = await ClientStage.open(servers, context);
     const proxy = await stage.proxy(servers.zookeeper);
-    const zk = await connect(proxy.connectionString, { sessionTimeout: 1_000 });
+    const zk = await connect(proxy.connectionString, { sessionTimeoutMs: 1_000 });
     context.onTestFinished(() => zk.close());
     await stage.publish(addressOf(both()[0]), [], { viewMs });
     const failover = await stage.client('redis', { zookeeper: zk, maxWait: '60s' });

@@ -27,7 +27,7 @@ class Stage {
   }
 
   async client(url = `zk://127.0.0.1:${zookeeper.server.port}`): Promise<ZooKeeper> {
-    const client = await connect(url, { sessionTimeout: '20s' });
+    const client = await connect(url, { sessionTimeoutMs: 20_000 });
     this.#onTestFinished(() => client.close());
     return client;
   }
@@ -156,7 +156,7 @@ describe.skipIf(missing !== undefined).concurrent('a reporter', () => {
     const proxy = await startProxy(zookeeper.server);
     context.onTestFinished(() => proxy.close());
     proxy.refuse();
-    const own = createClient(`zk://127.0.0.1:${proxy.port}`, { sessionTimeout: '20s' });
+    const own = createClient(`zk://127.0.0.1:${proxy.port}`, { sessionTimeoutMs: 20_000 });
     context.onTestFinished(() => own.close());
     stage.reporter(own, 'm-1').publish(up);
     await proxy.pass();

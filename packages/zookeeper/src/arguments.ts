@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from './errors.ts';
+import { nearest } from './nearest.ts';
 
 /** What a node holds. A string is sent as UTF-8. null is not the same as no bytes. */
 export type Data = string | Uint8Array | null;
@@ -13,50 +14,96 @@ export interface CallOptions {
 
 /** A call that may demand a version. */
 export interface VersionOptions extends CallOptions {
-  /** The version that the node must have (default -1: any). */
-  readonly version?: number | undefined;
+  /** The version that the node must have (default -1: any). Not undefined. */
+  readonly version?: number;
 }
 
-const callOptions: ReadonlySet<string> = new Set([
-  ...['signal', 'timeoutMs', 'version', 'acl', 'data'],
-  ...['ephemeral', 'sequential', 'container', 'ttlMs', 'protected'],
-  ...['recursive', 'maxBuffered', 'maxNodes', 'onProgress', 'configId'],
+/** The names of an object's members. The compiler sees that none is left out or made up. */
+export function namesOf<T>(
+  names: {
+    readonly [Name in keyof Required<T>]: true;
+  },
+): readonly string[] {
+  return Object.keys(names);
+}
+
+const callOptions = namesOf<CallOptions>({ signal: true, timeoutMs: true });
+export const versionOptions: readonly string[] = namesOf<VersionOptions>({
+  signal: true,
+  timeoutMs: true,
+  version: true,
+});
+
+/**
+ * Options without which a call demands less, allows more or keeps longer. A value that is missing by
+ * mistake must not do that silently.
+ */
+const notUndefined: ReadonlyMap<string, string> = new Map([
+  ['version', 'leave it out, or give -1, for any version'],
+  ['configId', 'leave it out, or give -1n, for any configuration'],
+  ['acl', 'leave it out, or give [acl.world()], to allow everybody everything'],
+  ['ttlMs', 'leave it out for a node that stays'],
+]);
+const switches: ReadonlySet<string> = new Set([
+  ...['ephemeral', 'sequential', 'container', 'recursive', 'keepSession', 'readOnly'],
 ]);
 
 /**
- * Throws InvalidArgumentError for what other clients take in this place, such as a version or a
- * watcher, and for names that no call knows: both would be ignored otherwise.
+ * Throws InvalidArgumentError for options that `of` does not have, and that it would ignore: with
+ * the name that may be meant. Also for what other clients take in this place, such as a version or
+ * a watcher.
+ * @param of whose options they are, such as `set`
+ * @param names what it takes (default: the bounds of every call)
  */
-export function checkCallOptions(options: object): void {
+export function checkOptions(
+  of: string,
+  options: object | undefined,
+  names: readonly string[] = callOptions,
+): void {
+  if (options === undefined) return;
   if (typeof options !== 'object' || options === null) {
     throw new InvalidArgumentError(
-      `the options of a call are an object such as {timeoutMs: 500}, not ${describe(options)}`,
+      `the options of ${of} are an object such as {${names[0]}: …}, not ${describe(options)}`,
     );
   }
-  checkNames(options, callOptions, 'a call');
-}
-
-/** @param of whose options they are */
-export function checkNames(options: object, known: ReadonlySet<string>, of: string): void {
   for (const name in options) {
-    if (!known.has(name)) {
+    if (!names.includes(name)) {
+      const meant = nearest(name, names);
       throw new InvalidArgumentError(
-        `${of} has no option "${name}"; there are ${[...known].join(', ')}`,
+        `${of} has no option ${JSON.stringify(name)}; ` +
+          `${meant === undefined ? '' : `did you mean ${meant}? `}there are ${names.join(', ')}`,
       );
     }
+    const value = (options as Readonly<Record<string, unknown>>)[name];
+    if (value === undefined) {
+      const instead = notUndefined.get(name);
+      if (instead !== undefined) {
+        throw new InvalidArgumentError(`${of}: ${name} is undefined; ${instead}`);
+      }
+    } else if (switches.has(name) && typeof value !== 'boolean') {
+      throw new InvalidArgumentError(`${of}: ${name} is true or false, not ${describe(value)}`);
+    } else if (name === 'signal' && !isSignal(value)) {
+      throw new InvalidArgumentError(`${of}: signal is an AbortSignal, not ${describe(value)}`);
+    }
   }
+}
+
+function isSignal(value: unknown): boolean {
+  const { aborted, addEventListener } = (value ?? {}) as Partial<AbortSignal>;
+  return typeof aborted === 'boolean' && typeof addEventListener === 'function';
 }
 
 /** The longest TTL that the server can keep: 40 bits. */
 const maxTtlMs = 2 ** 40 - 1;
 const maxTimeoutMs = 2 ** 31 - 1;
 
-export function toBytes(data: Data | undefined, path: string): Uint8Array | null {
-  if (data === null || data === undefined) return null;
+export function toBytes(data: Data, path: string): Uint8Array | null {
+  if (data === null) return null;
   if (typeof data === 'string') return Buffer.from(data, 'utf8');
   if (data instanceof Uint8Array) return data;
+  const toEmpty = data === undefined ? '; null empties the node' : '';
   throw new InvalidArgumentError(
-    `the data of ${path} is a string, a Uint8Array or null, not ${describe(data)}`,
+    `the data of ${path} is a string, a Uint8Array or null, not ${describe(data)}${toEmpty}`,
     { path },
   );
 }
@@ -66,6 +113,7 @@ export function copyOf(data: Data): Data {
   return data instanceof Uint8Array ? Uint8Array.from(data) : data;
 }
 
+/** @param version undefined only where it was left out */
 export function checkVersion(version: number | undefined, path: string): number {
   if (version === undefined) return -1;
   if (!Number.isInteger(version) || version < -(2 ** 31) || version > 2 ** 31 - 1) {

@@ -1,5 +1,5 @@
 import type { CallOptions } from './arguments.ts';
-import { checkCallOptions, checkTimeout } from './arguments.ts';
+import { checkTimeout } from './arguments.ts';
 import type { Clock, Timer } from './clock.ts';
 import type { Chroot } from './paths.ts';
 import type { RequestKind } from './protocol/requests.ts';
@@ -22,6 +22,7 @@ export class Caller {
   /**
    * Sends a request, or lets it wait for a connection. Settles exactly once.
    * @param path as the user gave it; for errors
+   * @param options whose names are checked
    */
   call<Request, Response, Result>(
     kind: RequestKind<Request, Response>,
@@ -50,12 +51,6 @@ export class Caller {
 
   /** @returns false when the call has failed already */
   #bound(request: PendingRequest, options: CallOptions): boolean {
-    try {
-      checkCallOptions(options);
-    } catch (error) {
-      request.fail(() => error);
-      return false;
-    }
     const { signal, timeoutMs } = options;
     if (signal === undefined && timeoutMs === undefined) return true;
     if (signal?.aborted === true) {

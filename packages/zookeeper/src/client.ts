@@ -2,13 +2,21 @@
 
 import { checkAcl } from './acl.ts';
 import type { CallOptions, Data, VersionOptions } from './arguments.ts';
-import { checkTimeout, checkVersion, describe, toBytes } from './arguments.ts';
+import {
+  checkOptions,
+  checkTimeout,
+  checkVersion,
+  describe,
+  namesOf,
+  toBytes,
+  versionOptions,
+} from './arguments.ts';
 import { Caller } from './caller.ts';
 import { formatHosts } from './connection-string.ts';
 import type { Counters } from './counters.ts';
 import { Tally } from './counters.ts';
 import type { CreateOptions } from './create.ts';
-import { createProtected, planCreate, sendCreate } from './create.ts';
+import { checkCreateOptions, createProtected, planCreate, sendCreate } from './create.ts';
 import { publish } from './diagnostics.ts';
 import { ClosedError, ConnectError, InvalidArgumentError, SessionError } from './errors.ts';
 import { EventBuffer } from './event-buffer.ts';
@@ -22,7 +30,7 @@ import type { NodeWatch } from './node-watch.ts';
 import { watchChildren, watchNode } from './node-watch.ts';
 import { onAbort } from './on-abort.ts';
 import type { ClientOptions } from './options.ts';
-import { resolveOptions, toCredentials } from './options.ts';
+import { connectOptions, resolveOptions, toCredentials } from './options.ts';
 import { checkPath } from './paths.ts';
 import type { AddWatchOptions } from './persistent-watch.ts';
 import { PersistentWatch } from './persistent-watch.ts';
@@ -50,8 +58,10 @@ import { Transaction } from './transaction.ts';
 import type { DeleteRecursiveOptions, EnsurePathOptions } from './trees.ts';
 import { deleteRecursive, ensurePath } from './trees.ts';
 
-/** A node that must exist, and may have to have a version (default -1: any). */
-export type Confirmed = string | { readonly path: string; readonly version?: number | undefined };
+/** A node that must exist, and may have to have a version (default -1: any; not undefined). */
+export type Confirmed = string | { readonly path: string; readonly version?: number };
+
+const confirmed = namesOf<Exclude<Confirmed, string>>({ path: true, version: true });
 
 /** What `reconfig` changes. Either `members`, or `joining` and `leaving`. */
 export interface Reconfiguration {
@@ -62,6 +72,19 @@ export interface Reconfiguration {
   /** The whole new membership. */
   readonly members?: readonly string[] | undefined;
 }
+
+/** The options of `reconfig`. */
+export interface ReconfigOptions extends CallOptions {
+  /** The configuration that must be in force (default -1n: any). Not undefined. */
+  readonly configId?: bigint;
+}
+
+const reconfiguration = namesOf<Reconfiguration>({ joining: true, leaving: true, members: true });
+const reconfigOptions = namesOf<ReconfigOptions>({
+  ...{ signal: true, timeoutMs: true, configId: true },
+});
+const signalOnly = namesOf<{ signal: AbortSignal }>({ signal: true });
+const closeOptions = namesOf<{ keepSession: boolean }>({ keepSession: true });
 
 let clients = 0;
 
@@ -83,6 +106,7 @@ export async function connect(
   url: string,
   options: ClientOptions & { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<ZooKeeper> {
+  checkOptions('connect', options, connectOptions);
   const { signal, ...rest } = options;
   signal?.throwIfAborted();
   return ZooKeeper.connect(url, rest, signal);
@@ -157,6 +181,7 @@ export class ZooKeeper implements AsyncDisposable {
    *   ClosedError, and with the reason of `signal`
    */
   async connected(options: CallOptions = {}): Promise<void> {
+    checkOptions('connected', options);
     return this.#waitUntilConnected(options, false);
   }
 
@@ -231,6 +256,7 @@ export class ZooKeeper implements AsyncDisposable {
    * when `signal` aborts. If more than 1,000 wait to be taken, the oldest are dropped.
    */
   states(options: { readonly signal?: AbortSignal } = {}): StoppableIterator<StateChange> {
+    checkOptions('states', options, signalOnly);
     const { clock } = this.#caller;
     const begin = () => {
       const buffer = new EventBuffer<StateChange>(1_000, (changes) => changes.slice(1));
@@ -266,9 +292,10 @@ export class ZooKeeper implements AsyncDisposable {
   /**
    * Waits for calls that were made before, ends the session on the server and the client in any
    * case within `closeTimeoutMs`. Calls that are not answered by then reject with ClosedError.
-   * Idempotent, never rejects.
+   * Idempotent. Rejects InvalidArgumentError alone, and has closed nothing then.
    */
-  close(options: { readonly keepSession?: boolean } = {}): Promise<void> {
+  async close(options: { readonly keepSession?: boolean } = {}): Promise<void> {
+    checkOptions('close', options, closeOptions);
     return this.#session.close(options.keepSession ?? false);
   }
 
@@ -286,6 +313,7 @@ export class ZooKeeper implements AsyncDisposable {
    *   PacketTooLargeError, ClosedError, InvalidArgumentError
    */
   async create(path: string, data: Data = null, options: CreateOptions = {}): Promise<CreateReply> {
+    checkCreateOptions(options);
     if (options.protected !== undefined && options.protected !== false) {
       return createProtected(this.#caller, path, data, options, this.#withStat);
     }
@@ -295,6 +323,7 @@ export class ZooKeeper implements AsyncDisposable {
 
   /** The data of a node. Rejects NoNodeError. */
   async get(path: string, options?: CallOptions): Promise<GetReply> {
+    checkOptions('get', options);
     checkPath(path);
     const body = { path: this.#caller.chroot.toServer(path), watch: false };
     return this.#caller.call(requests.getData, path, body, toGetReply, options);
@@ -302,6 +331,7 @@ export class ZooKeeper implements AsyncDisposable {
 
   /** Replaces the data of a node. Rejects NoNodeError, BadVersionError. */
   async set(path: string, data: Data, options: VersionOptions = {}): Promise<StatReply> {
+    checkOptions('set', options, versionOptions);
     checkPath(path);
     const body: SetDataRequest = {
       path: this.#caller.chroot.toServer(path),
@@ -313,6 +343,7 @@ export class ZooKeeper implements AsyncDisposable {
 
   /** Deletes a node without children. Rejects NoNodeError, BadVersionError, NotEmptyError. */
   async delete(path: string, options: VersionOptions = {}): Promise<Reply> {
+    checkOptions('delete', options, versionOptions);
     checkPath(path);
     const body = {
       path: this.#caller.chroot.toServer(path),
@@ -323,18 +354,21 @@ export class ZooKeeper implements AsyncDisposable {
 
   /** What is known about a node; `stat` is null when there is none. (`exists` in the protocol.) */
   async stat(path: string, options?: CallOptions): Promise<MaybeStatReply> {
+    checkOptions('stat', options);
     checkPath(path);
     const body = { path: this.#caller.chroot.toServer(path), watch: false };
     return this.#caller.call(requests.exists, path, body, toMaybeStatReply, options);
   }
 
   async exists(path: string, options?: CallOptions): Promise<boolean> {
+    checkOptions('exists', options);
     const { stat } = await this.stat(path, options);
     return stat !== null;
   }
 
   /** Rejects NoNodeError. */
   async getChildren(path: string, options?: CallOptions): Promise<ChildrenReply> {
+    checkOptions('getChildren', options);
     checkPath(path);
     const body = { path: this.#caller.chroot.toServer(path), watch: false };
     return this.#caller.call(requests.getChildren2, path, body, toChildrenReply, options);
@@ -342,6 +376,7 @@ export class ZooKeeper implements AsyncDisposable {
 
   /** The paths of ephemeral nodes of this session that begin with `prefix` (3.6). */
   async getEphemerals(prefix = '/', options?: CallOptions): Promise<EphemeralsReply> {
+    checkOptions('getEphemerals', options);
     checkPath(prefix);
     const { chroot } = this.#caller;
     return this.#caller.call(
@@ -362,6 +397,7 @@ export class ZooKeeper implements AsyncDisposable {
 
   /** How many nodes there are below a node, at any depth (3.6). */
   async getAllChildrenNumber(path: string, options?: CallOptions): Promise<CountReply> {
+    checkOptions('getAllChildrenNumber', options);
     checkPath(path);
     return this.#caller.call(
       requests.getAllChildrenNumber,
@@ -378,6 +414,7 @@ export class ZooKeeper implements AsyncDisposable {
    * that it has committed; who must know uses `confirm`.
    */
   async sync(path = '/', options?: CallOptions): Promise<Reply> {
+    checkOptions('sync', options);
     checkPath(path);
     const body = { path: this.#caller.chroot.toServer(path) };
     return this.#caller.call(requests.sync, path, body, toReply, options);
@@ -386,6 +423,7 @@ export class ZooKeeper implements AsyncDisposable {
   // Access -----------------------------------------------------------------------------------------
 
   async getAcl(path: string, options?: CallOptions): Promise<AclReply> {
+    checkOptions('getAcl', options);
     checkPath(path);
     return this.#caller.call(
       requests.getAcl,
@@ -402,6 +440,7 @@ export class ZooKeeper implements AsyncDisposable {
     acl: readonly Acl[],
     options: VersionOptions = {},
   ): Promise<StatReply> {
+    checkOptions('setAcl', options, versionOptions);
     checkPath(path);
     checkAcl(acl);
     const body = {
@@ -421,8 +460,10 @@ export class ZooKeeper implements AsyncDisposable {
   async addAuth(
     scheme: string,
     credentials: string | Uint8Array,
-    { signal, timeoutMs }: CallOptions = {},
+    options: CallOptions = {},
   ): Promise<void> {
+    checkOptions('addAuth', options);
+    const { signal, timeoutMs } = options;
     const checked = toCredentials(scheme, credentials);
     if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
     signal?.throwIfAborted();
@@ -433,6 +474,7 @@ export class ZooKeeper implements AsyncDisposable {
 
   /** Who the server believes us to be (3.7). */
   async whoAmI(options?: CallOptions): Promise<IdentitiesReply> {
+    checkOptions('whoAmI', options);
     return this.#caller.call(
       requests.whoAmI,
       undefined,
@@ -446,6 +488,7 @@ export class ZooKeeper implements AsyncDisposable {
 
   /** The ensemble's configuration, one server a line. Never below the chroot. */
   async getConfig(options?: CallOptions): Promise<GetReply> {
+    checkOptions('getConfig', options);
     const path = '/zookeeper/config';
     const body = { path, watch: false };
     return this.#caller.call(requests.getData, path, body, toGetReply, options);
@@ -453,13 +496,17 @@ export class ZooKeeper implements AsyncDisposable {
 
   /**
    * Changes the members of the ensemble (3.5; needs `reconfigEnabled=true` and rights).
-   * @param options `configId`: the configuration that must be in force (default: any)
    * @returns the new configuration
    */
-  async reconfig(
-    change: Reconfiguration,
-    options: CallOptions & { readonly configId?: bigint | undefined } = {},
-  ): Promise<GetReply> {
+  async reconfig(change: Reconfiguration, options: ReconfigOptions = {}): Promise<GetReply> {
+    checkOptions('a change of reconfig', change ?? null, reconfiguration);
+    checkOptions('reconfig', options, reconfigOptions);
+    const { configId = -1n } = options;
+    if (typeof configId !== 'bigint' || BigInt.asIntN(64, configId) !== configId) {
+      throw new InvalidArgumentError(
+        `configId is a signed 64-bit bigint (-1n: any), not ${describe(configId)}`,
+      );
+    }
     const { joining = [], leaving = [], members } = change;
     for (const list of [joining, leaving, members ?? []]) {
       if (!Array.isArray(list)) {
@@ -483,7 +530,7 @@ export class ZooKeeper implements AsyncDisposable {
         joiningServers: list(joining),
         leavingServers: list(leaving),
         newMembers: members === undefined ? null : list(members),
-        curConfigId: options.configId ?? -1n,
+        curConfigId: configId,
       },
       toGetReply,
       options,
@@ -515,7 +562,12 @@ export class ZooKeeper implements AsyncDisposable {
     if (!Array.isArray(nodes) || nodes.length === 0) {
       throw new InvalidArgumentError('confirm takes at least one path');
     }
-    const wanted = nodes.map((node) => (typeof node === 'string' ? { path: node } : node));
+    checkOptions('confirm', options);
+    const wanted = nodes.map((node) => {
+      if (typeof node === 'string') return { path: node };
+      checkOptions('a node of confirm', node ?? null, confirmed);
+      return node;
+    });
     const operations = wanted.map(({ path, version }): MultiOperation => {
       checkPath(path);
       const body = {
@@ -567,7 +619,8 @@ export class ZooKeeper implements AsyncDisposable {
     path: string,
     options: { readonly signal?: AbortSignal } = {},
   ): StoppableIterator<GetReply | undefined> {
-    return follow(this, path, options.signal);
+    checkOptions('follow', options, signalOnly);
+    return follow(this, this.#caller.clock, path, options.signal);
   }
 
   /** The same for the list of children. */
@@ -575,7 +628,8 @@ export class ZooKeeper implements AsyncDisposable {
     path: string,
     options: { readonly signal?: AbortSignal } = {},
   ): StoppableIterator<ChildrenReply | undefined> {
-    return followChildren(this, path, options.signal);
+    checkOptions('followChildren', options, signalOnly);
+    return followChildren(this, this.#caller.clock, path, options.signal);
   }
 
   /** A watch that stays (3.6). The node need not exist. */
@@ -592,7 +646,9 @@ export class ZooKeeper implements AsyncDisposable {
     type: keyof typeof watcherTypes = 'any',
     options?: CallOptions,
   ): Promise<boolean> {
+    checkOptions('checkWatches', options);
     checkPath(path);
+    this.#needRemoveWatches();
     const body = { path: this.#caller.chroot.toServer(path), type: watcherType(type) };
     return this.#caller.call(
       requests.checkWatches,
@@ -612,7 +668,9 @@ export class ZooKeeper implements AsyncDisposable {
     type: keyof typeof watcherTypes = 'any',
     options?: CallOptions,
   ): Promise<void> {
+    checkOptions('removeWatches', options);
     checkPath(path);
+    this.#needRemoveWatches();
     const serverPath = this.#caller.chroot.toServer(path);
     const { watches } = this.#session;
     const listeners = watches.listenersOf(serverPath);
@@ -622,18 +680,21 @@ export class ZooKeeper implements AsyncDisposable {
       { path: serverPath, type: watcherType(type) },
       {
         complete: () => {
-          if (type !== 'data') watches.lose('child', serverPath);
-          if (type !== 'children') {
-            watches.lose('data', serverPath);
-            watches.lose('exist', serverPath);
-          }
+          watches.lose(serverPath, type);
           // The server takes half of a persistent watch away; the other half would tell half a story.
           if (watches.forgetPersistent(serverPath, listeners) && type !== 'any') {
-            this.#session.removeFromServer(serverPath);
+            this.#session.removeFromServer(serverPath, 'any');
           }
         },
       },
       options,
+    );
+  }
+
+  #needRemoveWatches(): void {
+    if (this.#session.removeWatches) return;
+    throw new InvalidArgumentError(
+      'checkWatches and removeWatches need a server of 3.5; see compatibility',
     );
   }
 
@@ -680,13 +741,12 @@ function isReady(state: State): boolean {
 }
 
 function watcherType(type: keyof typeof watcherTypes): number {
-  const number = watcherTypes[type];
-  if (number === undefined) {
+  if (!Object.hasOwn(watcherTypes, type)) {
     throw new InvalidArgumentError(
       `the type of a watch is children, data or any, not ${describe(type)}`,
     );
   }
-  return number;
+  return watcherTypes[type];
 }
 
 // Made once: a call makes nothing but its request and its promise.

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { acl, checkAcl } from './acl.ts';
 import type { CallOptions, Data } from './arguments.ts';
-import { checkCallOptions, checkTtl, copyOf, describe, toBytes } from './arguments.ts';
+import { checkOptions, checkTtl, copyOf, describe, namesOf, toBytes } from './arguments.ts';
 import type { Caller } from './caller.ts';
 import { readClocks } from './clock.ts';
 import {
@@ -34,11 +34,16 @@ export interface NodeOptions {
   readonly sequential?: boolean | undefined;
   /** Deleted by the server some time after its last child. Neither of the above. */
   readonly container?: boolean | undefined;
-  /** Deleted by the server so long after its last change if it has no children. Not ephemeral. */
-  readonly ttlMs?: number | undefined;
-  /** Who may do what (default: everybody everything). */
-  readonly acl?: readonly Acl[] | undefined;
+  /** Deleted by the server so long after its last change if it has no children. Not ephemeral, and
+   *  not undefined. */
+  readonly ttlMs?: number;
+  /** Who may do what (default: everybody everything). Not undefined. */
+  readonly acl?: readonly Acl[];
 }
+
+const nodeOptions = namesOf<NodeOptions>({
+  ...{ ephemeral: true, sequential: true, container: true, ttlMs: true, acl: true },
+});
 
 export interface CreateOptions extends NodeOptions, CallOptions {
   /**
@@ -50,6 +55,13 @@ export interface CreateOptions extends NodeOptions, CallOptions {
   readonly protected?: boolean | string | undefined;
 }
 
+const createOptions = [
+  ...nodeOptions,
+  ...namesOf<Omit<CreateOptions, keyof NodeOptions>>({
+    ...{ signal: true, timeoutMs: true, protected: true },
+  }),
+];
+
 type CreateKind =
   | RequestKind<CreateTtlRequest, Create2Response>
   | RequestKind<CreateRequest, Create2Response>
@@ -60,15 +72,23 @@ export interface CreatePlan {
   readonly body: CreateTtlRequest;
 }
 
+export function checkCreateOptions(options: CreateOptions): void {
+  checkOptions('create', options, createOptions);
+}
+
+/** A create in a transaction: the bounds are those of the whole, and nothing of it is done twice. */
+export function checkNodeOptions(options: NodeOptions): void {
+  checkOptions('create in a transaction', options, nodeOptions);
+}
+
 /** Which request makes such a node. @throws InvalidArgumentError */
 export function planCreate(
   caller: Caller,
   path: string,
-  data: Data | undefined,
+  data: Data,
   options: NodeOptions,
   withStat: boolean,
 ): CreatePlan {
-  checkCallOptions(options);
   const { ephemeral = false, sequential = false, container = false, ttlMs } = options;
   checkPath(path, sequential);
   if (container && (ephemeral || sequential || ttlMs !== undefined)) {

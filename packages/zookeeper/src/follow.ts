@@ -1,9 +1,10 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { ZooKeeper } from './client.ts';
+import type { Clock } from './clock.ts';
 import { NoNodeError, ZooKeeperError } from './errors.ts';
 import type { StoppableIterator } from './iterate.ts';
 import { orStopped, stoppable } from './iterate.ts';
 import type { NodeWatch } from './node-watch.ts';
+import { pause } from './pause.ts';
 import type { ChildrenReply, GetReply } from './replies.ts';
 
 /** The pause before a failed read is tried again; grows by as much each time, up to ten times. */
@@ -11,19 +12,23 @@ const retryPauseMs = 100;
 
 export function follow(
   client: ZooKeeper,
+  clock: Clock,
   path: string,
   signal: AbortSignal | undefined,
 ): StoppableIterator<GetReply | undefined> {
-  return followWatch(client, signal, (stop) => client.watch(path, { signal: stop }), sameData);
+  const read = (stop: AbortSignal) => client.watch(path, { signal: stop });
+  return followWatch(client, clock, signal, read, sameData);
 }
 
 export function followChildren(
   client: ZooKeeper,
+  clock: Clock,
   path: string,
   signal: AbortSignal | undefined,
 ): StoppableIterator<ChildrenReply | undefined> {
   return followWatch(
     client,
+    clock,
     signal,
     async (stop): Promise<NodeWatch<ChildrenReply | undefined>> => {
       for (;;) {
@@ -45,6 +50,7 @@ export function followChildren(
 /** @param same whether nothing has changed between two values */
 function followWatch<Value>(
   client: ZooKeeper,
+  clock: Clock,
   signal: AbortSignal | undefined,
   read: (stop: AbortSignal) => Promise<NodeWatch<Value>>,
   same: (a: Value, b: Value) => boolean,
@@ -58,7 +64,7 @@ function followWatch<Value>(
         watch = await read(stop);
       } catch (error) {
         if (stop.aborted) return;
-        if (!(await waitOut(client, error, failures, stop))) throw error;
+        if (!(await waitOut(client, clock, error, failures, stop))) throw error;
         failures += 1;
         continue;
       }
@@ -88,6 +94,7 @@ function followWatch<Value>(
  */
 async function waitOut(
   client: ZooKeeper,
+  clock: Clock,
   error: unknown,
   failures: number,
   stop: AbortSignal,
@@ -95,8 +102,7 @@ async function waitOut(
   const passes =
     error instanceof ZooKeeperError && (error.retryable || error.code === 'SESSION_EXPIRED');
   if (!passes) return false;
-  const pauseMs = retryPauseMs * Math.min(failures + 1, 10);
-  await pause(pauseMs, undefined, { signal: stop }).catch(() => {}); // it was stopped
+  await pause(clock, retryPauseMs * Math.min(failures + 1, 10), stop);
   try {
     await client.connected({ signal: stop, timeoutMs: 2 ** 31 - 1 });
     return true;

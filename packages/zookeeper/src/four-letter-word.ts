@@ -1,4 +1,4 @@
-import { checkTimeout } from './arguments.ts';
+import { checkOptions, checkTimeout, namesOf } from './arguments.ts';
 import type { HostAndPort } from './connection-string.ts';
 import { openSocket } from './net/connection.ts';
 import { checkTls } from './net/secure-context.ts';
@@ -16,6 +16,8 @@ export interface FourLetterWordOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+const names = namesOf<FourLetterWordOptions>({ tls: true, timeoutMs: true, signal: true });
+
 /**
  * Asks one server a four letter word (`srvr`, `conf`, `mntr` …), on a connection of its own and
  * without a session. A server answers `srvr` always, and others where its `4lw.commands.whitelist`
@@ -28,6 +30,7 @@ export async function askFourLetterWord(
   word: string,
   options: FourLetterWordOptions = {},
 ): Promise<string> {
+  checkOptions('askFourLetterWord', options, names);
   const { tls, signal } = options;
   const timeoutMs = checkTimeout('timeoutMs', options.timeoutMs ?? 5_000);
   const checked = tls === undefined ? undefined : checkTls(tls);

@@ -1,4 +1,5 @@
 import type { CallOptions } from './arguments.ts';
+import { checkOptions, describe } from './arguments.ts';
 import type { Caller } from './caller.ts';
 import type { ZooKeeperError } from './errors.ts';
 import { errorForCode, InvalidArgumentError, ProtocolError } from './errors.ts';
@@ -30,6 +31,16 @@ export function multiRead(
 ): Promise<MultiReadReply> {
   if (!Array.isArray(reads) || reads.length === 0) {
     throw new InvalidArgumentError('multiRead takes at least one {get: path} or {children: path}');
+  }
+  checkOptions('multiRead', options);
+  for (const read of reads) {
+    const names = typeof read === 'object' && read !== null ? Object.keys(read) : [];
+    if (names.length !== 1 || (names[0] !== 'get' && names[0] !== 'children')) {
+      const what = names.length > 0 ? `{${names.join(', ')}}` : describe(read);
+      throw new InvalidArgumentError(
+        `a read of multiRead is {get: path} or {children: path}, not ${what}`,
+      );
+    }
   }
   const paths = reads.map((read) => ('get' in read ? read.get : read.children));
   const operations = reads.map((read): MultiOperation => {

@@ -1,7 +1,9 @@
 import type { CallOptions } from './arguments.ts';
+import { checkOptions } from './arguments.ts';
 import type { Caller } from './caller.ts';
 import { boundsOf } from './create.ts';
 import { checkPath } from './paths.ts';
+import { opcodes } from './protocol/constants.ts';
 import type { ReadRequest } from './protocol/messages.ts';
 import type { RequestKind } from './protocol/requests.ts';
 import { requests } from './protocol/requests.ts';
@@ -19,8 +21,9 @@ export class NodeWatch<Value> {
   /** Resolves once, and never rejects. */
   readonly changed: Promise<WatchEvent>;
   /**
-   * Stops watching: `changed` resolves with `lost`, reason `cancelled`. Idempotent. Can be kept apart
-   * from this object, and then keeps neither it nor what was read.
+   * Stops watching: `changed` resolves with `lost`, reason `cancelled`, and the watch is taken from
+   * the server unless another one needs it (servers from 3.5). Idempotent. Can be kept apart from
+   * this object, and then keeps neither it nor what was read.
    */
   readonly cancel: () => void;
 
@@ -47,18 +50,19 @@ export async function watchNode(
   path: string,
   options: CallOptions | undefined,
 ): Promise<NodeWatch<GetReply | undefined>> {
+  checkOptions('watch', options);
   checkPath(path);
   const { signal, timeoutMs = caller.session.retryTimeoutMs } = options ?? {};
   const bounds = boundsOf(caller, { signal, timeoutMs }, false);
   for (;;) {
-    const present = await readAndWatch(caller, path, requests.getData, bounds(), {
+    const present = await readAndWatch(caller, 'data', path, requests.getData, bounds(), {
       complete: ({ data, stat }, answer) =>
         new NodeWatch<GetReply | undefined>(caller, 'data', path, new GetReply(data, stat, answer)),
       absent: () => undefined,
     });
     if (present !== undefined) return present;
-    const absent = await readAndWatch(caller, path, requests.exists, bounds(), {
-      // It was made in between; a watch of its data is set now, which the next read will use.
+    const absent = await readAndWatch(caller, 'exist', path, requests.exists, bounds(), {
+      // It was made in between: read it.
       complete: () => undefined,
       absent: () => new NodeWatch<GetReply | undefined>(caller, 'exist', path, undefined),
     });
@@ -72,8 +76,9 @@ export async function watchChildren(
   path: string,
   options: CallOptions | undefined,
 ): Promise<NodeWatch<ChildrenReply>> {
+  checkOptions('watchChildren', options);
   checkPath(path);
-  return readAndWatch(caller, path, requests.getChildren2, options, {
+  return readAndWatch(caller, 'child', path, requests.getChildren2, options, {
     complete: ({ children, stat }, { zxid, sentAt }) =>
       new NodeWatch(caller, 'child', path, { children, stat, zxid, sentAt }),
   });
@@ -82,27 +87,31 @@ export async function watchChildren(
 /** A read that sets a watch, unless it can ride on a persistent one (see WatchRegistry). */
 function readAndWatch<Response, Result>(
   caller: Caller,
+  watchKind: OneShotKind,
   path: string,
   kind: RequestKind<ReadRequest, Response>,
   options: CallOptions | undefined,
-  handlers: ReplyHandlers<Response, Result>,
+  { complete, absent }: ReplyHandlers<Response, Result>,
 ): Promise<Result> {
   const { watches } = caller.session;
   const serverPath = caller.chroot.toServer(path);
-  const ride = watches.beginRead(serverPath);
-  const body = { path: serverPath, watch: ride === undefined };
-  if (ride === undefined) return caller.call(kind, path, body, handlers, options);
-  const end = () => watches.endRide(serverPath, ride);
-  // What registers the watch comes first: it keeps the persistent one on the server.
-  const thenEnd = <Argument extends unknown[]>(handle: (...from: Argument) => Result) => {
-    return (...from: Argument): Result => {
-      const result = handle(...from);
-      end();
+  const read = watches.beginRead(watchKind, serverPath);
+  const watching: ReplyHandlers<Response, Result> = {
+    complete(response, answer) {
+      const result = complete(response, answer);
+      watches.endRead(read, true);
+      return result;
+    },
+    failed: (mayBeDone) => watches.endRead(read, mayBeDone),
+  };
+  if (absent !== undefined) {
+    watching.absent = (answer) => {
+      const result = absent(answer);
+      // Only this one of the reads watches what is not there.
+      watches.endRead(read, kind.opcode === opcodes.exists);
       return result;
     };
-  };
-  const { complete, absent } = handlers;
-  const riding: ReplyHandlers<Response, Result> = { complete: thenEnd(complete), failed: end };
-  if (absent !== undefined) riding.absent = thenEnd(absent);
-  return caller.call(kind, path, body, riding, options);
+  }
+  const body = { path: serverPath, watch: read.ride === undefined };
+  return caller.call(kind, path, body, watching, options);
 }

@@ -1,4 +1,4 @@
-import { checkCount, checkNames, checkTimeout, describe } from './arguments.ts';
+import { checkCount, checkOptions, checkTimeout, describe, namesOf } from './arguments.ts';
 import type { Clock } from './clock.ts';
 import { systemClock } from './clock.ts';
 import type { ConnectionString } from './connection-string.ts';
@@ -12,10 +12,17 @@ import type { Credentials } from './session/handshake.ts';
 import type { SessionOptions } from './session/session.ts';
 import type { ExportedSession } from './state.ts';
 
+/** Every duration is a number of milliseconds, and its name ends in `Ms`. Every bound of bytes or of
+ *  things begins with `max`. */
 export interface ClientOptions {
   /**
-   * The session timeout to ask for, in ms or as "10s" (default: the `timeout` of the connection
-   * string, or 10 s). The server clamps it, by default to 2 to 20 of its ticks (4 to 40 s).
+   * The session timeout to ask for, in ms (default: the `timeout` of the connection string, or 10 s).
+   * The server clamps it, by default to 2 to 20 of its ticks (4 to 40 s).
+   */
+  readonly sessionTimeoutMs?: number | undefined;
+  /**
+   * @deprecated Use `sessionTimeoutMs`. This one, in ms or as "10s", is taken with a warning, whose
+   *   code is INCUMBENT_ZK_SESSION_TIMEOUT.
    */
   readonly sessionTimeout?: number | string | undefined;
   /** How long `connect` waits for a session, in ms (default: the session timeout). */
@@ -61,12 +68,19 @@ export interface ClientOptions {
   readonly clock?: Clock | undefined;
 }
 
-const clientOptions: ReadonlySet<string> = new Set<keyof ClientOptions>([
-  ...(['sessionTimeout', 'connectTimeoutMs', 'requestTimeoutMs', 'closeTimeoutMs'] as const),
-  ...(['auth', 'sasl', 'tls', 'readOnly', 'session', 'compatibility', 'clock'] as const),
-  ...(['maxQueuedRequests', 'maxQueuedBytes', 'maxInFlight'] as const),
-  ...(['maxRequestBytes', 'maxReplyBytes'] as const),
-]);
+const clientOptions = namesOf<ClientOptions>({
+  ...{ sessionTimeoutMs: true, connectTimeoutMs: true, requestTimeoutMs: true },
+  ...{ closeTimeoutMs: true, auth: true, sasl: true, tls: true, readOnly: true, session: true },
+  ...{ maxQueuedRequests: true, maxQueuedBytes: true, maxInFlight: true, maxRequestBytes: true },
+  ...{ maxReplyBytes: true, compatibility: true, clock: true, sessionTimeout: true },
+});
+export const connectOptions: readonly string[] = [...clientOptions, 'signal'];
+const saslOptions = namesOf<{ username: string; password: string }>({
+  ...{ username: true, password: true },
+});
+const authOptions = namesOf<{ scheme: string; credentials: string }>({
+  ...{ scheme: true, credentials: true },
+});
 
 export interface ResolvedOptions {
   readonly session: SessionOptions;
@@ -78,14 +92,11 @@ export interface ResolvedOptions {
 /** @throws InvalidArgumentError that names the option, its value and the rule */
 export function resolveOptions(url: string, options: ClientOptions): ResolvedOptions {
   const target = parseConnectionString(url);
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidArgumentError(`the options are an object, not ${describe(options)}`);
-  }
-  checkNames(options, clientOptions, 'a client');
+  checkOptions('a client', options, clientOptions);
   if (options.tls !== undefined && !target.tls) {
     throw new InvalidArgumentError('the option tls needs a connection string with zks://');
   }
-  const sessionTimeoutMs = sessionTimeout(target, options.sessionTimeout);
+  const sessionTimeoutMs = sessionTimeout(target, options);
   const timeout = (name: 'connectTimeoutMs' | 'requestTimeoutMs' | 'closeTimeoutMs', or: number) =>
     checkTimeout(name, options[name] ?? or);
   const { compatibility } = options;
@@ -105,6 +116,7 @@ export function resolveOptions(url: string, options: ClientOptions): ResolvedOpt
       readOnly: options.readOnly ?? false,
       session: checkSession(options.session),
       setWatches2: compatibility === undefined,
+      removeWatches: compatibility !== '3.4',
       maxQueuedRequests: checkCount('maxQueuedRequests', options.maxQueuedRequests ?? 100_000, 0),
       maxQueuedBytes: checkCount('maxQueuedBytes', options.maxQueuedBytes ?? 64 * 1024 * 1024, 0),
       maxInFlight: checkCount('maxInFlight', options.maxInFlight ?? 1_000),
@@ -117,12 +129,22 @@ export function resolveOptions(url: string, options: ClientOptions): ResolvedOpt
       clock: options.clock ?? systemClock,
       random: Math.random,
     },
-    credentials: (options.auth ?? []).map(({ scheme, credentials }) =>
-      toCredentials(scheme, credentials),
-    ),
+    credentials: checkAuth(options.auth ?? []),
     connectTimeoutMs: timeout('connectTimeoutMs', sessionTimeoutMs),
     compatibility,
   };
+}
+
+function checkAuth(auth: NonNullable<ClientOptions['auth']>): readonly Credentials[] {
+  if (!Array.isArray(auth)) {
+    throw new InvalidArgumentError(
+      `auth is a list such as [{scheme: 'digest', credentials: 'joe:secret'}], not ${describe(auth)}`,
+    );
+  }
+  return auth.map((one) => {
+    checkOptions('auth', one ?? null, authOptions);
+    return toCredentials(one.scheme, one.credentials);
+  });
 }
 
 export function toCredentials(scheme: string, credentials: string | Uint8Array): Credentials {
@@ -136,19 +158,55 @@ export function toCredentials(scheme: string, credentials: string | Uint8Array):
   );
 }
 
-function sessionTimeout(target: ConnectionString, option: number | string | undefined): number {
-  const chosen = option ?? target.sessionTimeoutMs ?? 10_000;
-  const ms = typeof chosen === 'string' ? parseDuration(chosen) : chosen;
-  if (typeof ms !== 'number' || !Number.isFinite(ms) || ms < 1 || ms > 2 ** 31 - 1) {
-    throw new InvalidArgumentError(
-      `the session timeout is 1 ms to 2^31 - 1 ms, as a number or as "10s", not ${describe(chosen)}`,
+function sessionTimeout(target: ConnectionString, options: ClientOptions): number {
+  const { sessionTimeoutMs, sessionTimeout: former } = options;
+  if (former === undefined) {
+    return Math.round(
+      checkSessionTimeout(
+        'sessionTimeoutMs',
+        sessionTimeoutMs ?? target.sessionTimeoutMs ?? 10_000,
+      ),
     );
   }
-  return Math.round(ms);
+  if (sessionTimeoutMs !== undefined) {
+    throw new InvalidArgumentError(
+      'sessionTimeout is the former name of sessionTimeoutMs: give one of them',
+    );
+  }
+  const ms = typeof former === 'string' ? (parseDuration(former) ?? former) : former;
+  const checked = Math.round(checkSessionTimeout('sessionTimeout', ms));
+  warnOfSessionTimeout(checked);
+  return checked;
+}
+
+function checkSessionTimeout(name: string, ms: number | string): number {
+  if (typeof ms !== 'number' || !Number.isFinite(ms) || ms < 1 || ms > 2 ** 31 - 1) {
+    const parsed = typeof ms === 'string' ? parseDuration(ms) : undefined;
+    throw new InvalidArgumentError(
+      `${name}, the session timeout, is a number of 1 to 2^31 - 1 ms, not ${describe(ms)}` +
+        (parsed === undefined
+          ? ''
+          : `; write ${parsed}, or ?timeout=${ms} in the connection string`),
+    );
+  }
+  return ms;
+}
+
+let warned = false;
+
+/** Once in a process. */
+function warnOfSessionTimeout(ms: number): void {
+  if (warned) return;
+  warned = true;
+  process.emitWarning(
+    `the option sessionTimeout of @incumbent/zookeeper is now sessionTimeoutMs, in ms: write sessionTimeoutMs: ${ms}`,
+    { type: 'DeprecationWarning', code: 'INCUMBENT_ZK_SESSION_TIMEOUT' },
+  );
 }
 
 function checkSasl(sasl: ClientOptions['sasl']): SessionOptions['sasl'] {
   if (sasl === undefined) return undefined;
+  checkOptions('sasl', sasl ?? null, saslOptions);
   if (typeof sasl.username !== 'string' || typeof sasl.password !== 'string') {
     throw new InvalidArgumentError('sasl is {username, password}, both strings');
   }

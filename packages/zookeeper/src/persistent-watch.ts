@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { CallOptions } from './arguments.ts';
-import { checkCount } from './arguments.ts';
+import { checkCount, checkOptions, namesOf } from './arguments.ts';
 import type { Caller } from './caller.ts';
 import { EventBuffer } from './event-buffer.ts';
 import { checkPath } from './paths.ts';
@@ -35,6 +35,10 @@ export interface AddWatchOptions extends CallOptions {
   /** Events that may wait to be taken (default 10,000). */
   readonly maxBuffered?: number | undefined;
 }
+
+const addWatchOptions = namesOf<AddWatchOptions>({
+  ...{ signal: true, timeoutMs: true, recursive: true, maxBuffered: true },
+});
 
 /**
  * A watch that stays, over reconnects and sessions, until `close`. Iterate over it: events come in
@@ -98,6 +102,7 @@ export class PersistentWatch implements AsyncIterable<PersistentEvent>, AsyncDis
     path: string,
     options: AddWatchOptions,
   ): Promise<PersistentWatch> {
+    checkOptions('addWatch', options, addWatchOptions);
     checkPath(path);
     const { recursive = false, maxBuffered = 10_000 } = options;
     checkCount('maxBuffered', maxBuffered);
@@ -115,7 +120,7 @@ export class PersistentWatch implements AsyncIterable<PersistentEvent>, AsyncDis
         failed: () => {
           // It may have been sent.
           const unused = watches.refusePersistent(serverPath, watch.#listener);
-          if (unused) caller.session.removeFromServer(serverPath);
+          if (unused) caller.session.removeFromServer(serverPath, 'any');
         },
       },
       options,

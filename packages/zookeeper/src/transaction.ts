@@ -1,8 +1,8 @@
 import type { CallOptions, Data } from './arguments.ts';
-import { checkVersion, copyOf, toBytes } from './arguments.ts';
+import { checkOptions, checkVersion, copyOf, toBytes } from './arguments.ts';
 import type { Caller } from './caller.ts';
 import type { NodeOptions } from './create.ts';
-import { planCreate } from './create.ts';
+import { checkNodeOptions, planCreate } from './create.ts';
 import { InvalidArgumentError, ProtocolError, ZooKeeperError } from './errors.ts';
 import { findFailure } from './multi-results.ts';
 import { checkPath } from './paths.ts';
@@ -33,6 +33,7 @@ export type OperationOutcome = 'would-have-succeeded' | 'failed' | 'not-tried';
 /** One operation was refused, so none was applied. `cause` is its own error. */
 export class TransactionError extends ZooKeeperError {
   override readonly name: string = 'TransactionError';
+  /** Of the refused operation, from 0; the message counts from 1. */
   declare readonly index: number;
   declare readonly cause: ZooKeeperError;
   /** In the order of the operations. */
@@ -46,7 +47,7 @@ export class TransactionError extends ZooKeeperError {
     const { index, error } = failed;
     super(
       'TRANSACTION_FAILED',
-      `operation ${index} of ${outcomes.length} was refused, so none was applied: ${error.message}`,
+      `operation ${index + 1} of ${outcomes.length} was refused, so none was applied: ${error.message}`,
       {
         index,
         path: error.path,
@@ -85,31 +86,33 @@ export class Transaction {
   }
 
   create(path: string, data: Data = null, options: NodeOptions = {}): this {
+    checkNodeOptions(options);
     const { kind, body } = planCreate(this.#caller, path, copyOf(data), options, this.#withStat);
     this.#add('create', path, { opcode: kind.opcode, body } as MultiOperation);
     return this;
   }
 
-  /** @param version the version that the node must have (default -1: any) */
-  set(path: string, data: Data, version = -1): this {
+  /** @param version the version that the node must have (default -1: any); not undefined */
+  set(path: string, data: Data, ...version: [version?: number]): this {
     const body = {
       path: this.#serverPath(path),
       data: toBytes(copyOf(data), path),
-      version: checkVersion(version, path),
+      version: versionOf('set', version, path),
     };
     this.#add('set', path, { opcode: opcodes.setData, body });
     return this;
   }
 
-  delete(path: string, version = -1): this {
-    const body = { path: this.#serverPath(path), version: checkVersion(version, path) };
+  /** @param version the version that the node must have (default -1: any); not undefined */
+  delete(path: string, ...version: [version?: number]): this {
+    const body = { path: this.#serverPath(path), version: versionOf('delete', version, path) };
     this.#add('delete', path, { opcode: opcodes.delete, body });
     return this;
   }
 
-  /** Demands that a node exists and has the version (default -1: any). */
-  check(path: string, version = -1): this {
-    const body = { path: this.#serverPath(path), version: checkVersion(version, path) };
+  /** Demands that a node exists and has the version (default -1: any; not undefined). */
+  check(path: string, ...version: [version?: number]): this {
+    const body = { path: this.#serverPath(path), version: versionOf('check', version, path) };
     this.#add('check', path, { opcode: opcodes.check, body });
     return this;
   }
@@ -119,6 +122,7 @@ export class Transaction {
    * @returns rejects TransactionError when an operation is refused
    */
   async commit(options?: CallOptions): Promise<CommitReply> {
+    checkOptions('commit', options);
     if (this.#committed) throw new InvalidArgumentError('this transaction was committed already');
     if (this.#planned.length === 0) {
       throw new InvalidArgumentError('a transaction has at least one operation');
@@ -196,4 +200,15 @@ export class Transaction {
         return result satisfies never;
     }
   }
+}
+
+/** @param given what stands behind the other arguments: a version that is undefined is none */
+function versionOf(call: string, given: readonly [version?: number], path: string): number {
+  const [version] = given;
+  if (given.length > 0) {
+    checkOptions(call, { version } as object, ['version']);
+    if (given.length > 1)
+      throw new InvalidArgumentError(`${call} takes nothing behind the version`);
+  }
+  return checkVersion(version, path);
 }

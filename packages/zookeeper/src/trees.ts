@@ -1,7 +1,7 @@
 /** Helpers that take several requests. */
 import { checkAcl } from './acl.ts';
 import type { CallOptions, Data } from './arguments.ts';
-import { checkCount } from './arguments.ts';
+import { checkCount, checkOptions, describe, namesOf } from './arguments.ts';
 import type { Caller } from './caller.ts';
 import { boundsOf, planCreate, sendCreate } from './create.ts';
 import {
@@ -18,11 +18,15 @@ import type { Acl } from './protocol/messages.ts';
 import { requests } from './protocol/requests.ts';
 
 export interface EnsurePathOptions extends CallOptions {
-  /** Of the nodes that are made (default: everybody everything). */
-  readonly acl?: readonly Acl[] | undefined;
+  /** Of the nodes that are made (default: everybody everything). Not undefined. */
+  readonly acl?: readonly Acl[];
   /** Of the last node, if it is made (default null). */
   readonly data?: Data | undefined;
 }
+
+const ensurePathOptions = namesOf<EnsurePathOptions>({
+  ...{ signal: true, timeoutMs: true, acl: true, data: true },
+});
 
 /** Makes a node and those above it that are missing. `/` makes the chroot. */
 export async function ensurePath(
@@ -31,8 +35,10 @@ export async function ensurePath(
   options: EnsurePathOptions,
   withStat: boolean,
 ): Promise<void> {
+  checkOptions('ensurePath', options, ensurePathOptions);
   checkPath(path);
-  if (options.acl !== undefined) checkAcl(options.acl);
+  const { acl, data = null } = options;
+  if (acl !== undefined) checkAcl(acl);
   const bounds = boundsOf(caller, options);
   const serverPath = caller.chroot.toServer(path);
   // From the bottom, so that the usual case takes one request: it is there, or only it is missing.
@@ -44,8 +50,8 @@ export async function ensurePath(
     const plan = planCreate(
       caller,
       userPath,
-      current === serverPath ? options.data : null,
-      { acl: options.acl },
+      current === serverPath ? data : null,
+      acl === undefined ? {} : { acl },
       withStat,
     );
     try {
@@ -87,6 +93,10 @@ export interface DeleteRecursiveOptions extends CallOptions {
   readonly onProgress?: ((progress: { deleted: number; found: number }) => void) | undefined;
 }
 
+const deleteRecursiveOptions = namesOf<DeleteRecursiveOptions>({
+  ...{ signal: true, timeoutMs: true, maxNodes: true, onProgress: true },
+});
+
 /** Nodes that are listed or deleted at the same time. */
 const concurrency = 100;
 /** So often others may add nodes while theirs is being deleted. */
@@ -102,12 +112,17 @@ export async function deleteRecursive(
   path: string,
   options: DeleteRecursiveOptions,
 ): Promise<{ readonly deleted: number }> {
+  checkOptions('deleteRecursive', options, deleteRecursiveOptions);
   checkPath(path);
   const serverPath = caller.chroot.toServer(path);
   if (serverPath === '/' || serverPath === '/zookeeper' || serverPath.startsWith('/zookeeper/')) {
     throw new InvalidArgumentError(`${path} belongs to the server and is not deleted`, { path });
   }
   const maxNodes = checkCount('maxNodes', options.maxNodes ?? 100_000);
+  const { onProgress } = options;
+  if (onProgress !== undefined && typeof onProgress !== 'function') {
+    throw new InvalidArgumentError(`onProgress is a function, not ${describe(onProgress)}`);
+  }
   const bounds = boundsOf(caller, options);
   let deleted = 0;
   for (let round = 1; ; round += 1) {
@@ -140,7 +155,7 @@ export async function deleteRecursive(
         );
         if (!gone) return;
         deleted += 1;
-        options.onProgress?.({ deleted, found: paths.length });
+        onProgress?.({ deleted, found: paths.length });
       });
     }
   }

@@ -39,7 +39,6 @@ it('ZKN 9: what every call goes through formats nothing, and takes little from N
     'node:diagnostics_channel',
     'node:dns/promises',
     'node:net',
-    'node:timers/promises',
     'node:tls',
   ]);
 });

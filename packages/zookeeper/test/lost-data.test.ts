@@ -11,7 +11,7 @@ it('comes back, in a new session, to servers that have lost their data, and says
   const trouble: unknown[] = [];
   const onTrouble = (message: unknown) => trouble.push(message);
   subscribe('incumbent:zookeeper:trouble', onTrouble);
-  const client = await connect(before.connectionString, { sessionTimeout: 300 });
+  const client = await connect(before.connectionString, { sessionTimeoutMs: 300 });
   const states: string[] = [];
   client.onState(({ state }) => states.push(state));
   const { zxid: seen } = await client.create('/a');

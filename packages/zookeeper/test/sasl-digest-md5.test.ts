@@ -82,6 +82,10 @@ describe('DIGEST-MD5', () => {
     expect(a).not.toBe(b);
   });
 
+  it('says that the server has no login configured when it answers without a token', () => {
+    expect(() => answerChallenge(null, chris)).toThrow(/no SASL login configured/);
+  });
+
   it.each([
     ['null', null],
     ['nothing', bytes('')],

@@ -12,7 +12,7 @@ function setup() {
   const told: string[] = [];
   const registry = new WatchRegistry(
     (path) => path,
-    (path) => unused.push(path),
+    (path, type) => unused.push(type === 'any' ? path : `${type} of ${path}`),
   );
   const say = (event: RawEvent | WatchEvent) =>
     event.type === 'lost' ? event.reason : `${event.type} ${event.path}`;
@@ -74,6 +74,104 @@ describe('one-shot watches', () => {
   });
 });
 
+describe('what the server may have and nobody needs', () => {
+  it('goes with the last listener of its kind on the server', () => {
+    const { registry, unused, oneShot } = setup();
+    const [data, exist, child] = ['data', 'exist', 'child'].map(oneShot) as [
+      OneShot,
+      OneShot,
+      OneShot,
+    ];
+    registry.add('data', '/a', data);
+    registry.add('exist', '/a', exist);
+    registry.add('child', '/a', child);
+    registry.add('data', '/b', data);
+    registry.cancel('data', '/a', data);
+    expect(unused).toEqual([]);
+    registry.cancel('exist', '/a', exist);
+    expect(unused).toEqual(['data of /a']);
+    registry.cancel('child', '/a', child);
+    expect(unused).toEqual(['data of /a', 'children of /a']);
+    // It is told once, and a listener that was told already takes nothing away.
+    registry.cancel('child', '/a', child);
+    expect(unused).toHaveLength(2);
+  });
+
+  it('is not taken from under a read that may have set it again', () => {
+    const { registry, unused, told, oneShot, tell } = setup();
+    const first = oneShot('first');
+    registry.add('data', '/a', first);
+    const read = registry.beginRead('exist', '/a');
+    registry.cancel('data', '/a', first);
+    expect(unused).toEqual([]);
+    registry.add('data', '/a', oneShot('second'));
+    registry.endRead(read, true);
+    expect(unused).toEqual([]);
+    tell('changed', '/a');
+    expect(told).toEqual(['first: cancelled', 'second: changed /a']);
+  });
+
+  it('goes when the last read has ended that kept it', () => {
+    const { registry, unused, oneShot } = setup();
+    const listener = oneShot('one');
+    registry.add('data', '/a', listener);
+    const reads = [registry.beginRead('data', '/a'), registry.beginRead('data', '/a')];
+    registry.cancel('data', '/a', listener);
+    // The server has refused both, and has still what the first listener had asked for.
+    registry.endRead(reads[0]!, false);
+    expect(unused).toEqual([]);
+    registry.endRead(reads[1]!, false);
+    expect(unused).toEqual(['data of /a']);
+  });
+
+  it('goes with a read that was given up, and not with one that was refused', () => {
+    const { registry, unused } = setup();
+    registry.endRead(registry.beginRead('child', '/a'), false);
+    expect(unused).toEqual([]);
+    registry.endRead(registry.beginRead('child', '/a'), true);
+    expect(unused).toEqual(['children of /a']);
+  });
+
+  it('stays while a persistent watch of the path does', () => {
+    const { registry, unused, oneShot, listener } = setup();
+    const [one, tree] = [oneShot('one'), listener('tree')];
+    const read = registry.beginRead('child', '/a');
+    registry.add('data', '/a', one);
+    registry.addPersistent('/a', false, tree);
+    registry.cancel('data', '/a', one);
+    registry.endRead(read, true);
+    expect(unused).toEqual([]);
+    registry.removePersistent('/a', tree);
+    expect(unused).toEqual(['/a']);
+  });
+
+  it.each(['data', 'exist', 'child'] as const)(
+    'goes when a gap has taken the last rider (%s) of a persistent watch',
+    (kind) => {
+      const { registry, unused, oneShot, listener } = setup();
+      const tree = listener('tree');
+      registry.addPersistent('/a', true, tree);
+      registry.add(kind, '/a', oneShot('rider'));
+      registry.removePersistent('/a', tree);
+      expect(unused).toEqual([]);
+      registry.gap('reconnected');
+      expect(unused).toEqual(['/a']);
+      expect(registry.size).toBe(0);
+    },
+  );
+
+  it('goes when the last rider was told of a child', () => {
+    const { registry, unused, told, oneShot, listener, tell } = setup();
+    const tree = listener('tree');
+    registry.addPersistent('/a', true, tree);
+    registry.add('child', '/a', oneShot('rider'));
+    registry.removePersistent('/a', tree);
+    tell('created', '/a/b');
+    expect(told).toEqual(['rider: children-changed /a']);
+    expect(unused).toEqual(['/a']);
+  });
+});
+
 describe('persistent watches', () => {
   it('tells a recursive one of descendants, and derives what it does not say of children', () => {
     const { registry, told, oneShot, listener, tell } = setup();
@@ -101,10 +199,10 @@ describe('persistent watches', () => {
     const { registry, unused, told, oneShot, listener, tell, lists } = setup();
     const tree = listener('tree');
     registry.addPersistent('/a', false, tree);
-    const ride = registry.beginRead('/a');
-    expect(ride).toBeDefined();
+    const read = registry.beginRead('data', '/a');
+    expect(read.ride).toBeDefined();
     registry.add('data', '/a', oneShot('data'));
-    registry.endRide('/a', ride!);
+    registry.endRead(read, true);
     expect(lists()).toEqual([[], [], [], ['/a'], []]);
     // It stays on the server for its last rider.
     registry.removePersistent('/a', tree);
@@ -118,12 +216,12 @@ describe('persistent watches', () => {
     const { registry, told, oneShot, listener } = setup();
     const tree = listener('tree');
     registry.addPersistent('/a', true, tree);
-    const ride = registry.beginRead('/a')!;
+    const read = registry.beginRead('data', '/a');
     registry.refusePersistent('/a', tree);
     registry.add('data', '/a', oneShot('data'));
-    registry.endRide('/a', ride);
+    registry.endRead(read, true);
     expect(told).toEqual(['data: removed']);
-    expect(registry.beginRead('/a')).toBeUndefined();
+    expect(registry.beginRead('data', '/a').ride).toBeUndefined();
   });
 
   it('is never turned back from recursive', () => {

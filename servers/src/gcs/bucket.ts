@@ -23,6 +23,8 @@ export interface GcsObject {
 export interface Conditions {
   readonly ifGenerationMatch?: string | undefined;
   readonly ifMetagenerationMatch?: string | undefined;
+  /** Of a read: that very generation. */
+  readonly generation?: string | undefined;
 }
 
 /** What comes with the bytes, as JSON. */
@@ -57,9 +59,13 @@ export class GcsBucket {
     return this.#objects.get(name);
   }
 
-  get(name: string): GcsObject {
+  get(name: string, conditions: Conditions = {}): GcsObject {
     const found = this.find(name);
-    if (found === undefined) throw noSuchObject(this.name, name);
+    const { generation = found?.generation } = conditions;
+    if (found === undefined || generation !== found.generation) {
+      throw noSuchObject(this.name, name);
+    }
+    this.#require(name, conditions);
     return found;
   }
 

@@ -1,7 +1,7 @@
 /**
  * A stand-in for Google Cloud Storage in this process: objects by the JSON API, with preconditions,
- * checksums and access rules, as `@google-cloud/storage` and Go's client ask for them. It tells time by
- * a clock of its own.
+ * checksums and access rules, as `@google-cloud/storage` and Go's client ask for them. Go's client
+ * reads by the XML API, `GET /bucket/object`: that is here too. It tells time by a clock of its own.
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -30,6 +30,8 @@ interface Target {
   readonly verb: string;
   readonly bucket: string;
   readonly name: string | undefined;
+  /** By the XML API. */
+  readonly isXml?: boolean;
 }
 
 interface Reply {
@@ -82,10 +84,11 @@ export class FakeGcs extends ObjectStandIn<GcsBucket, LoggedGcsRequest> {
   protected async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://localhost');
     const target = targetOf(request.method ?? 'GET', url);
+    const { verb, bucket, name } = target;
     let body: Buffer = Buffer.alloc(0);
     response.on('close', () => {
       this.requests.push({
-        ...target,
+        ...{ verb, bucket, name },
         ...exchangeOf(request, response),
         body,
       });
@@ -93,7 +96,7 @@ export class FakeGcs extends ObjectStandIn<GcsBucket, LoggedGcsRequest> {
     let reply = (answer: Reply) => this.#reply(response, answer);
     try {
       body = await bytesOf(request);
-      const action = this.faults.take({ verb: target.verb, name: target.name, user: undefined });
+      const action = this.faults.take({ verb, name, user: undefined });
       if (action?.kind === 'drop-reply') reply = () => reset(request.socket);
       if (action !== undefined && !(await strike(action, request, response))) return;
       this.#requireAllowed(target);
@@ -108,13 +111,7 @@ export class FakeGcs extends ObjectStandIn<GcsBucket, LoggedGcsRequest> {
         error instanceof Refusal
           ? error
           : new Refusal(500, 'backendError', (error as Error).message);
-      // Who asks for bytes is told in plain words.
-      const isText = target.verb === 'read';
-      reply({
-        status: refusal.status,
-        ...(isText ? { headers: { 'content-type': 'text/html; charset=UTF-8' } } : {}),
-        body: isText ? Buffer.from(refusal.message) : refusal.toJSON(),
-      });
+      reply({ status: refusal.status, ...explain(refusal, target) });
     }
   }
 
@@ -141,12 +138,12 @@ export class FakeGcs extends ObjectStandIn<GcsBucket, LoggedGcsRequest> {
     const bucket = this.buckets.get(bucketName);
     if (bucket === undefined) throw noSuchBucket();
     const { searchParams } = url;
-    const conditions = conditionsIn(searchParams);
+    const conditions = conditionsIn(searchParams, request);
     switch (verb) {
       case 'read':
-        return this.#media(bucket.get(name));
+        return this.#media(bucket.get(name, conditions), request.headers.range);
       case 'metadata':
-        return { status: 200, body: resourceOf(bucket, bucket.get(name)) };
+        return { status: 200, body: resourceOf(bucket, bucket.get(name, conditions)) };
       case 'write':
         return this.#write(bucket, request, url, body);
       case 'start': {
@@ -200,20 +197,25 @@ export class FakeGcs extends ObjectStandIn<GcsBucket, LoggedGcsRequest> {
     if (name === '') throw invalid('Required object name');
     if (bucket.find(name) !== undefined) this.#require('storage.objects.delete');
     const { nowMs } = this;
-    const written = bucket.put(name, upload.bytes, given, nowMs, conditionsIn(searchParams));
+    const conditions = conditionsIn(searchParams, request);
+    const written = bucket.put(name, upload.bytes, given, nowMs, conditions);
     return { status: 200, body: resourceOf(bucket, written) };
   }
 
-  #media(object: GcsObject): Reply {
-    const bytes = Buffer.from(object.bytes);
+  #media(object: GcsObject, range: string | undefined): Reply {
+    const [start, end] = rangeIn(range, object.bytes.length);
+    const bytes = Buffer.from(object.bytes.subarray(start, end));
+    const isPart = bytes.length < object.bytes.length;
     if (this.damagedReads > 0 && bytes.length > 0) {
       this.damagedReads -= 1;
       bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] as number) ^ 1;
     }
     return {
-      status: 200,
+      status: isPart ? 206 : 200,
       headers: {
         'content-type': object.contentType,
+        ...(isPart ? { 'content-range': `bytes ${start}-${end - 1}/${object.bytes.length}` } : {}),
+        'accept-ranges': 'bytes',
         'cache-control': object.cacheControl ?? 'private, max-age=0',
         'x-goog-generation': object.generation,
         'x-goog-metageneration': String(object.metageneration),
@@ -250,7 +252,7 @@ function targetOf(method: string, { pathname, searchParams }: URL): Target {
   }
   const path = /^\/storage\/v1\/b\/([^/]+)(?:\/(o|iam\/testPermissions)(?:\/([^/]+)(\/acl)?)?)?$/;
   const match = path.exec(pathname);
-  if (match === null) return { verb: 'other', bucket: '', name: undefined };
+  if (match === null) return xmlTargetOf(method, pathname);
   const [, bucket = '', what, encoded, acl] = match;
   const name = encoded === undefined ? undefined : decodeURIComponent(encoded);
   if (what === undefined) return { verb: 'bucket', bucket, name };
@@ -265,11 +267,55 @@ function targetOf(method: string, { pathname, searchParams }: URL): Target {
   return { verb: verbs[method] ?? 'other', bucket, name };
 }
 
-function conditionsIn(query: URLSearchParams): Conditions {
+/** Of the XML API only what Go's client uses: `GET` and `HEAD` of an object. */
+function xmlTargetOf(method: string, pathname: string): Target {
+  const [, bucket = '', encoded] = /^\/([a-z0-9][^/]*)\/(.+)$/.exec(pathname) ?? [];
+  const isReserved = ['storage', 'upload', 'batch', 'download'].includes(bucket);
+  if (encoded === undefined || isReserved || !['GET', 'HEAD'].includes(method)) {
+    return { verb: 'other', bucket: '', name: undefined };
+  }
+  return { verb: 'read', bucket, name: decodeURIComponent(encoded), isXml: true };
+}
+
+/** Those of the JSON API stand in the query, those of the XML API in headers. */
+function conditionsIn(query: URLSearchParams, { headers }: IncomingMessage): Conditions {
+  const header = (name: string) => headers[`x-goog-if-${name}-match`]?.toString();
   return {
-    ifGenerationMatch: query.get('ifGenerationMatch') ?? undefined,
-    ifMetagenerationMatch: query.get('ifMetagenerationMatch') ?? undefined,
+    ifGenerationMatch: query.get('ifGenerationMatch') ?? header('generation'),
+    ifMetagenerationMatch: query.get('ifMetagenerationMatch') ?? header('metageneration'),
+    generation: query.get('generation') ?? undefined,
   };
+}
+
+/** Whoever asks for bytes is told in plain words, and by the XML API in XML. */
+function explain(
+  refusal: Refusal,
+  { verb, isXml = false }: Target,
+): Pick<Reply, 'headers' | 'body'> {
+  if (isXml) {
+    const headers = { 'content-type': 'application/xml; charset=UTF-8' };
+    return { headers, body: Buffer.from(refusal.toXml()) };
+  }
+  if (verb !== 'read') return { body: refusal.toJSON() };
+  const headers = { 'content-type': 'text/html; charset=UTF-8' };
+  return { headers, body: Buffer.from(refusal.message) };
+}
+
+/** The bytes that a `Range` asks for, from the first to behind the last; all without one. */
+function rangeIn(range: string | undefined, size: number): readonly [start: number, end: number] {
+  const match = /^bytes=(\d*)-(\d*)$/.exec(range ?? '');
+  const [, first = '', last = ''] = match ?? [];
+  if (first === '' && last === '') return [0, size];
+  const start = first === '' ? Math.max(size - Number(last), 0) : Number(first);
+  const end = first === '' || last === '' ? size : Math.min(Number(last) + 1, size);
+  if (start >= end) {
+    throw new Refusal(
+      416,
+      'requestedRangeNotSatisfiable',
+      'The requested range cannot be satisfied.',
+    );
+  }
+  return [start, end];
 }
 
 function resourceOf(bucket: GcsBucket, object: GcsObject): object {

@@ -60,16 +60,20 @@ export class LeaseRegistry {
 
   create(namespace: string, body: unknown): LeaseObject {
     const sent = decodeLease(body);
+    if (sent.metadata['resourceVersion']) {
+      const why = 'resourceVersion should not be set on objects to be created';
+      throw new StatusError(500, 'InternalError', why);
+    }
+    return this.#create(namespace, sent);
+  }
+
+  #create(namespace: string, sent: SentLease): LeaseObject {
     const { name } = sent.metadata;
     if (typeof name !== 'string' || name === '') {
       throw invalid('', 'metadata.name', 'Required value: name or generateName is required');
     }
     requireSameNamespace(sent, namespace);
     if (!this.namespaces.has(namespace)) throw namespaceNotFound(namespace);
-    if (sent.metadata['resourceVersion']) {
-      const why = 'resourceVersion should not be set on objects to be created';
-      throw new StatusError(500, 'InternalError', why);
-    }
     validate(name, sent);
     if (this.find(namespace, name) !== undefined) throw alreadyExists(name);
     return this.#put('ADDED', {
@@ -96,12 +100,13 @@ export class LeaseRegistry {
     const { uid, resourceVersion } = sent.metadata as Preconditions;
     const present = this.find(namespace, name);
     if (present === undefined) {
-      // A Lease may be made by a PUT; but who sends a uid means the one that was there.
-      if (uid !== undefined || resourceVersion !== undefined) {
+      // A Lease may be made by a PUT, whatever its resourceVersion; but who sends a uid means the one
+      // that was there.
+      if (uid !== undefined) {
         const why = `StorageError: invalid object, Precondition failed: UID in precondition: ${uid}`;
         throw conflict(name, why);
       }
-      return this.create(namespace, body);
+      return this.#create(namespace, sent);
     }
     requireUid(present, uid);
     if (!resourceVersion) {

@@ -169,8 +169,8 @@ export const queueVariants: readonly QueueVariant[] = [
     edits: [
       {
         file: 'backends/zookeeper/session.js',
-        find: 'return places[refusal.index];',
-        replace: 'return undefined;',
+        find: 'return { there: [], gone: [missing] };',
+        replace: 'return { there: places, gone: [] };',
       },
     ],
     breaks: s1,
@@ -180,8 +180,9 @@ export const queueVariants: readonly QueueVariant[] = [
     edits: [
       {
         file: 'backends/zookeeper/store.js',
-        find: "return { outcome: 'gone' };",
-        replace: "return { outcome: 'ok', version };",
+        find: "if (refusal?.code === 'NO_NODE')\n                return { outcome: 'gone' };",
+        replace:
+          "if (refusal?.code === 'NO_NODE')\n                return { outcome: 'ok', version };",
       },
     ],
     breaks: [...s1, 'announced'],
@@ -332,7 +333,7 @@ export const queueVariants: readonly QueueVariant[] = [
     edits: [
       {
         file: 'queue/seat.js',
-        find: 'if (await this.#leftovers.leave(this.#entry, this.#place))',
+        find: 'if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place)))',
         replace: 'if (true)',
       },
     ],
@@ -343,12 +344,12 @@ export const queueVariants: readonly QueueVariant[] = [
     edits: [
       {
         file: 'queue/administer.js',
-        find: "if (request.kind === 'end' && store.endMark !== undefined) {",
+        find: "if (request.kind === 'end' && endMark !== undefined && reading.version === undefined) {",
         replace:
           "if (request.kind === 'end') {\n" +
           '            await removeAll(store, [...waitingMembers(situation)].reverse(), ask);\n' +
           '        }\n' +
-          "        if (request.kind === 'end' && store.endMark !== undefined) {",
+          "        if (request.kind === 'end' && endMark !== undefined && reading.version === undefined) {",
       },
     ],
     breaks: ['promoted'],
@@ -405,7 +406,7 @@ export const queueVariants: readonly QueueVariant[] = [
     edits: [
       {
         file: 'queue/seat.js',
-        find: 'if (before?.leadership?.place !== record?.leadership?.place) {',
+        find: 'if (leaderPlaceIn(this.#store, before) !== leaderPlaceIn(this.#store, record)) {',
         replace: 'if (false) {',
       },
     ],

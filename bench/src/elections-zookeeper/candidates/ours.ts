@@ -7,7 +7,7 @@ import type { OpenCandidate } from './candidate.ts';
 /** `incumbent/zookeeper`, with its defaults unless `options` says otherwise. */
 export function ours(options: ZooKeeperOptions = {}): OpenCandidate {
   return async (port, sessionTimeoutMs) => {
-    const client = await connect(`zk://127.0.0.1:${port}`, { sessionTimeout: sessionTimeoutMs });
+    const client = await connect(`zk://127.0.0.1:${port}`, { sessionTimeoutMs });
     const backend = zookeeper(client, options);
     return {
       async campaign(name) {

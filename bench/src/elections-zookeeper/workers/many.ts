@@ -99,7 +99,7 @@ async function openOurs(port: number, sessionTimeoutMs: number): Promise<Many> {
   const { connect } = await import('@incumbent/zookeeper');
   const { createElection } = await import('incumbent');
   const { zookeeper } = await import('incumbent/zookeeper');
-  const client = await connect(`zk://127.0.0.1:${port}`, { sessionTimeout: sessionTimeoutMs });
+  const client = await connect(`zk://127.0.0.1:${port}`, { sessionTimeoutMs });
   const backend = zookeeper(client);
   const terms: { isLeading(): boolean }[] = [];
   return {

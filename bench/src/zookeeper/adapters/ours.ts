@@ -22,7 +22,7 @@ export const adapter: Adapter = {
 
 function open({ port, sessionTimeoutMs, auth }: ConnectOptions): ZooKeeper {
   return createClient(`zk://127.0.0.1:${port}`, {
-    sessionTimeout: sessionTimeoutMs,
+    sessionTimeoutMs,
     ...(auth ? { auth: [{ scheme: credentials.scheme, credentials: credentials.auth }] } : {}),
   });
 }

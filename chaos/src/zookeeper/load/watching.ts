@@ -63,7 +63,9 @@ export class Watching {
 
   async #follow(): Promise<void> {
     const { client, name, arena } = this.#player;
-    for await (const reply of client.follow(this.#watched.followed, this.#stop)) {
+    for await (const reply of client.follow(this.#watched.followed, {
+      signal: this.#stop.signal,
+    })) {
       if (reply === undefined) continue;
       const n = Number(reply.text);
       const what = `${name}: ${n} after ${this.#followed.n}`;
@@ -74,7 +76,9 @@ export class Watching {
 
   async #followChildren(): Promise<void> {
     const { client } = this.#player;
-    for await (const reply of client.followChildren(this.#watched.root, this.#stop)) {
+    for await (const reply of client.followChildren(this.#watched.root, {
+      signal: this.#stop.signal,
+    })) {
       if (reply === undefined) continue;
       this.#children = { names: reply.children.length, pzxid: reply.stat.pzxid };
     }

@@ -11,10 +11,13 @@ import { toJson, visible } from '../output/text.ts';
 import { isoTime, localTime } from '../output/time.ts';
 
 export async function candidates(options: ElectionQuestion, context: Context): Promise<number> {
-  const [snapshot, found] = await look(options, context, async ({ election, signal }) => [
-    await election.inspect({ signal }),
-    await election.candidates({ signal }),
-  ]);
+  const [snapshot, found] = await look(options, context, async (question) => {
+    const { election, signal } = question;
+    const inspected = await election.inspect({ signal });
+    const candidates = await election.candidates({ signal });
+    if (candidates.length === 0) await question.noteNeverLed(inspected.view);
+    return [inspected, candidates] as const;
+  });
   const listed = found.map((candidate) => placeOf(candidate, snapshot));
   if (options.json) {
     for (const { candidate, role, drainedUntilUnixMs } of listed) {

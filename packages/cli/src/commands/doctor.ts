@@ -2,8 +2,8 @@ import type { Timing, TimingLimits } from 'incumbent';
 import { createElection, deriveTiming, formatDuration, parseDuration } from 'incumbent';
 import { bounded, leave, missingPlace, patientTiming } from '../ask.ts';
 import type { Context, OpenStore } from '../context.ts';
-import type { Finding } from '../doctor/finding.ts';
-import { levelTones } from '../doctor/finding.ts';
+import type { Finding, Section } from '../doctor/finding.ts';
+import { levelTones, sectionOf } from '../doctor/finding.ts';
 import type { Distribution } from '../doctor/measure.ts';
 import { describeDistribution, sample, watchEventLoop } from '../doctor/measure.ts';
 import { marginFindings, timingFindings } from '../doctor/rules.ts';
@@ -11,7 +11,7 @@ import { scratchOn } from '../doctor/scratch.ts';
 import { describeFailure, exitCodes } from '../failure.ts';
 import type { DoctorOptions } from '../options.ts';
 import { painter } from '../output/style.ts';
-import { padEnd, toJson, visible } from '../output/text.ts';
+import { padEnd, toJson, visible, wrap } from '../output/text.ts';
 import { timingOf } from '../timing-flags.ts';
 import { UnusableStoreError } from '../unusable.ts';
 
@@ -32,6 +32,10 @@ export async function doctor(options: DoctorOptions, context: Context): Promise<
     message: `${subject.url} (${originWords[subject.origin]})`,
     data: { url: subject.url, origin: subject.origin },
   });
+  // Servers tell of their clock among the rest.
+  if (subject.store !== undefined && subject.store.servers === undefined) {
+    report(noClockFinding(subject.store));
+  }
   let latencies: Latencies = {};
   let storeExitCode: number = exitCodes.ok;
   // The timing can be judged without the store.
@@ -47,15 +51,11 @@ export async function doctor(options: DoctorOptions, context: Context): Promise<
     storeExitCode = exitCode;
     report({ check: 'store', level: 'broken', message, data: { code } });
   }
-  // Servers tell of their clock among the rest.
-  if (subject.store !== undefined && subject.store.servers === undefined) {
-    report(noClockFinding(subject.store));
-  }
   const loopDelay = await watchEventLoop(loopMs, context.signal);
   report({
     check: 'event-loop',
     level: 'note',
-    message: `timers of this idle process fire late by: ${describeDistribution(loopDelay)}; a busy one adds its own`,
+    message: `timers fired late, ${describeDistribution(loopDelay)}; a busy process adds its own`,
     data: { ...loopDelay },
   });
   for (const finding of timingFindings(timing, limits)) report(finding);
@@ -242,19 +242,39 @@ interface Reporter extends Report {
   conclude(storeExitCode: number): number;
 }
 
+/** Columns before a message. */
+const messageAt = 23;
+
 function reporter({ json, verbose }: DoctorOptions, { stdout, env }: Context): Reporter {
   const paint = painter(stdout, env);
-  const repeated: string[] = [];
+  const width = stdout.isTTY === true ? stdout.columns : undefined;
   const counts = { ok: 0, note: 0, warn: 0, broken: 0 };
-  const report = (finding: Finding): void => {
-    counts[finding.level] += 1;
-    const { check, level, message, data, onlyVerbose } = finding;
-    if (onlyVerbose && !verbose) return;
-    const line = json
-      ? toJson({ check, level, message, ...(data === undefined ? {} : { data }) })
-      : `${paint(levelTones[level], padEnd(level, 6))}  ${padEnd(check, 13)}  ${visible(message)}`;
+  /** Of many lines these are the ones to read. */
+  const toRead: string[] = [];
+  let section: Section | undefined;
+  const lineOf = ({ check, level, message }: Finding): string => {
+    const lines = wrap(visible(message), width === undefined ? undefined : width - messageAt);
+    const text = lines.join(`\n${' '.repeat(messageAt)}`);
+    return `${paint(levelTones[level], padEnd(level, 6))}  ${padEnd(check, 13)}  ${text}`;
+  };
+  const tellPeople = (finding: Finding): void => {
+    if (finding.detail && finding.level === 'ok' && !verbose) return;
+    const next = sectionOf(finding);
+    if (next !== section) {
+      stdout.write(`${section === undefined ? '' : '\n'}${paint('strong', next)}\n`);
+      section = next;
+    }
+    const line = lineOf(finding);
     stdout.write(`${line}\n`);
-    if (level === 'broken' && !json) repeated.push(line);
+    if (finding.level === 'broken' || finding.level === 'warn') toRead.push(line);
+  };
+  const report = (finding: Finding): void => {
+    if (finding.onlyPeople && (json || verbose)) return;
+    counts[finding.level] += 1;
+    if (finding.onlyVerbose && !verbose) return;
+    const { check, level, message, data } = finding;
+    if (!json) tellPeople(finding);
+    else stdout.write(`${toJson({ check, level, message, ...(data && { data }) })}\n`);
   };
   return Object.assign(report, {
     conclude(storeExitCode: number): number {
@@ -263,13 +283,13 @@ function reporter({ json, verbose }: DoctorOptions, { stdout, env }: Context): R
       const warnings = `${warn} ${warn === 1 ? 'warning' : 'warnings'}`;
       const message = `${broken === 0 ? 'nothing' : broken} broken, ${warnings}`;
       const level = broken > 0 ? 'broken' : warn > 0 ? 'warn' : 'ok';
-      // Of twenty lines these are the ones to read.
-      if (repeated.length > 0) stdout.write(`\n${repeated.join('\n')}\n`);
-      stdout.write(
-        json
-          ? `${toJson({ check: 'result', level, message, data: { broken, warnings: warn } })}\n`
-          : `${paint(levelTones[level], message)}\n`,
-      );
+      if (json) {
+        const data = { broken, warnings: warn };
+        stdout.write(`${toJson({ check: 'result', level, message, data })}\n`);
+        return exitCode;
+      }
+      const again = toRead.length === 0 ? '' : `${toRead.join('\n')}\n`;
+      stdout.write(`\n${again}${paint(levelTones[level], message)}\n`);
       return exitCode;
     },
   });

@@ -1,16 +1,28 @@
 import { administer } from '../administer.ts';
 import type { Context } from '../context.ts';
-import type { ElectionQuestion } from '../options.ts';
+import { CommandError, exitCodes } from '../failure.ts';
+import type { EndOptions } from '../options.ts';
+import { isLedOnce } from '../output/describe.ts';
 
-export async function end(options: ElectionQuestion, context: Context): Promise<number> {
-  return administer(
-    options,
-    context,
-    ({ election, signal }) => election.end({ signal }),
-    ({ changed }) =>
+export async function end(options: EndOptions, context: Context): Promise<number> {
+  const { election: name, force } = options;
+  return administer(options, context, {
+    request: ({ election, signal }) => election.end({ signal }),
+    words: ({ changed }) =>
       changed
-        ? `election "${options.election}" is ended for everybody; \`init --reopen\` opens it again`
-        : `election "${options.election}" was ended already`,
-    { request: 'end' },
-  );
+        ? `election "${name}" is ended for everybody; \`init --reopen\` opens it again`
+        : `election "${name}" was ended already`,
+    details: { request: 'end' },
+    // What was meant would go on, and this one would be ended before it began.
+    async check({ view }, { meantInstead }) {
+      if (isLedOnce(view) || view.state !== 'vacant') return;
+      throw new CommandError(
+        'NEVER_LED',
+        exitCodes.no,
+        `this store has no record of a leader of election "${name}"${await meantInstead()} ` +
+          '(`--force` ends it all the same)',
+      );
+    },
+    makes: force === true,
+  });
 }

@@ -10,9 +10,11 @@ import { toJson, visible } from '../output/text.ts';
 import { isoTime, localTime, span } from '../output/time.ts';
 
 export async function history(options: ElectionQuestion, context: Context): Promise<number> {
-  const snapshot = await look(options, context, ({ election, signal }) =>
-    election.inspect({ signal }),
-  );
+  const snapshot = await look(options, context, async ({ election, signal, noteNeverLed }) => {
+    const found = await election.inspect({ signal });
+    await noteNeverLed(found.view);
+    return found;
+  });
   const terms = termsOf(snapshot);
   if (options.json) {
     for (const { fromUnixMs, toUnixMs, why, ...term } of terms) {
@@ -24,7 +26,7 @@ export async function history(options: ElectionQuestion, context: Context): Prom
     return exitCodes.ok;
   }
   if (terms.length === 0) {
-    context.stderr.write('nobody has ever led this election in this store\n');
+    context.stderr.write('no term is on record\n');
     return exitCodes.ok;
   }
   const nowUnixMs = Date.now();

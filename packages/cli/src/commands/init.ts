@@ -1,45 +1,90 @@
+import { parseDuration } from 'incumbent';
 import { administer } from '../administer.ts';
-import { ask } from '../ask.ts';
+import { ask, bounded } from '../ask.ts';
 import type { Context } from '../context.ts';
-import { exitCodes } from '../failure.ts';
-import type { InitOptions } from '../options.ts';
+import { exitCodes, UsageError } from '../failure.ts';
+import type { ElectionQuestion, InitOptions } from '../options.ts';
 import { toJson, visible } from '../output/text.ts';
 
 export async function init(options: InitOptions, context: Context): Promise<number> {
+  const { election } = options;
   if (options.reopen) {
-    return administer(
-      options,
-      context,
-      async ({ election, signal }) => {
-        await election.init({ signal });
-        return election.reopen({ signal });
-      },
-      ({ changed }) =>
-        changed
-          ? `election "${options.election}" is open again`
-          : `election "${options.election}" was open already`,
-      { request: 'reopen' },
-      { setUp: true },
-    );
+    if (election === undefined) {
+      throw new UsageError(
+        '--reopen opens one election again: name it, as in `incumbent init -e nightly --reopen`',
+      );
+    }
+    return reopen({ ...options, election }, context);
   }
-  const [state, url] = await ask(
+  return election === undefined
+    ? prepareStore(options, context)
+    : prepareElection({ ...options, election }, context);
+}
+
+/** What all elections share. */
+async function prepareStore(options: InitOptions, context: Context): Promise<number> {
+  const timeoutMs = parseDuration('--timeout', options.timeout);
+  const store = await context.openStore(options.store, {
+    timeoutMs,
+    timeoutName: '--timeout',
+    signal: context.signal,
+    asksOnly: true,
+    setUp: true,
+  });
+  const made = await bounded(timeoutMs, store.url, context.signal, async (signal) =>
+    store.prepare?.(signal),
+  );
+  tell(
+    made === undefined
+      ? `nothing is missing on ${store.url}: elections can be held there`
+      : `made ${made}: elections can be held on ${store.url}`,
+    { store: store.url, ready: true, made: made ?? null },
+    options,
+    context,
+  );
+  return exitCodes.ok;
+}
+
+async function prepareElection(options: ElectionQuestion, context: Context): Promise<number> {
+  const { election: name } = options;
+  const [made, state, url] = await ask(
     options,
     context,
     async ({ election, store, signal }) => {
+      const prepared = await store.prepare?.(signal);
       await election.init({ signal });
       // What was made is no use if it cannot be read.
       const view = await election.leader({ signal });
-      return [view.state, store.url];
+      return [prepared, view.state, store.url];
     },
     { setUp: true },
   );
-  if (options.json) {
-    const line = { election: options.election, store: url, ready: true, state };
-    context.stdout.write(`${toJson(line)}\n`);
-  } else {
-    const ended = state === 'ended' ? ', but it was ended: `init --reopen` opens it again' : '';
-    const line = `election "${options.election}" is ready on ${url}${ended}`;
-    context.stdout.write(`${visible(line)}\n`);
-  }
+  const ended = state === 'ended' ? ', but it was ended: `init --reopen` opens it again' : '';
+  const before = made === undefined ? '' : `made ${made}: `;
+  tell(
+    `${before}election "${name}" is ready on ${url}${ended}`,
+    { election: name, store: url, ready: true, made: made ?? null, state },
+    options,
+    context,
+  );
   return exitCodes.ok;
+}
+
+async function reopen(options: ElectionQuestion, context: Context): Promise<number> {
+  const { election: name } = options;
+  return administer(options, context, {
+    request: ({ election, signal }) => election.reopen({ signal }),
+    words: ({ changed }) =>
+      changed ? `election "${name}" is open again` : `election "${name}" was open already`,
+    details: { request: 'reopen' },
+  });
+}
+
+function tell(
+  sentence: string,
+  fields: Readonly<Record<string, unknown>>,
+  { json }: InitOptions,
+  { stdout }: Context,
+): void {
+  stdout.write(`${json ? toJson(fields) : visible(sentence)}\n`);
 }

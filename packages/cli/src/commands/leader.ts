@@ -4,11 +4,20 @@ import { CommandError, exitCodes } from '../failure.ts';
 import type { LeaderOptions } from '../options.ts';
 import { sinceOf, tokenOf } from '../output/describe.ts';
 import { toJson, visible } from '../output/text.ts';
+import { whyVacant } from '../output/vacancy.ts';
 
 export async function leader(options: LeaderOptions, context: Context): Promise<number> {
-  const view = await look(options, context, ({ election, signal }) => election.leader({ signal }));
+  const snapshot = await look(options, context, async (question) => {
+    const found = await question.inspect();
+    await question.noteNeverLed(found.view);
+    return found;
+  });
+  const { view } = snapshot;
   if (view.state !== 'led' || view.leader === undefined) {
-    const why = view.state === 'ended' ? 'it was ended for everybody' : 'it is vacant';
+    const why =
+      view.state === 'ended'
+        ? 'it was ended for everybody'
+        : (whyVacant(snapshot, Date.now()) ?? 'it is vacant');
     throw new CommandError(
       'NO_LEADER',
       exitCodes.no,

@@ -1,11 +1,15 @@
+import { fstatSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { CampaignOnceOptions } from 'incumbent';
+import type { CampaignOnceOptions, Election, TimingOptions } from 'incumbent';
 import { createElection } from 'incumbent';
-import type { Context } from '../context.ts';
+import { missingPlace } from '../ask.ts';
+import type { Context, OpenStore } from '../context.ts';
 import { fileSystemType, fileSystemWarnings } from '../doctor/file-system.ts';
+import { othersThan } from '../elections.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
 import { findProgram } from '../guard/index.ts';
 import type { RunOptions } from '../options.ts';
+import { isLedOnce } from '../output/describe.ts';
 import { EventLog } from '../run/events.ts';
 import { GuardKeeper } from '../run/guard-keeper.ts';
 import { runHealthCommand } from '../run/health-command.ts';
@@ -13,8 +17,16 @@ import { fenceHook } from '../run/leadership.ts';
 import { patienceMs, Runner } from '../run/runner.ts';
 import { killMarginMs, shortestRunLeaseMs, timingOf } from '../timing-flags.ts';
 
+/** Longer than this a start does not wait for a hint. */
+const hintMs = 2_000;
+
 export async function run(options: RunOptions, context: Context): Promise<number> {
   const { cwd } = context;
+  if (!options.settle && options.try !== true) {
+    throw new UsageError(
+      '--no-settle goes with --try: without it `run` waits for everything anyway',
+    );
+  }
   if (context.platform === 'win32') {
     throw new CommandError(
       'UNSUPPORTED',
@@ -29,6 +41,14 @@ export async function run(options: RunOptions, context: Context): Promise<number
   if (problem !== undefined)
     throw new CommandError('CANNOT_RUN', problem.exitCode, problem.message);
 
+  if (options.healthEvery !== undefined && options.health === undefined) {
+    throw new UsageError(
+      `--health-every ${options.healthEvery} says how often --health runs, and there is no --health: ` +
+        'give both, or neither',
+    );
+  }
+  checkEventsFd(options.eventsFd);
+
   const store = await context.openStore(options.store, {
     timeoutMs: patienceMs,
     signal: context.signal,
@@ -41,11 +61,12 @@ export async function run(options: RunOptions, context: Context): Promise<number
     addresses: options.address ?? [],
     metadata: options.metadata ?? {},
   };
+  const timing = timingOf(options, store.backend.limits);
   const election = createElection({
     name: options.election,
     backend: store.backend,
     candidate,
-    ...timingOf(options, store.backend.limits),
+    ...timing,
   });
   const { leaseMs, stopMarginMs } = election.timing;
   if (leaseMs < shortestRunLeaseMs) {
@@ -87,7 +108,11 @@ export async function run(options: RunOptions, context: Context): Promise<number
     ),
     ...(options.takeoverDelay === undefined ? {} : { takeoverDelay: options.takeoverDelay }),
     ...(options.holdAtLeast === undefined ? {} : { holdAtLeast: options.holdAtLeast }),
-    ...(options.try ? { wait: 0 } : options.wait === undefined ? {} : { wait: options.wait }),
+    ...(options.try
+      ? { wait: 0, settle: options.settle }
+      : options.wait === undefined
+        ? {}
+        : { wait: options.wait }),
     ...(health === undefined
       ? {}
       : {
@@ -103,6 +128,14 @@ export async function run(options: RunOptions, context: Context): Promise<number
     sentence: `election ${options.election} on ${store.url}`,
     fields: { store: store.url },
   });
+  const made = await prepare(store);
+  if (made !== undefined) {
+    events.emit({ event: 'made', sentence: `made ${made}, which was missing`, fields: { made } });
+  }
+  const meant = await otherThanMeant(election, store, timing);
+  if (meant !== undefined) {
+    events.emit({ event: 'warning', sentence: meant, fields: { message: meant } });
+  }
   const fileSystem = store.directory && (await fileSystemType(store.directory));
   for (const { message } of fileSystemWarnings(fileSystem)) {
     events.emit({ event: 'warning', sentence: message, fields: { message } });
@@ -112,6 +145,55 @@ export async function run(options: RunOptions, context: Context): Promise<number
     return await runner.run(campaign);
   } finally {
     stopFollowing?.();
+  }
+}
+
+/**
+ * Makes what servers lack. A directory is made by the campaign itself.
+ * @throws CommandError that says who may make it
+ */
+async function prepare({ servers, prepare: make }: OpenStore): Promise<string | undefined> {
+  if (servers === undefined || make === undefined) return undefined;
+  try {
+    return await make(AbortSignal.timeout(patienceMs));
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    // Servers may be away just now: the campaign is more patient, and says what is wrong.
+    return undefined;
+  }
+}
+
+/** A new election is named if another one of nearly the same name has been led. Only a hint. */
+async function otherThanMeant(
+  election: Election,
+  store: OpenStore,
+  timing: TimingOptions,
+): Promise<string | undefined> {
+  try {
+    const signal = AbortSignal.timeout(hintMs);
+    const missing = await missingPlace(store, election.name, signal);
+    if (missing === undefined && isLedOnce(await election.leader({ signal }))) return undefined;
+    const { nearest } = (await othersThan(store, election.name, timing, signal)) ?? {};
+    if (nearest === undefined) return undefined;
+    return (
+      `this store has no record of a leader of election "${election.name}"; did you mean ` +
+      `"${nearest}"?`
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+/** A descriptor that is not open would swallow every event. */
+function checkEventsFd(fd: number | undefined): void {
+  if (fd === undefined) return;
+  try {
+    fstatSync(fd);
+  } catch {
+    throw new UsageError(
+      `--events-fd ${fd} is not open: redirect it, as in \`incumbent run --events-fd ${fd} … ` +
+        `${fd}>events.log\``,
+    );
   }
 }
 

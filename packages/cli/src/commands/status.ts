@@ -1,4 +1,5 @@
-import type { Snapshot } from 'incumbent';
+import type { CandidateInfo } from 'incumbent';
+import type { Question } from '../ask.ts';
 import { look } from '../ask.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
@@ -9,24 +10,49 @@ import type { Cell } from '../output/table.ts';
 import { fields } from '../output/table.ts';
 import { toJson, visible } from '../output/text.ts';
 import { isoTime, localTime, span } from '../output/time.ts';
+import type { Inspected } from '../output/vacancy.ts';
+import { currentReservation, settlingWords, whyVacant } from '../output/vacancy.ts';
 
 export async function status(options: StatusOptions, context: Context): Promise<number> {
-  const [snapshot, url] = await look(options, context, async ({ election, store, signal }) => [
-    await election.inspect({ signal }),
-    store.url,
-  ]);
+  const seen = await look(options, context, async (question): Promise<Seen> => {
+    const snapshot = await question.inspect();
+    await question.noteNeverLed(snapshot.view);
+    return { snapshot, store: question.store.url, waiting: await waitingIn(question, snapshot) };
+  });
   if (options.json) {
-    context.stdout.write(`${toJson(asJson(options.election, url, snapshot, Date.now()))}\n`);
+    context.stdout.write(`${toJson(asJson(options.election, seen, Date.now()))}\n`);
   } else {
     const paint = painter(context.stdout, context.env);
-    const entries = asFields(options.election, url, snapshot, Date.now());
+    const entries = asFields(options.election, seen, Date.now());
     context.stdout.write(`${fields(entries, paint).join('\n')}\n`);
   }
+  const { snapshot } = seen;
   return options.exitCode && snapshot.view.state !== 'led' ? exitCodes.no : exitCodes.ok;
 }
 
-function asJson(election: string, store: string, snapshot: Snapshot, nowUnixMs: number): object {
-  const { view, request } = snapshot;
+/** What a look at an election told. */
+export interface Seen {
+  readonly snapshot: Inspected;
+  /** Its URL. */
+  readonly store: string;
+  /** Asked only while nobody leads; undefined: not asked, or the store cannot tell. */
+  readonly waiting: readonly CandidateInfo[] | undefined;
+}
+
+async function waitingIn(
+  { election, signal }: Question,
+  { view }: Inspected,
+): Promise<readonly CandidateInfo[] | undefined> {
+  if (view.state !== 'vacant') return undefined;
+  // It only adds to what is known.
+  return election.candidates({ signal }).catch(() => {
+    signal.throwIfAborted();
+    return undefined;
+  });
+}
+
+function asJson(election: string, { snapshot, store, waiting }: Seen, nowUnixMs: number): object {
+  const { view, request, settling } = snapshot;
   const reservation = currentReservation(snapshot, nowUnixMs);
   return {
     election,
@@ -37,8 +63,10 @@ function asJson(election: string, store: string, snapshot: Snapshot, nowUnixMs: 
     since: sinceOf(view),
     leaseMs: snapshot.leaseMs ?? null,
     holderGone: snapshot.holderGone,
+    settlingUntil: settling?.kind === 'settling' ? isoTime(settling.untilUnixMs) : null,
     reservedUntil: reservation === undefined ? null : isoTime(reservation.untilUnixMs),
     reservedFor: reservation?.for ?? null,
+    waiting: waiting?.map(({ id }) => id) ?? null,
     drains: snapshot.drains.map(({ id, untilUnixMs }) => ({ id, until: isoTime(untilUnixMs) })),
     request:
       request === undefined
@@ -47,22 +75,16 @@ function asJson(election: string, store: string, snapshot: Snapshot, nowUnixMs: 
   };
 }
 
-/** Until when nobody, or only one candidate, may take the seat; one that is over counts no more. */
-function currentReservation({ reservation }: Snapshot, nowUnixMs: number): Snapshot['reservation'] {
-  return reservation !== undefined && reservation.untilUnixMs > nowUnixMs ? reservation : undefined;
-}
-
 export function asFields(
   election: string,
-  store: string,
-  snapshot: Snapshot,
+  { snapshot, store, waiting }: Seen,
   nowUnixMs: number,
 ): (readonly [string, readonly Cell[]])[] {
   const { view, request, history } = snapshot;
   const entries: [string, readonly Cell[]][] = [
     ['election', [{ text: visible(election) }]],
     ['store', [{ text: visible(store) }]],
-    ['state', [{ text: explainState(snapshot), tone: stateTone(view.state) }]],
+    ['state', [{ text: explainState(snapshot, nowUnixMs), tone: stateTone(view.state) }]],
     ...candidateFields(view.leader),
   ];
   if (isLedOnce(view)) {
@@ -86,6 +108,14 @@ export function asFields(
     const text = `${whom}until ${localTime(untilUnixMs)} (${more} more)`;
     entries.push(['reserved', [{ text, tone: 'warn' }]]);
   }
+  const settling = settlingWords(snapshot, nowUnixMs);
+  if (settling !== undefined) {
+    entries.push(['settling', [{ text: visible(settling), tone: 'warn' }]]);
+  }
+  if (waiting !== undefined && view.state === 'vacant') {
+    const ids = waiting.map(({ id }) => visible(id)).join(', ');
+    entries.push(['waiting', [{ text: ids === '' ? 'nobody' : ids }]]);
+  }
   if (request !== undefined) {
     const text =
       request.kind === 'transfer' ? `hand over to ${visible(request.to)}` : 'give the seat up';
@@ -103,20 +133,12 @@ export function asFields(
   return entries;
 }
 
-function explainState({ view, holderGone, leaseMs }: Snapshot): string {
-  switch (view.state) {
-    case 'led':
-    case 'unknown':
-      return view.state;
-    case 'ended':
-      return 'ended (init --reopen opens it again)';
-    case 'vacant':
-      if (!isLedOnce(view)) return 'vacant (nobody has ever led it in this store)';
-      if (holderGone) return 'vacant (the last leader is dead)';
-      // A seat that is held but not announced.
-      if (leaseMs !== undefined) return 'vacant (somebody is taking over)';
-      return 'vacant';
-    default:
-      return view.state satisfies never;
-  }
+function explainState(snapshot: Inspected, nowUnixMs: number): string {
+  const { state } = snapshot.view;
+  if (state === 'ended') return 'ended (init --reopen opens it again)';
+  if (state !== 'vacant') return state;
+  // What has a line of its own is not said twice.
+  const { settling: _, reservation: __, ...rest } = snapshot;
+  const why = whyVacant(rest, nowUnixMs);
+  return why === undefined ? state : `${state} (${why})`;
 }

@@ -4,14 +4,12 @@ import type { TransferOptions } from '../options.ts';
 
 export async function transfer(options: TransferOptions, context: Context): Promise<number> {
   const { to } = options;
-  return administer(
-    options,
-    context,
-    ({ election, signal }) => election.transfer(to, { signal }),
-    ({ changed, view }) =>
+  return administer(options, context, {
+    request: ({ election, signal }) => election.transfer(to, { signal }),
+    words: ({ changed, view }) =>
       changed
         ? `asked ${leaderWords(view)} to hand election "${options.election}" over to "${to}"`
         : `${leaderWords(view)} has been asked already to hand over to "${to}"`,
-    { request: 'transfer', to },
-  );
+    details: { request: 'transfer', to },
+  });
 }

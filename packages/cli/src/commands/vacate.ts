@@ -4,11 +4,9 @@ import type { VacateOptions } from '../options.ts';
 
 export async function vacate(options: VacateOptions, context: Context): Promise<number> {
   const force = options.force === true;
-  return administer(
-    options,
-    context,
-    ({ election, signal }) => election.vacate({ force, signal }),
-    ({ changed, view }) => {
+  return administer(options, context, {
+    request: ({ election, signal }) => election.vacate({ force, signal }),
+    words({ changed, view }) {
       if (changed) {
         const effect = force ? '; its term ends even if its work does not stop' : '';
         return `asked ${leaderWords(view)} to give up election "${options.election}"${effect}`;
@@ -17,6 +15,6 @@ export async function vacate(options: VacateOptions, context: Context): Promise<
         ? `${leaderWords(view)} has been asked already; \`--force\` ends its term`
         : `nobody leads election "${options.election}", so there is nobody to ask`;
     },
-    { request: 'vacate', force },
-  );
+    details: { request: 'vacate', force },
+  });
 }

@@ -7,36 +7,57 @@ import type { ElectionQuestion } from '../options.ts';
 import { isLedOnce, sinceOf, stateTone, tokenOf, viewLine } from '../output/describe.ts';
 import type { Paint } from '../output/style.ts';
 import { painter } from '../output/style.ts';
-import { padEnd, toJson } from '../output/text.ts';
+import { padEnd, toJson, visible } from '../output/text.ts';
 import { isoTime, localTime } from '../output/time.ts';
+import { noLeaderOnRecord, whyVacant } from '../output/vacancy.ts';
+import { within as briefly } from '../url/reach.ts';
 
 /** How often a store that is not there is looked for. */
 const lookAgainMs = 250;
+/** How long a line waits for the reason of a vacancy. */
+const lookForMs = 2_000;
 
 export async function watch(options: ElectionQuestion, context: Context): Promise<number> {
-  const { election, store, within } = await openElection(options, context);
+  const opened = await openElection(options, context);
+  const { election, store, within } = opened;
   const paint = painter(context.stdout, context.env);
   // Observing alone does not keep a process alive.
   const stayAlive = setInterval(() => {}, 2 ** 30);
-  const print = (view: View) => {
-    const nowUnixMs = Date.now();
+  const print = (view: View, nowUnixMs: number, why?: string) => {
     const line = options.json
-      ? toJson(asJson(options.election, view, nowUnixMs))
-      : asLine(view, nowUnixMs, paint);
+      ? toJson(asJson(options.election, view, why, nowUnixMs))
+      : asLine(view, why, nowUnixMs, paint);
     context.stdout.write(`${line}\n`);
+  };
+  /** Only a hint: a change that comes meanwhile is told all the same, after it. */
+  const explain = async ({ state }: View): Promise<string | undefined> => {
+    if (state !== 'vacant') return undefined;
+    const stop = new AbortController();
+    try {
+      const looking = opened.inspect(election, stop.signal);
+      const snapshot = await briefly(lookForMs, context.signal, looking);
+      return snapshot.view.state === 'vacant' ? whyVacant(snapshot, Date.now()) : undefined;
+    } catch {
+      return undefined;
+    } finally {
+      stop.abort();
+    }
   };
   const isNeverLed = (view: View) => view.state === 'vacant' && !isLedOnce(view);
   try {
-    // Opening a file store makes it, which is not for those who only look.
+    // To watch is not to make: of what is not there it is known that nobody leads.
     let isSaid = false;
+    let isNoted = false;
     for (;;) {
       const missing = isSaid
         ? await missingPlace(store, options.election, context.signal)
         : await within((signal) => missingPlace(store, options.election, signal));
-      if (missing !== undefined && !isSaid) noteMissing(missing, options, context);
-      if (missing === undefined || store.directory === undefined) break;
+      if (missing === undefined) break;
       if (!isSaid) {
-        print({ state: 'vacant', sinceUnixMs: Date.now() });
+        noteMissing(missing, await within(opened.meantInstead), options, context);
+        isNoted = true;
+        if (store.servers?.observesMissing) break;
+        print({ state: 'vacant', sinceUnixMs: Date.now() }, Date.now());
         isSaid = true;
       }
       await sleep(lookAgainMs, undefined, { signal: context.signal }).catch(() => {});
@@ -44,8 +65,13 @@ export async function watch(options: ElectionQuestion, context: Context): Promis
     }
     for await (const view of election.observe({ signal: context.signal })) {
       // Said already, before there was a store.
-      if (!isSaid || !isNeverLed(view)) print(view);
+      const nowUnixMs = Date.now();
+      if (!isSaid || !isNeverLed(view)) print(view, nowUnixMs, await explain(view));
       isSaid = false;
+      if (!isNoted && view.state !== 'unknown') {
+        await opened.noteNeverLed(view, context.signal);
+        isNoted = true;
+      }
     }
     context.signal.throwIfAborted();
     return exitCodes.ok;
@@ -55,7 +81,7 @@ export async function watch(options: ElectionQuestion, context: Context): Promis
   }
 }
 
-function asJson(election: string, view: View, nowUnixMs: number): object {
+function asJson(election: string, view: View, why: string | undefined, nowUnixMs: number): object {
   return {
     time: isoTime(nowUnixMs),
     election,
@@ -63,12 +89,21 @@ function asJson(election: string, view: View, nowUnixMs: number): object {
     leader: view.leader ?? null,
     token: tokenOf(view),
     since: sinceOf(view),
+    ...(why === undefined ? {} : { why }),
     ...(view.error === undefined ? {} : { error: view.error.message }),
   };
 }
 
-export function asLine(view: View, nowUnixMs: number, paint: Paint): string {
+/** @param why nobody leads */
+export function asLine(
+  view: View,
+  why: string | undefined,
+  nowUnixMs: number,
+  paint: Paint,
+): string {
   const time = paint('faint', localTime(nowUnixMs, true));
   const state = paint(stateTone(view.state), padEnd(view.state, 'unknown'.length));
-  return `${time}  ${state}  ${viewLine(view)}`;
+  // Whether anybody has led says the line itself.
+  const rest = why === undefined || why === noLeaderOnRecord ? '' : `; ${visible(why)}`;
+  return `${time}  ${state}  ${viewLine(view)}${rest}`;
 }

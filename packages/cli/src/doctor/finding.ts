@@ -12,8 +12,30 @@ export interface Finding {
   readonly message: string;
   /** Always so: not worth a line unless one asks for everything. */
   readonly onlyVerbose?: true;
+  /** While it is `ok`, people want it only if they ask for everything. Programs always get it. */
+  readonly detail?: true;
+  /** It sums up other findings: for people alone. */
+  readonly onlyPeople?: true;
   /** The numbers in it, for programs. */
   readonly data?: Readonly<Record<string, unknown>>;
+}
+
+/** What findings stand under. */
+export type Section = 'the store' | 'measured' | 'the timing';
+
+const sections: Readonly<Record<string, Section>> = {
+  reads: 'measured',
+  writes: 'measured',
+  checks: 'measured',
+  'event-loop': 'measured',
+  scratch: 'measured',
+  timing: 'the timing',
+  rules: 'the timing',
+};
+
+export function sectionOf({ check }: Finding): Section {
+  if (/^P\d$|-margin$/.test(check)) return 'the timing';
+  return sections[check] ?? 'the store';
 }
 
 export const levelTones: Readonly<Record<Level, Tone>> = {

@@ -33,7 +33,7 @@ function rounded(samples: number, medianMs: number, p99Ms: number, maxMs: number
 
 export function describeDistribution({ samples, medianMs, p99Ms, maxMs }: Distribution): string {
   const p99 = p99Ms === undefined ? '' : `p99 ${formatDuration(p99Ms)}, `;
-  return `${samples} times, median ${formatDuration(medianMs)}, ${p99}max ${formatDuration(maxMs)}`;
+  return `${samples} times: median ${formatDuration(medianMs)}, ${p99}max ${formatDuration(maxMs)}`;
 }
 
 /**

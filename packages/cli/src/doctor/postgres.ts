@@ -5,13 +5,13 @@ import type { PostgresExamination } from 'incumbent/postgres';
 import { examinePostgres, postgres } from 'incumbent/postgres';
 import type { PostgresConnections } from '../postgres/connect.ts';
 import { nameOf } from '../postgres/connect.ts';
+import { defaultTable, tableOf } from '../postgres/table.ts';
 import type { Verification } from '../postgres/tls.ts';
 import type { PostgresLocation } from '../postgres/url.ts';
 import type { Finding } from './finding.ts';
 import type { Scratch, Unmeasured } from './scratch.ts';
 import { serverClockFinding } from './server-clock.ts';
 
-const defaultTable = 'incumbent_election';
 const oldestVersion = 12;
 
 export async function examinePostgresStore(
@@ -20,7 +20,7 @@ export async function examinePostgresStore(
   signal: AbortSignal,
 ): Promise<readonly Finding[]> {
   const { pool, location, verification } = connections;
-  const { table = defaultTable } = location.options;
+  const { name: table } = tableOf(location);
   const options = { table };
   const seen = await examinePostgres(pool, options, signal);
   const { rows } = await pool.query<{ readonly user: string }>('select current_user as user');
@@ -46,7 +46,7 @@ export async function scratchOnPostgres(
   name: string,
   { pool, location }: PostgresConnections,
 ): Promise<Scratch | Unmeasured> {
-  const { table = defaultTable } = location.options;
+  const { name: table, sql } = tableOf(location);
   const { inRecovery, tableExists, tableProblem, missingPrivileges } = await examinePostgres(pool, {
     table,
   });
@@ -54,16 +54,12 @@ export async function scratchOnPostgres(
   if (inRecovery || !tableExists || tableProblem !== undefined || missingPrivileges.length > 0) {
     return { unmeasured: 'no election can be held there', mayLook: false };
   }
-  const sql = table
-    .split('.')
-    .map((part) => `"${part}"`)
-    .join('.');
   const { rows } = await pool.query<{ readonly may: boolean }>(
     "select has_table_privilege(to_regclass($1), 'delete') as may",
     [sql],
   );
-  // Nobody else has this election, so nothing can have been lost of it: no age, nothing to wait for.
-  const backend = postgres(pool, { table, age: 'off', listen: false });
+  // Nobody else has this election, so nothing can have been lost of it: nothing to wait for.
+  const backend = postgres(pool, { table, durable: true, listen: false });
   // Elections themselves never delete a row, so a user may be without that right.
   if (rows[0]?.may !== true) return { name: 'incumbent-doctor', backend, look: async () => [] };
   return {
@@ -139,7 +135,8 @@ export function wakeUpFinding(
   if (options.listen === false) {
     return finding('note', 'listen=false: changes are found by polling, who waits is not listed');
   }
-  if (noWakeUps === undefined) return finding('ok', 'whoever waits is woken by LISTEN/NOTIFY');
+  if (noWakeUps === undefined)
+    return finding('ok', 'waiting candidates are notified by LISTEN/NOTIFY');
   return finding(
     'warn',
     `${noWakeUps}; changes are found by polling: add listen=false, or name the server itself`,

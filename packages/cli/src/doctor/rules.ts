@@ -24,6 +24,7 @@ export function timingFindings(timing: Timing, limits: TimingLimits = {}): Findi
     check: name,
     level: isBroken ? 'broken' : 'ok',
     message: sentence,
+    detail: true,
   });
   const kept = (name: string, sentence: string): Finding => ({
     check: name,
@@ -102,6 +103,16 @@ export function timingFindings(timing: Timing, limits: TimingLimits = {}): Findi
       `jitter is added to waits only (at most ${show(0.1 * r)}), never to H: kept by the library`,
     ),
   );
+  if (findings.every(({ level }) => level !== 'broken')) {
+    findings.push({
+      check: 'rules',
+      level: 'ok',
+      message:
+        'all hold: an old leader stops before the next one begins, and one lost renewal does not end ' +
+        'a term (--verbose shows each rule with its numbers)',
+      onlyPeople: true,
+    });
+  }
   return findings;
 }
 
@@ -126,7 +137,7 @@ export function marginFindings(
     findings.push(
       judge(`${what}-margin`, samples, {
         subject: `the store answers ${what}`,
-        limit: 'X',
+        limit: 'the operation timeout X',
         limitMs: x,
         cure: 'lengthen the lease (or --operation-timeout), or use a nearer store',
       }),
@@ -136,7 +147,7 @@ export function marginFindings(
     findings.push(
       judge('loop-margin', measured.loopDelay, {
         subject: 'this process is on time',
-        limit: 'G',
+        limit: 'the stop margin G',
         limitMs: g,
         cure: 'lengthen the lease (or --stop-margin), or give this machine less to do',
       }),
@@ -182,6 +193,7 @@ function judge(
     level: 'ok',
     message: `${subject} well within ${of}: ${p99Ms === undefined ? '' : `${typical}, `}max ${show(maxMs)}`,
     data,
+    detail: true,
   };
 }
 

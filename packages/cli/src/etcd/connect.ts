@@ -176,11 +176,11 @@ function unusable(
   const said = reports.map(inWords).join('; ');
   const fail = (code: string, message: string) =>
     new UnusableStoreError(code, message, known, { cause: error });
-  const within = `within ${boundWords(needs)}`;
+  const within = boundWords(needs, `${said} ${reasonOf(error)}`);
   if (reports.length === 0) {
     return fail(
       'STORE_UNAVAILABLE',
-      `etcd at ${hostWords(location)} cannot be reached ${within}: ${reasonOf(error)}`,
+      `etcd at ${hostWords(location)} cannot be reached${within}: ${reasonOf(error)}`,
     );
   }
   if (/authentication failed|invalid user|user name is empty|invalid auth/i.test(said)) {
@@ -191,11 +191,11 @@ function unusable(
     );
   }
   if (reports.some(({ status }) => status !== undefined)) {
-    return fail('NO_QUORUM', `the members of etcd know no leader ${within}: ${said}`);
+    return fail('NO_QUORUM', `the members of etcd know no leader${within}: ${said}`);
   }
   return fail(
     'STORE_UNAVAILABLE',
-    `no member of etcd can be reached ${within}: ${said}${hintFor(location, said)}`,
+    `no member of etcd can be reached${within}: ${said}${hintFor(location, said)}`,
   );
 }
 

@@ -18,10 +18,43 @@ export async function wantsUsers(client: Client, key: string): Promise<boolean> 
 
 /** Deletes one key. */
 export async function deleteKey(
-  { clients, auth }: Pick<EtcdConnections, 'clients' | 'auth'>,
+  connections: Pick<EtcdConnections, 'clients' | 'auth'>,
   key: string,
   signal: AbortSignal,
 ): Promise<void> {
+  await callOne(connections, '/etcdserverpb.KV/DeleteRange', field(1, key), signal);
+}
+
+/** More names than this nobody reads. */
+const mostNames = 1_000;
+
+/** Names of elections with a record of ours; undefined: we may not look. */
+export async function electionsIn(
+  connections: Pick<EtcdConnections, 'clients' | 'auth' | 'location'>,
+  signal: AbortSignal,
+): Promise<readonly string[] | undefined> {
+  const prefix = `${connections.location.options.root ?? ''}incumbent/record/`;
+  // The key behind all that begin so: its last byte, a slash, and one more.
+  const request = Buffer.concat([
+    ...[field(1, prefix), field(2, `${prefix.slice(0, -1)}0`)],
+    ...[number(3, mostNames), number(8, 1)],
+  ]);
+  try {
+    const answer = await callOne(connections, '/etcdserverpb.KV/Range', request, signal);
+    return fieldsOf(answer, 2).map((pair) => textField(pair, 1).slice(prefix.length));
+  } catch {
+    signal.throwIfAborted();
+    return undefined;
+  }
+}
+
+/** To whichever member answers first, as the user that we are. */
+async function callOne(
+  { clients, auth }: Pick<EtcdConnections, 'clients' | 'auth'>,
+  path: string,
+  request: Buffer,
+  signal: AbortSignal,
+): Promise<Buffer> {
   let failure: unknown;
   for (const client of clients) {
     signal.throwIfAborted();
@@ -29,13 +62,11 @@ export async function deleteKey(
       const metadata = auth && new auth.Metadata();
       if (auth !== undefined) {
         const { user, password } = auth;
-        const request = Buffer.concat([field(1, user), field(2, password)]);
-        const answer = await call(client, '/etcdserverpb.Auth/Authenticate', request);
+        const login = Buffer.concat([field(1, user), field(2, password)]);
+        const answer = await call(client, '/etcdserverpb.Auth/Authenticate', login);
         metadata?.set('token', textField(answer, 2));
       }
-      const request = field(1, key);
-      await call(client, '/etcdserverpb.KV/DeleteRange', request, metadata as Metadata | undefined);
-      return;
+      return await call(client, path, request, metadata as Metadata | undefined);
     } catch (error) {
       failure = error;
     }
@@ -63,6 +94,11 @@ function field(number: number, text: string): Buffer {
   return Buffer.concat([Buffer.from([(number << 3) | 2]), varint(bytes.length), bytes]);
 }
 
+/** A field that is a whole number. */
+function number(which: number, value: number): Buffer {
+  return Buffer.concat([Buffer.from([which << 3]), varint(value)]);
+}
+
 function varint(value: number): Buffer {
   const bytes: number[] = [];
   for (let left = value; ; left = Math.floor(left / 128)) {
@@ -71,20 +107,30 @@ function varint(value: number): Buffer {
   }
 }
 
-/** Of an answer whose fields all have a length. */
 function textField(message: Buffer, wanted: number): string {
-  for (let at = 0; at < message.length; ) {
-    const number = (message[at] ?? 0) >> 3;
-    let length = 0;
-    let shift = 1;
-    for (at += 1; ; at += 1, shift *= 128) {
+  return fieldsOf(message, wanted)[0]?.toString('utf8') ?? '';
+}
+
+/** Those of that number that have a length, in a message of such fields and of whole numbers. */
+function fieldsOf(message: Buffer, wanted: number): Buffer[] {
+  const found: Buffer[] = [];
+  let at = 0;
+  const next = (): number => {
+    let value = 0;
+    for (let shift = 1; at < message.length; shift *= 128) {
       const byte = message[at] ?? 0;
-      length += (byte & 127) * shift;
+      at += 1;
+      value += (byte & 127) * shift;
       if (byte < 128) break;
     }
-    const from = at + 1;
-    if (number === wanted) return message.toString('utf8', from, from + length);
-    at = from + length;
+    return value;
+  };
+  while (at < message.length) {
+    const tag = next();
+    const value = next();
+    if ((tag & 7) !== 2) continue;
+    if (tag >> 3 === wanted) found.push(message.subarray(at, at + value));
+    at += value;
   }
-  return '';
+  return found;
 }

@@ -3,14 +3,16 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import type { Socket } from 'node:net';
+import type { Deadline } from 'incumbent';
+import { Countdown } from 'incumbent';
 import { GuardError } from './errors.ts';
 import { findProgram } from './find-program.ts';
 import { gate } from './gate.ts';
 import { guardFile } from './group.ts';
 import type { GuardedProgram } from './program.ts';
 import { Program } from './program.ts';
-import type { Deadline, FromGuard, ToGuard } from './protocol.ts';
-import { broughtForward, leftMs, monotonicMs } from './protocol.ts';
+import type { FromGuard, ToGuard } from './protocol.ts';
+import { monotonicMs } from './protocol.ts';
 import type { Deferred } from './wait.ts';
 import { bounded, deferred } from './wait.ts';
 
@@ -67,7 +69,7 @@ export class Guard {
   readonly #lost: Deferred<GuardError> = deferred();
   readonly #ended: Promise<unknown>;
   #state: 'running' | 'closing' | 'lost' = 'running';
-  #belief: Deadline = { monotonicMs: -Infinity, wallMs: -Infinity };
+  readonly #belief = new Countdown();
   #program: Program | undefined;
   #lastId = 0;
   #partial = '';
@@ -144,10 +146,14 @@ export class Guard {
     this.#control.on('data', (text: string) => this.#heard(text));
   }
 
-  /** Belief was extended (or found to be shorter). To be told at every confirmation. */
-  belief({ monotonicMs, wallMs }: Deadline): void {
-    this.#belief = { monotonicMs, wallMs };
-    this.#send({ do: 'belief', monotonicMs, wallMs });
+  /**
+   * Belief was extended, or found to be shorter; undefined: it is over. To be told at every
+   * confirmation.
+   */
+  belief(deadline: Deadline | undefined): void {
+    if (deadline === undefined) this.#belief.clear();
+    else this.#belief.set(deadline);
+    this.#send({ do: 'belief', deadline: deadline ?? null });
   }
 
   /**
@@ -163,7 +169,7 @@ export class Guard {
     if (this.#program !== undefined) {
       throw new GuardError('MISUSE', `program ${this.#program.pid} is not gone`);
     }
-    if (!(leftMs(this.#belief) > this.#options.stopMarginMs)) {
+    if (!(this.#leftMs() > this.#options.stopMarginMs)) {
       throw new GuardError('BELIEF_OVER', 'too little belief is left to start a program');
     }
     const { program: name, args, env, cwd } = spec;
@@ -242,8 +248,7 @@ export class Guard {
     const program = this.#program;
     if (program === undefined) return;
     const sinceMs = monotonicMs();
-    this.#belief = broughtForward(this.#belief);
-    const untilKillMs = leftMs(this.#belief) - this.#options.killMarginMs;
+    const untilKillMs = this.#leftMs() - this.#options.killMarginMs;
     const delayMs = untilKillMs > 0 ? Math.min(lookEveryMs, Math.ceil(untilKillMs)) : lookEveryMs;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
@@ -253,10 +258,14 @@ export class Guard {
         this.#silentMs += Math.min(monotonicMs() - sinceMs, lookEveryMs);
         const silenceMs = Math.max(1_000, this.#options.stopMarginMs);
         if (this.#silentMs > silenceMs) this.#lose(`was silent for ${Math.round(silenceMs)} ms`);
-        else if (!(leftMs(this.#belief) > this.#options.killMarginMs)) program.kill();
+        else if (!(this.#leftMs() > this.#options.killMarginMs)) program.kill();
         this.#watch();
       });
     }, delayMs);
+  }
+
+  #leftMs(): number {
+    return this.#belief.look({ monotonicMs: monotonicMs(), wallMs: Date.now() });
   }
 
   #forgetProgram(): void {

@@ -5,4 +5,4 @@ export { findProgram } from './find-program.ts';
 export type { GuardOptions, ProgramSpec } from './guard.ts';
 export { Guard } from './guard.ts';
 export type { GuardedProgram } from './program.ts';
-export type { Deadline, ForwardedSignal, ProgramExit } from './protocol.ts';
+export type { ForwardedSignal, ProgramExit } from './protocol.ts';

@@ -4,16 +4,11 @@
  * ignored.
  */
 
-/** Until when on both clocks: over as soon as either of them reaches it. */
-export interface Deadline {
-  /** CLOCK_MONOTONIC, which all processes of a machine share (`process.hrtime()`). */
-  readonly monotonicMs: number;
-  /** Milliseconds since 1970. */
-  readonly wallMs: number;
-}
+import type { Deadline } from 'incumbent';
 
 export type ToGuard =
-  | ({ readonly do: 'belief' } & Deadline)
+  /** Null: it is over. */
+  | { readonly do: 'belief'; readonly deadline: Deadline | null }
   | {
       readonly do: 'prepare';
       readonly id: number;
@@ -50,19 +45,6 @@ export interface ProgramExit {
    * guard was lost.
    */
   readonly because: 'itself' | 'stopped' | 'belief-over' | 'guard-lost';
-}
-
-export function leftMs(deadline: Deadline): number {
-  return Math.min(deadline.monotonicMs - monotonicMs(), deadline.wallMs - Date.now());
-}
-
-/**
- * To be asked at every look: a wall clock that was set back would let a suspension after it, which
- * the monotonic clock does not count, pass unseen.
- */
-export function broughtForward({ monotonicMs: atMs, wallMs }: Deadline): Deadline {
-  const nowMs = Date.now();
-  return { monotonicMs: atMs, wallMs: Math.min(wallMs, nowMs + (atMs - monotonicMs())) };
 }
 
 export function monotonicMs(): number {

@@ -65,7 +65,7 @@ export function viewLine(view: View): string {
     }
     case 'vacant':
     case 'ended':
-      return token === '' ? 'never led' : `last ${token}`;
+      return token === '' ? 'no leader is on record' : `last ${token}`;
     case 'unknown':
       return visible(view.error?.message ?? 'the store cannot be read');
     default:

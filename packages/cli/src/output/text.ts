@@ -86,3 +86,19 @@ export function clip(text: string, columns: number): string {
   }
   return `${kept}…`;
 }
+
+/** Lines of at most so many columns, where words are not longer; undefined: one line. */
+export function wrap(text: string, columns: number | undefined): string[] {
+  if (columns === undefined) return [text];
+  const most = Math.max(columns, 20);
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (line !== '' && columnsOf(longer) > most) {
+      lines.push(line);
+      line = word;
+    } else line = longer;
+  }
+  return [...lines, line];
+}

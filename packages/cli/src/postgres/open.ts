@@ -2,6 +2,7 @@ import { postgres } from 'incumbent/postgres';
 import type { OpenStore, StoreNeeds } from '../context.ts';
 import type { Machine } from '../url/secrets.ts';
 import { connectPostgres } from './connect.ts';
+import { electionsIn, isTableMissing, prepareTable, tableOf } from './table.ts';
 import type { PostgresLocation } from './url.ts';
 
 /**
@@ -19,7 +20,14 @@ export async function openPostgres(
     url: location.url,
     origin: location.origin,
     backend: postgres(pool, location.options),
+    prepare: (signal) => prepareTable(connections, signal),
+    elections: () => electionsIn(connections),
     servers: {
+      async missingPlace() {
+        // What else is wrong is told by whoever asks the election.
+        const isMissing = await isTableMissing(connections).catch(() => false);
+        return isMissing ? `table "${tableOf(location).name}"` : undefined;
+      },
       async examine({ timing, signal }) {
         const { examinePostgresStore } = await import('../doctor/postgres.ts');
         return examinePostgresStore(connections, timing, signal);

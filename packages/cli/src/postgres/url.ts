@@ -195,6 +195,13 @@ export function hostWords({ hosts }: PostgresLocation): string {
     .join(', ');
 }
 
+/** For psql: where it connects, without secrets. */
+export function showTarget({ hosts, database }: PostgresLocation): string {
+  const [first] = hosts;
+  const at = first === undefined ? '' : `-h ${first.host} -p ${first.port} `;
+  return `${at}-d ${database ?? 'DATABASE'}`;
+}
+
 function optionsOf(values: Values, refuse: Refuse): PostgresOptions {
   if (values.age?.[0] === 'off' && values['clock-step'] !== undefined) {
     refuse('has the parameter clock-step, which means nothing with age=off');

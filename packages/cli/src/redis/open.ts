@@ -2,6 +2,7 @@ import { redis } from 'incumbent/redis';
 import type { OpenStore, StoreNeeds } from '../context.ts';
 import type { Machine } from '../url/secrets.ts';
 import { connectRedis } from './connect.ts';
+import { electionsIn } from './elections.ts';
 import type { RedisLocation } from './url.ts';
 
 /**
@@ -20,6 +21,7 @@ export async function openRedis(
       url: location.url,
       origin: location.origin,
       backend: redis(client, location.options),
+      elections: (_beside, signal) => electionsIn(connections, signal),
       servers: {
         async examine({ timing, signal }) {
           const { examineRedis } = await import('../doctor/redis.ts');

@@ -100,13 +100,22 @@ export function parseRedisUrl(
     refuse(`has the database ${database}, and a cluster has only 0`);
   }
   const { user = env['REDIS_USERNAME'] || undefined } = parts;
+  const password = passwordOf(parts, values, env);
+  // Without a password the client would not log in at all, and be the user "default".
+  if (user !== undefined && password === undefined) {
+    refuse(
+      `has the user ${quote(user)}${parts.user === undefined ? ' (REDIS_USERNAME)' : ''} and no ` +
+        'password: set REDIS_PASSWORD, or add password=env:NAME or password=file:/PATH (a user ' +
+        'with "nopass" takes any)',
+    );
+  }
   const shownPath = parts.path === undefined ? '' : `/${database}`;
   return {
     kind,
     hosts,
     master: values.sentinel?.[0],
     user,
-    password: passwordOf(parts, values, env),
+    password,
     sentinelUser: values['sentinel-user']?.[0],
     sentinelPassword: values['sentinel-password']?.[0],
     database,
@@ -149,6 +158,12 @@ function kindOf(values: Values, refuse: Refuse): RedisLocation['kind'] {
   if (!isSentinel) {
     const inVain = (['sentinel-user', 'sentinel-password'] as const).find((name) => values[name]);
     if (inVain) refuse(`has the parameter ${inVain} and no sentinel=NAME`);
+  }
+  if (values['sentinel-user'] !== undefined && values['sentinel-password'] === undefined) {
+    refuse(
+      `has the sentinel-user ${quote(values['sentinel-user'][0] ?? '')} and no password: add ` +
+        'sentinel-password=env:NAME or sentinel-password=file:/PATH',
+    );
   }
   return isCluster ? 'cluster' : isSentinel ? 'sentinel' : 'server';
 }

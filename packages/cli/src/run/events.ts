@@ -1,15 +1,17 @@
 /** What `run` tells about itself, on stderr or on `--events-fd`: the program's output is not ours. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { DiagnosticEvents } from 'incumbent';
+import type { DiagnosticEvents, NotElectedReason } from 'incumbent';
+import { describeNotElected } from 'incumbent';
 import type { Output } from '../context.ts';
 import { toJson, visible } from '../output/text.ts';
+import { isoTime } from '../output/time.ts';
 import { LineWriter } from './line-writer.ts';
 
 export interface RunEvent {
   /** A name that programs can rely on. */
   readonly event: string;
-  /** For people, without a full stop. */
-  readonly sentence: string;
+  /** For people, without a full stop; absent: nothing that they need to know. */
+  readonly sentence?: string;
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
@@ -44,9 +46,10 @@ export class EventLog {
 
   emit({ event, sentence, fields }: RunEvent): void {
     if (event !== 'trouble') this.#lastTrouble = '';
+    if (sentence === undefined && !this.#json) return;
     const line = this.#json
       ? toJson({ time: new Date().toISOString(), event, ...this.#source, ...fields })
-      : `incumbent: ${visible(sentence)}`;
+      : `incumbent: ${visible(sentence ?? '')}`;
     this.#write(`${line}\n`);
   }
 
@@ -55,7 +58,12 @@ export class EventLog {
    * @param programActs whether anything of the program can still do something
    */
   follow(programActs: () => boolean): void {
-    this.#on('incumbent:waiting', () => ({ event: 'waiting', sentence: 'waiting for the seat' }));
+    this.#on('incumbent:waiting', () => ({ event: 'waiting' }));
+    this.#on('incumbent:waiting-for', ({ why }) => ({
+      event: 'waiting-for',
+      sentence: `waiting for the seat: ${describeNotElected(why)}`,
+      fields: { why: whyFields(why) },
+    }));
     this.#on('incumbent:won', ({ token, unfenced }) =>
       unfenced.length === 0
         ? undefined
@@ -137,6 +145,15 @@ export class EventLog {
     subscribe(name, listener);
     this.#removers.push(() => unsubscribe(name, listener));
   }
+}
+
+/** As `NotElectedError.why`, with times in ISO 8601 and errors as text. */
+export function whyFields(why: NotElectedReason): Readonly<Record<string, unknown>> {
+  const fields = Object.entries(why).map(([name, value]) => {
+    if (name.endsWith('UnixMs')) return [name.replace('UnixMs', ''), isoTime(value as number)];
+    return name === 'cause' || name === 'error' ? ['error', describe(value)] : [name, value];
+  });
+  return Object.fromEntries(fields) as Record<string, unknown>;
 }
 
 /** An error with its causes, on one line. */

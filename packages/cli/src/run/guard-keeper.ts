@@ -1,4 +1,4 @@
-import type { Instant } from 'incumbent';
+import type { Deadline } from 'incumbent';
 import type { GuardOptions } from '../guard/index.ts';
 import { Guard } from '../guard/index.ts';
 
@@ -10,7 +10,7 @@ export class GuardKeeper {
   readonly #options: GuardOptions;
   #guard: Promise<Guard>;
   #running: Guard | undefined;
-  #belief: Instant | undefined;
+  #belief: Deadline | undefined;
 
   constructor(options: GuardOptions) {
     this.#options = options;
@@ -27,8 +27,8 @@ export class GuardKeeper {
     return this.#guard;
   }
 
-  /** Belief was extended; undefined: it is over. */
-  belief(deadline: Instant | undefined): void {
+  /** Belief was extended, or found to be shorter; undefined: it is over. */
+  belief(deadline: Deadline | undefined): void {
     this.#belief = deadline;
     this.#tell(this.#running);
   }
@@ -52,6 +52,6 @@ export class GuardKeeper {
   }
 
   #tell(guard: Guard | undefined): void {
-    guard?.belief(this.#belief ?? { monotonicMs: 0, wallMs: 0 });
+    guard?.belief(this.#belief);
   }
 }

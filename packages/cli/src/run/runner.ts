@@ -1,14 +1,14 @@
 import { constants } from 'node:os';
 import type { Election, LeadOptions, Term } from 'incumbent';
 import { ElectionError, NotElectedError, TermEndedError } from 'incumbent';
-import { exitCodes } from '../failure.ts';
+import { describeFailure, exitCodes } from '../failure.ts';
 import { groupIsGone } from '../guard/group.ts';
 import type { ForwardedSignal, GuardedProgram, ProgramExit, ProgramSpec } from '../guard/index.ts';
 import { GuardError } from '../guard/index.ts';
 import { monotonicMs } from '../guard/protocol.ts';
 import type { ListenAddress } from '../options.ts';
 import type { EventLog } from './events.ts';
-import { describe } from './events.ts';
+import { describe, whyFields } from './events.ts';
 import type { GuardKeeper } from './guard-keeper.ts';
 import type { Supervision } from './leadership.ts';
 import { runInTerm } from './leadership.ts';
@@ -23,8 +23,6 @@ export interface RunnerOptions {
   readonly hasServers: boolean;
 }
 
-/** What `run` ends with when leadership was lost and it was to lead once. */
-const exitLost = 75;
 const firstBackoffMs = 1_000;
 const longestBackoffMs = 60_000;
 /** How long after KILL we wait for a program to be gone. */
@@ -217,10 +215,14 @@ export class Runner implements Supervision {
         ? 128 + constants.signals[this.#interruptedBy ?? 'SIGTERM']
         : codeOf(this.#exit);
     }
-    if (error instanceof LostError) return exitLost;
+    if (error instanceof LostError) return exitCodes.temporary;
     if (error instanceof NotElectedError) {
-      this.events.emit({ event: 'not-elected', sentence: error.message });
-      return exitCodes.no;
+      this.events.emit({
+        event: 'not-elected',
+        sentence: describe(error),
+        fields: { why: whyFields(error.why) },
+      });
+      return describeFailure(error).exitCode;
     }
     throw error;
   }

@@ -16,6 +16,7 @@ export interface Sdk extends S3Commands {
   readonly S3Client: new (config: Readonly<Record<string, unknown>>) => SdkClient;
   readonly DeleteObjectCommand: CommandClass;
   readonly GetBucketVersioningCommand: CommandClass;
+  readonly ListObjectsV2Command: CommandClass;
 }
 
 /**

@@ -81,9 +81,14 @@ export function isNetworkError(error: unknown): boolean {
   );
 }
 
-/** `10s (--timeout)` */
-export function boundWords({ timeoutMs, timeoutName }: StoreNeeds): string {
-  return formatDuration(timeoutMs) + (timeoutName === undefined ? '' : ` (${timeoutName})`);
+/**
+ * ` within 10s (--timeout)`; empty for a refusal that came at once: then more time would not help.
+ * @param said what went wrong
+ */
+export function boundWords({ timeoutMs, timeoutName, patient }: StoreNeeds, said: string): string {
+  if (patient !== true && !/does not answer|not answered|timed? ?out|deadline/i.test(said))
+    return '';
+  return ` within ${formatDuration(timeoutMs)}${timeoutName === undefined ? '' : ` (${timeoutName})`}`;
 }
 
 /**
@@ -100,7 +105,7 @@ export function unreachable(
   const reason = reasonOf(error);
   return new UnusableStoreError(
     'STORE_UNAVAILABLE',
-    `${what} cannot be reached within ${boundWords(needs)}: ${hint === '' ? reason : reason.replace(/\.$/, '')}${hint}`,
+    `${what} cannot be reached${boundWords(needs, reason)}: ${hint === '' ? reason : reason.replace(/\.$/, '')}${hint}`,
     known,
     { cause: error },
   );

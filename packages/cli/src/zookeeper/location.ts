@@ -31,8 +31,13 @@ export interface ZooKeeperLocation {
   readonly origin: OpenStore['origin'];
 }
 
+/** The node below which elections are, without the chroot. */
+export function electionsNode({ layout, root }: ZooKeeperOptions): string {
+  return root ?? (layout === undefined || layout === 'incumbent' ? '/incumbent' : '/');
+}
+
 /** The node of an election, without the chroot. */
-export function electionNode({ layout, root }: ZooKeeperOptions, election: string): string {
-  const base = root ?? (layout === undefined || layout === 'incumbent' ? '/incumbent' : '/');
+export function electionNode(options: ZooKeeperOptions, election: string): string {
+  const base = electionsNode(options);
   return `${base === '/' ? '' : base}/${election}`;
 }

@@ -5,7 +5,7 @@ import { zookeeper } from 'incumbent/zookeeper';
 import type { Environment, OpenStore, Servers, StoreNeeds } from '../context.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
 import type { ZooKeeperLocation } from './location.ts';
-import { electionNode } from './location.ts';
+import { electionNode, electionsNode } from './location.ts';
 import { nodeAcl } from './node-acl.ts';
 import { readSecrets, readTls } from './secrets.ts';
 import type { ServerReport } from './servers.ts';
@@ -55,7 +55,7 @@ export async function openZooKeeper(
       ...secrets,
       ...(tls === undefined ? {} : { tls }),
       compatibility: location.parameters.compatibility,
-      sessionTimeout: askedTimeoutMs,
+      sessionTimeoutMs: askedTimeoutMs,
       connectTimeoutMs: timeoutMs - reserveMs,
       closeTimeoutMs,
       signal,
@@ -74,7 +74,8 @@ export async function openZooKeeper(
     throw unreachable(error, { location, servers, askedTimeoutMs }, needs);
   }
   try {
-    if ((await findChroot(client, location, needs)) === 'missing') {
+    const chroot = await findChroot(client, location, needs);
+    if (chroot === 'missing') {
       const servers = await ask(reserveMs, signal);
       throw noChroot({ location, servers, askedTimeoutMs });
     }
@@ -82,6 +83,8 @@ export async function openZooKeeper(
       url: location.url,
       origin: location.origin,
       backend: zookeeper(client, location.parameters.options),
+      ...(needs.setUp === true ? { prepare: () => prepare(client, location, chroot, signal) } : {}),
+      elections: (beside, until) => electionsBeside(client, location, beside, until),
       servers: serversOf({ client, location, askedTimeoutMs, askedBy, askServers: ask }),
       close: () => client.close(),
     };
@@ -104,6 +107,7 @@ function serversOf(store: OpenZooKeeper): Servers {
       return scratchOnZooKeeper(unique, store, signal);
     },
     check: (signal) => client.confirm(['/'], { signal }),
+    observesMissing: true,
     async missingPlace(election, signal) {
       const node = electionNode(location.parameters.options, election);
       const { stat } = await client.stat(node, { signal });
@@ -210,16 +214,52 @@ function inWords({ server, mode, problem }: ServerReport): string {
   return `${server}: ${mode ?? problem ?? ''}`;
 }
 
+/** The node below which elections are, where it is ours alone. @returns what was made */
+async function prepare(
+  client: ZooKeeper,
+  { chroot, parameters: { options } }: ZooKeeperLocation,
+  found: 'there' | 'made',
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const made = found === 'made' ? [`the chroot ${chroot}`] : [];
+  const node = electionsNode(options);
+  if (node !== '/' && (await client.stat(node, { signal })).stat === null) {
+    await client.ensurePath(node, { signal, acl: nodeAcl(options) });
+    made.push(`the node ${node}`);
+  }
+  return made.length === 0 ? undefined : made.join(' and ');
+}
+
+/** Nodes beside that of one election; undefined: we may not look. */
+async function electionsBeside(
+  client: ZooKeeper,
+  { parameters: { options } }: ZooKeeperLocation,
+  election: string,
+  signal: AbortSignal,
+): Promise<readonly string[] | undefined> {
+  // A name with a slash is a node below others.
+  const folder = election.slice(0, election.lastIndexOf('/') + 1);
+  const node = electionNode(options, folder).replace(/\/$/, '') || '/';
+  try {
+    const { children } = await client.getChildren(node, { signal });
+    const names = children.filter((name) => node !== '/' || name !== 'zookeeper');
+    return names.map((name) => folder + name).sort();
+  } catch (error) {
+    signal.throwIfAborted();
+    return error instanceof ZooKeeperError && error.code === 'NO_NODE' ? [] : undefined;
+  }
+}
+
 /** A chroot that is not there is more often a misspelling than meant. */
 async function findChroot(
   client: ZooKeeper,
   { chroot, parameters: { options } }: ZooKeeperLocation,
   { setUp, signal, timeoutMs }: StoreNeeds,
-): Promise<'there' | 'missing'> {
+): Promise<'there' | 'missing' | 'made'> {
   if (chroot === '/') return 'there';
   const { stat } = await client.stat('/', { signal, timeoutMs });
   if (stat !== null) return 'there';
   if (setUp !== true && options.create !== true) return 'missing';
   await client.ensurePath('/', { signal, timeoutMs, acl: nodeAcl(options) });
-  return 'there';
+  return 'made';
 }

@@ -6,7 +6,8 @@ const [directory, name, id] = process.argv.slice(2);
 const election = createElection({
   name,
   backend: file(directory),
-  lease: '2s',
+  // Deaths are proved here, so nothing waits for it; and no busy machine is late for it.
+  lease: '20s',
   candidate: { id, addresses: [`${id}.example:80`] },
 });
 for await (const term of election.terms()) {

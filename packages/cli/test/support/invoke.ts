@@ -2,7 +2,7 @@ import type { Backend } from 'incumbent';
 import { memory } from 'incumbent/memory';
 import type { CommandEntry } from '../../src/command-table.ts';
 import { commands } from '../../src/command-table.ts';
-import type { Host, SignalName } from '../../src/context.ts';
+import type { Host, OpenStore, SignalName } from '../../src/context.ts';
 import { main } from '../../src/main.ts';
 
 export interface Invocation {
@@ -13,6 +13,8 @@ export interface Invocation {
   /** Width of the terminal that stdout is; default: it is none. */
   readonly terminal?: number;
   readonly openStore?: Host['openStore'];
+  /** What else of a store there is. */
+  readonly store?: Partial<OpenStore>;
 }
 
 export interface Result {
@@ -39,13 +41,19 @@ export class Running {
       stdout: {
         write: (text) => {
           this.stdout += text;
-          for (const { until, resolve } of this.#waiting) if (until()) resolve();
+          this.#tell();
         },
         ...(terminal === undefined ? {} : { isTTY: true, columns: terminal }),
       },
-      stderr: { write: (text) => (this.stderr += text) },
+      stderr: {
+        write: (text) => {
+          this.stderr += text;
+          this.#tell();
+        },
+      },
       openStore:
-        invocation.openStore ?? (async () => ({ url: 'test:', origin: '--store', backend })),
+        invocation.openStore ??
+        (async () => ({ url: 'test:', origin: '--store', backend, ...invocation.store })),
       onSignal: (name, listener) => {
         const listeners = this.#listeners.get(name) ?? new Set();
         this.#listeners.set(name, listeners.add(listener));
@@ -62,7 +70,19 @@ export class Running {
 
   /** Resolves when stdout matches. */
   printed(pattern: RegExp): Promise<void> {
-    const until = () => pattern.test(this.stdout);
+    return this.#waitUntil(() => pattern.test(this.stdout));
+  }
+
+  /** The same of stderr. */
+  said(pattern: RegExp): Promise<void> {
+    return this.#waitUntil(() => pattern.test(this.stderr));
+  }
+
+  #tell(): void {
+    for (const { until, resolve } of this.#waiting) if (until()) resolve();
+  }
+
+  #waitUntil(until: () => boolean): Promise<void> {
     if (until()) return Promise.resolve();
     return new Promise((resolve) => {
       this.#waiting.push({ until, resolve });

@@ -1,4 +1,6 @@
 import type { Scope } from '../contest.ts';
+import type { NotElectedReason } from '../not-elected.ts';
+import { longestLeaseMs } from '../timing.ts';
 import type { Sighting } from './reading.ts';
 import type { LeaseStore } from './store.ts';
 
@@ -10,22 +12,35 @@ import type { LeaseStore } from './store.ts';
  * time as ever. A store that says that it forgets tells its lives apart: each of them begins with a
  * loss, known or not. Not found out: that a term was lost which this candidate never saw, in a store
  * that does not say so.
+ *
+ * How long: any leader that was seen may have come again, unseen, before the loss. So the longest
+ * lease that was seen counts, or our own. A leader that came and was never seen counts as one with our
+ * own lease.
+ *
+ * A lease longer than ours may be is a foreign one (a Kubernetes Lease takes 68 years). It counts as
+ * the longest of ours, and only until somebody else is seen to lead, or nobody: its leader would have
+ * to believe, unconfirmed, for more than an hour. A candidate that starts after the loss does not wait
+ * for it at all: that, and no option, is the operator's way out.
  */
 export class LossWatch {
   readonly #store: LeaseStore;
   readonly #scope: Scope;
   #highestToken = 0n;
-  /** The longest that the leaders seen so far, or those with our own settings, may be protected. */
-  #longestLeaseMs: number;
+  /** The longest lease that was seen, of those that may be ours; at least our own. */
+  #longestSeenMs: number;
+  /** Whoever leads, or led when the record was lost, has a longer lease than ours may be. */
+  #isOverlong = false;
   /** Monotonic: since when the record that was lost cannot have been confirmed any more. */
   #lostSinceMs: number | undefined;
   /** Monotonic: since when the store has lost nothing. */
   #lifeSinceMs: number | undefined;
+  /** The same for people: when that was. */
+  #lifeBornMs: number | undefined;
 
   constructor(store: LeaseStore, scope: Scope) {
     this.#store = store;
     this.#scope = scope;
-    this.#longestLeaseMs = scope.timing.leaseMs;
+    this.#longestSeenMs = scope.timing.leaseMs;
   }
 
   /** The lowest token that the next term may have. */
@@ -40,28 +55,48 @@ export class LossWatch {
   }
 
   /** To be told of every record that is read. */
-  see({ record, sinceMs, lifeSinceMs }: Sighting): void {
-    this.#lifeSinceMs = this.#store.forgets === true ? lifeSinceMs : undefined;
+  see({ record, sinceMs, lifeSinceMs, lifeBornMs }: Sighting): void {
+    const forgets = this.#store.forgets === true;
+    this.#lifeSinceMs = forgets ? lifeSinceMs : undefined;
+    this.#lifeBornMs = lifeBornMs;
     const token = record?.token ?? 0n;
-    const isMissing = token === 0n && this.#store.forgets === true && lifeSinceMs === undefined;
-    const isLost = token < this.#highestToken || isMissing;
-    if (isLost) {
+    const isMissing = token === 0n && forgets && lifeSinceMs === undefined;
+    const leaseMs = record?.holding === undefined ? 0 : record.leaseMs;
+    const isOverlong = leaseMs > longestLeaseMs;
+    if (!isOverlong) this.#longestSeenMs = Math.max(this.#longestSeenMs, leaseMs);
+    if (token < this.#highestToken || isMissing) {
       // What has come back may have been written long ago, and come back just now.
       const nowMs = this.#scope.clock.monotonicMs();
       this.#lostSinceMs =
         record === undefined ? sinceMs : Math.max(sinceMs, this.#lostSinceMs ?? nowMs);
+      this.#isOverlong ||= isOverlong;
     } else {
       this.#lostSinceMs = undefined;
+      this.#isOverlong = isOverlong;
       this.note(token);
-    }
-    if (record?.holding !== undefined) {
-      this.#longestLeaseMs = Math.max(this.#longestLeaseMs, record.leaseMs);
     }
   }
 
   /** How much longer a leader may believe whose record is lost; at most 0 when none can. */
   get leftMs(): number {
     const sinceMs = Math.max(this.#lostSinceMs ?? -Infinity, this.#lifeSinceMs ?? -Infinity);
-    return Math.max(0, sinceMs + this.#longestLeaseMs - this.#scope.clock.monotonicMs());
+    const leaseMs = this.#isOverlong ? longestLeaseMs : this.#longestSeenMs;
+    return Math.max(0, sinceMs + leaseMs - this.#scope.clock.monotonicMs());
+  }
+
+  /** In words for people, while `leftMs` is more than 0. */
+  get reason(): NotElectedReason {
+    const { clock } = this.#scope;
+    const wasRestarted =
+      this.#highestToken === 0n || (this.#lifeSinceMs ?? -Infinity) >= (this.#lostSinceMs ?? 0);
+    const bornMs = wasRestarted ? this.#lifeBornMs : undefined;
+    const nowMs = clock.monotonicMs();
+    const sinceMs = bornMs ?? this.#lostSinceMs ?? this.#lifeSinceMs ?? nowMs;
+    return {
+      kind: 'settling',
+      after: wasRestarted ? 'restart' : 'loss',
+      sinceUnixMs: clock.wallMs() - (nowMs - sinceMs),
+      untilUnixMs: clock.wallMs() + this.leftMs,
+    };
   }
 }

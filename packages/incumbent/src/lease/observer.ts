@@ -1,6 +1,7 @@
 import type { Scope, Snapshot } from '../contest.ts';
 import { isIncurable } from '../errors.ts';
 import type { View } from '../record.ts';
+import { LossWatch } from './loss.ts';
 import type { Sighting } from './reading.ts';
 import { Lookout, lookEveryMs, Observation } from './reading.ts';
 import type { LeaseRecord } from './record.ts';
@@ -75,7 +76,20 @@ export async function inspectLease(
     leaseMs: record?.holding === undefined ? undefined : record.leaseMs,
     holderGone: record?.holding !== undefined && leftMs <= 0,
     ...reservationIn(record, wallMs),
+    ...settlingIn(store, scope, sighting),
   };
+}
+
+/** One look knows of it only from a store that says for how long it has forgotten nothing. */
+function settlingIn(
+  store: LeaseStore,
+  scope: Scope,
+  sighting: Sighting,
+): Pick<Snapshot, 'settling'> {
+  if (store.clockStepMs === undefined || sighting.record?.ended === true) return {};
+  const loss = new LossWatch(store, scope);
+  loss.see(sighting);
+  return loss.leftMs > 0 ? { settling: loss.reason } : {};
 }
 
 function reservationIn(

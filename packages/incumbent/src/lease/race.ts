@@ -6,10 +6,21 @@
  */
 
 import { Attempts } from '../attempts.ts';
+import { Belief } from '../belief.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import { readClocks } from '../clock.ts';
-import type { Actor, ActorProcess, Contest, Scope, Seat, SeatState } from '../contest.ts';
+import type {
+  Actor,
+  ActorProcess,
+  Candidacy,
+  Contest,
+  Patience,
+  Scope,
+  Seat,
+  SeatState,
+} from '../contest.ts';
 import { ElectionEndedError, ElectionError, InvalidOptionError, isIncurable } from '../errors.ts';
+import type { NotElectedReason } from '../not-elected.ts';
 import type { UncleanLeader } from '../record.ts';
 import { appendTerm, currentDrains, unfencedLimit } from '../record.ts';
 import type { Wakeup } from '../wait.ts';
@@ -20,6 +31,8 @@ import { Lookout, lookEveryMs, Observation, swapStore } from './reading.ts';
 import type { LeaseRecord } from './record.ts';
 import { LeaseSeat } from './seat.ts';
 import type { LeaseStore, SwapResult } from './store.ts';
+import type { Verdict } from './trial.ts';
+import { Trial } from './trial.ts';
 
 /** How often a follower asks whether the holder's processes have died: no store read, two syscalls. */
 const proofEveryMs = 100;
@@ -77,13 +90,14 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   }
 
   async campaign(
-    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
-    once: boolean,
+    candidacy: Candidacy,
+    patience: Patience,
     signal: AbortSignal,
   ): Promise<Seat<Guard> | undefined> {
     const { clock, timing, random, onTrouble } = this.#scope;
     const lookout = new Lookout(this.#store, this.#scope, this.#observation);
-    const delist = once ? undefined : this.#enlist();
+    const trial = patience === 'wait' ? undefined : new Trial(this.#scope, patience === 'settle');
+    const delist = trial === undefined ? this.#enlist() : undefined;
     let failures = 0;
     let seat: LeaseSeat<Guard> | undefined;
     try {
@@ -93,28 +107,41 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         try {
           sighting = await lookout.look(signal);
           const verdict = this.#judge(sighting);
+          const refusal = trial?.refusal(sighting.record, verdict);
+          if (refusal !== undefined) {
+            candidacy.onWaiting(refusal);
+            return undefined;
+          }
           if (verdict === 'attempt') {
-            seat = await this.#attempt(sighting, stateAtWin, signal);
+            seat = await this.#attempt(sighting, candidacy, signal);
             if (seat !== undefined) return seat;
             // The record has moved on: look again at once. Or it has not, for writes are refused
             // or lost: then trying on must not make this loop hot.
             const hasMoved = this.#observation.sighting?.version !== sighting.version;
+            if (trial !== undefined) {
+              // Else the attempt has said what is wrong.
+              const refused = hasMoved ? trial.attemptFailed() : undefined;
+              if (refused !== undefined) candidacy.onWaiting(refused);
+              if (refused !== undefined || !hasMoved) return undefined;
+            }
             failures = hasMoved ? 0 : failures + 1;
             pauseMs = hasMoved
               ? Math.min(5, timing.retryBackoffMs) * random()
               : this.#backoffMs(failures);
           } else {
             failures = 0;
-            pauseMs = verdict + random() * 0.1 * timing.renewEveryMs;
+            candidacy.onWaiting(verdict.why);
+            pauseMs = verdict.ms + random() * 0.1 * timing.renewEveryMs;
           }
         } catch (error) {
           if (signal.aborted) throw signal.reason;
-          if (isIncurable(error) || once) throw error;
+          if (isIncurable(error)) throw error;
+          candidacy.onWaiting({ kind: 'unreachable', cause: error });
+          if (trial?.bearsFailure() === false) return undefined;
           onTrouble('campaigning', error);
           failures += 1;
           pauseMs = this.#backoffMs(failures);
         }
-        if (once) return undefined;
         // Who is proved gone was gone before the attempt that failed: that must not cut its pause short.
         const shown = failures > 0 ? undefined : sighting;
         await this.#pause(pauseMs, shown, lookout.wakeup, clock.monotonicMs(), signal);
@@ -133,44 +160,48 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     return Math.min(ms, timing.pollEveryMs) * (0.5 + random() / 2);
   }
 
-  /** What the present record allows: an attempt now, or another look in so many ms. */
-  #judge(sighting: Sighting): 'attempt' | number {
+  #judge(sighting: Sighting): Verdict {
     const { record } = sighting;
-    const { timing } = this.#scope;
+    const { timing, clock } = this.#scope;
     const lookAgainMs = lookEveryMs(this.#store, this.#scope);
     this.#loss.see(sighting);
-    const lostMs = this.#loss.leftMs;
-    if (record === undefined) return lostMs > 0 ? Math.min(lostMs, lookAgainMs) : 'attempt';
-    if (record.ended) throw new ElectionEndedError(this.#scope.election);
-    const wallMs = this.#scope.clock.wallMs();
-    const drain = record.drains.find(({ id }) => id === this.#candidate.id);
+    if (record?.ended) throw new ElectionEndedError(this.#scope.election);
+    const wallMs = clock.wallMs();
+    const drain = record?.drains.find(({ id }) => id === this.#candidate.id);
     if (drain !== undefined && drain.untilUnixMs > wallMs) {
-      return Math.min(drain.untilUnixMs - wallMs, timing.pollEveryMs);
+      const { untilUnixMs } = drain;
+      return wait(untilUnixMs - wallMs, timing.pollEveryMs, { kind: 'drained', untilUnixMs });
     }
-    if (lostMs > 0) return Math.min(lostMs, lookAgainMs);
-    let standsForMs: number;
-    if (record.holding === undefined) {
-      const { reservation } = record;
+    const lostMs = this.#loss.leftMs;
+    if (lostMs > 0) return wait(lostMs, lookAgainMs, this.#loss.reason);
+    if (record === undefined) return 'attempt';
+    const { holding, reservation } = record;
+    const unchangedMs = this.#observation.unchangedMs(sighting);
+    if (holding === undefined) {
       if (reservation === undefined || reservation.for === this.#candidate.id) return 'attempt';
       if (reservation.untilUnixMs <= wallMs) return 'attempt';
-      standsForMs = reservation.reserveMs;
-    } else if (record.holding.candidate.incarnation === this.#candidate.incarnation) {
-      // A write of ours that landed after we had given up on it. Nobody but this very object could
-      // believe in it, and it does not.
-      return 'attempt';
-    } else {
-      standsForMs = record.leaseMs;
+      const leftMs = reservation.reserveMs - unchangedMs;
+      if (leftMs <= 0) return 'attempt';
+      return wait(leftMs, lookAgainMs, {
+        kind: 'reserved',
+        ...(reservation.for === undefined ? {} : { for: reservation.for }),
+        untilUnixMs: Math.min(reservation.untilUnixMs, wallMs + leftMs),
+      });
     }
-    const leftMs = standsForMs - this.#observation.unchangedMs(sighting);
-    if (leftMs > 0 && !this.#isProvedGone(record)) return Math.min(leftMs, lookAgainMs);
+    const { candidate, held, tokenless } = holding;
+    // A write of ours that landed after we had given up on it. Nobody but this very object could
+    // believe in it, and it does not.
+    if (candidate.incarnation === this.#candidate.incarnation) return 'attempt';
+    const leftMs = record.leaseMs - unchangedMs;
     // Its leader is gone, but its job was done: it is not to be done again before then.
-    const held = record.holding?.held;
-    if (held === undefined) return 'attempt';
-    const heldMs = Math.min(
-      held.untilUnixMs - wallMs,
-      held.ms - this.#observation.unchangedMs(sighting),
-    );
-    return heldMs > 0 ? Math.min(heldMs, timing.pollEveryMs) : 'attempt';
+    const heldMs =
+      held === undefined ? 0 : Math.min(held.untilUnixMs - wallMs, held.ms - unchangedMs);
+    const why: NotElectedReason =
+      heldMs > 0
+        ? { kind: 'held', by: candidate.id, untilUnixMs: wallMs + heldMs }
+        : { kind: 'led', id: candidate.id, ...(tokenless ? {} : { token: record.token }) };
+    if (leftMs > 0 && !this.#isProvedGone(record)) return wait(leftMs, lookAgainMs, why);
+    return heldMs > 0 ? wait(heldMs, timing.pollEveryMs, why) : 'attempt';
   }
 
   #isProvedGone(record: LeaseRecord | undefined): boolean {
@@ -185,25 +216,27 @@ export class LeaseRace<Guard> implements Contest<Guard> {
 
   async #attempt(
     sighting: Sighting,
-    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
+    candidacy: Candidacy,
     signal: AbortSignal,
   ): Promise<LeaseSeat<Guard> | undefined> {
     const { clock, timing } = this.#scope;
     const previous = sighting.record;
     const unfenced = unfencedAfter(previous, this.#candidate.incarnation);
-    const state = stateAtWin(unfenced);
+    const state = candidacy.stateAtWin(unfenced);
     const next = this.#winningRecord(previous, unfenced, state);
     // Before the write: a guard that cannot be made must not leave a seat that nobody takes.
     const guard = this.#makeGuard(next.token);
     const attempts = new Attempts();
     const sentAt = readClocks(clock);
     attempts.add(next.nonce, { sentAt, state });
+    const belief = new Belief(clock, timing.beliefMs, sentAt);
     const won = (record: LeaseRecord, version: Sighting['version']) =>
       new LeaseSeat(this.#store, this.#scope, this.#candidate, {
         record,
         version,
         attempts,
         sentAt,
+        belief,
         state,
         guard,
         predecessor: previous,
@@ -233,8 +266,10 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     }
     // Conflict or unknown: a retry inside a client library may have met its own first success, and
     // an unknown write may have landed. Only the record itself can tell, by our nonce.
-    const giveUpAtMs = sentAt.monotonicMs + timing.beliefMs - timing.stopMarginMs;
+    const leastMs = timing.stopMarginMs + timing.retryBackoffMs;
     for (;;) {
+      // It counts already. What a look finds lost of it stays lost, should this have been the win.
+      belief.remainingMs();
       try {
         const reading = await this.#observation.read(signal);
         const nonceIsOurs = reading.record?.nonce === next.nonce;
@@ -245,6 +280,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         }
         // The store can be read but not written, by nobody's fault but ours.
         if (isIncurable(refusal)) throw refusal;
+        if (refusal !== undefined) candidacy.onWaiting({ kind: 'unreachable', cause: refusal });
         return undefined;
       } catch (error) {
         if (signal.aborted) {
@@ -253,7 +289,8 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         }
         if (isIncurable(error)) throw error;
         this.#scope.onTrouble('reading back as a candidate', error);
-        if (clock.monotonicMs() + timing.retryBackoffMs >= giveUpAtMs) return undefined;
+        candidacy.onWaiting({ kind: 'unreachable', cause: error });
+        if (belief.remainingMs() <= leastMs) return undefined;
         await sleep(clock, timing.retryBackoffMs, signal).catch(() => {});
       }
     }
@@ -387,6 +424,10 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       return this.#delisted;
     };
   }
+}
+
+function wait(leftMs: number, mostMs: number, why: NotElectedReason): Verdict {
+  return { ms: Math.min(leftMs, mostMs), why };
 }
 
 /** Who would have to be fenced by whoever wins after `record`. */

@@ -23,6 +23,8 @@ export interface Sighting {
    * Whatever was confirmed and then lost was confirmed before.
    */
   readonly lifeSinceMs?: number;
+  /** Monotonic: when it began by the word of the store, for people. */
+  readonly lifeBornMs?: number;
 }
 
 /** Reads a store within bounds and remembers since when the present version has stood. */
@@ -62,7 +64,8 @@ export class Observation {
       );
       // A record that has come back is old, and yet not the last that its holder has written.
       sinceMs = Math.max(sinceMs, lifeSinceMs);
-      this.#sighting = { record, version, sinceMs, life, lifeSinceMs };
+      const lifeBornMs = lifeAgeMs === undefined ? lifeSinceMs : seenAtMs - Math.max(0, lifeAgeMs);
+      this.#sighting = { record, version, sinceMs, life, lifeSinceMs, lifeBornMs };
     }
     return this.#sighting;
   }
@@ -147,6 +150,7 @@ export function readStore(store: LeaseStore, scope: Scope, signal: AbortSignal):
     scope.timing.operationTimeoutMs,
     signal,
     (operation) => store.read(operation),
+    scope.onAnswer,
   );
 }
 
@@ -163,5 +167,6 @@ export function swapStore(
     scope.timing.operationTimeoutMs,
     signal,
     (operation) => store.swap(expected, next, operation),
+    scope.onAnswer,
   );
 }

@@ -1,4 +1,5 @@
 import type { Attempts } from '../attempts.ts';
+import type { Belief } from '../belief.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import type { Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
@@ -32,6 +33,7 @@ export interface Won<Guard> {
   readonly version: Version;
   readonly attempts: Attempts;
   readonly sentAt: Instant;
+  readonly belief: Belief;
   readonly state: SeatState;
   readonly guard: Guard;
   /** The record that was replaced. */
@@ -55,6 +57,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
   readonly token: bigint;
   readonly guard: Guard;
   readonly sentAt: Instant;
+  readonly belief: Belief;
   readonly state: SeatState;
   readonly predecessor: Predecessor | undefined;
   readonly unfenced: readonly UncleanLeader[];
@@ -84,6 +87,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
     this.token = won.record.token;
     this.guard = won.guard;
     this.sentAt = won.sentAt;
+    this.belief = won.belief;
     this.state = won.state;
     this.unfenced = won.unfenced;
     this.predecessor = predecessorIn(won.predecessor, candidate.incarnation);

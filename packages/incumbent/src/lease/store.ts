@@ -35,7 +35,7 @@ export type SwapResult =
 export interface LeaseStore {
   /**
    * The newest record that a completed `swap` wrote (linearizable).
-   * Rejects when the store cannot be read; RecordDamagedError and RecordTooNewError for what is
+   * Rejects when the store cannot be read, and when `signal` has aborted; RecordDamagedError and RecordTooNewError for what is
    * not ours to read.
    */
   read(signal: AbortSignal): Promise<Reading>;

@@ -1,6 +1,7 @@
 import type { AdminRequest, AdminResult, Scope } from '../contest.ts';
 import { RefusedError, StoreUnavailableError } from '../errors.ts';
 import { administerQueue } from '../queue/administer.ts';
+import { leaderPlaceIn } from '../queue/named-places.ts';
 import { viewOf } from '../queue/observer.ts';
 import { patienceMs } from '../queue/patience.ts';
 import { bounded, sleep } from '../wait.ts';
@@ -42,7 +43,7 @@ async function transfer(
     const [holder] = await ask('listing', (operation) => store.members(operation));
     const { record, version } = reading;
     const leadership = record?.leadership;
-    const isThere = holder !== undefined && leadership?.place === holder.name;
+    const isThere = holder !== undefined && leaderPlaceIn(store, record) === holder.name;
     const view = viewOf(reading, isThere, holder, clock.wallMs());
     asked ??= holder?.name;
     if (mayHaveWritten && holder?.name !== asked) return { changed: true, view };

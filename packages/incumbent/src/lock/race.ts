@@ -11,17 +11,19 @@ import { Attempts } from '../attempts.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import type { Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
-import type { Contest, Standing as InLine, Scope, Seat, SeatState } from '../contest.ts';
-import { ElectionEndedError, isIncurable } from '../errors.ts';
+import type { Candidacy, Contest, Patience, Scope, Seat } from '../contest.ts';
+import { ElectionEndedError, isIncurable, StoreUnavailableError } from '../errors.ts';
+import type { NotElectedReason } from '../not-elected.ts';
 import { Confirmations } from '../queue/confirmations.ts';
 import type { Leftovers } from '../queue/leftovers.ts';
 import { patienceMs } from '../queue/patience.ts';
 import type { QueueSettings } from '../queue/queue.ts';
 import type { QueueRecord } from '../queue/record.ts';
+import { termsOf } from '../queue/record.ts';
 import { QueueSeat } from '../queue/seat.ts';
 import type { Entry, Place, Watched } from '../queue/store.ts';
 import { makeGuard, requireQuorum, tokensWentBack, unfencedAfter } from '../queue/winning.ts';
-import type { UncleanLeader } from '../record.ts';
+import { electedSince } from '../record.ts';
 import { bounded, Wakeup } from '../wait.ts';
 import type { Holder, LockReading, LockStore } from './store.ts';
 
@@ -32,6 +34,8 @@ export interface LockSettings<Guard> extends QueueSettings<Guard> {
 
 const standAsideMs = 1_000;
 
+type Closed = Extract<NotElectedReason, { readonly kind: 'reserved' | 'held' | 'drained' }>;
+
 /** What a candidate has of the lock while it campaigns. */
 interface Standing {
   /** Set as long as an attempt of ours may have made the lock, or may still make it. */
@@ -39,7 +43,11 @@ interface Standing {
   watched: Watched<Holder | undefined> | undefined;
   /** Since when a reservation or a held seat has been seen, monotonic. */
   reserved: { readonly nonce: string; readonly sinceMs: number } | undefined;
-  readonly onStanding: (standing: InLine) => void;
+  readonly candidacy: Candidacy;
+  /** It does not wait for others. */
+  readonly once: boolean;
+  /** The first record that was looked at. */
+  found: { readonly record: QueueRecord | undefined } | undefined;
 }
 
 export class LockRace<Guard> implements Contest<Guard> {
@@ -54,7 +62,7 @@ export class LockRace<Guard> implements Contest<Guard> {
    * belief of the one before it.
    */
   #followed: bigint | undefined;
-  /** The longest H of a leader that a record has named. */
+  /** H of the last leader that a record named; 0 when it ended clean. Those before it were waited out. */
   #followedBeliefMs = 0;
 
   constructor(
@@ -88,12 +96,12 @@ export class LockRace<Guard> implements Contest<Guard> {
   }
 
   async campaign(
-    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
-    once: boolean,
+    candidacy: Candidacy,
+    patience: Patience,
     signal: AbortSignal,
-    onStanding: (standing: InLine) => void = () => {},
   ): Promise<Seat<Guard> | undefined> {
     const { clock, onTrouble } = this.#scope;
+    const once = patience !== 'wait';
     const wakeup = new Wakeup();
     let hasFailed = false;
     const stopListening = this.#store.session.onEvent((event) => {
@@ -105,7 +113,9 @@ export class LockRace<Guard> implements Contest<Guard> {
       entry: undefined,
       watched: undefined,
       reserved: undefined,
-      onStanding,
+      candidacy,
+      once,
+      found: undefined,
     };
     let won = false;
     let failures = 0;
@@ -114,7 +124,7 @@ export class LockRace<Guard> implements Contest<Guard> {
         let pauseMs: number;
         try {
           wakeup.clear();
-          const step = await this.#step(standing, stateAtWin, wakeup, signal);
+          const step = await this.#step(standing, wakeup, signal);
           hasFailed = false;
           if (typeof step !== 'number') {
             won = true;
@@ -126,7 +136,9 @@ export class LockRace<Guard> implements Contest<Guard> {
           if (once && step > 0) return undefined;
         } catch (error) {
           if (signal.aborted) throw signal.reason;
-          if (isIncurable(error) || once) throw error;
+          if (isIncurable(error)) throw error;
+          candidacy.onWaiting({ kind: 'unreachable', cause: error });
+          if (once) return undefined;
           onTrouble('campaigning', error);
           hasFailed = true;
           failures += 1;
@@ -153,11 +165,11 @@ export class LockRace<Guard> implements Contest<Guard> {
   /** One decision. @returns the seat, or how long to wait for an event; 0: look again at once */
   async #step(
     standing: Standing,
-    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
     wakeup: Wakeup,
     signal: AbortSignal,
   ): Promise<QueueSeat<Guard> | number> {
     const { clock } = this.#scope;
+    const { candidacy } = standing;
     // What it may have made went with the session that it was claimed in.
     if (standing.entry !== undefined && !this.#store.isClaimedFor(standing.entry)) {
       standing.entry = undefined;
@@ -171,31 +183,47 @@ export class LockRace<Guard> implements Contest<Guard> {
       this.#store.survey(operation),
     );
     requireQuorum(this.#store.session);
-    if (reading.record?.leadership !== undefined) {
-      this.#followedBeliefMs = Math.max(this.#followedBeliefMs, reading.record.beliefMs);
+    if (reading.record !== undefined && reading.record.token > 0n) {
+      const { leadership, beliefMs } = reading.record;
+      this.#followedBeliefMs = leadership === undefined ? 0 : beliefMs;
     }
     if (holder !== undefined) {
       const { entry } = standing;
-      if (entry === undefined) return this.#waitFor(holder, standing, wakeup, signal);
+      if (entry === undefined) return this.#waitFor(holder, reading, standing, wakeup, signal);
       // It is there, and the attempt that may have made it was ours.
       if (holder.isOfOurSession) {
         const { place } = holder;
         const sentAt = await this.#confirm(place, signal);
         if (sentAt === undefined) return 0;
-        return this.#seat(entry, place, sentAt, await this.#read(signal), stateAtWin);
+        return this.#seat(entry, place, sentAt, await this.#read(signal), candidacy);
       }
       // Somebody else's, and what we have asked for before is decided: none of it is there.
       await this.#resign(standing, signal);
-      return this.#waitFor(holder, standing, wakeup, signal);
+      return this.#waitFor(holder, reading, standing, wakeup, signal);
     }
     const record = this.#requireOpen(reading);
-    const waitMs = Math.max(this.#drainedMs(record), this.#reservedMs(standing, record));
-    if (waitMs > 0) {
+    const hindrance = this.#drained(record) ?? this.#reserved(standing, record);
+    if (hindrance !== undefined) {
       await this.#resign(standing, signal);
-      return Math.min(waitMs, this.#scope.timing.pollEveryMs);
+      candidacy.onWaiting(hindrance);
+      const leftMs = hindrance.untilUnixMs - clock.wallMs();
+      return Math.min(Math.max(1, leftMs), this.#scope.timing.pollEveryMs);
+    }
+    standing.found ??= { record };
+    const elected = standing.once
+      ? electedSince(termsOf(standing.found.record), termsOf(record))
+      : undefined;
+    if (elected !== undefined) {
+      await this.#resign(standing, signal);
+      candidacy.onWaiting(elected);
+      return this.#patienceMs();
     }
     const entry = standing.entry ?? { guid: this.#scope.uniqueId(), candidate: this.#candidate };
-    if (!this.#store.claim(entry)) return this.#patienceMs();
+    if (!this.#store.claim(entry)) {
+      const cause = new StoreUnavailableError('another candidate on this client takes the lock');
+      candidacy.onWaiting({ kind: 'unreachable', cause });
+      return this.#patienceMs();
+    }
     standing.entry = entry;
     const sentAt = readClocks(clock);
     // Not cut short by whoever wants us to stop: what is won meanwhile is given back in order.
@@ -203,7 +231,7 @@ export class LockRace<Guard> implements Contest<Guard> {
       this.#store.take(entry, operation),
     );
     if (taken === undefined) return 0;
-    return this.#seat(entry, taken.place, sentAt, taken.reading, stateAtWin);
+    return this.#seat(entry, taken.place, sentAt, taken.reading, candidacy);
   }
 
   /** Lets another candidate on the same client try. */
@@ -219,6 +247,7 @@ export class LockRace<Guard> implements Contest<Guard> {
   /** From now on the next change of the lock wakes us up, unless we poll. */
   async #waitFor(
     holder: Holder,
+    { record }: LockReading,
     standing: Standing,
     wakeup: Wakeup,
     signal: AbortSignal,
@@ -237,8 +266,23 @@ export class LockRace<Guard> implements Contest<Guard> {
         if (standing.watched === watched) wakeup.raise();
       });
     }
-    standing.onStanding({ place: this.#candidate.id, following: holder.name });
+    const why = await this.#whoLeads(holder, record, signal);
+    standing.candidacy.onStanding({ place: this.#candidate.id, following: holder.name }, why);
     return this.#patienceMs();
+  }
+
+  async #whoLeads(
+    holder: Holder,
+    record: QueueRecord | undefined,
+    signal: AbortSignal,
+  ): Promise<NotElectedReason | undefined> {
+    if (record?.leadership !== undefined && record.token === holder.place.token) {
+      return { kind: 'led', id: record.leadership.candidate.id, token: record.token };
+    }
+    const [member] = await this.#ask('listing', signal, (operation) =>
+      this.#store.members(operation, 1),
+    );
+    return member && { kind: 'led', id: member.candidate.id, token: member.token };
   }
 
   #patienceMs(): number {
@@ -267,7 +311,7 @@ export class LockRace<Guard> implements Contest<Guard> {
     place: Place,
     sentAt: Instant,
     found: LockReading,
-    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
+    candidacy: Candidacy,
   ): QueueSeat<Guard> {
     requireRisingTokens(this.#scope.election, place, found.record);
     const { record, wasFenced } = found;
@@ -280,7 +324,7 @@ export class LockRace<Guard> implements Contest<Guard> {
       own: undefined,
       guard: makeGuard(this.#settings.guard, place),
       sentAt,
-      state: { ...stateAtWin(unfenced), announced: false },
+      state: { ...candidacy.stateAtWin(unfenced), announced: false },
       found,
       shown: undefined,
       version: found.version,
@@ -311,8 +355,8 @@ export class LockRace<Guard> implements Contest<Guard> {
     return Math.max(delayAfterWinMs, (waitMs * (1 + clockDrift)) / (1 - clockDrift));
   }
 
-  /** How long the seat stays closed to us. */
-  #reservedMs(standing: Standing, record: QueueRecord | undefined): number {
+  /** Why and until when the seat stays closed to us. */
+  #reserved(standing: Standing, record: QueueRecord | undefined): Closed | undefined {
     const { clock } = this.#scope;
     const { reservation, leadership } = record ?? {};
     const reserved =
@@ -320,23 +364,29 @@ export class LockRace<Guard> implements Contest<Guard> {
       (reservation === undefined || reservation.for === this.#candidate.id
         ? undefined
         : { ms: reservation.reserveMs, untilUnixMs: reservation.untilUnixMs });
-    if (record === undefined || reserved === undefined) return 0;
+    if (record === undefined || reserved === undefined) return undefined;
     const nowMs = clock.monotonicMs();
+    const wallMs = clock.wallMs();
     if (standing.reserved?.nonce !== record.nonce) {
       standing.reserved = { nonce: record.nonce, sinceMs: nowMs };
     }
-    return Math.max(
-      0,
-      Math.min(
-        reserved.untilUnixMs - clock.wallMs(),
-        reserved.ms - (nowMs - standing.reserved.sinceMs),
-      ),
+    const leftMs = Math.min(
+      reserved.untilUnixMs - wallMs,
+      reserved.ms - (nowMs - standing.reserved.sinceMs),
     );
+    if (leftMs <= 0) return undefined;
+    const untilUnixMs = wallMs + leftMs;
+    if (leadership?.held !== undefined) {
+      return { kind: 'held', by: leadership.candidate.id, untilUnixMs };
+    }
+    const whom = reservation?.for === undefined ? {} : { for: reservation.for };
+    return { kind: 'reserved', ...whom, untilUnixMs };
   }
 
-  #drainedMs(record: QueueRecord | undefined): number {
+  #drained(record: QueueRecord | undefined): Closed | undefined {
     const drain = record?.drains.find(({ id }) => id === this.#candidate.id);
-    return drain === undefined ? 0 : Math.max(0, drain.untilUnixMs - this.#scope.clock.wallMs());
+    if (drain === undefined || drain.untilUnixMs <= this.#scope.clock.wallMs()) return undefined;
+    return { kind: 'drained', untilUnixMs: drain.untilUnixMs };
   }
 
   /** @throws ElectionEndedError */
@@ -354,9 +404,9 @@ export class LockRace<Guard> implements Contest<Guard> {
     signal: AbortSignal,
     operation: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const { clock, timing, election } = this.#scope;
+    const { clock, timing, election, onAnswer } = this.#scope;
     const name = `${what} in election "${election}"`;
-    return bounded(clock, name, patienceMs(timing), signal, operation);
+    return bounded(clock, name, patienceMs(timing), signal, operation, onAnswer);
   }
 }
 

@@ -7,6 +7,7 @@ import type { AdminRequest, AdminResult, Scope } from '../contest.ts';
 import { isIncurable, RefusedError, StoreUnavailableError } from '../errors.ts';
 import { currentDrains, drainLimit } from '../record.ts';
 import { bounded, sleep } from '../wait.ts';
+import { leaderPlaceIn } from './named-places.ts';
 import { viewOf } from './observer.ts';
 import { patienceMs } from './patience.ts';
 import type { QueueRecord } from './record.ts';
@@ -55,25 +56,33 @@ export async function administerQueue(
       // It has gone meanwhile.
       if ((leader?.name ?? '') !== asked) return { changed: mayHaveWritten, view };
     }
-    if (request.kind === 'end' && store.endMark !== undefined) {
-      await ask('marking the end', (operation) => store.endMark?.set(operation) ?? nothing());
-    }
-    if (request.kind === 'end' && store.endMark !== undefined && reading.version === undefined) {
+    const { endMark } = store;
+    if (request.kind === 'end' && endMark !== undefined && reading.version === undefined) {
       return { changed: false, view }; // what is not there is over
     }
-    if (request.kind === 'reopen' && store.endMark !== undefined) {
-      await ask('taking back the end', (operation) => store.endMark?.clear(operation) ?? nothing());
+    if (request.kind === 'reopen' && endMark !== undefined) {
+      await ask('taking back the end', (operation) => endMark.clear(operation));
     }
-    if (reading.isForeign === true && store.endMark !== undefined) {
-      // The mark says it all, and nobody who waits may be promoted on the way.
-      if (request.kind === 'end') await removeAll(store, members, ask);
+    if (reading.isForeign === true && endMark !== undefined) {
+      if (request.kind === 'end') {
+        await ask('marking the end', (operation) => endMark.set(operation));
+        // The mark says it all, and nobody who waits may be promoted on the way.
+        await removeAll(store, members, ask);
+      }
       return { changed: true, view };
     }
-    const change = changeFor(request, situation, scope, store.endMark !== undefined);
+    // With the record in one transaction: a leader of ours that sees the mark alone leaves at once.
+    const marksEnd =
+      request.kind === 'end' &&
+      endMark !== undefined &&
+      !(await ask('looking for the mark', (operation) => endMark.isSet(operation)));
+    const change =
+      changeFor(request, situation, scope, endMark !== undefined) ??
+      (marksEnd && reading.record !== undefined ? { record: reading.record } : undefined);
     if (change === undefined) return { changed: mayHaveWritten, view };
     try {
       const result = await ask(`asking for ${request.kind}`, (operation) =>
-        store.amend({ ...change, version: reading.version }, operation),
+        store.amend({ ...change, version: reading.version, marksEnd }, operation),
       );
       if (result.outcome === 'ok') return { changed: true, view };
     } catch (error) {
@@ -96,7 +105,7 @@ async function look(
 ): Promise<Situation> {
   const reading = await ask('reading', (operation) => store.read(operation));
   const members = await ask('listing', (operation) => store.members(operation));
-  const place = reading.record?.leadership?.place;
+  const place = leaderPlaceIn(store, reading.record);
   return { reading, members, leader: members.find(({ name }) => name === place) };
 }
 
@@ -247,5 +256,3 @@ function membersBefore(id: string, situation: Situation): readonly Member[] {
   }
   return before;
 }
-
-async function nothing(): Promise<void> {}

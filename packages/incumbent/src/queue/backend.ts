@@ -1,9 +1,12 @@
 import type { CandidateInfo } from '../candidate.ts';
 import type { AdminRequest, AdminResult, ElectionBackend, Scope, Snapshot } from '../contest.ts';
 import type { View } from '../record.ts';
+import { bounded } from '../wait.ts';
 import { administerQueue } from './administer.ts';
 import { Leftovers } from './leftovers.ts';
+import { leaderPlaceIn } from './named-places.ts';
 import { inspectQueue, observeQueue } from './observer.ts';
+import { patienceMs } from './patience.ts';
 import type { QueueSettings } from './queue.ts';
 import { Queue } from './queue.ts';
 import type { QueueStore } from './store.ts';
@@ -41,11 +44,15 @@ export class QueueElection<Guard> implements ElectionBackend<Guard> {
 
   /** In the order of the queue. What the leader has proclaimed stands in the record. */
   async candidates(signal: AbortSignal): Promise<readonly CandidateInfo[]> {
-    await this.#store.sync(signal);
-    const { record } = await this.#store.read(signal);
-    const leadership = record?.leadership;
-    return (await this.#store.members(signal)).map(({ name, candidate }) =>
-      name === leadership?.place ? leadership.candidate : candidate,
+    const { clock, timing } = this.#scope;
+    const ask = <T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+      bounded(clock, 'listing candidates', patienceMs(timing), signal, operation);
+    await ask((operation) => this.#store.sync(operation));
+    const { record } = await ask((operation) => this.#store.read(operation));
+    const leader = leaderPlaceIn(this.#store, record);
+    const members = await ask((operation) => this.#store.members(operation));
+    return members.map(({ name, candidate }) =>
+      name === leader ? (record?.leadership?.candidate ?? candidate) : candidate,
     );
   }
 

@@ -3,15 +3,21 @@ import type { Clock, Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
 import { isIncurable, StoreUnavailableError } from '../errors.ts';
 import { bounded } from '../wait.ts';
-import type { Place, QueueSession } from './store.ts';
+import type { Place, QueueSession, Verdicts } from './store.ts';
+
+/** What was learnt of a place; of one that is in none of them nothing was. */
+interface Findings {
+  readonly there: Set<Place>;
+  readonly gone: Set<Place>;
+  /** Why a place could not be asked for. */
+  readonly failed: Map<Place, unknown>;
+}
 
 /** One proof that is under way. */
 interface Proof {
   readonly sentAt: Instant;
-  /** What it covers. */
-  readonly places: ReadonlySet<Place>;
-  /** Which of them were not there; the others were. */
-  readonly gone: Promise<ReadonlySet<Place>>;
+  /** By the places it asks for: never rejects. */
+  readonly findings: ReadonlyMap<Place, Promise<Findings>>;
 }
 
 const known = new WeakMap<QueueSession, WeakMap<Clock, Confirmations>>();
@@ -72,83 +78,109 @@ export class Confirmations {
     const proved = this.#proved.get(place);
     if (proved !== undefined && isWanted(proved)) return proved;
     let proof = this.#current;
-    if (proof === undefined || !isWanted(proof.sentAt) || !proof.places.has(place)) {
+    let asked = proof?.findings.get(place);
+    if (proof === undefined || asked === undefined || !isWanted(proof.sentAt)) {
       proof = this.#prove(place, timeoutMs);
+      asked = proof.findings.get(place) as Promise<Findings>;
     }
-    const { gone, sentAt } = proof;
-    const missing = await bounded(this.#clock, 'confirming', timeoutMs, signal, () => gone);
+    const pending = asked;
+    const found = await bounded(this.#clock, 'confirming', timeoutMs, signal, () => pending);
     // The path may be there still, of a session that is over: that proves nothing.
-    if (missing.has(place) || this.#session.isOver(place)) return undefined;
-    return sentAt;
+    if (found.gone.has(place) || this.#session.isOver(place)) return undefined;
+    if (found.there.has(place)) return proof.sentAt;
+    throw found.failed.get(place);
   }
 
   #prove(asking: Place, timeoutMs: number): Proof {
-    const places = new Set([...this.#proved.keys(), asking]);
-    for (const place of places) if (this.#session.isOver(place)) places.delete(place);
+    const places = [...new Set([...this.#proved.keys(), asking])].filter(
+      (place) => !this.#session.isOver(place),
+    );
     // Before the request, on both clocks: whatever it proves was true after this.
     const sentAt = readClocks(this.#clock);
-    const proof: Proof = { sentAt, places, gone: this.#ask([...places], timeoutMs) };
+    const findings = new Map<Place, Promise<Findings>>();
+    const proof: Proof = { sentAt, findings };
     this.#current = proof;
-    const finish = () => {
+    const chunks: Promise<void>[] = [];
+    for (let i = 0; i < places.length; i += this.#session.maxPlaces) {
+      const chunk = places.slice(i, i + this.#session.maxPlaces);
+      const found = this.#find(chunk, timeoutMs);
+      for (const place of chunk) findings.set(place, found);
+      chunks.push(found.then(({ there }) => this.#keep(there, sentAt)));
+    }
+    void Promise.all(chunks).then(() => {
       if (this.#current === proof) this.#current = undefined;
-    };
-    proof.gone.then((gone) => {
-      finish();
-      for (const place of places) {
-        const before = this.#proved.get(place);
-        // Proofs may overtake each other; and a place may have been given up meanwhile.
-        if (before === undefined || gone.has(place) || this.#session.isOver(place)) continue;
-        if (sentAt.monotonicMs > before.monotonicMs) this.#proved.set(place, sentAt);
-      }
-    }, finish);
+    });
     return proof;
   }
 
-  /** @returns those that are not there */
-  #ask(places: readonly Place[], timeoutMs: number): Promise<ReadonlySet<Place>> {
-    return bounded(
-      this.#clock,
-      'confirming',
-      timeoutMs,
-      new AbortController().signal,
-      async (signal) => {
-        // A call for each place may listen to it; Node would warn at the eleventh.
-        setMaxListeners(0, signal);
-        const chunks: Place[][] = [];
-        for (let i = 0; i < places.length; i += this.#session.maxPlaces) {
-          chunks.push(places.slice(i, i + this.#session.maxPlaces));
-        }
-        const gone = await Promise.all(chunks.map((chunk) => this.#askChunk(chunk, signal)));
-        return new Set(gone.flat());
-      },
-    );
+  #keep(there: ReadonlySet<Place>, sentAt: Instant): void {
+    for (const place of there) {
+      const before = this.#proved.get(place);
+      // Proofs may overtake each other; and a place may have been given up meanwhile.
+      if (before === undefined || this.#session.isOver(place)) continue;
+      if (sentAt.monotonicMs > before.monotonicMs) this.#proved.set(place, sentAt);
+    }
   }
 
-  async #askChunk(places: readonly Place[], signal: AbortSignal): Promise<readonly Place[]> {
-    let first: Place | undefined;
+  /** What can be learnt of these in that time. Never rejects. */
+  async #find(places: readonly Place[], timeoutMs: number): Promise<Findings> {
+    const found: Findings = { there: new Set(), gone: new Set(), failed: new Map() };
+    const { signal } = new AbortController();
     try {
-      first = await this.#session.confirm(places, signal);
-      if (first === undefined) return [];
+      await bounded(this.#clock, 'confirming', timeoutMs, signal, (operation) => {
+        // A call for each place may listen to it; Node would warn at the eleventh.
+        setMaxListeners(0, operation);
+        return this.#ask(places, found, operation);
+      });
     } catch (error) {
-      // A right that is missing on one place is no reason to lose the others.
-      if (!isIncurable(error) || places.length === 1) throw error;
-    }
-    // Nothing is known of the others: ask for each, or one that is gone would cost all their terms.
-    const others = places.filter((place) => place !== first);
-    const answers = await Promise.allSettled(
-      others.map((place) => this.#session.confirm([place], signal)),
-    );
-    const gone = first === undefined ? [] : [first];
-    for (const [index, answer] of answers.entries()) {
-      if (answer.status === 'fulfilled') {
-        if (answer.value !== undefined) gone.push(answer.value);
-      } else if (isIncurable(answer.reason)) {
-        // It cannot be confirmed, now or later.
-        gone.push(others[index] as Place);
-      } else {
-        throw new StoreUnavailableError('a place could not be confirmed', { cause: answer.reason });
+      for (const place of places) {
+        if (!found.there.has(place) && !found.gone.has(place)) found.failed.set(place, error);
       }
     }
-    return gone;
+    return found;
+  }
+
+  /**
+   * All in one transaction. A store may tell only of one that is gone: then once more without that
+   * one, and from the second on in halves. So `n` places of which `k` are gone cost `2k + 1`
+   * transactions at the most (two if one is), `log2(n) + 3` of them one after the other. A right that is
+   * missing says nothing of any place: each such place costs `2 log2(n)` at the most.
+   */
+  async #ask(
+    places: readonly Place[],
+    found: Findings,
+    signal: AbortSignal,
+    isAskedAgain = false,
+  ): Promise<void> {
+    let verdicts: Verdicts;
+    try {
+      verdicts = await this.#session.confirm(places, signal);
+    } catch (error) {
+      // A right that is missing on one place is no reason to lose the others.
+      if (isIncurable(error) && places.length > 1) return this.#askHalves(places, found, signal);
+      for (const place of places) found.failed.set(place, error);
+      return;
+    }
+    const asked = new Set(places);
+    for (const place of verdicts.there) if (asked.delete(place)) found.there.add(place);
+    for (const place of verdicts.gone) if (asked.delete(place)) found.gone.add(place);
+    if (asked.size === 0) return;
+    const rest = [...asked];
+    if (rest.length === places.length) {
+      const error = new StoreUnavailableError('the store has told of none of these places');
+      for (const place of places) found.failed.set(place, error);
+      return;
+    }
+    return isAskedAgain
+      ? this.#askHalves(rest, found, signal)
+      : this.#ask(rest, found, signal, true);
+  }
+
+  async #askHalves(places: readonly Place[], found: Findings, signal: AbortSignal): Promise<void> {
+    const middle = Math.ceil(places.length / 2);
+    const halves = [places.slice(0, middle), places.slice(middle)].filter(
+      ({ length }) => length > 0,
+    );
+    await Promise.all(halves.map((half) => this.#ask(half, found, signal, true)));
   }
 }

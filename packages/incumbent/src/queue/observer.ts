@@ -2,6 +2,7 @@ import type { Scope, Snapshot } from '../contest.ts';
 import { isIncurable, StoreUnavailableError } from '../errors.ts';
 import type { View } from '../record.ts';
 import { bounded, Wakeup } from '../wait.ts';
+import { leaderPlaceIn } from './named-places.ts';
 import { patienceMs } from './patience.ts';
 import type { QueueRecord } from './record.ts';
 import type { Member, QueueStore, RecordReading, Watched } from './store.ts';
@@ -47,7 +48,7 @@ export async function* observeQueue(
         const seen = store.isMixed
           ? await firstOf(store, await watch((operation) => store.watchList(operation)), signal)
           : undefined;
-        const leader = reading.record?.leadership?.place;
+        const leader = leaderPlaceIn(store, reading.record);
         const isThere =
           leader === undefined
             ? false
@@ -95,7 +96,7 @@ export async function inspectQueue(
   const first = store.isMixed ? await firstOf(store, names, signal) : undefined;
   const { record } = reading;
   const wallMs = scope.clock.wallMs();
-  const leader = record?.leadership?.place;
+  const leader = leaderPlaceIn(store, record);
   const isThere = leader !== undefined && names.includes(leader);
   return {
     view: viewOf(reading, isThere, first, wallMs),

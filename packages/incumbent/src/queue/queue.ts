@@ -9,14 +9,17 @@ import { Attempts } from '../attempts.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import type { Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
-import type { Contest, Scope, Seat, SeatState, Standing } from '../contest.ts';
-import { ElectionEndedError, isIncurable } from '../errors.ts';
-import type { UncleanLeader } from '../record.ts';
+import type { Candidacy, Contest, Patience, Scope, Seat } from '../contest.ts';
+import { ElectionEndedError, isIncurable, StoreUnavailableError } from '../errors.ts';
+import type { NotElectedReason } from '../not-elected.ts';
+import { electedSince } from '../record.ts';
 import { bounded, sleep, Wakeup } from '../wait.ts';
 import { Confirmations } from './confirmations.ts';
 import type { Leftovers } from './leftovers.ts';
+import { isLeadingIn, lastPlaceIn, leaderPlaceIn } from './named-places.ts';
 import { patienceMs } from './patience.ts';
 import type { QueueRecord } from './record.ts';
+import { termsOf } from './record.ts';
 import { announcedRecord, QueueSeat } from './seat.ts';
 import type { Entry, Place, QueueStore, RecordReading, Watched } from './store.ts';
 import { makeGuard, requireQuorum, tokensWentBack, unfencedAfter } from './winning.ts';
@@ -38,12 +41,15 @@ interface Line {
   place: Place | undefined;
   /** Tells that our own place is gone. */
   own: Watched<boolean> | undefined;
+  /** Tells that the election is over, in layouts that mark it. */
+  mark: Watched<boolean> | 'set' | undefined;
   readonly attempts: Attempts;
   /** What stood in the record when an announcement was sent that had no answer (yet). */
   found: RecordReading | undefined;
   /** Since when we have been first, monotonic. */
   firstSinceMs: number | undefined;
-  readonly onStanding: (line: Standing) => void;
+  /** Of a candidate that does not wait: what it found first. */
+  readonly foundFirst: QueueRecord | undefined;
 }
 
 /** One look at the record and at the queue, in this order. */
@@ -65,8 +71,6 @@ class Behind {
   }
 }
 
-const ignore = () => {};
-
 export class Queue<Guard> implements Contest<Guard> {
   /** Whoever re-enters is behind the others anyway; this gives those a chance that enter just now. */
   readonly standAsideMs = 1_000;
@@ -78,12 +82,12 @@ export class Queue<Guard> implements Contest<Guard> {
   /** Since when the leader that the record names has been seen to be gone, monotonic. */
   #gone: { readonly token: bigint; readonly sinceMs: number } | undefined;
   /**
-   * H of leaders that we have waited behind. Should somebody delete the record by hand, there is
-   * nothing else to say that one of them may still believe.
+   * H of whoever may believe if somebody deletes the record by hand, once we have met anybody: the last
+   * leader that the record named, or one that we know nothing of. Leaders before it were waited out.
    */
   #followedBeliefMs = 0;
   /** Since when a reservation or a held seat has been seen, monotonic. */
-  #reserved: { readonly nonce: string; readonly sinceMs: number } | undefined;
+  #reservedSince: { readonly nonce: string; readonly sinceMs: number } | undefined;
 
   constructor(
     store: QueueStore,
@@ -109,12 +113,12 @@ export class Queue<Guard> implements Contest<Guard> {
   }
 
   async campaign(
-    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
-    once: boolean,
+    candidacy: Candidacy,
+    patience: Patience,
     signal: AbortSignal,
-    onStanding: (line: Standing) => void = ignore,
   ): Promise<Seat<Guard> | undefined> {
     const { clock, onTrouble } = this.#scope;
+    const once = patience !== 'wait';
     const wakeup = new Wakeup();
     let isPausing = false;
     const stopListening = this.#store.session.onEvent((event) => {
@@ -129,24 +133,26 @@ export class Queue<Guard> implements Contest<Guard> {
       for (;;) {
         let pauseMs = 0;
         try {
-          line ??= await this.#enter(once, exits > 0, onStanding, signal);
+          line ??= await this.#enter(candidacy, once, exits > 0, signal);
           if (line === undefined) {
             if (once) return undefined;
             pauseMs = this.#drainedMs((await this.#read(signal)).record);
           } else {
             wakeup.clear();
-            let step = await this.#step(line, stateAtWin, once, wakeup, signal);
+            let step = await this.#step(line, candidacy, once, wakeup, signal);
             // Here and not in `#step`: an async function more is half a KiB for each who waits.
             if (step instanceof Behind) step = await this.#waitBehind(line, step, wakeup, signal);
             failures = 0;
             if (step === 'again') continue;
             if (step instanceof QueueSeat) {
               won = true;
+              cancelMark(line);
               return step;
             }
             if (step !== 'out') {
               pauseMs = step;
             } else {
+              this.#requireUnmarked(line);
               await this.#leave(line);
               line = undefined;
               if (once) return undefined;
@@ -157,7 +163,9 @@ export class Queue<Guard> implements Contest<Guard> {
           }
         } catch (error) {
           if (signal.aborted) throw signal.reason;
-          if (isIncurable(error) || once) throw error;
+          if (isIncurable(error)) throw error;
+          candidacy.onWaiting({ kind: 'unreachable', cause: error });
+          if (once) return undefined;
           onTrouble('campaigning', error);
           failures += 1;
           pauseMs = this.#backoffMs(failures);
@@ -185,31 +193,39 @@ export class Queue<Guard> implements Contest<Guard> {
    * there already.
    */
   async #enter(
+    candidacy: Candidacy,
     once: boolean,
     wasIn: boolean,
-    onStanding: (line: Standing) => void,
     signal: AbortSignal,
   ): Promise<Line | undefined> {
-    const { reading, names } = await this.#look(signal);
+    const look = await this.#look(signal);
+    const { reading, names } = look;
     await this.#requireOpen(reading, signal);
     // GoLea deletes the mark of the end together with the election.
     if (wasIn && this.#store.endMark !== undefined && reading.version === undefined) {
       throw new ElectionEndedError(this.#scope.election);
     }
-    if ((once && names.length > 0) || this.#drainedMs(reading.record) > 0) return undefined;
+    if (this.#isDrained(reading.record, candidacy)) return undefined;
+    if (once && names.length > 0) {
+      const why = await this.#whoLeads(look, signal);
+      if (why !== undefined) candidacy.onWaiting(why);
+      return undefined;
+    }
     return {
       entry: { guid: this.#scope.uniqueId(), candidate: this.#candidate },
       place: undefined,
       own: undefined,
+      mark: undefined,
       attempts: new Attempts(),
       found: undefined,
       firstSinceMs: undefined,
-      onStanding,
+      foundFirst: once ? reading.record : undefined,
     };
   }
 
   async #leave(line: Line): Promise<void> {
     line.own?.cancel();
+    cancelMark(line);
     await this.#leftovers.leave(line.entry, line.place);
   }
 
@@ -219,44 +235,59 @@ export class Queue<Guard> implements Contest<Guard> {
    */
   async #step(
     line: Line,
-    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
+    candidacy: Candidacy,
     once: boolean,
     wakeup: Wakeup,
     signal: AbortSignal,
   ): Promise<QueueSeat<Guard> | Behind | 'again' | 'out' | number> {
+    // Before there is a place: whoever marks the end after that is heard of.
+    await this.#watchMark(line, wakeup, signal);
     line.place ??= await this.#ask('entering', signal, (operation) =>
       this.#store.enter(line.entry, operation),
     );
     const { place } = line;
     const { session } = this.#store;
-    if (session.isOver(place)) return 'out';
+    if (session.isOver(place)) return placeLost(candidacy, once);
     const look = await this.#look(signal);
     const index = look.names.indexOf(place.name);
     await this.#requireOpen(look.reading, signal);
     // Deleted by an operator, or gone with its session: its name is never used again.
-    if (index < 0 || session.isOver(place)) return 'out';
+    if (index < 0 || session.isOver(place)) return placeLost(candidacy, once);
     // Where names come again, the one in the list may be somebody else's.
     const { isSame } = this.#store;
     if (isSame !== undefined) {
       const ask = (operation: AbortSignal) => isSame(place, operation);
-      if (!(await this.#ask('looking', signal, ask))) return 'out';
+      if (!(await this.#ask('looking', signal, ask))) return placeLost(candidacy, once);
     }
-    if (this.#drainedMs(look.reading.record) > 0) return 'out';
-    line.onStanding({ place: place.name, following: look.names[index - 1] });
+    if (this.#isDrained(look.reading.record, candidacy)) return 'out';
+    const why = index > 0 ? await this.#whoLeads(look, signal) : undefined;
+    candidacy.onStanding({ place: place.name, following: look.names[index - 1] }, why);
     if (index > 0) {
       line.firstSinceMs = undefined;
-      this.#remember(look.reading.record);
+      this.#followedBeliefMs = Math.max(this.#followedBeliefMs, this.#scope.timing.beliefMs);
       if (once) return 'out';
       return new Behind(place, look.names[index - 1] as string);
     }
     line.firstSinceMs ??= look.atMs;
-    const reservedMs = await this.#reservedMs(look, signal);
-    if (reservedMs === 'yield') return 'out';
-    if (reservedMs > 0) {
+    const reserved = await this.#reserved(look, signal);
+    if (reserved !== undefined) candidacy.onWaiting(reserved.why);
+    if (reserved?.yields === true) return 'out';
+    if (reserved !== undefined) {
       await this.#watchOwn(line, place, wakeup, signal);
-      return once ? 'out' : Math.min(reservedMs, this.#scope.timing.pollEveryMs);
+      return once ? 'out' : Math.min(reserved.leftMs, this.#scope.timing.pollEveryMs);
     }
-    return this.#win(line, place, look, stateAtWin, signal);
+    const { record } = look.reading;
+    // An announcement of ours may have landed without an answer.
+    const elected =
+      once && record?.token !== place.token
+        ? electedSince(termsOf(line.foundFirst), termsOf(record))
+        : undefined;
+    if (elected !== undefined) {
+      candidacy.onWaiting(elected);
+      return 'out';
+    }
+    const seat = await this.#win(line, place, look, candidacy, signal);
+    return seat === 'out' ? placeLost(candidacy, once) : seat;
   }
 
   async #look(signal: AbortSignal): Promise<Look> {
@@ -267,23 +298,21 @@ export class Queue<Guard> implements Contest<Guard> {
     requireQuorum(this.#store.session);
     const atMs = this.#scope.clock.monotonicMs();
     const { record } = reading;
-    if (record?.leadership === undefined || names.includes(record.leadership.place)) {
+    const leader = leaderPlaceIn(this.#store, record);
+    if (record === undefined || leader === undefined || names.includes(leader)) {
       this.#gone = undefined;
     } else if (this.#gone?.token !== record.token) {
       // By its token, for a name may come again. Since after the answers: its last confirmation was
       // committed while its place was there.
       this.#gone = { token: record.token, sinceMs: atMs };
     }
-    if (record?.leadership !== undefined) this.#remember(record);
+    const { beliefMs } = this.#scope.timing;
+    if (record?.leadership !== undefined) {
+      this.#followedBeliefMs = Math.max(beliefMs, record.beliefMs);
+    } else if (record !== undefined && record.token > 0n && this.#followedBeliefMs > 0) {
+      this.#followedBeliefMs = beliefMs;
+    }
     return { names, reading, atMs };
-  }
-
-  #remember(record: QueueRecord | undefined): void {
-    this.#followedBeliefMs = Math.max(
-      this.#followedBeliefMs,
-      this.#scope.timing.beliefMs,
-      record?.beliefMs ?? 0,
-    );
   }
 
   /** Waits until something happened to the one before us or to our own place. */
@@ -349,6 +378,32 @@ export class Queue<Guard> implements Contest<Guard> {
   }
 
   /**
+   * GoLea gives candidates a fifth of a second to leave, and then deletes election and mark together: so
+   * it counts that the mark was set, and not whether it still is.
+   * @throws ElectionEndedError
+   */
+  async #watchMark(line: Line, wakeup: Wakeup, signal: AbortSignal): Promise<void> {
+    const { endMark } = this.#store;
+    if (endMark === undefined) return;
+    if (line.mark === undefined) {
+      const watched = await this.#ask('watching', signal, (operation) => endMark.watch(operation));
+      line.mark = watched.value ? 'set' : watched;
+      if (watched.value) watched.cancel();
+      void watched.changed.then((isSet) => {
+        if (line.mark !== watched) return;
+        line.mark = isSet ? 'set' : undefined;
+        wakeup.raise();
+      });
+    }
+    this.#requireUnmarked(line);
+  }
+
+  /** @throws ElectionEndedError */
+  #requireUnmarked({ mark }: Line): void {
+    if (mark === 'set') throw new ElectionEndedError(this.#scope.election);
+  }
+
+  /**
    * The place is ours and the first. With a clean predecessor one transaction does it all; else the
    * seat is confirmed now, and announced when it has waited.
    */
@@ -356,19 +411,19 @@ export class Queue<Guard> implements Contest<Guard> {
     line: Line,
     place: Place,
     look: Look,
-    stateAtWin: (unfenced: readonly UncleanLeader[]) => SeatState,
+    candidacy: Candidacy,
     signal: AbortSignal,
   ): Promise<QueueSeat<Guard> | 'again' | 'out'> {
     const { clock, timing, onTrouble } = this.#scope;
     const { record, version, isForeign = false } = look.reading;
     this.#requireRisingTokens(place, record);
     const guard = makeGuard(this.#settings.guard, place);
-    const isOurs = record?.leadership?.place === place.name;
+    const isOurs = isLeadingIn(this.#store, record, place);
     // Then the record names us because an announcement has landed whose answer was lost.
     const found = (isOurs ? line.found : undefined) ?? look.reading;
     const unfenced = unfencedAfter(record, this.#candidate.incarnation);
     const waitMs = this.#waitMs(line, place, look);
-    const asked = stateAtWin(unfenced);
+    const asked = candidacy.stateAtWin(unfenced);
     // What is written only when the wait is over: until then the predecessor stays the one in the
     // record, so that whoever follows us, if we die meanwhile, has to wait as well.
     const state = waitMs > 0 ? { ...asked, announced: false } : asked;
@@ -389,7 +444,8 @@ export class Queue<Guard> implements Contest<Guard> {
       });
 
     if (state.announced && !isForeign && !isOurs) {
-      const next = announcedRecord(this.#scope, record, line.entry.candidate, place, state);
+      const { candidate } = line.entry;
+      const next = announcedRecord(this.#store, this.#scope, record, candidate, place, state);
       const sentAt = readClocks(clock);
       line.attempts.add(next.nonce, { sentAt, state });
       line.found = look.reading;
@@ -404,6 +460,7 @@ export class Queue<Guard> implements Contest<Guard> {
         if (isIncurable(error)) throw error;
         // It may have landed: the next look finds the record with our place in it.
         onTrouble('announcing', error);
+        candidacy.onWaiting({ kind: 'unreachable', cause: error });
         await sleep(clock, timing.retryBackoffMs, signal);
         return 'again';
       }
@@ -444,11 +501,11 @@ export class Queue<Guard> implements Contest<Guard> {
     }
     let unknownMs = 0;
     // Members that write no record may have led since it was written.
-    const previous = record?.place ?? '';
+    const previous = lastPlaceIn(this.#store, record);
     const isNext =
       // Our own announcement has landed, only its answer was lost.
       previous === place.name ||
-      (previous !== '' && this.#store.directlyFollows?.(place, previous) === true);
+      (previous !== undefined && this.#store.directlyFollows?.(place, previous) === true);
     if (this.#store.isMixed && !isNext) unknownMs = beliefMs;
     // No record, or one that only an operator has written: the leader's was deleted by hand.
     if (record === undefined || record.token === 0n) {
@@ -457,36 +514,71 @@ export class Queue<Guard> implements Contest<Guard> {
     return Math.max(leftMs, unknownMs * stretch - (atMs - firstSinceMs));
   }
 
-  /** How long the seat stays closed to us; `yield`: somebody behind us is to have it. */
-  async #reservedMs(
+  /** Who is before us: by the record, or else by the first in line, which is about to lead. */
+  async #whoLeads(
+    { names, reading: { record } }: Look,
+    signal: AbortSignal,
+  ): Promise<NotElectedReason | undefined> {
+    if (record?.leadership !== undefined && this.#gone === undefined) {
+      return { kind: 'led', id: record.leadership.candidate.id, token: record.token };
+    }
+    if (names.length === 0) return undefined;
+    const [first] = await this.#ask('listing', signal, (operation) =>
+      this.#store.members(operation, 1),
+    );
+    return first && { kind: 'led', id: first.candidate.id, token: first.token };
+  }
+
+  /** For how long and why the seat stays closed to us; `yields`: somebody behind us is to have it. */
+  async #reserved(
     { reading, names, atMs }: Look,
     signal: AbortSignal,
-  ): Promise<number | 'yield'> {
+  ): Promise<
+    | { readonly leftMs: number; readonly why: NotElectedReason; readonly yields: boolean }
+    | undefined
+  > {
     const { record } = reading;
-    if (record === undefined) return 0;
+    if (record === undefined) return undefined;
     const { reservation, leadership } = record;
     const reserved =
       leadership?.held ??
       (reservation === undefined || reservation.for === this.#candidate.id
         ? undefined
         : { ms: reservation.reserveMs, untilUnixMs: reservation.untilUnixMs });
-    if (reserved === undefined) return 0;
-    if (this.#reserved?.nonce !== record.nonce) {
-      this.#reserved = { nonce: record.nonce, sinceMs: atMs };
+    if (reserved === undefined) return undefined;
+    if (this.#reservedSince?.nonce !== record.nonce) {
+      this.#reservedSince = { nonce: record.nonce, sinceMs: atMs };
     }
+    const wallMs = this.#scope.clock.wallMs();
     const leftMs = Math.min(
-      reserved.untilUnixMs - this.#scope.clock.wallMs(),
-      reserved.ms - (atMs - this.#reserved.sinceMs),
+      reserved.untilUnixMs - wallMs,
+      reserved.ms - (atMs - this.#reservedSince.sinceMs),
     );
-    if (leftMs <= 0) return 0;
+    if (leftMs <= 0) return undefined;
+    const untilUnixMs = wallMs + leftMs;
+    if (leadership?.held !== undefined) {
+      const why = { kind: 'held', by: leadership.candidate.id, untilUnixMs } as const;
+      return { leftMs, why, yields: false };
+    }
     const wanted = leadership === undefined ? reservation?.for : undefined;
+    const whom = wanted === undefined ? {} : { for: wanted };
+    const why = { kind: 'reserved', ...whom, untilUnixMs } as const;
+    let yields = false;
     if (wanted !== undefined && names.length > 1) {
       const members = await this.#ask('listing', signal, (operation) =>
         this.#store.members(operation),
       );
-      if (members.some(({ candidate }) => candidate.id === wanted)) return 'yield';
+      yields = members.some(({ candidate }) => candidate.id === wanted);
     }
-    return leftMs;
+    return { leftMs, why, yields };
+  }
+
+  #isDrained(record: QueueRecord | undefined, candidacy: Candidacy): boolean {
+    const leftMs = this.#drainedMs(record);
+    if (leftMs <= 0) return false;
+    const drain = record?.drains.find(({ id }) => id === this.#candidate.id);
+    candidacy.onWaiting({ kind: 'drained', untilUnixMs: drain?.untilUnixMs ?? 0 });
+    return true;
   }
 
   #drainedMs(record: QueueRecord | undefined): number {
@@ -509,7 +601,8 @@ export class Queue<Guard> implements Contest<Guard> {
   /** @throws StoreUnsuitableError */
   #requireRisingTokens(place: Place, record: QueueRecord | undefined): void {
     // The same: an announcement of ours has landed whose answer was lost.
-    if (record === undefined || record.token < place.token || record.place === place.name) return;
+    if (record === undefined || record.token < place.token) return;
+    if (lastPlaceIn(this.#store, record) === place.name) return;
     throw tokensWentBack(this.#scope.election, record, place);
   }
 
@@ -522,8 +615,23 @@ export class Queue<Guard> implements Contest<Guard> {
     signal: AbortSignal,
     operation: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const { clock, timing, election } = this.#scope;
+    const { clock, timing, election, onAnswer } = this.#scope;
     const name = `${what} in election "${election}"`;
-    return bounded(clock, name, patienceMs(timing), signal, operation);
+    return bounded(clock, name, patienceMs(timing), signal, operation, onAnswer);
   }
+}
+
+/** Who waits enters again, and is told why it waits then. */
+function placeLost(candidacy: Candidacy, once: boolean): 'out' {
+  if (once) {
+    const cause = new StoreUnavailableError('the place is gone, with its session or by hand');
+    candidacy.onWaiting({ kind: 'unreachable', cause });
+  }
+  return 'out';
+}
+
+function cancelMark(line: Line): void {
+  const { mark } = line;
+  line.mark = undefined;
+  if (mark !== 'set') mark?.cancel();
 }

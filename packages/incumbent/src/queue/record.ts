@@ -1,6 +1,6 @@
 import type { CandidateInfo } from '../candidate.ts';
 import { RecordDamagedError, RecordTooNewError } from '../errors.ts';
-import type { Drain, LeaderRequest, TermSummary, UncleanLeader } from '../record.ts';
+import type { Drain, LeaderRequest, TermSummary, Terms, UncleanLeader } from '../record.ts';
 import type { Reservation } from '../record-fields.ts';
 import {
   FieldReader,
@@ -125,6 +125,12 @@ function readLeadership(reader: FieldReader, value: unknown): Leadership {
       };
     }),
   };
+}
+
+export function termsOf(record: QueueRecord | undefined): Terms {
+  if (record === undefined) return { token: 0n, history: [], holder: undefined };
+  const { token, history, leadership } = record;
+  return { token, history, holder: leadership && { ...leadership.candidate, announced: true } };
 }
 
 /** The record of an election that nobody has led. */

@@ -1,4 +1,5 @@
 import type { Attempts } from '../attempts.ts';
+import { Belief } from '../belief.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import type { Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
@@ -19,6 +20,7 @@ import { bounded, sleep } from '../wait.ts';
 import { Confirmations } from './confirmations.ts';
 import { keepWatching } from './keep-watching.ts';
 import type { Leftovers } from './leftovers.ts';
+import { isLeadingIn, leaderPlaceIn } from './named-places.ts';
 import type { QueueSettings } from './queue.ts';
 import type { QueueRecord } from './record.ts';
 import { emptyQueueRecord } from './record.ts';
@@ -64,6 +66,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   readonly token: bigint;
   readonly guard: Guard;
   readonly sentAt: Instant;
+  readonly belief: Belief;
   readonly state: SeatState;
   readonly predecessor: Predecessor | undefined;
   readonly unfenced: readonly UncleanLeader[];
@@ -90,6 +93,8 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   #confirmedMs: number;
   #freshFromMs = Number.NEGATIVE_INFINITY;
   #own: Watched<boolean> | undefined;
+  /** The place was given up before the work has settled: whether it is gone. */
+  #left: Promise<boolean> | undefined;
   #events: SeatEvents | undefined;
   #stopWatching: AbortController | undefined;
   #stopListening: (() => void) | undefined;
@@ -118,6 +123,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     this.token = won.place.token;
     this.guard = won.guard;
     this.sentAt = won.sentAt;
+    this.belief = new Belief(scope.clock, scope.timing.beliefMs, won.sentAt);
     this.state = won.state;
     this.unfenced = won.unfenced;
     this.waitBeforeAnnounceMs = won.waitMs;
@@ -158,6 +164,21 @@ export class QueueSeat<Guard> implements Seat<Guard> {
         },
       });
     }
+    const { endMark } = this.#store;
+    if (endMark !== undefined) {
+      const onMark = (isSet: boolean) => {
+        if (isSet) void this.#onEndMark();
+        return !isSet;
+      };
+      void keepWatching(this.#scope, stop.signal, {
+        watch: async (signal) => {
+          const watched = await endMark.watch(signal);
+          void watched.changed.then(onMark);
+          return watched;
+        },
+        onValue: onMark,
+      });
+    }
     this.#deliver();
     if (session.isOver(this.#place)) events.onLost('session-expired');
     else if (session.isSuspended) this.#onSuspended(events);
@@ -191,6 +212,10 @@ export class QueueSeat<Guard> implements Seat<Guard> {
 
   async release(end: SeatEnd, signal: AbortSignal): Promise<boolean> {
     this.#detach();
+    if (this.#left !== undefined) {
+      if (await this.#left) return false;
+      throw new LeftBehindError(this.#place.name);
+    }
     const { clock, timing, onTrouble } = this.#scope;
     const startMs = clock.monotonicMs();
     const nonces = new Set<string>();
@@ -237,7 +262,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   async abandon(): Promise<void> {
     this.#detach();
     // Belief has ended. The session may live for ever, and nobody could lead behind this place.
-    if (await this.#leftovers.leave(this.#entry, this.#place)) return;
+    if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place))) return;
     throw new LeftBehindError(this.#place.name);
   }
 
@@ -267,6 +292,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   /** Makes the record name us, or show `state`. @returns undefined: try again */
   async #announce(state: SeatState, signal: AbortSignal): Promise<Confirmation | undefined> {
     const next = announcedRecord(
+      this.#store,
       this.#scope,
       this.#record,
       this.#entry.candidate,
@@ -310,12 +336,11 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     const { record } = reading;
     if (this.#wasDeleted(reading)) return 'election-ended';
     const before = this.#record;
-    const isNamed = record?.leadership?.place === this.#place.name;
-    if (!isNamed) {
+    if (!isLeadingIn(this.#store, record, this.#place)) {
       // Nobody else can have been announced while our place was there, unless by hand.
       if (record !== undefined && record.token > this.token) return 'superseded';
       if (this.#isNamed || record?.token === this.token) return 'record-gone';
-      if (before?.leadership?.place !== record?.leadership?.place) {
+      if (leaderPlaceIn(this.#store, before) !== leaderPlaceIn(this.#store, record)) {
         // Somebody led between our look at the record and the one at the queue, or the record was
         // changed by hand: what we wait for is not what we would have to wait for.
         return record?.leadership === undefined ? 'record-gone' : 'superseded';
@@ -332,7 +357,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     this.#version = reading.version;
     this.#isNamed = true;
     this.#isUnsure = false;
-    if (record.leadership?.revoked === true) return 'vacated';
+    if (record.leadership.revoked) return 'vacated';
     this.#deliver();
     return 'ours';
   }
@@ -355,8 +380,8 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     try {
       const { record } = await this.#read(signal);
       if (record?.ended === true) return 'election-ended';
-      const { leadership } = record ?? {};
-      if (leadership?.place === this.#place.name && leadership.revoked) return 'vacated';
+      const isNamed = isLeadingIn(this.#store, record, this.#place);
+      if (isNamed && record.leadership.revoked) return 'vacated';
       if (record !== undefined && record.token > this.token) return 'superseded';
     } catch (error) {
       this.#scope.onTrouble('looking why a place is gone', error);
@@ -375,6 +400,27 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   #requireFresh(): void {
     this.#freshFromMs = this.#scope.clock.monotonicMs();
     this.#events?.onHint();
+  }
+
+  /**
+   * Our own operators mark the end in the record as well, and the term ends in order. GoLea's
+   * `DeleteElection` marks it nowhere else, deletes all places as it found them, and fails if one is
+   * there a fifth of a second later: so ours goes at once. Nobody leads behind it while the mark is there.
+   */
+  async #onEndMark(): Promise<void> {
+    try {
+      const { record } = await this.#read(new AbortController().signal);
+      if (record?.ended === true) {
+        this.#events?.onElectionEnded();
+        return;
+      }
+    } catch (error) {
+      this.#scope.onTrouble('looking why the election is over', error);
+    }
+    if (this.#events === undefined || this.#left !== undefined) return;
+    // Belief first: what comes after the election may be led by others.
+    this.#events.onLost('election-ended');
+    this.#left = this.#leftovers.leave(this.#entry, this.#place);
   }
 
   #onRecord(reading: RecordReading): void {
@@ -398,9 +444,9 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     const record = this.#record;
     if (record === undefined) return;
     if (record.ended) this.#events?.onElectionEnded();
-    const { leadership } = record;
-    if (leadership?.request !== undefined && leadership.place === this.#place.name) {
-      this.#events?.onRequest(leadership.request);
+    const request = record.leadership?.request;
+    if (request !== undefined && isLeadingIn(this.#store, record, this.#place)) {
+      this.#events?.onRequest(request);
     }
     const drain = record.drains.find(({ id }) => id === this.#entry.candidate.id);
     if (drain !== undefined && drain.untilUnixMs > this.#scope.clock.wallMs()) {
@@ -459,6 +505,7 @@ function lost(reason: EndReason): Confirmation {
 
 /** The record that names `place` as leading. */
 export function announcedRecord(
+  store: Pick<QueueStore, 'nameHere'>,
   scope: Scope,
   previous: QueueRecord | undefined,
   candidate: CandidateInfo,
@@ -468,7 +515,7 @@ export function announcedRecord(
   const wallMs = scope.clock.wallMs();
   const base = previous ?? emptyQueueRecord(scope.election, '');
   const last = base.leadership;
-  const isOurs = last?.place === place.name;
+  const isOurs = last !== undefined && isLeadingIn(store, base, place);
   const history =
     last === undefined || isOurs
       ? base.history

@@ -55,6 +55,14 @@ export interface Member {
   readonly isOurs: boolean;
 }
 
+/** What one proof has shown of the places it was asked for. */
+export interface Verdicts {
+  /** Were there when the store's quorum committed the proof. */
+  readonly there: readonly Place[];
+  /** Were not there. Of a place in neither list nothing was learnt. */
+  readonly gone: readonly Place[];
+}
+
 export type SessionEvent =
   /** The store cannot be reached at the moment. */
   | 'suspended'
@@ -69,11 +77,11 @@ export type SessionEvent =
  */
 export interface QueueSession {
   /**
-   * Proves that all these places were there when the proof was committed by the store's quorum: a
-   * server that is cut off from it cannot answer. Rejects when nothing was learnt.
-   * @returns undefined when all were there, else one that was not (nothing is known of the others)
+   * Proves by one transaction which of these places were there when the store's quorum committed it: a
+   * server that is cut off from it cannot answer. Tells of all of them, or of one at least that was
+   * gone. Rejects when nothing was learnt.
    */
-  confirm(places: readonly Place[], signal: AbortSignal): Promise<Place | undefined>;
+  confirm(places: readonly Place[], signal: AbortSignal): Promise<Verdicts>;
   /** True once the session of this place is known to be over, by whichever side's word or clock. */
   isOver(place: Place): boolean;
   /** True while the store cannot be reached. */
@@ -92,6 +100,12 @@ export interface QueueSession {
  */
 export interface QueueStore {
   readonly session: QueueSession;
+  /**
+   * A record names places as its writer spells them, and clients may spell one place differently (a
+   * chroot, a namespace). @returns what `Place.name` and `list` call that place here. Ask
+   * `leaderPlaceIn` and `lastPlaceIn` instead of comparing what stands in a record.
+   */
+  nameHere(recorded: string): string;
   /**
    * Others than this library may be members, who do not wait and write no record. Then any gap
    * between the place in the record and ours counts as an unclean end.
@@ -131,18 +145,11 @@ export interface QueueStore {
     signal: AbortSignal,
   ): Promise<CommitResult>;
   /**
-   * What operators do. Atomic: replaces the record if it has this version, and deletes the places
-   * `remove`, if all of them and `present` are there (`gone` otherwise).
+   * What operators do. Atomic: replaces the record if it has this version, sets the mark of the end if
+   * that is asked for (`conflict` if it is set), and deletes the places `remove`, if all of them and
+   * `present` are there (`gone` otherwise).
    */
-  amend(
-    change: {
-      readonly record: QueueRecord;
-      readonly version: Version;
-      readonly present?: string;
-      readonly remove?: readonly string[];
-    },
-    signal: AbortSignal,
-  ): Promise<CommitResult>;
+  amend(change: Amendment, signal: AbortSignal): Promise<CommitResult>;
   /** Deletes a place by its name, whosever it is. What is not there is success. */
   remove(name: string, signal: AbortSignal): Promise<void>;
   /** Those in the queue, in order, the first `most` or all. Who leaves meanwhile is left out. */
@@ -163,9 +170,24 @@ export interface QueueStore {
   close?(): Promise<void>;
 }
 
+/** A change that an operator makes. */
+export interface Amendment {
+  readonly record: QueueRecord;
+  readonly version: Version;
+  readonly present?: string;
+  readonly remove?: readonly string[];
+  /** Sets the mark of the end as well. */
+  readonly marksEnd?: boolean;
+}
+
 /** GoLea's `DONE` node: tells members that know nothing of our record. */
 export interface EndMark {
   isSet(signal: AbortSignal): Promise<boolean>;
+  /**
+   * `changed` resolves with true when it was set meanwhile, also when it is gone again by now; with
+   * false when it was taken back, or can no longer be told of.
+   */
+  watch(signal: AbortSignal): Promise<Watched<boolean> & { readonly changed: Promise<boolean> }>;
   set(signal: AbortSignal): Promise<void>;
   clear(signal: AbortSignal): Promise<void>;
 }

@@ -3,6 +3,7 @@ import type { Clock, Timer } from '../clock.ts';
 import type { Duration } from '../duration.ts';
 import { parseDuration } from '../duration.ts';
 import { InvalidOptionError } from '../errors.ts';
+import { sleep } from '../wait.ts';
 
 export interface SimulatedClockOptions {
   /** Wall clock at the start, ms since 1970. Default 2001-09-09. */
@@ -50,6 +51,14 @@ export class SimulatedClock implements Clock {
     const entry = { dueMs: this.#monotonicMs + delayMs, order: this.#order, callback };
     this.#timers.add(entry);
     return { cancel: () => this.#timers.delete(entry) };
+  }
+
+  /**
+   * Resolves when so much of this clock's time has passed: for work under test.
+   * Rejects with `signal.reason` when `signal` aborts, and with InvalidOptionError.
+   */
+  async sleep(by: Duration, signal: AbortSignal = new AbortController().signal): Promise<void> {
+    await sleep(this, parseDuration('by', by), signal);
   }
 
   /** How many timers wait. */

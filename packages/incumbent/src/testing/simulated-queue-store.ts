@@ -98,9 +98,13 @@ export class SimulatedQueueStore {
     this.#options = options;
   }
 
-  /** A session of its own, as another process has it. */
-  connect(): SimulatedQueueSession {
-    return new SimulatedQueueSession(this.#clock, this.#queues, this.#options, () => {
+  /**
+   * A session of its own, as another process has it.
+   * @param path where this session finds the queues: the names of its places begin with it, as with a
+   *   chroot of ZooKeeper or a namespace of etcd. Default none
+   */
+  connect(path: string = ''): SimulatedQueueSession {
+    return new SimulatedQueueSession(this.#clock, this.#queues, { ...this.#options, path }, () => {
       this.#sessions += 1;
       return this.#sessions;
     });
@@ -165,6 +169,7 @@ export class SimulatedQueueSession {
   readonly #clock: Clock;
   readonly #queues: SimulatedQueues;
   readonly #isMixed: boolean;
+  readonly #path: string;
   readonly #newSession: () => number;
   readonly #faults: { readonly kind: QueueOperation; readonly fault: QueueFault }[] = [];
   readonly #waiting: HeldQueueOperation[] = [];
@@ -184,11 +189,12 @@ export class SimulatedQueueSession {
   constructor(
     clock: Clock,
     queues: SimulatedQueues,
-    options: SimulatedQueueOptions,
+    options: SimulatedQueueOptions & { readonly path: string },
     newSession: () => number,
   ) {
     this.#clock = clock;
     this.#queues = queues;
+    this.#path = options.path;
     this.#isMixed = options.isMixed ?? false;
     this.backend = {
       kind: 'simulated',
@@ -214,7 +220,11 @@ export class SimulatedQueueSession {
         return isSuspended();
       },
       confirm: (places, signal) =>
-        this.#send('confirm', signal, () => places.find((place) => !queues.isThere(place))),
+        this.#send('confirm', signal, () => {
+          const gone = places.find(({ name, token }) => !queues.isThere(plain(name), token));
+          // As ZooKeeper does: a transaction that is refused says which operation it was, and no more.
+          return gone === undefined ? { there: places, gone: [] } : { there: [], gone: [gone] };
+        }),
       isOver: (place) => place.session !== this.#id,
       onEvent: (listener) => {
         this.#listeners.add(listener);
@@ -294,17 +304,22 @@ export class SimulatedQueueSession {
   open(election: string): QueueStore {
     const queues = this.#queues;
     const state = () => stateIn(this.#frozen ?? queues.snapshot, election);
-    const names = () => state().places.map(({ name }) => name);
+    const here = (name: string) => `${this.#path}${name}`;
+    const names = () => state().places.map(({ name }) => here(name));
     const reading = (): RecordReading => ({ record: state().record, version: state().version });
     const numberOf = (name: string) => Number(name.slice(-10));
     return {
       session: this.session,
+      nameHere: (recorded) => here(plain(recorded)),
       isMixed: this.#isMixed,
       enter: (entry, signal) =>
-        this.#send('enter', signal, () => queues.enter(election, this.#id, entry)),
+        this.#send('enter', signal, () => {
+          const place = queues.enter(election, this.#id, entry);
+          return { ...place, name: here(place.name) };
+        }),
       leave: ({ guid }, place, signal) =>
         this.#send('leave', signal, () =>
-          queues.sweep((each) => each.guid === guid || each.name === place?.name),
+          queues.sweep((each) => each.guid === guid || each.name === plain(place?.name)),
         ),
       list: (signal) => this.#send('list', signal, names),
       read: (signal) => this.#send('read', signal, reading),
@@ -313,34 +328,44 @@ export class SimulatedQueueSession {
       sync: (signal) => this.#send('sync', signal, () => {}),
       commit: (place, record, version, signal) =>
         this.#send('commit', signal, () =>
-          queues.change(election, { present: [place.name], version }, { record, remove: [] }),
+          queues.change(
+            election,
+            { present: [plain(place.name)], version },
+            { record, remove: [] },
+          ),
         ),
       release: (place, record, version, signal) =>
         this.#send<CommitResult>('release', signal, () =>
           queues.change(
             election,
-            { present: [place.name], version: record === undefined ? 'any' : version },
-            { record, remove: [place.name] },
+            {
+              present: [plain(place.name)],
+              version: record === undefined ? 'any' : version,
+            },
+            { record, remove: [plain(place.name)] },
           ),
         ),
       amend: ({ record, version, present, remove = [] }, signal) =>
         this.#send('amend', signal, () => {
-          const named = present === undefined ? remove : [present, ...remove];
-          return queues.change(election, { present: named, version }, { record, remove });
+          const removed = remove.map(plain);
+          const named = present === undefined ? removed : [plain(present), ...removed];
+          return queues.change(election, { present: named, version }, { record, remove: removed });
         }),
       remove: (name, signal) =>
-        this.#send('remove', signal, () => queues.sweep((place) => place.name === name)),
+        this.#send('remove', signal, () => queues.sweep((each) => each.name === plain(name))),
       members: (signal) =>
         this.#send('members', signal, (): readonly Member[] =>
           state().places.map(({ name, token, candidate, isOurs }) => ({
-            name,
+            name: here(name),
             token,
             candidate,
             isOurs,
           })),
         ),
       watchPlace: (name, signal) =>
-        this.#watch(election, signal, ({ places }) => places.some((each) => each.name === name)),
+        this.#watch(election, signal, ({ places }) =>
+          places.some((each) => each.name === plain(name)),
+        ),
       watchRecord: (signal) =>
         this.#watch(
           election,
@@ -349,7 +374,7 @@ export class SimulatedQueueSession {
           ({ version }) => String(version),
         ),
       watchList: (signal) =>
-        this.#watch(election, signal, ({ places }) => places.map(({ name }) => name)),
+        this.#watch(election, signal, ({ places }) => places.map(({ name }) => here(name))),
       ...(this.#isMixed
         ? {
             directlyFollows: (place: Place, previous: string) =>
@@ -505,6 +530,11 @@ export class SimulatedQueueSession {
   #tell(event: SessionEvent): void {
     for (const listener of [...this.#listeners]) listener(event);
   }
+}
+
+/** As the store knows it, however a session spells it. */
+function plain(name: string = ''): string {
+  return name.slice(name.lastIndexOf('/') + 1);
 }
 
 function unavailable(what: string): StoreUnavailableError {

@@ -58,11 +58,9 @@ export class SimulatedQueues {
     return place;
   }
 
-  isThere(place: Place): boolean {
+  isThere(name: string, token: bigint): boolean {
     for (const { places } of this.#states.values()) {
-      if (places.some(({ name, token }) => name === place.name && token === place.token)) {
-        return true;
-      }
+      if (places.some((place) => place.name === name && place.token === token)) return true;
     }
     return false;
   }

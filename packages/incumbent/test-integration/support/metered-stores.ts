@@ -14,8 +14,7 @@ import { apiServer, kubernetes } from '../../src/backends/kubernetes/index.ts';
 import { postgres } from '../../src/backends/postgres/index.ts';
 import { redis } from '../../src/backends/redis/index.ts';
 import type { Backend } from '../../src/contest.ts';
-import { createElection } from '../../src/index.ts';
-import { missing as noPostgres, openClient as openPostgres } from './postgres.ts';
+import { missing as noPostgres, oldTable, openClient as openPostgres } from './postgres.ts';
 import { missing as noRedis, openClient as openRedis } from './redis.ts';
 
 const noEtcd = etcdAvailable();
@@ -88,18 +87,13 @@ export const meteredStores: readonly MeteredStore[] = [
       roundTrips: 3,
       async start() {
         const server = await startPostgres();
-        const first = openPostgres(driver, server.url);
-        const election = createElection({ name: 'init', backend: postgres(first.client) });
-        await election.init();
-        await election.close();
-        await first.close();
+        await server.sql(oldTable);
         return running(server, 'postgres', async (port) => {
           const url = server.url.replace(`${server.port}`, `${port}`);
           // The first time that it says something by a connection, postgres takes a round trip to ask for
           // its types. It has another connection that listens.
           const max = driver === 'pg' ? 10 : 1;
           const { client, close } = openPostgres(driver, url, max);
-          // Else nobody leads before a server was there for one lease.
           return { backend: postgres(client), close };
         });
       },

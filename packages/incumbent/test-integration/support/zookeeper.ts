@@ -56,7 +56,7 @@ export function useZooKeeper(): ZooKeeperStand {
     },
     async client(through) {
       const url = (through ?? stand.server).connectionString;
-      const client = await connect(url, { sessionTimeout: sessionTimeoutMs });
+      const client = await connect(url, { sessionTimeoutMs });
       cleanUps.push(() => client.close());
       return client;
     },

@@ -179,6 +179,23 @@ it.concurrent('they end it while we lead', async (context) => {
   expect((await term.ended).reason).toMatch(/election-ended|record-gone/);
 });
 
+it.concurrent('they end it while we lead and one of theirs waits, who leaves by itself', async (context) => {
+  const { expect } = context;
+  const { client, resource, theirs, ours } = await hold(context);
+  const term = await (await ours('ours-1')).campaign();
+  const b = await theirs('theirs-2');
+  const left = b.leads().catch(() => b.resign());
+  const { term: never } = await (await ours('ours-3')).join();
+  // While our work goes on: it waits for whoever has not left.
+  await GoLeaMember.deleteElection(client, resource);
+  expect(await client.exists(resource)).toBe(false);
+  await expect(never).rejects.toThrow(ElectionEndedError);
+  await left.catch(() => {});
+  expect(term.isLeading()).toBe(false);
+  await term[Symbol.asyncDispose]();
+  expect((await term.ended).reason).toMatch(/election-ended|record-gone/);
+});
+
 it.concurrent('ending an election that is not there succeeds', async (context) => {
   const { expect } = context;
   const { ours } = await hold(context, { exists: false });

@@ -76,9 +76,9 @@ test('where a store has lost nothing for a lease by its own clock, nobody waits'
   ] as const) {
     const { clock, memory, election } = stage({ clockStepMs });
     memory.bornAtMs = clock.monotonicMs() - ageMs;
-    const campaign = election.campaign({ wait: 0 });
+    const campaign = election.campaign({ wait: 0, settle: false });
     if (wins) await (await campaign)[Symbol.asyncDispose]();
-    else await expect(campaign).rejects.toMatchObject({ code: 'NOT_ELECTED' });
+    else await expect(campaign).rejects.toMatchObject({ why: { kind: 'settling' } });
     await election.close();
   }
 });

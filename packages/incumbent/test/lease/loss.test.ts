@@ -64,7 +64,9 @@ test('an operator’s request on an empty store that forgets makes no vacant sea
   const store = new ScriptedStore();
   const election = candidate(store, clock, { forgets: true });
   await election.drain('x', new Date(clock.wallMs() + 60_000));
-  await expect(election.campaign({ wait: 0 })).rejects.toMatchObject({ code: 'NOT_ELECTED' });
+  await expect(election.campaign({ wait: 0, settle: false })).rejects.toMatchObject({
+    why: { kind: 'settling' },
+  });
   const campaign = election.campaign();
   await clock.advance(leaseMs - 100);
   expect(store.swaps).toBe(1);
@@ -83,4 +85,69 @@ test('no term has the token of the floor or a lower one', async () => {
     await term[Symbol.asyncDispose]();
     await election.close();
   }
+});
+
+test('a leader that was seen may come again unseen: its longer lease counts when the record is lost', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 7n, 600_000);
+  const election = candidate(store, clock);
+  const campaign = election.campaign();
+  await clock.advance(5_000);
+  store.record = { ...store.record!, holding: undefined, nonce: 'released' };
+  const reservation = { for: 'x', reserveMs: 60_000, untilUnixMs: clock.wallMs() + 60_000 };
+  store.record = { ...store.record, reservation };
+  store.version += 1;
+  await clock.advance(5_000);
+  // Between two looks "a" was elected again, and the store lost that.
+  lose(store);
+  expect(await waitsThenWins({ clock, store, election }, campaign, 599_900)).toBe(8n);
+});
+
+test('a lease longer than any of ours is forgotten with its leader', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('go', 7n, 2 ** 31 - 1);
+  const election = candidate(store, clock);
+  const campaign = election.campaign();
+  await clock.advance(5_000);
+  store.hold('c', 8n, leaseMs);
+  await clock.advance(5_000);
+  lose(store);
+  expect(await waitsThenWins({ clock, store, election }, campaign, leaseMs - 100)).toBe(9n);
+});
+
+test('whoever wins from a record that went back may be lost in its turn', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 7n, leaseMs);
+  const election = candidate(store, clock);
+  const campaign = election.campaign();
+  await clock.advance(5_000);
+  // A candidate that knew nothing of term 7 has won on what was left.
+  store.hold('x', 4n, 40_000);
+  await clock.advance(5_000);
+  lose(store);
+  expect(await waitsThenWins({ clock, store, election }, campaign, 39_900)).toBe(8n);
+});
+
+test('a lost record is waited for an hour at most, whatever lease it named', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  // A Lease of Kubernetes takes 2^31 - 1 s.
+  store.hold('go', 7n, 2 ** 31 - 1);
+  const election = candidate(store, clock);
+  const campaign = election.campaign();
+  await clock.advance(5_000);
+  lose(store);
+  expect(await waitsThenWins({ clock, store, election }, campaign, 3_599_000, 4_000)).toBe(8n);
+});
+
+test('while it stands a record is waited for as long as it says', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('go', 7n, 7_200_000);
+  const election = candidate(store, clock);
+  const campaign = election.campaign();
+  expect(await waitsThenWins({ clock, store, election }, campaign, 7_199_000, 4_000)).toBe(8n);
 });

@@ -50,12 +50,12 @@ describe('the name of the lock recurs', () => {
   inArena('a confirmation looks at whose it is', async ({ arena, expect }) => {
     const store = openStore(await arena.client());
     const place = await taken(store);
-    expect(await store.session.confirm([place], never)).toBeUndefined();
+    expect(await store.session.confirm([place], never)).toEqual({ there: [place], gone: [] });
     await steal(arena);
-    expect(await store.session.confirm([place], never)).toBe(place);
+    expect(await store.session.confirm([place], never)).toEqual({ there: [], gone: [place] });
     const thief = await arena.client();
     await thief.delete(lockPath);
-    expect(await store.session.confirm([place], never)).toBe(place);
+    expect(await store.session.confirm([place], never)).toEqual({ there: [], gone: [place] });
   });
 
   inArena('of several, the one that is not there is named', async ({ arena, expect }) => {
@@ -63,7 +63,7 @@ describe('the name of the lock recurs', () => {
     const [store, other] = [openStore(client), await arena.client()];
     const place = await taken(store);
     const gone = { ...place, name: `${parent}/nothing@0x1` };
-    expect(await store.session.confirm([place, gone], never)).toBe(gone);
+    expect(await store.session.confirm([place, gone], never)).toEqual({ there: [], gone: [gone] });
     expect(other.state).toBe('connected');
   });
 
@@ -72,7 +72,7 @@ describe('the name of the lock recurs', () => {
     const place = await taken(store);
     const { version } = await store.read(never);
     const state = { announced: true, actors: null, addresses: [], metadata: {} };
-    const record = announcedRecord(scope, undefined, candidate, place, state);
+    const record = announcedRecord(store, scope, undefined, candidate, place, state);
     await steal(arena);
     expect(await store.commit(place, record, version, never)).toEqual({ outcome: 'gone' });
     expect(store.breadcrumbVersion(place)).toBeUndefined();
@@ -126,7 +126,7 @@ describe('what is written together', () => {
       const place = await taken(store);
       const { version } = await store.read(never);
       const state = { announced: true, actors: null, addresses: [], metadata: {} };
-      const record = announcedRecord(scope, undefined, candidate, place, state);
+      const record = announcedRecord(store, scope, undefined, candidate, place, state);
       const other = await arena.client();
       await other.create(breadcrumbPath, 'b');
       expect(await store.commit(place, record, version, never)).toEqual({ outcome: 'conflict' });
@@ -144,7 +144,7 @@ describe('what is written together', () => {
       const place = await taken(other);
       const { version } = await other.read(never);
       const state = { announced: true, actors: null, addresses: [], metadata: {} };
-      const record = announcedRecord(scope, undefined, candidate, place, state);
+      const record = announcedRecord(other, scope, undefined, candidate, place, state);
       const store = openStore(
         interrupted(await arena.client(), async () => {
           expect((await other.commit(place, record, version, never)).outcome).toBe('ok');

@@ -44,8 +44,10 @@ export class Arena implements AsyncDisposable {
     );
   }
 
-  async client(sessionTimeout: number = sessionTimeoutMs): Promise<ZooKeeper> {
-    const client = await connect(this.fake.connectionString, { sessionTimeout });
+  async client(timeoutMs: number = sessionTimeoutMs): Promise<ZooKeeper> {
+    const client = await connect(this.fake.connectionString, {
+      sessionTimeoutMs: timeoutMs,
+    });
     this.#open.push(client);
     return client;
   }

@@ -80,7 +80,7 @@ export class NodeManager {
    */
   async run(signal: AbortSignal): Promise<void> {
     const { zookeeper: url, sessionTimeoutMs, zookeeperOptions, id, nodes } = this.#options;
-    const zk = new ZooKeeper(url, { ...zookeeperOptions, sessionTimeout: sessionTimeoutMs });
+    const zk = new ZooKeeper(url, { ...zookeeperOptions, sessionTimeoutMs });
     const stopTelling = zk.onState(({ state }) => {
       this.#zookeeper = state;
       this.#tell({ type: 'zookeeper', state });

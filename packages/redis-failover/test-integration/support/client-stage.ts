@@ -92,7 +92,7 @@ export class ClientStage {
   term = 0;
 
   static async open(servers: Servers, context: TestContext): Promise<ClientStage> {
-    const zk = await connect(servers.zookeeper.connectionString, { sessionTimeout: 10_000 });
+    const zk = await connect(servers.zookeeper.connectionString, { sessionTimeoutMs: 10_000 });
     context.onTestFinished(() => zk.close());
     roots += 1;
     const stage = new ClientStage(servers, context, zk, `/redis_failover_${roots}`);

@@ -147,6 +147,17 @@ describe('a write is sent', () => {
     expect(view.usable(clocks.suspend(1_000))).toBe(undefined);
   });
 
+  test('not because of a confirmation that was under way in a suspension that a look has seen', () => {
+    const { clocks, view, proposal } = confirmedView();
+    const sentAt = clocks.pass(100);
+    clocks.pass(1);
+    expect(view.usable(clocks.suspend(800))).toBeDefined();
+    clocks.stepWall(-800);
+    view.confirmed(proposal, sentAt);
+    expect(view.usable(clocks.pass(198))).toBeDefined();
+    expect(view.usable(clocks.pass(1))).toBe(undefined);
+  });
+
   test('with safeMode: false also when nobody has confirmed for long, but not while it moves', () => {
     const { clocks, view, reign } = confirmedView({ safeMode: false });
     clocks.pass(60_000);

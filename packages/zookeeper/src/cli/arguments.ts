@@ -50,9 +50,9 @@ export class Arguments {
     return number;
   }
 
-  /** The version that a node must have; undefined for any. */
-  nodeVersion(): number | undefined {
-    return this.wholeNumber('version', -(2 ** 31), 2 ** 31 - 1);
+  /** The version that a node must have; -1 for any, which is the default. */
+  nodeVersion(): number {
+    return this.wholeNumber('version', -(2 ** 31), 2 ** 31 - 1) ?? -1;
   }
 
   durationMs(name: string): number | undefined {

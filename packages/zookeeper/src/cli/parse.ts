@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
+import { nearest } from '../nearest.ts';
 import { Arguments } from './arguments.ts';
 import { UsageError } from './failure.ts';
-import { nearest, ofZkCli } from './suggest.ts';
+import { ofZkCli } from './of-zk-cli.ts';
 import type { CommandEntry, OptionSpec } from './table.ts';
 import { commands, globalOptions, versionOption } from './table.ts';
 

@@ -80,7 +80,7 @@ export class Connection {
     this.#socket.on('drain', () => {
       if (!this.#closed) handlers.onDrain();
     });
-    this.#socket.on('error', (error) => this.destroy(explainTls(error)));
+    this.#socket.on('error', (error) => this.destroy(explainTls(error, options.tls)));
     // A server that ends its side has closed the session's connection for good.
     this.#socket.on('end', () => this.destroy(undefined));
     this.#socket.on('close', () => this.destroy(undefined));
@@ -161,8 +161,13 @@ export function openSocket(
 }
 
 /** An alert is the server's word about us; OpenSSL's text for it does not say so. */
-function explainTls(error: Error & { readonly code?: string; readonly reason?: string }): Error {
+function explainTls(
+  error: Error & { readonly code?: string; readonly reason?: string },
+  tls: CheckedTls | undefined,
+): Error {
   const { code, reason } = error;
   if (code?.startsWith('ERR_SSL_') !== true || reason?.includes('alert') !== true) return error;
-  return new Error(`the server refuses our side of TLS: ${reason}`, { cause: error });
+  // Servers name the reason in many ways; where they ask for a certificate it is mostly this one.
+  const lacking = tls?.hasCertificate === false ? ' (we have shown no certificate: tls.cert)' : '';
+  return new Error(`the server refuses our side of TLS: ${reason}${lacking}`, { cause: error });
 }

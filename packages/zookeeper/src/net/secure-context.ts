@@ -1,12 +1,18 @@
 import { isIP } from 'node:net';
 import type { ConnectionOptions, SecureContext } from 'node:tls';
 import { createSecureContext } from 'node:tls';
-import { describe } from '../arguments.ts';
+import { checkOptions, describe, namesOf } from '../arguments.ts';
 import { InvalidArgumentError } from '../errors.ts';
 import type { CheckedTls, TlsOptions } from './tls-options.ts';
 
+const names = namesOf<TlsOptions>({
+  ...{ ca: true, cert: true, key: true, passphrase: true, servername: true },
+  ...{ rejectUnauthorized: true },
+});
+
 /** @throws InvalidArgumentError when a key or certificate cannot be used */
 export function checkTls(tls: TlsOptions): CheckedTls {
+  checkOptions('tls', tls ?? null, names);
   const { ca, cert, key, passphrase, servername, rejectUnauthorized = true } = tls;
   if (servername !== undefined && (typeof servername !== 'string' || servername === '')) {
     throw new InvalidArgumentError(`tls.servername is a host name, not ${describe(servername)}`);
@@ -23,7 +29,7 @@ export function checkTls(tls: TlsOptions): CheckedTls {
       key: key === undefined ? undefined : toPem(key),
       passphrase,
     });
-    return { context, servername, rejectUnauthorized };
+    return { context, servername, rejectUnauthorized, hasCertificate: cert !== undefined };
   } catch (error) {
     const why = (error as Error).message;
     throw new InvalidArgumentError(

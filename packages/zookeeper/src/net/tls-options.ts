@@ -18,4 +18,6 @@ export interface CheckedTls {
   readonly context: object;
   readonly servername: string | undefined;
   readonly rejectUnauthorized: boolean;
+  /** Whether there is one of ours to show. */
+  readonly hasCertificate: boolean;
 }

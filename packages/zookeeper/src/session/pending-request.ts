@@ -11,8 +11,11 @@ export interface ReplyHandlers<Response, Result> {
   absent?(request: AnswerOf): Result;
   /** Given: a NoWatcher error is an answer like any other. */
   noWatcher?(request: AnswerOf): Result;
-  /** Called once when the call ends in any other way than by `complete` or `absent`. */
-  failed?(): void;
+  /**
+   * Called once when the call ends in any other way than by one of the above.
+   * @param mayBeDone it was sent, and no answer says that the server refused it
+   */
+  failed?(mayBeDone: boolean): void;
 }
 
 /** What every reply says besides its body. */
@@ -43,6 +46,8 @@ export class PendingRequest implements AnswerOf {
   deadlineMs: number = Number.POSITIVE_INFINITY;
   timeoutMs = 0;
   hasOwnTimer = false;
+  /** Takes something from the server that would stay there otherwise: no full queue refuses it. */
+  cleansUp = false;
   /** Undoes what only concerns this call: its timer and its listener on a signal. */
   #cleanUp: (() => void) | undefined;
 
@@ -99,11 +104,14 @@ export class PendingRequest implements AnswerOf {
     this.#resolve(result);
   }
 
-  /** @param error what the call rejects with; a function, so that none is made for nobody */
-  fail(error: () => unknown): void {
+  /**
+   * @param error what the call rejects with; a function, so that none is made for nobody
+   * @param refused the server has answered that it did not do it
+   */
+  fail(error: () => unknown, refused = false): void {
     if (this.settled) return;
     this.#settle();
-    this.handlers.failed?.();
+    this.handlers.failed?.(this.wasSent && !refused);
     this.#reject(error());
   }
 

@@ -24,7 +24,6 @@ import {
 import { errorCodes } from '../protocol/constants.ts';
 import type { JuteReader } from '../protocol/jute.ts';
 import { JuteWriter, MalformedError } from '../protocol/jute.ts';
-import { requests } from '../protocol/requests.ts';
 import { Deque } from './deque.ts';
 import type { PendingRequest } from './pending-request.ts';
 
@@ -283,9 +282,8 @@ export class Pipeline {
       } else if (error === errorCodes.noWatcher && request.handlers.noWatcher !== undefined) {
         result = request.handlers.noWatcher(request);
       } else {
-        this.#failRequest(request, () =>
-          errorForCode(error, { ...request.context, zxid: request.zxid }),
-        );
+        const context = { ...request.context, zxid: request.zxid };
+        this.#failRequest(request, () => errorForCode(error, context), true);
         return;
       }
     } catch (cause) {
@@ -330,9 +328,9 @@ export class Pipeline {
 
   // Inside ------------------------------------------------------------------------------------------
 
-  #failRequest(request: PendingRequest, error: () => unknown): void {
+  #failRequest(request: PendingRequest, error: () => unknown, refused = false): void {
     this.#tally.failed += 1;
-    request.fail(error);
+    request.fail(error, refused);
   }
 
   #encodeNow(request: PendingRequest, body: unknown): void {
@@ -371,9 +369,8 @@ export class Pipeline {
       this.#failTooLarge(request, bytes);
       return;
     }
-    // The end of the session is never refused: its ephemeral nodes would stay.
     if (
-      request.kind !== requests.closeSession &&
+      !request.cleansUp &&
       (this.#queued >= this.#limits.maxQueuedRequests ||
         this.#queuedBytes + bytes > this.#limits.maxQueuedBytes)
     ) {

@@ -4,6 +4,7 @@ import type { HostAndPort } from '../connection-string.ts';
 import { openSocket } from '../net/connection.ts';
 import type { CheckedTls } from '../net/tls-options.ts';
 import { onAbort } from '../on-abort.ts';
+import { pause } from '../pause.ts';
 import { Hosts } from './hosts.ts';
 import type { SessionTiming } from './timing.ts';
 import { attemptMs } from './timing.ts';
@@ -35,15 +36,7 @@ export async function findReadWriteServer(
       if (stop.aborted) return false;
       if (answer === 'rw') return true;
     }
-    await new Promise<void>((resolve) => {
-      const done = () => {
-        timer.cancel();
-        stopListening();
-        resolve();
-      };
-      const timer = options.clock.setTimer(done, pauseMs * (0.75 + 0.25 * options.random()));
-      const stopListening = onAbort(stop, done);
-    });
+    await pause(options.clock, pauseMs * (0.75 + 0.25 * options.random()), stop);
   }
   return false;
 }

@@ -20,6 +20,9 @@ export function answerChallenge(
   user: { readonly username: string; readonly password: string },
   cnonce: string = randomBytes(16).toString('hex'),
 ): DigestAnswer {
+  if (challenge === null) {
+    throw new ProtocolError('the server has no SASL login configured: it answers without a token');
+  }
   const fields = parseFields(challenge);
   const nonce = fields.get('nonce');
   if (nonce === undefined || fields.get('algorithm') !== 'md5-sess') {

@@ -47,7 +47,7 @@ import type { AttemptOutcome, SearchTarget } from './server-search.ts';
 import { ServerSearch } from './server-search.ts';
 import type { SessionTiming } from './timing.ts';
 import { sessionTiming } from './timing.ts';
-import type { RawEventType } from './watch-registry.ts';
+import type { RawEventType, WatchType } from './watch-registry.ts';
 import { WatchRegistry } from './watch-registry.ts';
 
 export interface SessionOptions extends PipelineLimits {
@@ -61,6 +61,8 @@ export interface SessionOptions extends PipelineLimits {
   readonly session: ExportedSession | undefined;
   /** False for servers before 3.6. */
   readonly setWatches2: boolean;
+  /** False for servers before 3.5: they close the connection on it. */
+  readonly removeWatches: boolean;
   readonly chroot: Chroot;
   readonly clock: Clock;
   readonly random: () => number;
@@ -146,7 +148,7 @@ export class Session {
     });
     this.watches = new WatchRegistry(
       (path) => options.chroot.toUser(path),
-      (path) => this.removeFromServer(path),
+      (path, type) => this.removeFromServer(path, type),
     );
     if (options.session !== undefined) {
       this.#id = options.session.id;
@@ -198,6 +200,10 @@ export class Session {
 
   get setWatches2(): boolean {
     return this.#options.setWatches2;
+  }
+
+  get removeWatches(): boolean {
+    return this.#options.removeWatches;
   }
 
   get lastError(): Error | undefined {
@@ -493,6 +499,7 @@ export class Session {
     const wasConnected = this.#handshakeDone;
     this.#connection = undefined;
     this.#handshakeDone = false;
+    this.#introduced = false;
     this.#readyAtMs = Number.POSITIVE_INFINITY;
     this.#attemptDeadlineMs = Number.POSITIVE_INFINITY;
     this.#pingSentMs = undefined;
@@ -860,6 +867,7 @@ export class Session {
       () => {},
       () => {},
     );
+    request.cleansUp = true;
     this.pipeline.submit(request, {});
   }
 
@@ -916,12 +924,13 @@ export class Session {
     this.#onState(change);
   }
 
-  /** Nobody needs the watches of a path any more: the server need not tell of them. */
-  removeFromServer(path: string): void {
-    if (this.refusal({}) !== undefined || !this.#handshakeDone) return;
+  /** Nobody needs these watches of a path any more: the server need not tell of them. */
+  removeFromServer(path: string, type: WatchType): void {
+    // A connection that has not been told of our watches will not be told of this one.
+    if (this.refusal({}) !== undefined || !this.#introduced || !this.#options.removeWatches) return;
     // Reads that were sent before it have registered their watches by now, and lose them with it;
     // none that was sent after it is answered yet.
-    const removed = () => this.watches.loseAll(path);
+    const removed = () => this.watches.lose(path, type);
     const request = new PendingRequest(
       requests.removeWatches,
       undefined,
@@ -931,7 +940,8 @@ export class Session {
     );
     // Without a bound: a reply that nobody takes would leave dead watches behind.
     request.hasOwnTimer = true;
-    this.submit(request, { path, type: watcherTypes.any });
+    request.cleansUp = true;
+    this.submit(request, { path, type: watcherTypes[type] });
   }
 }
 

@@ -15,7 +15,8 @@ export interface SessionTiming {
   /**
    * The session counts as expired so long after the last acknowledged sending: 0.95 T. Users are
    * promised T; the rest is for a timer that runs late and for a clock that is up to 5 % slower
-   * than the server's.
+   * than the server's. By the monotonic clock alone, which stands still while a Linux host is
+   * suspended: what it slept through is found out by the next answer of a server, or its absence.
    */
   readonly expiryMs: number;
 }

@@ -7,6 +7,7 @@
  * rider has gone. A recursive watch does not tell of changed children; they are derived from the
  * creation and deletion of a child.
  */
+import type { watcherTypes } from '../protocol/constants.ts';
 import type { WatchLists } from './handshake.ts';
 
 /** A change on the server. Paths as on the server. */
@@ -54,18 +55,38 @@ export interface PersistentListener {
   onLost(reason: LostReason): void;
 }
 
-/** A one-shot read that relies on a persistent watch. */
-export interface Ride {
-  /** Reads under way that do. */
+/** A read that is to leave a one-shot watch behind, while it is under way. */
+export interface WatchRead {
+  readonly kind: OneShotKind;
+  readonly path: string;
+  /** The persistent watch that it relies on. Undefined: the server is to set the one-shot. */
+  readonly ride: object | undefined;
+}
+
+interface PersistentEntry {
+  recursive: boolean;
+  readonly listeners: Set<PersistentListener>;
+  /** Reads under way that rely on it. */
   riders: number;
 }
 
-interface PersistentEntry extends Ride {
-  recursive: boolean;
-  readonly listeners: Set<PersistentListener>;
+/** Reads under way that set the same watch on the server. */
+interface Reads {
+  count: number;
+  /** The server may have the watch already: because of one that has ended, or of a listener. */
+  mayBeSet: boolean;
 }
 
-const kinds: readonly OneShotKind[] = ['data', 'exist', 'child'];
+/** Which watches of a path, as the server tells them apart. */
+export type WatchType = keyof typeof watcherTypes;
+
+/** On the server a watch of existence is one of data. */
+const typeOf = { data: 'data', exist: 'data', child: 'children' } as const;
+const kindsOf: Readonly<Record<WatchType, readonly OneShotKind[]>> = {
+  data: ['data', 'exist'],
+  children: ['child'],
+  any: ['data', 'exist', 'child'],
+};
 
 type OneShots = Map<string, OneShot | Set<OneShot>>;
 
@@ -75,15 +96,19 @@ export class WatchRegistry {
     exist: new Map(),
     child: new Map(),
   };
+  readonly #reads: Readonly<Record<'data' | 'children', Map<string, Reads>>> = {
+    data: new Map(),
+    children: new Map(),
+  };
   readonly #persistent: Map<string, PersistentEntry> = new Map();
   readonly #toUser: (path: string) => string;
-  readonly #onUnused: (path: string) => void;
+  readonly #onUnused: (path: string, type: WatchType) => void;
 
   /**
    * @param toUser the path that a listener of a one-shot knows
-   * @param onUnused told of a path whose persistent watch nobody needs any more
+   * @param onUnused told of a watch that the server may have and nobody needs any more
    */
-  constructor(toUser: (path: string) => string, onUnused: (path: string) => void) {
+  constructor(toUser: (path: string) => string, onUnused: (path: string, type: WatchType) => void) {
     this.#toUser = toUser;
     this.#onUnused = onUnused;
   }
@@ -118,21 +143,46 @@ export class WatchRegistry {
   // One-shot ----------------------------------------------------------------------------------------
 
   /**
-   * Before a read that is to set a one-shot watch.
-   * @returns undefined: set it on the server. Otherwise not, and `endRide` must follow its end
+   * Before a read that is to leave a one-shot watch is sent. While it is under way nobody takes the
+   * watch from the server: the read may just have set it.
+   * @returns what `endRead` must be given when the read has ended
    */
-  beginRead(path: string): Ride | undefined {
-    const entry = this.#persistent.get(path);
-    if (entry !== undefined) entry.riders += 1;
-    return entry;
+  beginRead(kind: OneShotKind, path: string): WatchRead {
+    const ride = this.#persistent.get(path);
+    if (ride === undefined) {
+      const reads = this.#reads[typeOf[kind]];
+      const present = reads.get(path);
+      if (present === undefined) reads.set(path, { count: 1, mayBeSet: false });
+      else present.count += 1;
+    } else {
+      ride.riders += 1;
+    }
+    return { kind, path, ride };
   }
 
-  /** The read that `beginRead` let ride has ended. */
-  endRide(path: string, ride: Ride): void {
+  /**
+   * A read has ended: after its listener was added, if it has left one.
+   * @param mayBeSet whether the server may have set the watch
+   */
+  endRead({ kind, path, ride }: WatchRead, mayBeSet: boolean): void {
+    if (ride !== undefined) {
+      this.#endRide(path, ride as PersistentEntry);
+      return;
+    }
+    const reads = this.#reads[typeOf[kind]].get(path);
+    if (reads === undefined) return;
+    reads.count -= 1;
+    reads.mayBeSet ||= mayBeSet;
+    if (reads.count > 0) return;
+    this.#reads[typeOf[kind]].delete(path);
+    if (reads.mayBeSet) this.#removeIfUnused(path, typeOf[kind]);
+  }
+
+  #endRide(path: string, ride: PersistentEntry): void {
     ride.riders -= 1;
     const entry = this.#persistent.get(path);
     // The watch that it relied on is not there any more: nothing would be told.
-    if (entry !== ride) for (const kind of kinds) this.#lose(kind, path, 'removed');
+    if (entry !== ride) this.lose(path, 'any');
     else this.#dropIfUnused(path, entry);
   }
 
@@ -144,7 +194,8 @@ export class WatchRegistry {
     else map.set(path, new Set([present, listener]));
   }
 
-  /** Takes a listener away, and tells it so, unless it was called already. */
+  /** Takes a listener away, and tells it so, unless it was called already. The last one's watch goes
+   *  from the server too. */
   cancel(kind: OneShotKind, path: string, listener: OneShot): void {
     const map = this.#oneShots[kind];
     const present = map.get(path);
@@ -152,8 +203,7 @@ export class WatchRegistry {
     else if (!(present instanceof Set && present.delete(listener))) return;
     else if (present.size === 0) map.delete(path);
     listener({ type: 'lost', path: this.#toUser(path), reason: 'cancelled' });
-    const entry = this.#persistent.get(path);
-    if (entry !== undefined) this.#dropIfUnused(path, entry);
+    this.#removeIfUnused(path, typeOf[kind]);
   }
 
   // Persistent ----------------------------------------------------------------------------------------
@@ -213,19 +263,14 @@ export class WatchRegistry {
     // The addWatch of those that stay may come behind reads that ride: they end on another entry.
     if (unused) this.#persistent.delete(path);
     else this.#persistent.set(path, { ...entry, riders: 0 });
-    for (const kind of kinds) this.#lose(kind, path, 'removed');
+    this.lose(path, 'any');
     return unused;
   }
 
-  /** The server had no watch of a path left. If there is a persistent one again, what was told in
-   *  between is unknown. */
-  loseAll(path: string): void {
-    for (const kind of kinds) this.#lose(kind, path, 'removed');
-  }
-
-  /** The user took watches of a path away. */
-  lose(kind: OneShotKind, path: string): void {
-    this.#lose(kind, path, 'removed');
+  /** The server had no such watch of a path left. If there is one again, what happened in between is
+   *  unknown. */
+  lose(path: string, type: WatchType): void {
+    for (const kind of kindsOf[type]) this.#lose(kind, path, 'removed');
   }
 
   // Events --------------------------------------------------------------------------------------------
@@ -262,6 +307,7 @@ export class WatchRegistry {
           const derived: RawEvent = { type: 'children-changed', path: ancestor, zxid: event.zxid };
           this.#fire('child', derived);
           for (const listener of [...entry.listeners]) listener.onEvent(derived);
+          this.#dropIfUnused(ancestor, entry);
         }
       }
       if (slash === 0) break;
@@ -274,14 +320,15 @@ export class WatchRegistry {
       for (const listener of [...listeners]) listener.onGap(reason);
     }
     // Who rides on a persistent watch has missed what that one missed, and is to read again.
-    for (const path of [...this.#persistent.keys()]) {
-      for (const kind of kinds) this.#lose(kind, path, 'reconnected');
+    for (const [path, entry] of [...this.#persistent]) {
+      for (const kind of kindsOf.any) this.#lose(kind, path, 'reconnected');
+      this.#dropIfUnused(path, entry);
     }
   }
 
   /** The session is gone, and with it all one-shots. */
   expire(): void {
-    for (const kind of kinds) {
+    for (const kind of kindsOf.any) {
       for (const path of [...this.#oneShots[kind].keys()]) this.#lose(kind, path, 'expired');
     }
     for (const [path, { listeners, riders }] of this.#persistent) {
@@ -290,7 +337,7 @@ export class WatchRegistry {
   }
 
   close(): void {
-    for (const kind of kinds) {
+    for (const kind of kindsOf.any) {
       for (const path of [...this.#oneShots[kind].keys()]) this.#lose(kind, path, 'closed');
     }
     const entries = [...this.#persistent.values()];
@@ -326,12 +373,26 @@ export class WatchRegistry {
     call(found, { type: 'lost', path: this.#toUser(path), reason });
   }
 
+  #removeIfUnused(path: string, type: 'data' | 'children'): void {
+    const entry = this.#persistent.get(path);
+    if (entry !== undefined) {
+      this.#dropIfUnused(path, entry);
+      return;
+    }
+    const reads = this.#reads[type].get(path);
+    if (reads !== undefined) reads.mayBeSet = true;
+    else if (!this.#isWanted(path, type)) this.#onUnused(path, type);
+  }
+
   #dropIfUnused(path: string, entry: PersistentEntry): void {
-    if (entry.listeners.size > 0 || entry.riders > 0) return;
-    const { data, exist, child } = this.#oneShots;
-    if (data.has(path) || exist.has(path) || child.has(path)) return;
-    if (!this.#persistent.delete(path)) return;
-    this.#onUnused(path);
+    if (entry.listeners.size > 0 || entry.riders > 0 || this.#isWanted(path, 'any')) return;
+    if (this.#persistent.get(path) !== entry) return;
+    this.#persistent.delete(path);
+    this.#onUnused(path, 'any');
+  }
+
+  #isWanted(path: string, type: WatchType): boolean {
+    return kindsOf[type].some((kind) => this.#oneShots[kind].has(path));
   }
 }
 

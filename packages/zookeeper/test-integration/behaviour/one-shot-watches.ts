@@ -1,6 +1,12 @@
 import { expect, it } from 'vitest';
-import type { ChildrenReply, GetReply } from '../../src/index.ts';
-import { NoNodeError } from '../../src/index.ts';
+import type {
+  ChildrenReply,
+  GetReply,
+  HostAndPort,
+  SessionInfo,
+  ZooKeeper,
+} from '../../src/index.ts';
+import { askFourLetterWord, NoNodeError, parseConnectionString } from '../../src/index.ts';
 import type { World } from './world.ts';
 import { refusal, soon, take } from './world.ts';
 
@@ -131,6 +137,63 @@ export function oneShotWatches(world: World): void {
     another.cancel();
   });
 
+  it('a cancelled watch leaves nothing on the server, and nothing else goes with it', async () => {
+    const client = await world.client();
+    const path = (name: string) => `${world.folder}${name}`;
+    for (const name of ['/data', '/children', '/both', '/tree']) await client.create(name);
+    const tree = await client.addWatch('/tree', { recursive: true });
+    const watches = {
+      data: await client.watch('/data'),
+      again: await client.watch('/data'),
+      absent: await client.watch('/absent'),
+      children: await client.watchChildren('/children'),
+      both: await client.watch('/both'),
+      listed: await client.watchChildren('/both'),
+      inTree: await client.watch('/tree'),
+    };
+    const watched = ['/absent', '/both', '/data', '/tree'];
+    expect(await watchedPaths(world, client)).toEqual(watched.map(path));
+
+    watches.again.cancel();
+    watches.inTree.cancel();
+    expect(await watchedPaths(world, client)).toEqual(watched.map(path));
+    watches.data.cancel();
+    watches.absent.cancel();
+    watches.children.cancel();
+    watches.both.cancel();
+    expect(await watchedPaths(world, client)).toEqual([path('/tree')]);
+    expect(await client.checkWatches('/children', 'children')).toBe(false);
+    expect(await client.checkWatches('/both', 'children')).toBe(true);
+
+    await client.create('/both/child');
+    expect(await soon(watches.listed.changed, 'the child')).toMatchObject({
+      type: 'children-changed',
+    });
+    await client.set('/tree', 'x');
+    const events = tree[Symbol.asyncIterator]();
+    expect(await take(events, 1, 'the change')).toMatchObject([{ type: 'changed', path: '/tree' }]);
+    tree.close();
+    expect(await watchedPaths(world, client)).toEqual([]);
+    expect(await client.checkWatches('/both')).toBe(false);
+  });
+
+  it('a watch that was given up while it was asked for leaves nothing on the server', async () => {
+    const client = await world.client();
+    await client.create('/n');
+    // Nobody knows whether the server was quicker: either way nothing stays.
+    for (let i = 0; i < 50; i += 1) {
+      const stop = new AbortController();
+      const watch = client.watch(i % 2 === 0 ? '/n' : '/absent', { signal: stop.signal });
+      if (i % 4 > 1) await new Promise((resolve) => setImmediate(resolve));
+      stop.abort();
+      await watch.then(
+        ({ cancel }) => cancel(),
+        () => undefined,
+      );
+    }
+    expect(await watchedPaths(world, client)).toEqual([]);
+  });
+
   it('close tells every watch', async () => {
     const client = await world.client();
     await client.create('/n');
@@ -220,6 +283,23 @@ export function oneShotWatches(world: World): void {
     await other.set('/quiet', 'x');
     expect(await told(watches.quiet)).toBe('changed');
   });
+}
+
+/** The paths on which the client's server has watches of data for it, as the server says itself. */
+async function watchedPaths(world: World, client: ZooKeeper): Promise<string[]> {
+  // What was sent before this has been done by then.
+  await client.sync('/');
+  const { id, server } = client.session as SessionInfo;
+  const [target] = parseConnectionString(server).hosts as [HostAndPort];
+  const { tls } = world.servers.options;
+  const answer = await askFourLetterWord(target, 'wchp', tls === undefined ? {} : { tls });
+  const paths: string[] = [];
+  let path = '';
+  for (const line of answer.split('\n')) {
+    if (line.startsWith('/')) path = line;
+    else if (line === `\t0x${id.toString(16)}`) paths.push(path);
+  }
+  return paths.sort();
 }
 
 /** Waits until the client's server has applied a transaction of another client. */

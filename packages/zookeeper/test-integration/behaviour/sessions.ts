@@ -8,6 +8,7 @@ import {
   InvalidArgumentError,
   NoNodeError,
 } from '../../src/index.ts';
+import { refusedConnect } from '../support/refused-connect.ts';
 import type { World } from './world.ts';
 import { monotonicMs, refusal, soon, take } from './world.ts';
 
@@ -36,7 +37,7 @@ export function sessions(world: World): void {
   });
 
   it('knows its session', async () => {
-    const client = await world.client({ sessionTimeout: '12s' });
+    const client = await world.client({ sessionTimeoutMs: 12_000 });
     expect(client.session?.id).not.toBe(0n);
     expect(client.session?.timeoutMs).toBe(12_000);
     expect(client.session?.server).toMatch(/^(127\.0\.0\.1|localhost):\d+$/);
@@ -247,13 +248,10 @@ export function sessions(world: World): void {
       const { tls } = world.servers.options;
       const { ca, ...identity } = { ...tls };
       const trustAlone = ca === undefined ? {} : { ca };
-      const bounds = { connectTimeoutMs: 500 };
-      await refusal(connect(world.url, { ...bounds, tls: identity }), ConnectError);
-      await refusal(connect(world.url, { ...bounds, tls: trustAlone }), ConnectError);
-      const plain = world.url.replace('zks:', 'zk:');
-      await refusal(connect(plain, bounds), ConnectError);
-      const servername = 'another.example';
-      await refusal(connect(world.url, { ...bounds, tls: { ...tls, servername } }), ConnectError);
+      await refusedConnect(world.url, { tls: identity });
+      await refusedConnect(world.url, { tls: trustAlone });
+      await refusedConnect(world.url.replace('zks:', 'zk:'));
+      await refusedConnect(world.url, { tls: { ...tls, servername: 'another.example' } });
       const lenient = { ...identity, rejectUnauthorized: false };
       world.later(await connect(world.url, { tls: lenient }));
     });
@@ -267,8 +265,7 @@ export function sessions(world: World): void {
     for (const url of bad) expect(() => createClient(url), url).toThrow(InvalidArgumentError);
     expect(() => createClient(7 as never)).toThrow(InvalidArgumentError);
     for (const options of [
-      { sessionTimeout: 0 },
-      { sessionTimeout: 'soon' },
+      { sessionTimeoutMs: 0 },
       { requestTimeoutMs: -1 },
       { maxInFlight: 0 },
       { auth: [{ scheme: '', credentials: 'x' }] },

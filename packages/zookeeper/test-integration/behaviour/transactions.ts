@@ -49,6 +49,8 @@ export function transactions(world: World): void {
     );
     expect(error.cause).toBeInstanceOf(BadVersionError);
     expect(error.cause).toMatchObject({ code: 'BAD_VERSION', path: '/n', index: 2 });
+    // People count from one.
+    expect(error.message).toMatch(/^operation 3 of 4 was refused, so none was applied: /);
     expect(error.outcomes).toEqual([
       ...['would-have-succeeded', 'would-have-succeeded', 'failed', 'not-tried'],
     ]);

@@ -4,15 +4,16 @@ import { lookup } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../src/index.ts';
+import { TestClock } from '../../test/hostile-reading/clock.ts';
 import type { Scope } from '../support/scope.ts';
 import { scoped } from '../support/scope.ts';
-import { nextState, soon, until } from '../support/waiting.ts';
+import { nextState, refusal, soon, until } from '../support/waiting.ts';
 import { ManualClock, reconnect, startFake, startRelay } from './support.ts';
 
 vi.mock('node:dns/promises', { spy: true });
 afterEach(() => void vi.mocked(lookup).mockReset());
 
-const patient = { sessionTimeout: 30_000, requestTimeoutMs: 60_000 };
+const patient = { sessionTimeoutMs: 30_000, requestTimeoutMs: 60_000 };
 const here = { address: '127.0.0.1', family: 4 };
 // An address of this machine at which nobody listens.
 const elsewhere = { address: '127.0.0.9', family: 4 };
@@ -104,9 +105,8 @@ describe('names', () => {
     'that cannot be resolved are named by the error of connect()',
     scoped(async () => {
       answer(Object.assign(new Error('getaddrinfo ENOTFOUND no.test'), { code: 'ENOTFOUND' }));
-      const error = await connect('zk://no.test:2181', { connectTimeoutMs: 200 }).catch(
-        (reason: Error) => reason,
-      );
+      const clock = new TestClock();
+      const error = await clock.runUntilSettled(refusal(connect('zk://no.test:2181', { clock })));
       expect(error).toMatchObject({ code: 'CONNECT_TIMEOUT', cause: { code: 'ENOTFOUND' } });
       expect((error as Error).message).toContain('no.test');
     }),
@@ -141,7 +141,7 @@ describe('the session timeout', () => {
         minSessionTimeoutMs: 1_000,
         maxSessionTimeoutMs: 5_000,
       });
-      const client = await scope.connect(fake.connectionString, { sessionTimeout: asked });
+      const client = await scope.connect(fake.connectionString, { sessionTimeoutMs: asked });
       expect(client.session?.timeoutMs).toBe(granted);
       expect(client.exportSession()?.timeoutMs).toBe(granted);
     })(),
@@ -152,7 +152,7 @@ describe('the session timeout', () => {
     scoped(async (scope) => {
       const fake = await startFake(scope);
       const clock = new ManualClock();
-      const client = await scope.connect(fake.connectionString, { sessionTimeout: 9_000, clock });
+      const client = await scope.connect(fake.connectionString, { sessionTimeoutMs: 9_000, clock });
       for (let second = 0; second < 12; second += 1) {
         clock.advance(1_000);
         await client.get('/');

@@ -2,12 +2,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, it } from 'vitest';
 import type { ZooKeeper } from '../../src/index.ts';
-import { acl, ConnectError } from '../../src/index.ts';
+import { acl, ConnectError, connect } from '../../src/index.ts';
+import { TestClock } from '../../test/hostile-reading/clock.ts';
+import { refusedConnect } from '../support/refused-connect.ts';
 import { scoped } from '../support/scope.ts';
-import { monotonicMs, nextState, refusal, settling, soon, until } from '../support/waiting.ts';
+import { nextState, refusal, settling, soon } from '../support/waiting.ts';
 import { reconnect, setWatches, sinceHandshake, startFake } from './support.ts';
 
-const patient = { sessionTimeout: 30_000, requestTimeoutMs: 60_000 };
+const patient = { sessionTimeoutMs: 30_000, requestTimeoutMs: 60_000 };
 
 describe.concurrent('node-zookeeper-client', () => {
   it(
@@ -32,27 +34,28 @@ describe.concurrent('node-zookeeper-client', () => {
     'NZC 6: a server that drops every connection after the handshake is asked at growing intervals',
     scoped(async (scope) => {
       const fake = await startFake(scope);
-      const client = await scope.connect(fake.connectionString, patient);
+      const clock = new TestClock();
+      const client = await scope.connect(fake.connectionString, { ...patient, clock });
       const watch = await client.watch('/a');
       const drops = fake.faults.next({ opcode: setWatches, times: 1_000 }, 'dropBefore');
       const attemptsMs: number[] = [];
       const onAttempt = (message: unknown) => {
         const { server } = message as { server: string };
-        if (server === `127.0.0.1:${fake.port}`) attemptsMs.push(monotonicMs());
+        if (server === `127.0.0.1:${fake.port}`) attemptsMs.push(clock.monotonicMs());
       };
       subscribe('incumbent:zookeeper:attempt', onAttempt);
       scope.finally(() => void unsubscribe('incumbent:zookeeper:attempt', onAttempt));
       fake.dropConnections();
-      await until('five attempts', () => attemptsMs.length >= 5);
+      await clock.runUntil('five attempts', () => attemptsMs.length >= 5, 1);
       const pausesMs = attemptsMs.slice(1).map((ms, i) => ms - attemptsMs[i]!);
-      // 0.1 s, half as much again each time, less up to a quarter. A timer of Node may be a
-      // millisecond early.
+      // 0.1 s, half as much again each time, less up to a quarter.
       for (const [i, ms] of pausesMs.slice(0, 4).entries()) {
-        expect(ms).toBeGreaterThanOrEqual(0.75 * 100 * 1.5 ** i - 2);
+        expect(ms).toBeGreaterThanOrEqual(0.75 * 100 * 1.5 ** i);
       }
       drops.cancel();
       fake.faults.clear();
-      await until('it is back', () => fake.watches(client.session?.id).length === 1);
+      const isBack = () => fake.watches(client.session?.id).length === 1;
+      await clock.runUntil('it is back', isBack);
       const other = await scope.connect(fake.connectionString, patient);
       await other.create('/a');
       expect((await soon(watch.changed, 'the creation is told')).type).toBe('created');
@@ -163,15 +166,15 @@ describe.concurrent('node-zookeeper-client', () => {
     scoped(async (scope) => {
       const fake = await startFake(scope);
       const address = `127.0.0.1:${fake.port}`;
-      const options = { sessionTimeout: 400, connectTimeoutMs: 250 };
+      const clock = new TestClock();
       fake.silence();
-      const mute = await refusal(scope.connect(fake.connectionString, options));
+      const mute = await clock.runUntilSettled(refusal(connect(fake.connectionString, { clock })));
       fake.unsilence();
       fake.faults.closeOnConnect(1_000);
-      const closing = await refusal(scope.connect(fake.connectionString, options));
+      const closing = await refusedConnect(fake.connectionString);
       fake.faults.clear();
       await fake.refuse();
-      const refusing = await refusal(scope.connect(fake.connectionString, options));
+      const refusing = await refusedConnect(fake.connectionString);
       for (const error of [mute, closing, refusing]) {
         expect(error).toBeInstanceOf(ConnectError);
         expect(error.message).toContain(address);

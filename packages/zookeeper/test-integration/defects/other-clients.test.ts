@@ -7,7 +7,7 @@ import { scoped } from '../support/scope.ts';
 import { nextState, recordStates, soon, until } from '../support/waiting.ts';
 import { ManualClock, reconnect, setWatches, startFake } from './support.ts';
 
-const patient = { sessionTimeout: 30_000, requestTimeoutMs: 60_000 };
+const patient = { sessionTimeoutMs: 30_000, requestTimeoutMs: 60_000 };
 
 describe.concurrent('other clients', () => {
   it(
@@ -176,7 +176,10 @@ describe.concurrent('other clients', () => {
     scoped(async (scope) => {
       const fake = await startFake(scope);
       const clock = new ManualClock();
-      const client = await scope.connect(fake.connectionString, { sessionTimeout: 10_000, clock });
+      const client = await scope.connect(fake.connectionString, {
+        sessionTimeoutMs: 10_000,
+        clock,
+      });
       const before = client.session!.id;
       const guid = '0123456789abcdef0123456789abcdef';
       const mode = { ephemeral: true, sequential: true, protected: guid };
@@ -240,7 +243,7 @@ describe.concurrent('other clients', () => {
       const clock = new ManualClock();
       const bounds = { connectTimeoutMs: 700, requestTimeoutMs: 500, closeTimeoutMs: 300 };
       const client = scope.create(fake.connectionString, {
-        sessionTimeout: 20_000,
+        sessionTimeoutMs: 20_000,
         ...bounds,
         clock,
       });

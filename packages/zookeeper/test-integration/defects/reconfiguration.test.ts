@@ -12,7 +12,7 @@ it(
     const ensemble = scope.later(await startEnsemble(3, { reconfiguration: true }));
     const leader = await ensemble.leader();
     const leaving = ensemble.members.find((member) => member !== leader)!;
-    const client = await scope.connect(leader.connectionString, { sessionTimeout: 30_000 });
+    const client = await scope.connect(leader.connectionString, { sessionTimeoutMs: 30_000 });
     const before = (await client.getConfig()).text;
     expect(before).toContain(leaving.configurationLine.split('=')[0]);
     const configId = (text: string) => BigInt(`0x${/^version=([0-9a-f]+)$/m.exec(text)![1]}`);

@@ -5,7 +5,7 @@ import { scoped } from '../support/scope.ts';
 import { soon, until } from '../support/waiting.ts';
 import { ManualClock, reconnect, startFake, startRelay } from './support.ts';
 
-const patient = { sessionTimeout: 30_000, requestTimeoutMs: 60_000 };
+const patient = { sessionTimeoutMs: 30_000, requestTimeoutMs: 60_000 };
 
 describe.concurrent('zookeeper (native)', () => {
   it.each([
@@ -42,7 +42,7 @@ describe.concurrent('zookeeper (native)', () => {
         });
       const relay = scope.later(await startRelay(fake, { pieceBytes: 5_000, beforePiece }));
       const client = scope.create(`zk://${relay.host}:${relay.port}`, {
-        sessionTimeout: 10_000,
+        sessionTimeoutMs: 10_000,
         clock,
       });
       const connected = client.connected();

@@ -19,7 +19,7 @@ describe('an ensemble', () => {
     'session moved: a write through the old server is refused, and its client goes on elsewhere',
     scoped(async (scope) => {
       const [one, two] = (await ensemble.followers()) as [TestMember, TestMember];
-      const options = { sessionTimeout: 20_000 };
+      const options = { sessionTimeoutMs: 20_000 };
       const old = await scope.connect(one.connectionString, options);
       const session = old.session?.id;
       await old.create('/moved', 'before');
@@ -59,7 +59,7 @@ describe('an ensemble', () => {
     scoped(async (scope) => {
       const followers = await ensemble.followers();
       const url = `zk://${followers.map(({ host, port }) => `${host}:${port}`).join(',')}`;
-      const client = await scope.connect(url, { sessionTimeout: 5_000 });
+      const client = await scope.connect(url, { sessionTimeoutMs: 5_000 });
       const { id, server } = client.session!;
       const [member] = followers.filter(({ port }) => server.endsWith(`:${port}`));
       const { path } = await client.create('/frozen-', 'x', { ephemeral: true, sequential: true });
@@ -85,8 +85,8 @@ describe('an ensemble', () => {
   it(
     'without a quorum calls wait; with one again they are answered, in the same session',
     scoped(async (scope) => {
-      const other = await scope.connect(ensemble.connectionString, { sessionTimeout: 60_000 });
-      const client = await scope.connect(ensemble.connectionString, { sessionTimeout: 30_000 });
+      const other = await scope.connect(ensemble.connectionString, { sessionTimeoutMs: 60_000 });
+      const client = await scope.connect(ensemble.connectionString, { sessionTimeoutMs: 30_000 });
       const session = client.session?.id;
       await client.create('/quorum', 'before');
       await client.create('/quorum/held', null, { ephemeral: true });
@@ -127,7 +127,7 @@ describe('an ensemble', () => {
   it(
     'a rolling restart under load: each call settles once, in order; no acknowledged write and no watch is lost',
     scoped(async (scope) => {
-      const options = { sessionTimeout: 30_000 };
+      const options = { sessionTimeoutMs: 30_000 };
       const clients = await Promise.all(
         [1, 2].map(() => scope.connect(ensemble.connectionString, options)),
       );

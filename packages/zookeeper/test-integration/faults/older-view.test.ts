@@ -61,7 +61,7 @@ describe.concurrent('a server that lags behind', () => {
  * Two servers with the same session and node, of which one will see nothing new, each behind a
  * proxy; and a client that is connected to the other one.
  */
-async function split(scope: Scope, sessionTimeout: number) {
+async function split(scope: Scope, sessionTimeoutMs: number) {
   const folder = await mkdtemp(join(tmpdir(), 'zookeeper-older-view-'));
   scope.finally(() => rm(folder, { recursive: true, force: true }));
   const [newData, oldData] = [join(folder, 'new'), join(folder, 'old')];
@@ -70,7 +70,7 @@ async function split(scope: Scope, sessionTimeout: number) {
   const older = await scope.proxy(server);
   older.refuse();
   const url = `zk://${newer.host}:${newer.port},${older.host}:${older.port}`;
-  const first = await scope.connect(url, { sessionTimeout: 30_000 });
+  const first = await scope.connect(url, { sessionTimeoutMs: 30_000 });
   await first.create('/node', 'old');
   const session = first.exportSession()!;
   await first.close({ keepSession: true });
@@ -82,6 +82,6 @@ async function split(scope: Scope, sessionTimeout: number) {
   scope.later(lagging);
   older.switchTo(lagging);
   await newer.pass();
-  const client = await scope.connect(url, { session, sessionTimeout });
+  const client = await scope.connect(url, { session, sessionTimeoutMs });
   return { newer, older, client };
 }

@@ -1,7 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, it } from 'vitest';
-import type { NodeWatch, PersistentEvent, ZooKeeper } from '../../src/index.ts';
+import type { Clock, NodeWatch, PersistentEvent, ZooKeeper } from '../../src/index.ts';
 import type { TestProxy } from '../../src/testing/index.ts';
+import { TestClock } from '../../test/hostile-reading/clock.ts';
 import type { Scope } from '../support/scope.ts';
 import { needServers, scoped, sharedServer } from '../support/scope.ts';
 import {
@@ -23,12 +24,12 @@ describe.concurrent('when the connection is lost', () => {
   it(
     'an outage of 1 s: the first attempt after it succeeds, and a change meanwhile is told',
     scoped(async (scope) => {
-      const other = await scope.connect(server().connectionString, { sessionTimeout: 30_000 });
+      const other = await scope.connect(server().connectionString, { sessionTimeoutMs: 30_000 });
       await Promise.all(
         Array.from({ length: 6 }, async () => {
           const { path } = await other.create('/outage-', 'before', { sequential: true });
           const proxy = await scope.proxy(server());
-          const client = await scope.connect(proxy.connectionString, { sessionTimeout: 10_000 });
+          const client = await scope.connect(proxy.connectionString, { sessionTimeoutMs: 10_000 });
           const watch = await client.watch(path);
           const session = client.session?.id;
           const attempts = recordAttempts(scope, proxy);
@@ -56,29 +57,33 @@ describe.concurrent('when the connection is lost', () => {
   it(
     'refused for 10 s: few attempts with jitter, the first after it succeeds, 1,000 watches restored',
     scoped(async (scope) => {
-      const other = await scope.connect(server().connectionString, { sessionTimeout: 30_000 });
+      const other = await scope.connect(server().connectionString, { sessionTimeoutMs: 30_000 });
       await other.create('/refused');
       const paths = Array.from({ length: 1_000 }, (_, i) => `/refused/${i}`);
       await createAll(other, paths);
       const proxy = await scope.proxy(server());
-      const client = await scope.connect(proxy.connectionString, { sessionTimeout: 30_000 });
+      const clock = new TestClock();
+      const options = { clock, sessionTimeoutMs: 30_000 };
+      const client = await scope.connect(proxy.connectionString, options);
       const watches = await Promise.all(paths.map((path) => client.watch(path)));
-      const attemptsMs = recordAttempts(scope, proxy);
+      const attemptsMs = recordAttempts(scope, proxy, clock);
       const suspended = nextState(client, 'suspended');
       proxy.refuse();
       await suspended;
-      await lasting(10_000);
+      await clock.advance(10_000, 10);
       // 0.1 s, half as much again each time up to 0.45 s, less up to a quarter: 34 at the most.
+      expect(attemptsMs.length).toBeGreaterThan(10);
       expect(attemptsMs.length).toBeLessThanOrEqual(36);
-      // Without jitter the later ones would all be the same, but for the timers.
+      // Without jitter the later ones would all be the same, but for a step of the clock.
       const pauses = attemptsMs.map((ms, i) => ms - (attemptsMs[i - 1] ?? 0)).slice(5);
       expect(Math.max(...pauses) - Math.min(...pauses)).toBeGreaterThan(20);
 
       const connected = nextState(client, 'connected');
       await proxy.pass();
       const before = attemptsMs.length;
+      await clock.runUntil('the next attempt', () => attemptsMs.length > before, 10);
       await connected;
-      expect(attemptsMs.length - before).toBeLessThanOrEqual(1);
+      expect(attemptsMs.length - before).toBe(1);
       await setAll(other, paths);
       const events = await soon(Promise.all(watches.map(({ changed }) => changed)), 'all are told');
       expect(events.filter(({ type }) => type !== 'changed')).toEqual([]);
@@ -88,10 +93,10 @@ describe.concurrent('when the connection is lost', () => {
   it(
     'half a frame and then the end is like any cut, wherever the frame breaks',
     scoped(async (scope) => {
-      const other = await scope.connect(server().connectionString, { sessionTimeout: 30_000 });
+      const other = await scope.connect(server().connectionString, { sessionTimeoutMs: 30_000 });
       const { path } = await other.create('/half-', 'x'.repeat(500), { sequential: true });
       const proxy = await scope.proxy(server());
-      const client = await scope.connect(proxy.connectionString, { sessionTimeout: 20_000 });
+      const client = await scope.connect(proxy.connectionString, { sessionTimeoutMs: 20_000 });
       const session = client.session?.id;
       for (const bytes of [1, 3, 4, 5, 19, 20, 300]) {
         const [suspended, connected] = [
@@ -127,24 +132,24 @@ describe.concurrent('when the connection is lost', () => {
     'a get made while cut off settles when the session expires, and the client is usable again',
     scoped(async (scope) => {
       const proxy = await scope.proxy(server());
+      const clock = new TestClock();
       const client = await scope.connect(proxy.connectionString, {
-        sessionTimeout: 1_000,
+        ...{ clock, sessionTimeoutMs: 20_000 },
         ...patient,
       });
       const session = client.session?.id;
       const [suspended, expired] = [nextState(client, 'suspended'), nextState(client, 'expired')];
-      proxy.cut();
+      proxy.refuse();
       await suspended;
       const get = settling(client.get('/'));
+      await clock.advance(20_000, 250);
       const gone = await expired;
-      const { error, atMs } = await get;
-      expect(error?.code).toBe('SESSION_EXPIRED');
-      expect(atMs).toBeGreaterThanOrEqual(gone.atMs);
+      expect((await get).error).toMatchObject({ code: 'SESSION_EXPIRED', cause: gone.error });
       expect(client.counters).toMatchObject({ outstanding: 0, queued: 0, queuedBytes: 0 });
       // One made now waits for the next session.
       const next = settling(client.get('/'));
       await proxy.pass();
-      expect((await next).error).toBeUndefined();
+      expect((await clock.runUntilSettled(next)).error).toBeUndefined();
       expect(client.state).toBe('connected');
       expect(client.session?.id).not.toBe(session);
     }),
@@ -155,12 +160,13 @@ describe.concurrent('when the connection is lost', () => {
       `expired while away, ${verdict}: no write of the old session lands and all watches are told`,
       scoped(async (scope) => {
         const url = server().connectionString;
-        const other = await scope.connect(url, { sessionTimeout: 30_000 });
+        const other = await scope.connect(url, { sessionTimeoutMs: 30_000 });
         const { path: folder } = await other.create('/expired-', null, { sequential: true });
         await other.create(`${folder}/node`, 'x');
         const proxy = await scope.proxy(server());
+        const clock = new TestClock();
         const client = await scope.connect(`${proxy.connectionString}${folder}`, {
-          sessionTimeout: verdict === 'by its own clock' ? 1_000 : 20_000,
+          ...{ clock, sessionTimeoutMs: 20_000 },
           ...patient,
         });
         const oneShots: NodeWatch<unknown>[] = [
@@ -175,7 +181,7 @@ describe.concurrent('when the connection is lost', () => {
         const [suspended, expired] = [nextState(client, 'suspended'), nextState(client, 'expired')];
         const states = recordStates(client);
 
-        proxy.cut();
+        proxy.refuse();
         await suspended;
         const writes = [
           client.create('/of-the-old-session', null, { ephemeral: true }),
@@ -185,9 +191,12 @@ describe.concurrent('when the connection is lost', () => {
         ].map((call) => settling<unknown>(call));
         if (verdict === 'by the word of the server') {
           // Somebody else attaches to the session and ends it.
-          const heir = await scope.connect(url, { session: exported!, sessionTimeout: 20_000 });
+          const heir = await scope.connect(url, { session: exported!, sessionTimeoutMs: 20_000 });
           await heir.close();
           await proxy.pass();
+          await clock.runUntil('a server says so', () => states.includes('expired'));
+        } else {
+          await clock.advance(20_000, 250);
         }
         await expired;
         for (const write of writes) expect((await write).error?.code).toBe('SESSION_EXPIRED');
@@ -199,7 +208,7 @@ describe.concurrent('when the connection is lost', () => {
         }
 
         await proxy.pass();
-        await client.connected({ timeoutMs: 30_000 });
+        await clock.runUntil('it is connected', () => client.state === 'connected', 20, 5);
         expect(states).toEqual(['suspended', 'expired', 'connected']);
         expect(client.session?.id).not.toBe(before?.id);
         await other.sync('/');
@@ -222,7 +231,7 @@ describe.concurrent('when the connection is lost', () => {
   it(
     '20,000 watches of 80-byte paths come back with one reconnect, and none is lost',
     scoped(async (scope) => {
-      const options = { sessionTimeout: 40_000, ...patient };
+      const options = { sessionTimeoutMs: 40_000, ...patient };
       const other = await scope.connect(server().connectionString, options);
       await other.create('/many');
       const paths = Array.from({ length: 20_000 }, (_, i) => {
@@ -268,12 +277,16 @@ describe.concurrent('when the connection is lost', () => {
   );
 });
 
-/** When (monotonic) clients began to connect to it. */
-function recordAttempts(scope: Scope, proxy: TestProxy): readonly number[] {
+/** When clients began to connect to it, by their clock. */
+function recordAttempts(
+  scope: Scope,
+  proxy: TestProxy,
+  clock: Pick<Clock, 'monotonicMs'> = { monotonicMs },
+): readonly number[] {
   const attemptsMs: number[] = [];
   const onAttempt = (message: unknown) => {
     const { server: tried } = message as { server: string };
-    if (tried === `${proxy.host}:${proxy.port}`) attemptsMs.push(monotonicMs());
+    if (tried === `${proxy.host}:${proxy.port}`) attemptsMs.push(clock.monotonicMs());
   };
   subscribe('incumbent:zookeeper:attempt', onAttempt);
   scope.finally(() => void unsubscribe('incumbent:zookeeper:attempt', onAttempt));

@@ -13,7 +13,7 @@ describe('a server without a quorum that reads', () => {
         await startEnsemble(3, { readOnlyMode: true, localSessions: true }),
       );
       const url = ensemble.connectionString;
-      const options = { sessionTimeout: 30_000 };
+      const options = { sessionTimeoutMs: 30_000 };
       const strict = await scope.connect(url, options);
       await strict.create('/node', 'before');
       const [one, ...others] = ensemble.members;

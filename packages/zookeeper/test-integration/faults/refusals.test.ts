@@ -28,7 +28,7 @@ describe.concurrent('what a server refuses', () => {
   ] as const)('error %i fails its call alone, with %s', (serverCode, code, kind, retryable) =>
     scoped(async (scope) => {
       const patcher = scope.later(await startErrorPatcher(server()));
-      const client = await scope.connect(patcher.connectionString, { sessionTimeout: 20_000 });
+      const client = await scope.connect(patcher.connectionString, { sessionTimeoutMs: 20_000 });
       const session = client.session?.id;
       patcher.failNext(serverCode);
       const calls = [client.get('/'), client.get('/zookeeper'), client.getChildren('/')];
@@ -51,7 +51,7 @@ describe.concurrent('what a server refuses', () => {
   it(
     'a transaction that checks version 0 of a node at version 1 is refused',
     scoped(async (scope) => {
-      const client = await scope.connect(server().connectionString, { sessionTimeout: 20_000 });
+      const client = await scope.connect(server().connectionString, { sessionTimeoutMs: 20_000 });
       await client.create('/checked', 'a');
       expect((await client.set('/checked', 'b')).stat.version).toBe(1);
       const error = await refusal(
@@ -71,7 +71,7 @@ describe.concurrent('what a server refuses', () => {
   it(
     'a packet above jute.maxbuffer fails alone and is not sent',
     scoped(async (scope) => {
-      const client = await scope.connect(server().connectionString, { sessionTimeout: 20_000 });
+      const client = await scope.connect(server().connectionString, { sessionTimeoutMs: 20_000 });
       const states = recordStates(client);
       const calls = [client.get('/'), client.create('/huge', new Uint8Array(1_048_576))];
       calls.push(client.get('/'));
@@ -93,7 +93,7 @@ describe.concurrent('what a server refuses', () => {
       const small = scope.later(
         await startServer({ systemProperties: { 'jute.maxbuffer': 32_768 } }),
       );
-      const client = await scope.connect(small.connectionString, { sessionTimeout: 20_000 });
+      const client = await scope.connect(small.connectionString, { sessionTimeoutMs: 20_000 });
       const session = client.session?.id;
       await client.create('/node', 'x');
       const watch = await client.watch('/node');
@@ -116,9 +116,9 @@ describe.concurrent('what a server refuses', () => {
         await startServer({ systemProperties: { 'jute.maxbuffer': limit } }),
       );
       const proxy = await scope.proxy(small);
-      const other = await scope.connect(small.connectionString, { sessionTimeout: 20_000 });
+      const other = await scope.connect(small.connectionString, { sessionTimeoutMs: 20_000 });
       const client = await scope.connect(proxy.connectionString, {
-        sessionTimeout: 20_000,
+        sessionTimeoutMs: 20_000,
         maxRequestBytes: limit,
       });
       const paths = Array.from({ length: 1_000 }, (_, i) => `/${'w'.repeat(75)}${1_000 + i}`);
@@ -147,7 +147,7 @@ describe.concurrent('what a server refuses', () => {
     'a reply above the limit of the client costs that call, not the session',
     scoped(async (scope) => {
       const client = await scope.connect(server().connectionString, {
-        sessionTimeout: 20_000,
+        sessionTimeoutMs: 20_000,
         maxReplyBytes: 10_000,
       });
       const session = client.session?.id;
@@ -165,7 +165,7 @@ describe.concurrent('what a server refuses', () => {
     'in a chroot that is not there calls say NoNode, until ensurePath("/") has made it',
     scoped(async (scope) => {
       const url = `${server().connectionString}/no/such/chroot`;
-      const client = await scope.connect(url, { sessionTimeout: 20_000 });
+      const client = await scope.connect(url, { sessionTimeoutMs: 20_000 });
       for (const call of [client.create('/a'), client.get('/'), client.getChildren('/')]) {
         const error = await refusal(call);
         expect(error).toBeInstanceOf(NoNodeError);
@@ -184,7 +184,7 @@ describe.concurrent('what a server refuses', () => {
     scoped(async (scope) => {
       const proxy = await scope.proxy(server());
       const client = scope.create(proxy.connectionString, {
-        sessionTimeout: 20_000,
+        sessionTimeoutMs: 20_000,
         auth: [{ scheme: 'no-such-scheme', credentials: 'joe' }],
       });
       const failed = nextState(client, 'auth-failed');
@@ -219,7 +219,7 @@ describe.concurrent('what a server refuses', () => {
   it(
     'refused credentials that were added later end the client too',
     scoped(async (scope) => {
-      const client = await scope.connect(server().connectionString, { sessionTimeout: 20_000 });
+      const client = await scope.connect(server().connectionString, { sessionTimeoutMs: 20_000 });
       const failed = nextState(client, 'auth-failed');
       const error = await refusal(client.addAuth('no-such-scheme', 'joe'));
       expect(error).toMatchObject({ code: 'AUTH_FAILED' });

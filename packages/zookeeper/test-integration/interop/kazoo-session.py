@@ -363,6 +363,8 @@ def main():
     zk, states = start(MAIN, SESSION_S)
     say_state("connected", states)
     other, _ = start(OTHER, OTHERS_SESSION_S)
+    # Asks for `envi`, on a connection of its own.
+    do("version of the server", zk.server_version)
     creating(zk)
     refusals(zk)
     access(zk, other)

@@ -295,6 +295,11 @@ async function endings(stage: Stage): Promise<void> {
     ['too long', (client) => client.send(opcodes.setData, long)],
     ['unknown scheme', auth('x')],
     ['digest of nothing', auth('digest')],
+    // No login is configured.
+    ['SASL', (client) => client.call(requests.sasl, { token: new Uint8Array(0) })],
+    ['SASL with a token', (client) => client.call(requests.sasl, { token: text('n,,n=joe') })],
+    ['SASL without a token', (client) => client.call(requests.sasl, { token: null })],
+    ['SASL without a body', (client) => client.send(opcodes.sasl, new Uint8Array(0))],
     [
       'empty frame',
       (client) => {

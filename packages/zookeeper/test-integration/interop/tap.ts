@@ -58,30 +58,37 @@ export class Tap {
     this.#connections += 1;
     const name = `${this.#client} ${this.#connections}`;
     const conversation = new Conversation(this.#journal, name);
-    this.#forward(client, server, (bytes, start, end) =>
-      conversation.fromClient(bytes, start, end),
-    );
-    this.#forward(server, client, (bytes, start, end) =>
-      conversation.fromServer(bytes, start, end),
-    );
+    const toServer = this.#splitter((...frame) => conversation.fromClient(...frame));
+    const toClient = this.#splitter((...frame) => conversation.fromServer(...frame));
+    let word: string | undefined;
+    let begun = false;
+    this.#forward(client, server, (chunk) => {
+      // A four-letter word stands in front of any frame, and its answer is none.
+      if (!begun) word = /^[a-z]{4}$/.exec(chunk.toString('latin1'))?.[0];
+      begun = true;
+      if (word === undefined) toServer.push(chunk);
+      else this.#journal.write(name, `asks ${word}`);
+    });
+    this.#forward(server, client, (chunk) => {
+      if (word === undefined) toClient.push(chunk);
+    });
   }
 
-  #forward(
-    from: Socket,
-    to: Socket,
-    hear: (bytes: Uint8Array, start: number, end: number) => void,
-  ): void {
-    const splitter = new FrameSplitter(maxFrameBytes, (bytes, start, end) => {
+  #splitter(hear: (bytes: Uint8Array, start: number, end: number) => void): FrameSplitter {
+    return new FrameSplitter(maxFrameBytes, (bytes, start, end) => {
       try {
         hear(bytes, start, end);
       } catch (error) {
         this.#journal.write(this.#client, `not understood: ${String(error)}`);
       }
     });
+  }
+
+  #forward(from: Socket, to: Socket, hear: (chunk: Buffer) => void): void {
     this.#sockets.add(from);
     from.setNoDelay(true);
     from.on('data', (chunk) => {
-      splitter.push(chunk);
+      hear(chunk);
       to.write(chunk);
     });
     from.on('error', () => undefined); // 'close' follows

@@ -7,7 +7,7 @@ const say = (what) => process.stdout.write(`${JSON.stringify(what)}\n`);
 const [url, folder] = process.argv.slice(2);
 
 const client = await connect(`${url}${folder}`, {
-  sessionTimeout: 1_000,
+  sessionTimeoutMs: 1_000,
   requestTimeoutMs: 60_000,
 });
 client.onState(({ state }) => say({ state }));

@@ -4,6 +4,7 @@ import type { ClientOptions, ZooKeeper } from '../../src/index.ts';
 import { connect, createClient } from '../../src/index.ts';
 import type { ServerOptions, TestProxy, TestServer } from '../../src/testing/index.ts';
 import { serverAvailable, startProxy, startServer } from '../../src/testing/index.ts';
+import { TestClock } from '../../test/hostile-reading/clock.ts';
 
 /** Skips each test of the file, with the reason, where no server can run; in CI it fails instead. */
 export function needServers(): void {
@@ -45,11 +46,19 @@ export class Scope {
   }
 
   async connect(url: string, options: ClientOptions = {}): Promise<ZooKeeper> {
-    return this.later(await connect(url, { connectTimeoutMs: 30_000, ...options }));
+    const client = await connect(url, { connectTimeoutMs: 30_000, ...options });
+    return this.#closing(client, options);
   }
 
   create(url: string, options: ClientOptions = {}): ZooKeeper {
-    return this.later(createClient(url, options));
+    return this.#closing(createClient(url, options), options);
+  }
+
+  /** A client that goes by a clock of the test is closed by it, too. */
+  #closing(client: ZooKeeper, { clock }: ClientOptions): ZooKeeper {
+    if (!(clock instanceof TestClock)) return this.later(client);
+    this.finally(() => clock.runUntilSettled(client.close()));
+    return client;
   }
 
   async proxy(target: { readonly port: number }): Promise<TestProxy> {

@@ -94,10 +94,48 @@ test('a frame above the limit closes the connection without a reply', async () =
   expect(client.frames).toEqual([]);
 });
 
+const version = '3.8.0-fake, built on 2000-01-01 00:00 UTC';
+
 test.each([
   ['isro', 'rw'],
   ['ruok', 'imok'],
-])('%s is answered with %s and an end', async (word, answer) => {
+  [
+    'srvr',
+    `Zookeeper version: ${version}\nLatency min/avg/max: 0/0.0/0\nReceived: 0\nSent: 0\n` +
+      'Connections: 1\nOutstanding: 0\nZxid: 0x100000000\nMode: standalone\nNode count: 4\n',
+  ],
+  ['envi', `Environment:\nzookeeper.version=${version}\nhost.name=localhost\n`],
+  ['wchs', '0 connections watching 0 paths\nTotal watches:0\n'],
+  ['wchp', '\n'],
+  ['mntr', 'mntr is not executed because it is not in the whitelist.\n'],
+])('%s is answered, and the connection ends', async (word, answer) => {
+  expect(await ask(word)).toBe(answer);
+});
+
+test('wchs, wchp and wchc tell of watches of data, as a real server does', async () => {
+  const [one, other] = [await BareClient.attach(fake.port), await BareClient.attach(fake.port)];
+  await one.exists('/y', true);
+  for (const client of [one, other]) await client.get('/', true);
+  await other.children('/', true);
+  const [first, second] = [one, other].map(({ session }) => `0x${session.sessionId.toString(16)}`);
+  expect(await ask('wchs')).toBe('2 connections watching 2 paths\nTotal watches:3\n');
+  expect(await ask('wchp')).toBe(`/y\n\t${first}\n/\n\t${first}\n\t${second}\n\n`);
+  expect(await ask('wchc')).toBe(`${first}\n\t/y\n\t/\n${second}\n\t/\n\n`);
+});
+
+test('SASL is answered without a token, as by a server that has no login configured', async () => {
+  const client = await BareClient.attach(fake.port);
+  const token = new Uint8Array(0);
+  expect(await client.ask(requests.sasl, { token })).toMatchObject({
+    error: 0,
+    body: { token: null },
+  });
+  client.send(requests.sasl, { token: null });
+  await client.closed;
+  expect(client.frames).toEqual([]);
+});
+
+async function ask(word: string): Promise<string> {
   const client = new BareClient(fake.port);
   let text = '';
   client.socket.removeAllListeners('data');
@@ -106,5 +144,5 @@ test.each([
   });
   client.write(new TextEncoder().encode(word));
   await client.closed;
-  expect(text).toBe(answer);
-});
+  return text;
+}

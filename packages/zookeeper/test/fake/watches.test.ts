@@ -207,9 +207,9 @@ test('notifications carry the zxid of the change if so wanted', async () => {
   expect((await one.reply(requests.create.response)).xid).toBe(xid);
 });
 
-test('20 000 watches and 10 000 nodes are no trouble', async () => {
+test('4 000 watches and 2 000 nodes are no trouble', async () => {
   await client.create('/many');
-  const paths = Array.from({ length: 10_000 }, (_, i) => `/many/${i}`);
+  const paths = Array.from({ length: 2_000 }, (_, i) => `/many/${i}`);
   for (const path of paths) client.send(requests.create, { path, data: null, acl: open, flags: 0 });
   for (const _ of paths) await client.reply(requests.create.response);
   for (const path of paths) {
@@ -220,7 +220,7 @@ test('20 000 watches and 10 000 nodes are no trouble', async () => {
     await client.reply(requests.getData.response);
     await client.reply(requests.getChildren2.response);
   }
-  expect(fake.watches()).toHaveLength(20_000);
+  expect(fake.watches()).toHaveLength(4_000);
   for (const path of paths) other.send(requests.delete, { path, version: -1 });
   const told: string[] = [];
   for (const _ of paths) told.push((await client.event()).path);

@@ -2,8 +2,9 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createClient } from '../../src/index.ts';
 import { Deque } from '../../src/session/deque.ts';
 import { FakeZooKeeper } from '../../src/testing/index.ts';
-import { TestClock } from './clock.ts';
+import { TestClock, until } from './clock.ts';
 import { closeAfterEach } from './closing.ts';
+import { connectedClient } from './connected.ts';
 
 const later = closeAfterEach();
 afterEach(() => {
@@ -47,17 +48,28 @@ describe('follow()', () => {
   });
 
   it('asks a server that throttles less and less often', async () => {
-    const fake = later(await FakeZooKeeper.start());
-    const client = later(createClient(fake.connectionString));
-    await client.connected();
+    const { fake, clock, client } = await connectedClient(later);
     await client.create('/a', 'value');
-    fake.faults.next({ opcode: 'getData', times: 2 }, { type: 'errorCode', code: -127 });
+    fake.faults.next({ opcode: 'getData', times: 12 }, { type: 'errorCode', code: -127 });
     const values = client.follow('/a');
-    const startMs = performance.now();
-    expect((await values.next()).value?.text).toBe('value');
-    // Pauses of 100 and 200 ms; a timer may be early by a fraction of a millisecond.
-    expect(performance.now() - startMs).toBeGreaterThan(290);
+    const first = values.next();
+    const asked = () => fake.requests.filter(({ opcode }) => opcode === 'getData').length;
+    // 100 ms, and as much more each time, up to a second.
+    for (const [i, pauseMs] of [100, 200, 300, 400, 500, 600, 700, 800, 900, 1e3, 1e3].entries()) {
+      await until('it has asked', () => asked() === i + 1 && client.counters.outstanding === 0);
+      await clock.advance(pauseMs - 1, pauseMs - 1);
+      expect(asked()).toBe(i + 1);
+      await clock.advance(1, 1);
+    }
+    expect((await clock.runUntilSettled(first)).value?.text).toBe('value');
     await values.return();
+    // One that waits is ended at once.
+    fake.faults.next({ opcode: 'getData', times: 2 }, { type: 'errorCode', code: -127 });
+    const more = client.follow('/a');
+    const next = more.next();
+    await until('it has failed', () => client.counters.failed === 13);
+    await Promise.all([more.return(), expect(next).resolves.toMatchObject({ done: true })]);
+    expect(clock.timers).toBeLessThanOrEqual(1);
   });
 });
 

@@ -14,7 +14,7 @@ export async function connectedClient(
   const fake = later(await FakeZooKeeper.start({ tickTimeMs: 500 }));
   const clock = new TestClock();
   const client = later(
-    createClient(fake.connectionString, { clock, sessionTimeout: timeoutMs }),
+    createClient(fake.connectionString, { clock, sessionTimeoutMs: timeoutMs }),
     clock,
   );
   await client.connected();

@@ -12,7 +12,7 @@ async function setup() {
   const clock = new TestClock();
   const client = later(
     createClient(fake.connectionString, {
-      ...{ clock, sessionTimeout: timeoutMs, requestTimeoutMs: 3_000 },
+      ...{ clock, sessionTimeoutMs: timeoutMs, requestTimeoutMs: 3_000 },
     }),
     clock,
   );

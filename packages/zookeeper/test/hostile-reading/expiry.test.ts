@@ -43,7 +43,7 @@ describe('an expiry', () => {
     await fake.addServer();
     const clock = new TestClock();
     const client = later(
-      createClient(fake.connectionString, { clock, sessionTimeout: timeoutMs }),
+      createClient(fake.connectionString, { clock, sessionTimeoutMs: timeoutMs }),
       clock,
     );
     await client.connected();
@@ -97,7 +97,7 @@ describe('an expiry', () => {
     const fake = later(await FakeZooKeeper.start({ tickTimeMs: 500 }));
     const clock = new TestClock();
     const client = later(
-      createClient(fake.connectionString, { clock, sessionTimeout: timeoutMs }),
+      createClient(fake.connectionString, { clock, sessionTimeoutMs: timeoutMs }),
       clock,
     );
     const states: State[] = [];

@@ -128,7 +128,7 @@ describe('a subscriber', () => {
     const fake = later(await FakeZooKeeper.start({ tickTimeMs: 500 }));
     const clock = new TestClock();
     const client = later(
-      createClient(fake.connectionString, { clock, sessionTimeout: timeoutMs }),
+      createClient(fake.connectionString, { clock, sessionTimeoutMs: timeoutMs }),
       clock,
     );
     const changes: StateChange[] = [];
@@ -152,7 +152,7 @@ describe('before a server has granted a timeout', () => {
     const clock = new TestClock();
     const startMs = clock.monotonicMs();
     const client = later(
-      createClient(server.connectionString, { clock, sessionTimeout: 3_600_000 }),
+      createClient(server.connectionString, { clock, sessionTimeoutMs: 3_600_000 }),
       clock,
     );
     await clock.runUntil('it tries again', () => server.peers.length > 1, 250);
@@ -164,7 +164,7 @@ describe('before a server has granted a timeout', () => {
     const server = later(await ScriptedServer.start({ onConnect: () => {} }));
     const clock = new TestClock();
     const client = later(
-      createClient(server.connectionString, { clock, sessionTimeout: 1 }),
+      createClient(server.connectionString, { clock, sessionTimeoutMs: 1 }),
       clock,
     );
     await until('it is asked', () => server.greetings.length === 1);

@@ -176,7 +176,7 @@ describe('after an expiry', () => {
     );
     const clock = new TestClock();
     const client = later(
-      createClient(server.connectionString, { clock, sessionTimeout: 60_000 }),
+      createClient(server.connectionString, { clock, sessionTimeoutMs: 60_000 }),
       clock,
     );
     await client.connected();

@@ -34,7 +34,7 @@ async function setup() {
   );
   const clock = new TestClock();
   const client = later(
-    createClient(server.connectionString, { clock, sessionTimeout: timeoutMs }),
+    createClient(server.connectionString, { clock, sessionTimeoutMs: timeoutMs }),
     clock,
   );
   await client.connected();

@@ -193,14 +193,14 @@ describe('watches', () => {
     const listener = () => ({ onEvent: () => {}, onGap: () => {}, onLost: () => {} });
     const first = listener();
     registry.addPersistent('/a', false, first);
-    const ride = registry.beginRead('/a')!;
+    const read = registry.beginRead('data', '/a');
     registry.addPersistent('/a', false, listener());
     // The read was sent before any watch is on the server.
     expect(registry.refusePersistent('/a', first)).toBe(false);
     registry.add('data', '/a', (event) => {
       told.push(event.type === 'lost' ? event.reason : event.type);
     });
-    registry.endRide('/a', ride);
+    registry.endRead(read, true);
     expect(told).toEqual(['removed']);
   });
 });

@@ -41,6 +41,16 @@ const longestTokenMs = 3_000;
  */
 const callsAtOnce = 100;
 
+export interface CallOptions {
+  /** It does not wait until others are done. */
+  readonly isUrgent?: boolean;
+  /**
+   * Doing it twice is doing it once, however late the first one lands: so when a member fails, the
+   * others are asked, each once. Default: no call is repeated but what cannot have been sent.
+   */
+  readonly mayRepeat?: boolean;
+}
+
 /** Resolves with undefined where the cluster does without users; undefined: nobody has asked. */
 type AskedToken = Promise<string | undefined> | undefined;
 
@@ -49,13 +59,11 @@ const identity = (message: Uint8Array): Uint8Array => message;
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-/**
- * Calls on one of several clients: on the same one until that fails, then on the next. No call is
- * repeated here, but what cannot have been sent.
- */
+/** Calls on one of several clients: on the same one until that fails, then on the next. */
 export class EtcdCalls {
   readonly #clients: readonly GrpcClient[];
   readonly #auth: EtcdAuth | undefined;
+  readonly #patienceMs: number;
   readonly #closed: Set<number> = new Set();
   readonly #movedListeners: Set<() => void> = new Set();
   /** Those who wait for a call to end, in order. */
@@ -65,9 +73,15 @@ export class EtcdCalls {
   #token: AskedToken;
   #wasReached = false;
 
-  constructor(clients: readonly GrpcClient[], auth: EtcdAuth | undefined) {
+  /** @param patienceMs how long who repeats a call has at least, for all members together */
+  constructor(
+    clients: readonly GrpcClient[],
+    auth: EtcdAuth | undefined,
+    patienceMs: number = longestCallMs,
+  ) {
     this.#clients = clients;
     this.#auth = auth;
+    this.#patienceMs = patienceMs;
   }
 
   /** All clients were closed: nothing will ever be answered again. */
@@ -109,38 +123,27 @@ export class EtcdCalls {
     }
   }
 
-  /**
-   * Rejects with what gRPC says (`GrpcError`), `signal.reason` or ClientClosedError.
-   * @param isUrgent it does not wait until others are done
-   */
+  /** Rejects with what gRPC says (`GrpcError`), `signal.reason` or ClientClosedError. */
   async call<Request, Response>(
     method: Method<Request, Response>,
     request: Partial<Request>,
     signal: AbortSignal,
-    isUrgent = false,
+    { isUrgent = false, mayRepeat = false }: CallOptions = {},
   ): Promise<Response> {
     while (!isUrgent && this.#underWay >= callsAtOnce) await this.#turn(signal);
     this.#underWay += 1;
     try {
-      const asked = this.#askedToken();
-      try {
-        return await this.#send(method, request, await settledToken(asked, signal), signal);
-      } catch (error) {
-        if (!this.#isStale(error)) throw error;
-        // Refused before it was applied: the token has expired, or a server has forgotten it.
-        this.#forget(asked);
+      const members = mayRepeat ? this.members : 1;
+      // One that stands still says nothing: all but the last have half of the time together.
+      const shareMs = Math.min(longestCallMs, this.#patienceMs / 2 / Math.max(1, members - 1));
+      for (let left = members; left > 1; left -= 1) {
+        try {
+          return await this.#callOnce(method, request, signal, shareMs);
+        } catch (error) {
+          if (signal.aborted || !meansElsewhere(error)) throw error;
+        }
       }
-      const again = this.#askedToken();
-      try {
-        return await this.#send(method, request, await settledToken(again, signal), signal);
-      } catch (error) {
-        if (!wantsUsers(error) || !this.usesTokens) throw error;
-        // Only for as long as members do not agree yet whether they know users.
-        this.#forget(again);
-        throw new StoreUnavailableError(`etcd, asked without a token: ${detailsOf(error)}`, {
-          cause: error,
-        });
-      }
+      return await this.#callOnce(method, request, signal, longestCallMs);
     } finally {
       this.#underWay -= 1;
       const [next] = this.#waiting;
@@ -148,6 +151,35 @@ export class EtcdCalls {
         this.#waiting.delete(next);
         next();
       }
+    }
+  }
+
+  async #callOnce<Request, Response>(
+    method: Method<Request, Response>,
+    request: Partial<Request>,
+    signal: AbortSignal,
+    longestMs: number,
+  ): Promise<Response> {
+    const send = async (asked: AskedToken) =>
+      this.#send(method, request, await settledToken(asked, signal), signal, longestMs);
+    const asked = this.#askedToken();
+    try {
+      return await send(asked);
+    } catch (error) {
+      if (!this.#isStale(error)) throw error;
+      // Refused before it was applied: the token has expired, or a server has forgotten it.
+      this.#forget(asked);
+    }
+    const again = this.#askedToken();
+    try {
+      return await send(again);
+    } catch (error) {
+      if (!wantsUsers(error) || !this.usesTokens) throw error;
+      // Only for as long as members do not agree yet whether they know users.
+      this.#forget(again);
+      throw new StoreUnavailableError(`etcd, asked without a token: ${detailsOf(error)}`, {
+        cause: error,
+      });
     }
   }
 
@@ -229,7 +261,7 @@ export class EtcdCalls {
     request: Partial<Request>,
     token: string | undefined,
     signal: AbortSignal,
-    longestMs = longestCallMs,
+    longestMs: number,
   ): Promise<Response> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
@@ -339,8 +371,8 @@ async function settledToken(asked: AskedToken, signal: AbortSignal): Promise<str
 }
 
 /** Another member may do better. */
-function meansElsewhere(error: GrpcError): boolean {
-  const { code } = error;
+function meansElsewhere(error: unknown): boolean {
+  const code = codeOf(error);
   return code === grpcCode.unavailable || code === grpcCode.deadlineExceeded;
 }
 

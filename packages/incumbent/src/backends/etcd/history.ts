@@ -8,7 +8,6 @@ import type { ElectionKeys } from './keys.ts';
 import { encodeKey, nameOf, parsePlace } from './keys.ts';
 import type { RangeRequest, RangeResponse } from './messages.ts';
 import { eventType, watchFilter } from './messages.ts';
-import { range } from './methods.ts';
 import type { EtcdSession } from './session.ts';
 
 /**
@@ -56,7 +55,7 @@ async function prove(
   const left = parsePlace(previous);
   if (left === undefined || left.createRevision >= createRevision) return false;
   const ask = (request: Partial<RangeRequest>): Promise<RangeResponse> =>
-    session.calls.call(range, { ...request, keysOnly: true }, signal);
+    session.read({ ...request, keysOnly: true }, 'reading the history', signal);
   const [justBefore, then] = await Promise.all([
     ask({ key: encodeKey(left.key), revision: recordRevision - 1n }),
     ask({ ...keys.range, revision: recordRevision, maxCreateRevision: createRevision - 1n }),

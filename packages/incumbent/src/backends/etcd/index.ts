@@ -40,7 +40,7 @@ export function etcd(
   options: EtcdOptions = {},
 ): Backend<EtcdGuard> {
   const checked = checkOptions(options);
-  const calls = new EtcdCalls(checkClients(clients), checked.auth);
+  const calls = new EtcdCalls(checkClients(clients), checked.auth, checked.ttlMs / 2);
   const settings: QueueSettings<EtcdGuard> = {
     guard: guardOf,
     waitsForPredecessor: checked.waitsForPredecessor,

@@ -101,6 +101,14 @@ export function placeName(key: string, createRevision: bigint): string {
   return `${key}@${createRevision}`;
 }
 
+/**
+ * The name of a place as a record has it, below our own prefix: whoever wrote it may reach the same keys
+ * through a proxy that puts a namespace before them.
+ */
+export function nameBelow(prefix: string, recorded: string): string {
+  return `${prefix}${recorded.slice(recorded.lastIndexOf('/') + 1)}`;
+}
+
 /** Undefined for a name that is none: a record may have been written by hand. */
 export function parsePlace(
   name: string,

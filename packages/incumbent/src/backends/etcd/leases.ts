@@ -1,4 +1,6 @@
-import type { Clock, Timer } from '../../clock.ts';
+import type { Clock, Instant, Timer } from '../../clock.ts';
+import { readClocks } from '../../clock.ts';
+import { Countdown, deadlineAfter } from '../../deadline.ts';
 import { StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
 import { bounded, Deferred, onAbort } from '../../wait.ts';
 import type { CallStream, EtcdCalls } from './calls.ts';
@@ -32,8 +34,10 @@ export interface Lease {
   readonly ttlMs: number;
   /** When the last keep-alive was sent that has been answered (or the grant), monotonic. */
   aliveMs: number;
+  /** A third of its TTL from then, by both clocks: members of other programs wait for nobody. */
+  readonly fresh: Countdown;
   /** When those were sent that have no answer yet; answers come in this order. */
-  readonly outstanding: number[];
+  readonly outstanding: Instant[];
   /** By the prefix of an election: the guid of the entry whose key it is. */
   readonly slots: Map<string, string>;
   /** Prefixes below which a put that nobody wants may still land. */
@@ -136,8 +140,8 @@ export class LeaseKeeper {
   }
 
   /** The lease was kept lately: its TTL is not about to run out. */
-  isFresh({ aliveMs, ttlMs }: Lease, withinMs: number = ttlMs / 3): boolean {
-    return this.#clock.monotonicMs() - aliveMs <= withinMs;
+  isFresh({ fresh }: Lease): boolean {
+    return fresh.look(readClocks(this.#clock)) >= 0;
   }
 
   /** Gives all leases back, in the background. */
@@ -156,7 +160,7 @@ export class LeaseKeeper {
   }
 
   async #grant(): Promise<void> {
-    const sentMs = this.#clock.monotonicMs();
+    const sentAt = readClocks(this.#clock);
     const request = { ttl: BigInt(this.#ttlMs / 1000) };
     // For all who wait: none of their signals is everybody's.
     const { id, ttl } = await bounded(
@@ -164,7 +168,7 @@ export class LeaseKeeper {
       'granting a lease',
       Math.min(this.#ttlMs / 2, longestGrantMs),
       new AbortController().signal,
-      (operation) => this.#calls.call(leaseGrant, request, operation, true),
+      (operation) => this.#calls.call(leaseGrant, request, operation, { isUrgent: true }),
     );
     const grantedMs = Number(ttl) * 1000;
     if (grantedMs < this.#ttlMs) {
@@ -181,13 +185,16 @@ export class LeaseKeeper {
         ),
       );
     }
-    if (this.#isEnded || this.#clock.monotonicMs() - sentMs >= grantedMs) return;
+    if (this.#isEnded || this.#clock.monotonicMs() - sentAt.monotonicMs >= grantedMs) return;
+    const fresh = new Countdown();
+    fresh.set(deadlineAfter(sentAt, grantedMs / 3));
     this.#group ??= { isOver: false, leases: [] };
     this.#group.leases.push({
       id,
       group: this.#group,
       ttlMs: grantedMs,
-      aliveMs: sentMs,
+      aliveMs: sentAt.monotonicMs,
+      fresh,
       outstanding: [],
       slots: new Map(),
       haunted: new Set(),
@@ -230,7 +237,9 @@ export class LeaseKeeper {
     if (this.#isEnded) return;
     // Whoever waits behind us need not wait for the rest of the TTL.
     for (const { id } of group.leases) {
-      this.#calls.call(leaseRevoke, { id }, new AbortController().signal).catch(() => {});
+      this.#calls
+        .call(leaseRevoke, { id }, new AbortController().signal, { mayRepeat: true })
+        .catch(() => {});
     }
   }
 
@@ -257,24 +266,28 @@ export class LeaseKeeper {
       return;
     }
     const everyMs = this.#ttlMs / keepAlivesPerTtl;
-    const oldestMs = Math.min(...group.leases.map(({ outstanding }) => outstanding[0] ?? nowMs));
+    const oldestMs = Math.min(
+      ...group.leases.map(({ outstanding }) => outstanding[0]?.monotonicMs ?? nowMs),
+    );
     // After a stall of this process the answers may be there, and only not read yet.
     const isLate = nowMs - this.#dueMs > everyMs / 2;
     if (this.#stream !== undefined && nowMs - oldestMs >= everyMs && !isLate) {
       this.#fail(this.#stream.client, new Error('keep-alives are not answered'));
     }
     if (this.#stream === undefined && nowMs >= this.#reopenMs) void this.#open();
-    if (this.#stream !== undefined && nowMs >= this.#sendMs) this.#send(group, nowMs, everyMs);
+    if (this.#stream !== undefined && nowMs >= this.#sendMs) this.#send(group, everyMs);
     const nextMs = this.#stream === undefined ? this.#reopenMs : this.#sendMs;
     const soonMs = nextMs > nowMs ? nextMs : nowMs + everyMs;
     this.#dueMs = Math.max(nowMs + 1, Math.min(soonMs, endMs, isLate ? nowMs + 10 : endMs));
     this.#timer = this.#clock.setTimer(() => this.#wake(), this.#dueMs - nowMs, true);
   }
 
-  #send(group: LeaseGroup, nowMs: number, everyMs: number): void {
-    this.#sendMs = nowMs + everyMs;
+  #send(group: LeaseGroup, everyMs: number): void {
+    const sentAt = readClocks(this.#clock);
+    this.#sendMs = sentAt.monotonicMs + everyMs;
     for (const lease of group.leases) {
-      lease.outstanding.push(nowMs);
+      lease.fresh.look(sentAt);
+      lease.outstanding.push(sentAt);
       this.#stream?.write({ id: lease.id });
     }
   }
@@ -342,13 +355,16 @@ export class LeaseKeeper {
 
   #answered({ id, ttl }: LeaseKeepAliveResponse): void {
     const lease = this.#group?.leases.find((each) => each.id === id);
-    const sentMs = lease?.outstanding.shift();
-    if (lease === undefined || sentMs === undefined) return;
+    const sentAt = lease?.outstanding.shift();
+    if (lease === undefined || sentAt === undefined) return;
     if (ttl <= 0n) {
       this.#finish();
       return;
     }
-    lease.aliveMs = Math.max(lease.aliveMs, sentMs);
+    if (sentAt.monotonicMs > lease.aliveMs) {
+      lease.aliveMs = sentAt.monotonicMs;
+      lease.fresh.set(deadlineAfter(sentAt, lease.ttlMs / 3));
+    }
     this.#failures = 0;
     if (this.#isSuspended) {
       this.#isSuspended = false;

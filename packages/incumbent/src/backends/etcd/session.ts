@@ -1,14 +1,21 @@
 import type { Clock } from '../../clock.ts';
 import { StoreUnavailableError } from '../../errors.ts';
-import type { Place, QueueSession, SessionEvent } from '../../queue/store.ts';
-import type { EtcdCalls } from './calls.ts';
+import type { Place, QueueSession, SessionEvent, Verdicts } from '../../queue/store.ts';
+import type { CallOptions, EtcdCalls } from './calls.ts';
 import { ClientClosedError, storeError } from './errors.ts';
 import { encodeKey } from './keys.ts';
 import type { Lease } from './leases.ts';
 import { LeaseKeeper } from './leases.ts';
-import type { Compare, RequestOp, TxnRequest, TxnResponse } from './messages.ts';
+import type {
+  Compare,
+  RangeRequest,
+  RangeResponse,
+  RequestOp,
+  TxnRequest,
+  TxnResponse,
+} from './messages.ts';
 import { compareResult, compareTarget } from './messages.ts';
-import { txn } from './methods.ts';
+import { range, txn } from './methods.ts';
 import { WatchHub } from './watches.ts';
 
 /** A place as this backend knows it. */
@@ -89,10 +96,14 @@ export class EtcdSession implements QueueSession {
    * with `serializable` ones only, is answered by a member that is cut off as well (etcd's
    * `IsTxnSerializable`): it proves nothing.
    */
-  async confirm(places: readonly Place[], signal: AbortSignal): Promise<Place | undefined> {
-    const known = places as readonly EtcdPlace[];
+  async confirm(places: readonly Place[], signal: AbortSignal): Promise<Verdicts> {
+    // Whose lease was not kept lately is left out: that is no reason to lose the others.
+    const fresh = (places as readonly EtcdPlace[]).filter(({ session }) =>
+      this.leases.isFresh(session),
+    );
+    const known = fresh.length > 0 ? fresh : (places as readonly EtcdPlace[]);
     const [first] = known;
-    if (first === undefined) return undefined;
+    if (first === undefined) return { there: [], gone: [] };
     this.requireFresh(known);
     const look = (key: string): Partial<RequestOp> => ({
       range: { key: encodeKey(key), keysOnly: true },
@@ -105,12 +116,17 @@ export class EtcdSession implements QueueSession {
       },
       'confirming',
       signal,
-      true,
+      // What leaders live by: it does not wait for those who want to become one.
+      { isUrgent: true, mayRepeat: true },
     );
-    if (succeeded) return undefined;
-    return known.find(
-      ({ token }, index) => responses[index]?.range?.kvs[0]?.createRevision !== token,
-    );
+    if (succeeded) return { there: known, gone: [] };
+    // What was read instead is of the same revision, and as linearizable: it tells of each.
+    const isListed = ({ token }: Place, index: number) =>
+      responses[index]?.range?.kvs[0]?.createRevision === token;
+    return {
+      there: known.filter(isListed),
+      gone: known.filter((place, index) => !isListed(place, index)),
+    };
   }
 
   /**
@@ -122,14 +138,18 @@ export class EtcdSession implements QueueSession {
     throw new StoreUnavailableError('the lease of these places has not been kept lately');
   }
 
-  /** @param isUrgent what leaders live by: it does not wait for those who want to become one */
   txn(
     request: TxnRequest,
     what: string,
     signal: AbortSignal,
-    isUrgent = false,
+    options: CallOptions = {},
   ): Promise<TxnResponse> {
-    return this.attempt(what, () => this.calls.call(txn, request, signal, isUrgent));
+    return this.attempt(what, () => this.calls.call(txn, request, signal, options));
+  }
+
+  /** Of whichever member answers. */
+  read(request: Partial<RangeRequest>, what: string, signal: AbortSignal): Promise<RangeResponse> {
+    return this.attempt(what, () => this.calls.call(range, request, signal, { mayRepeat: true }));
   }
 
   /** What the driver throws, as errors of this library. */

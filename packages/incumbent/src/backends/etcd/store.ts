@@ -1,8 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import { isIncurable, RecordDamagedError, StoreUnavailableError } from '../../errors.ts';
+import { lastPlaceIn } from '../../queue/named-places.ts';
 import type { QueueRecord } from '../../queue/record.ts';
 import { decodeQueueRecord, encodeQueueRecord, isQueueRecord } from '../../queue/record.ts';
 import type {
+  Amendment,
   CommitResult,
   Entry,
   Member,
@@ -20,15 +22,15 @@ import {
   decodeCandidate,
   encodeCandidate,
   encodeKey,
+  nameBelow,
   nameOf,
   parsePlace,
   placeKey,
   placeName,
 } from './keys.ts';
 import type { Lease } from './leases.ts';
-import type { KeyValue, RangeRequest, RangeResponse, RequestOp, TxnResponse } from './messages.ts';
+import type { KeyValue, RangeResponse, RequestOp, TxnResponse } from './messages.ts';
 import { sortOrder, sortTarget, watchFilter } from './messages.ts';
-import { range } from './methods.ts';
 import type { EtcdPlace, EtcdSession } from './session.ts';
 import { isAtVersion, isThere } from './session.ts';
 import type { WatchSpec } from './watches.ts';
@@ -72,6 +74,10 @@ export class EtcdStore implements QueueStore {
     this.session = session;
     this.#keys = keys;
     this.#stopUsing = session.use();
+  }
+
+  nameHere(recorded: string): string {
+    return nameBelow(this.#keys.prefix, recorded);
   }
 
   // --- places ---
@@ -172,7 +178,11 @@ export class EtcdStore implements QueueStore {
       await this.remove(place.name, signal);
     } else if (wish !== undefined && !wish.lease.group.isOver) {
       const key = placeKey(this.#keys.prefix, wish.lease.id);
-      const { kvs } = await this.#range({ key: encodeKey(key) }, 'looking for a place', signal);
+      const { kvs } = await this.session.read(
+        { key: encodeKey(key) },
+        'looking for a place',
+        signal,
+      );
       const [found] = kvs;
       if (found !== undefined && decodeCandidate(key, found.value).guid === entry.guid) {
         await this.remove(placeName(key, found.createRevision), signal);
@@ -193,17 +203,19 @@ export class EtcdStore implements QueueStore {
       },
       'deleting a place',
       signal,
+      // Of this creation only, which never comes again.
+      { mayRepeat: true },
     );
   }
 
   async list(signal: AbortSignal): Promise<readonly string[]> {
     const request = { ...this.#keys.range, ...inOrder, keysOnly: true };
-    return this.#names(await this.#range(request, 'listing', signal));
+    return this.#names(await this.session.read(request, 'listing', signal));
   }
 
   async members(signal: AbortSignal, most?: number): Promise<readonly Member[]> {
     // Keys of elections below this one may be among them: no limit for the server then.
-    const { kvs } = await this.#range({ ...this.#keys.range, ...inOrder }, 'listing', signal);
+    const { kvs } = await this.session.read({ ...this.#keys.range, ...inOrder }, 'listing', signal);
     const members: Member[] = [];
     for (const kv of kvs) {
       if (members.length === most) break;
@@ -219,7 +231,7 @@ export class EtcdStore implements QueueStore {
     const place = parsePlace(name);
     if (place === undefined) return { value: false, changed: Promise.resolve(), cancel: () => {} };
     const key = encodeKey(place.key);
-    const { header, kvs } = await this.#range({ key, keysOnly: true }, 'watching', signal);
+    const { header, kvs } = await this.session.read({ key, keysOnly: true }, 'watching', signal);
     const value = kvs[0]?.createRevision === place.createRevision;
     // What a leader of theirs proclaims there is none of our business.
     const filters = [watchFilter.noPut];
@@ -228,7 +240,7 @@ export class EtcdStore implements QueueStore {
 
   async watchList(signal: AbortSignal): Promise<Watched<readonly string[]>> {
     const request = { ...this.#keys.range, ...inOrder, keysOnly: true };
-    const found = await this.#range(request, 'watching', signal);
+    const found = await this.session.read(request, 'watching', signal);
     const startRevision = found.header.revision + 1n;
     return this.#watched(this.#names(found), { ...this.#keys.range, startRevision });
   }
@@ -242,7 +254,7 @@ export class EtcdStore implements QueueStore {
 
   async read(signal: AbortSignal): Promise<RecordReading> {
     const key = encodeKey(this.#keys.record);
-    const { kvs } = await this.#range({ key }, 'reading', signal);
+    const { kvs } = await this.session.read({ key }, 'reading', signal);
     return this.#reading(kvs[0]);
   }
 
@@ -261,6 +273,7 @@ export class EtcdStore implements QueueStore {
       },
       'looking',
       signal,
+      { mayRepeat: true },
     );
     const reading = this.#reading(responses[0]?.range?.kvs[0]);
     const names = this.#names(responses[1]?.range);
@@ -270,7 +283,7 @@ export class EtcdStore implements QueueStore {
 
   async watchRecord(signal: AbortSignal): Promise<Watched<RecordReading>> {
     const key = encodeKey(this.#keys.record);
-    const { header, kvs } = await this.#range({ key }, 'watching', signal);
+    const { header, kvs } = await this.session.read({ key }, 'watching', signal);
     const startRevision = header.revision + 1n;
     return this.#watched(this.#reading(kvs[0]), { key, startRevision });
   }
@@ -310,15 +323,7 @@ export class EtcdStore implements QueueStore {
    * Atomic for the first hundred that are removed, which is what servers take. The others follow one
    * by one: by then the record says why.
    */
-  async amend(
-    change: {
-      readonly record: QueueRecord;
-      readonly version: Version;
-      readonly present?: string;
-      readonly remove?: readonly string[];
-    },
-    signal: AbortSignal,
-  ): Promise<CommitResult> {
+  async amend(change: Amendment, signal: AbortSignal): Promise<CommitResult> {
     const { record, version, present, remove = [] } = change;
     const [atOnce, later] = [remove.slice(0, removedAtOnce), remove.slice(removedAtOnce)];
     const removed = atOnce.map(placeOf);
@@ -376,14 +381,6 @@ export class EtcdStore implements QueueStore {
     return { record: decodeQueueRecord(json, location), version: kv.modRevision };
   }
 
-  #range(
-    request: Partial<RangeRequest>,
-    what: string,
-    signal: AbortSignal,
-  ): Promise<RangeResponse> {
-    return this.session.attempt(what, () => this.session.calls.call(range, request, signal));
-  }
-
   #names(response: RangeResponse | undefined): readonly string[] {
     const names: string[] = [];
     for (const kv of response?.kvs ?? []) {
@@ -403,14 +400,15 @@ export class EtcdStore implements QueueStore {
     const { record, version } = reading;
     const place = first === undefined ? undefined : this.#places.get(first);
     if (place === undefined || record === undefined || record.leadership !== undefined) return;
-    if (record.place === '' || this.directlyFollows(place, record.place)) return;
+    const previous = lastPlaceIn(this, record);
+    if (previous === undefined || this.directlyFollows(place, previous)) return;
     const isProved = await nobodyBetween(this.session, this.#keys, {
-      previous: record.place,
+      previous,
       recordRevision: version as bigint,
       createRevision: place.token,
       signal,
     });
-    if (isProved) this.#proved = { place: place.name, previous: record.place };
+    if (isProved) this.#proved = { place: place.name, previous };
   }
 
   #forget(guid: string, place: Place | undefined): void {
@@ -445,7 +443,7 @@ export class EtcdStore implements QueueStore {
     leases.haunt(lease, this.#keys.prefix);
     while (!lease.group.isOver) {
       try {
-        const { header, kvs } = await this.#range({ key }, 'looking for a place', never);
+        const { header, kvs } = await this.session.read({ key }, 'looking for a place', never);
         const [ghost] = kvs;
         if (ghost !== undefined && decodeCandidate(name, ghost.value).guid === guid) {
           await this.remove(placeName(name, ghost.createRevision), never);

@@ -1,6 +1,7 @@
 /** Elections in a directory: no server, any number of processes of one machine. */
 import { isAbsolute } from 'node:path';
 import { describeValue } from '../../candidate.ts';
+import { checkNames } from '../../check-names.ts';
 import type { Backend } from '../../contest.ts';
 import { InvalidOptionError } from '../../errors.ts';
 import { leaseBackend } from '../../lease/backend.ts';
@@ -27,6 +28,8 @@ export interface FileOptions {
   readonly trustFileSystem?: boolean;
 }
 
+const known: Readonly<Record<keyof FileOptions, true>> = { trustFileSystem: true };
+
 /**
  * @param directory absolute; made when it is missing. Every process that is to compete names the
  * same one.
@@ -39,12 +42,19 @@ export function file(directory: string, options: FileOptions = {}): Backend<File
         'would elect one leader per working directory',
     );
   }
+  checkNames('file()', options, known);
+  const { trustFileSystem = false } = options;
+  if (typeof trustFileSystem !== 'boolean') {
+    throw new InvalidOptionError(
+      `trustFileSystem must be true or false, not ${describeValue(trustFileSystem)}`,
+    );
+  }
   return leaseBackend<FileGuard>({
     kind: 'file',
     description: `file:${directory}`,
     openStore: (scope) =>
       openFileLeaseStore(directory, scope.election, {
-        ...options,
+        trustFileSystem,
         onTrouble: scope.onTrouble,
       }),
     guard: (_scope, store, token) => ({

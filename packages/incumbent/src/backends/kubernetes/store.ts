@@ -1,5 +1,5 @@
 import type { Scope } from '../../contest.ts';
-import { RefusedError } from '../../errors.ts';
+import { RefusedError, StoreUnsuitableError } from '../../errors.ts';
 import type { LeaseRecord } from '../../lease/record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../lease/store.ts';
 import type { ApiResponse, KubernetesApi, Lease } from './client.ts';
@@ -138,6 +138,7 @@ export class KubernetesStore implements LeaseStore {
   }
 
   #remember(lease: Lease): Version {
+    requireUid(lease, this.#format.location);
     const version = lease.metadata.resourceVersion as string;
     this.#seen.delete(version);
     this.#seen.set(version, lease);
@@ -162,6 +163,18 @@ export class KubernetesStore implements LeaseStore {
 function isGone({ status, body }: ApiResponse): boolean {
   const told = status === 404 ? asStatus(body) : undefined;
   return told?.details?.kind === 'leases' && told.details.name !== undefined;
+}
+
+/**
+ * A PUT to a Lease that was deleted makes it anew, whatever resourceVersion it has: a late confirmation
+ * would bring the record of an older term back. With the uid of the one that was read it is a conflict.
+ */
+function requireUid({ metadata }: Lease, location: string): void {
+  if (typeof metadata.uid === 'string' && metadata.uid !== '') return;
+  throw new StoreUnsuitableError(
+    `${location} has no metadata.uid, as every Lease of Kubernetes has: without it a late write could ` +
+      'bring a deleted Lease back; ask the API server itself, not something that leaves the uid out',
+  );
 }
 
 function refuseToAskForeigners({ holding }: LeaseRecord): void {

@@ -7,6 +7,7 @@ import { tokenAnnotation } from './lease-format.ts';
 export interface KubernetesObject {
   readonly metadata: {
     readonly name?: string;
+    readonly uid?: string;
     readonly resourceVersion?: string;
     readonly annotations?: Readonly<Record<string, string>>;
   };
@@ -59,6 +60,9 @@ export async function withToken<T extends KubernetesObject>(
     const next = change(present);
     const metadata = {
       ...next.metadata,
+      // A PUT to what was deleted makes some kinds anew (a Lease, a Role …), whatever its version: then
+      // nothing would be left of a newer token. With the uid it is a conflict.
+      uid: present.metadata.uid,
       resourceVersion: present.metadata.resourceVersion,
       annotations: { ...next.metadata.annotations, [annotation]: token.toString() },
     };

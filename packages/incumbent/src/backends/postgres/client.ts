@@ -6,7 +6,11 @@ export type PostgresClient = PgPool | PgClient | PostgresSql;
 
 /** `new pg.Pool(…)`. */
 export interface PgPool {
-  connect(): Promise<PgPoolClient>;
+  /**
+   * Called with a function, and not for its promise: a connection has no listener of errors between
+   * the pool's and ours, and an error in between would end the process.
+   */
+  connect(callback: (error: Error | undefined, client: PgPoolClient | undefined) => void): void;
   readonly totalCount: number;
   readonly idleCount: number;
   on(event: 'error', listener: (error: Error) => void): unknown;

@@ -5,6 +5,9 @@ import type { Table } from './options.ts';
 /** SQLSTATE: the statement was undone, because another transaction came between. */
 const overtaken = ['40001', '40P01', '23505'];
 
+/** SQLSTATE: this user has not the right to do it. */
+const forbidden = '42501';
+
 /** The table is there, and is not what `schema` makes. */
 const otherShape = [
   ...['42703', '42704', '42804', '42883', '42809', '42P10', '428C9'],
@@ -15,6 +18,11 @@ const otherShape = [
 export function wasOvertaken(error: unknown): boolean {
   const code = codeOf(error);
   return code !== undefined && overtaken.includes(code);
+}
+
+/** True when this user has not the right to do it. */
+export function isForbidden(error: unknown): boolean {
+  return codeOf(error) === forbidden;
 }
 
 /**
@@ -65,7 +73,7 @@ export function asStoreError(
 
 function refusalOf(code: string, table: Table, text: string): string | undefined {
   if (code === '42P01' || code === '3F000') return missingTable(table);
-  if (code !== '42501') return undefined;
+  if (code !== forbidden) return undefined;
   return (
     `this user of PostgreSQL may not use the table "${table.name}": ${text}; run as its owner: ` +
     `grant select, insert, update on ${table.sql} to … (and usage on its schema)`

@@ -25,6 +25,11 @@ export interface PostgresOptions {
    * shares connections between transactions. Default true.
    */
   readonly listen?: boolean;
+  /**
+   * True: the server never loses what it has confirmed (no standby that lags takes over, nobody drops
+   * or restores the table), so nobody waits after a restart, nor on a new table. Default false.
+   */
+  readonly durable?: boolean;
 }
 
 export interface CheckedOptions {
@@ -32,6 +37,7 @@ export interface CheckedOptions {
   /** Undefined: ages are not told. */
   readonly clockStepMs: number | undefined;
   readonly listens: boolean;
+  readonly durable: boolean;
 }
 
 /** A table's name, for people and in SQL. */
@@ -46,17 +52,19 @@ const known: Readonly<Record<keyof PostgresOptions, true>> = {
   age: true,
   clockStep: true,
   listen: true,
+  durable: true,
 };
 
 /** @throws InvalidOptionError */
 export function checkOptions(options: PostgresOptions): CheckedOptions {
   checkNames('postgres()', options, known);
-  const { age = 'on', listen = true, clockStep } = options;
+  const { age = 'on', listen = true, durable = false, clockStep } = options;
   if (age !== 'on' && age !== 'off') {
     throw new InvalidOptionError(`age must be "on" or "off", not ${describeValue(age)}`);
   }
-  if (typeof listen !== 'boolean') {
-    throw new InvalidOptionError(`listen must be true or false, not ${describeValue(listen)}`);
+  for (const [name, value] of Object.entries({ listen, durable })) {
+    if (typeof value === 'boolean') continue;
+    throw new InvalidOptionError(`${name} must be true or false, not ${describeValue(value)}`);
   }
   if (age === 'off' && clockStep !== undefined) {
     throw new InvalidOptionError(
@@ -67,6 +75,7 @@ export function checkOptions(options: PostgresOptions): CheckedOptions {
     table: checkTable(options.table ?? 'incumbent_election'),
     clockStepMs: age === 'off' ? undefined : parseDuration('clockStep', clockStep ?? 2_000),
     listens: listen,
+    durable,
   };
 }
 

@@ -36,11 +36,7 @@ export class PgPoolDriver implements Driver {
     values: readonly (string | null)[],
     signal: AbortSignal | undefined,
   ): Promise<readonly Row[]> {
-    if (this.#pool.ending === true) {
-      // Its `end` waits for every connection that is checked out.
-      this.#standing?.lose();
-      throw new ClientEndedError('the Pool of pg was ended');
-    }
+    this.#requireOpen();
     const standing = this.#standing;
     if (standing !== undefined && (standing.connection.isFree || this.#isExhausted)) {
       try {
@@ -70,6 +66,8 @@ export class PgPoolDriver implements Driver {
     onLost: (error?: unknown) => void,
   ): Promise<Listener> {
     const client = await this.#checkOut(undefined);
+    if (this.#pool.ending === true) client.release(true);
+    this.#requireOpen();
     const standing = new StandingConnection(client, onLost, () => {
       if (this.#standing === standing) this.#standing = undefined;
     });
@@ -83,7 +81,15 @@ export class PgPoolDriver implements Driver {
       throw error;
     }
     if (!standing.isLost) this.#standing = standing;
+    this.#requireOpen();
     return { pid: standing.connection.pid, close: () => standing.close() };
+  }
+
+  /** @throws ClientEndedError; the pool's own `end` waits for every connection that is checked out */
+  #requireOpen(): void {
+    if (this.#pool.ending !== true) return;
+    this.#standing?.lose();
+    throw new ClientEndedError('the Pool of pg was ended');
   }
 
   get #max(): number | undefined {
@@ -102,18 +108,19 @@ export class PgPoolDriver implements Driver {
         isOver = true;
         reject(this.#isExhausted ? this.#exhausted() : signal?.reason);
       });
-      this.#pool.connect().then(
-        (client) => {
-          unwatch();
-          if (isOver) client.release();
-          else resolve(client);
-        },
-        (error) => {
-          unwatch();
+      this.#pool.connect((error, client) => {
+        unwatch();
+        if (client === undefined) {
           const timedOut = /timeout exceeded when trying to connect/.test(String(error));
           reject(timedOut && this.#isExhausted ? this.#exhausted() : error);
-        },
-      );
+        } else if (isOver) {
+          client.release();
+        } else {
+          // At once: what the server has sent with its greeting is next, and it may be its end.
+          hear(client);
+          resolve(client);
+        }
+      });
     });
   }
 
@@ -190,7 +197,6 @@ async function use<T>(
   const unwatch = onAbort(signal, () => {
     if (signal?.reason instanceof OperationTimeoutError) release(true);
   });
-  hear(client);
   try {
     const result = await job();
     release(false);

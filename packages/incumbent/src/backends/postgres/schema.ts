@@ -9,8 +9,7 @@ export const columns: Readonly<Record<string, string>> = {
   record: 'text',
   version: 'text',
   written_at: 'timestamp with time zone',
-  server_start: 'timestamp with time zone',
-  server_since: 'timestamp with time zone',
+  life: 'text',
   token_floor: 'numeric',
   waiting: 'jsonb',
 };
@@ -36,11 +35,11 @@ create table if not exists ${table.sql} (
   record       text,
   -- Another one with every write.
   version      text not null,
-  -- By the server's clock; by which run of the server, and since when that run writes here.
+  -- By the server's clock, and in which life of the table: another one begins when the server is
+  -- started again, when a standby is promoted, and when the table is made anew or restored.
   written_at   timestamptz not null default clock_timestamp(),
-  server_start timestamptz not null default pg_postmaster_start_time(),
-  server_since timestamptz not null default clock_timestamp(),
-  -- No later term has this token or a lower one: an earlier run may have known terms that are lost.
+  life         text not null default '',
+  -- No later term has this token or a lower one: an earlier life may have known terms that are lost.
   token_floor  numeric not null default 0,
   -- Candidates that wait, for people to look at.
   waiting      jsonb not null default '{}',
@@ -51,10 +50,8 @@ create table if not exists ${table.sql} (
 -- Room for the next version of a row on its page: renewals then touch no index.
 with (fillfactor = 50);
 
--- Stands for the elections that have no row yet: since when this run of the server writes here. It has
--- forgotten nothing of a table that it has made.
-insert into ${table.sql} (name, version, server_since) values ('', '', 'epoch') on conflict do nothing;
-
+-- Preparing it says nothing of who may lead: since when its present life is known is written by the
+-- first candidate that looks, in a row without a name.
 comment on table ${table.sql} is 'Leader elections of incumbent. Do not delete rows while candidates run.';
 `;
 }

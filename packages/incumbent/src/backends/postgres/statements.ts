@@ -1,4 +1,5 @@
 import type { Table } from './options.ts';
+import { quoteText } from './options.ts';
 
 /** All elections of a database share it; the payload says which one it is. */
 export const channel = 'incumbent';
@@ -8,12 +9,19 @@ export function topicOf(table: Table, election: string): string {
   return `${table.name}/${election}`;
 }
 
+/** As all clients spell it: some name the schema, others have it in their search path. */
+export function withoutSchema(topic: string): string {
+  return topic.replace(/^[^/.]*\./, '');
+}
+
 export interface Statements {
   /**
    * `$1` name → record, version, age in ms, whether the server is in recovery, life, age of that life
-   * in ms, token floor. Always a row.
+   * in ms (null: nobody has begun it), token floor. Always a row.
    */
   readonly read: string;
+  /** Writes down since when the present life is known. Does nothing when that is written already. */
+  readonly beginLife: string;
   /**
    * `$1` name, `$2` record, `$3` version, `$4` token, `$5` lock timeout, `$6` topic or null, `$7` life,
    * `$8` held, `$9` version expected → a row if it was replaced
@@ -33,10 +41,12 @@ export interface Statements {
 const lostTerms = 1_000;
 
 /**
- * One run of the server. A restart begins another one, and a standby that is promoted is another one:
- * either may have forgotten what was confirmed before.
+ * One run of the server on one file of the table. A server that was started again, a standby that was
+ * promoted, and a table that was made anew or restored may all have forgotten what was confirmed.
  */
-const life = '(extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint::text';
+const lifeOf = ({ sql }: Table) => `(
+    (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint::text || '.' ||
+    translate(coalesce(pg_relation_filepath(to_regclass(${quoteText(sql)})), ''), '/', '.'))`;
 
 const age = (since: string) => `(extract(epoch from clock_timestamp() - ${since}) * 1000)::text`;
 
@@ -54,30 +64,19 @@ const settings = `settings as (
 )`;
 
 /**
- * Of the row of no election, which stands for those that have none: rewritten once in each life of the
- * server, by whoever writes first. Whoever lost a row has lost fewer terms than are left out.
+ * The token before the first one of a row. A row that was lost, with its table or alone, is made anew
+ * at a later second, and nobody leads once a second all the time: so none of its tokens comes again.
  */
-const beginLife = (table: string) => `born as (
-  update ${table} set
-    server_start = pg_postmaster_start_time(), server_since = clock_timestamp(),
-    token_floor = token_floor + ${lostTerms}
-  where name = '' and server_start <> pg_postmaster_start_time()
-)`;
+const firstFloor = 'extract(epoch from clock_timestamp())::bigint';
 
-/** What a row that is made now starts with. Without the row of no election nothing can be proved. */
-const newRow = (table: string) => `
-  coalesce((select server_since from ${table}
-    where name = '' and server_start = pg_postmaster_start_time()), clock_timestamp()),
-  coalesce((select ${floorOf('marker', '0')} from ${table} as marker where name = ''), ${lostTerms})`;
-
-/** What the last run of the server may have known besides is skipped. */
-function floorOf(row: string, token: string): string {
-  return `case when ${row}.server_start = pg_postmaster_start_time() then ${row}.token_floor
-    else greatest(${row}.token_floor, ${token}) + ${lostTerms} end`;
+/** What another life of the server may have known besides is skipped. */
+function floorOf(row: string, life: string): string {
+  return `case when ${row}.life = ${life} then ${row}.token_floor
+    else greatest(${row}.token_floor, ${row}.token) + ${lostTerms} end`;
 }
 
 /** Both must hold, the first for its effect. */
-const condition = `exists (select from settings) and ${life} = $7::text`;
+const condition = (life: string) => `exists (select from settings) and ${life} = $7::text`;
 
 /** Of a mere renewal nobody is told: its topic is null. A notification takes a lock that all share. */
 const announce = `select '' from written
@@ -94,53 +93,52 @@ const isAlive = `exists (
         = entry.value ->> 'start'
   )`;
 
-export function statementsFor({ sql }: Table): Statements {
+export function statementsFor(table: Table): Statements {
+  const { sql } = table;
+  const life = lifeOf(table);
   return {
     read: `
 select
   election.record,
   election.version,
-  case when election.server_start = pg_postmaster_start_time()
-    then ${age('election.written_at')} end,
+  case when election.life = present.life then ${age('election.written_at')} end,
   pg_is_in_recovery()::text,
-  ${life},
-  case
-    when known.server_start = pg_postmaster_start_time() then ${age('known.server_since')}
-  end,
-  coalesce(${floorOf('known', 'known.token')}, ${lostTerms})::text
-from (select) as one
+  present.life,
+  ${age('marker.written_at')},
+  coalesce(${floorOf('election', 'present.life')}, ${firstFloor})::text
+from (select ${life} as life) as present
   left join ${sql} as election on election.name = $1::text
-  left join ${sql} as known on known.name = coalesce(election.name, '')`,
+  left join ${sql} as marker on marker.name = '' and marker.life = present.life`,
+    beginLife: `
+insert into ${sql} as marker (name, version, life)
+select '', '', ${life}
+where not exists (select from ${sql} where name = '' and life = ${life})
+on conflict (name) do update set life = excluded.life, written_at = excluded.written_at
+where marker.life <> excluded.life`,
     replace: `
-with ${settings}, ${beginLife(sql)}, written as (
+with ${settings}, written as (
   update ${sql} as election set
     record = $2::text, version = $3::text, token = $4::text::numeric, held = $8::text::boolean,
-    written_at = clock_timestamp(), server_start = pg_postmaster_start_time(),
-    server_since = case when server_start = pg_postmaster_start_time()
-      then server_since else clock_timestamp() end,
-    token_floor = ${floorOf('election', 'election.token')}
-  where name = $1::text and version = $9::text and ${condition}
+    written_at = clock_timestamp(), life = $7::text, token_floor = ${floorOf('election', '$7::text')}
+  where name = $1::text and version = $9::text and ${condition(life)}
   returning name
 )
 ${announce}`,
     insert: `
-with ${settings}, ${beginLife(sql)}, written as (
-  insert into ${sql} as election
-    (name, record, version, token, held, server_since, token_floor)
-  select $1::text, $2::text, $3::text, $4::text::numeric, $8::text::boolean, ${newRow(sql)}
-  where ${condition}
+with ${settings}, written as (
+  insert into ${sql} as election (name, record, version, token, held, life, token_floor)
+  select $1::text, $2::text, $3::text, $4::text::numeric, $8::text::boolean, $7::text, ${firstFloor}
+  where ${condition(life)}
   on conflict (name) do update set
     record = excluded.record, version = excluded.version, token = excluded.token,
-    held = excluded.held, written_at = clock_timestamp(), server_start = excluded.server_start,
-    server_since = case when election.server_start = excluded.server_start
-      then election.server_since else clock_timestamp() end,
-    token_floor = ${floorOf('election', 'election.token')}
+    held = excluded.held, written_at = clock_timestamp(), life = excluded.life,
+    token_floor = ${floorOf('election', 'excluded.life')}
   where election.record is null
   returning election.name
 )
 ${announce}`,
     enlist: `
-insert into ${sql} as election (name, version, waiting, server_since, token_floor)
+insert into ${sql} as election (name, version, waiting, life, token_floor)
 select $1::text, $5::text, jsonb_build_object($2::text, jsonb_build_object(
   'candidate', $3::text,
   'pid', $4::text,
@@ -148,7 +146,7 @@ select $1::text, $5::text, jsonb_build_object($2::text, jsonb_build_object(
     select extract(epoch from served.backend_start)::text
     from pg_stat_activity served where served.pid::text = $4::text
   )
-)), ${newRow(sql)}
+)), ${life}, ${firstFloor}
 on conflict (name) do update set waiting =
   coalesce((
     select jsonb_object_agg(entry.key, entry.value)

@@ -6,7 +6,14 @@ import type { LeaseStore, Reading, SwapResult, Version } from '../../lease/store
 import type { Connection } from './connection.ts';
 import type { Row } from './driver.ts';
 import { PoolExhaustedError } from './driver.ts';
-import { asStoreError, inRecovery, missingTable, wasOvertaken, wrongShape } from './errors.ts';
+import {
+  asStoreError,
+  inRecovery,
+  isForbidden,
+  missingTable,
+  wasOvertaken,
+  wrongShape,
+} from './errors.ts';
 import { examineTable } from './examine-table.ts';
 import type { CheckedOptions, Table } from './options.ts';
 import { schemaOf } from './schema.ts';
@@ -19,11 +26,8 @@ const separator = '/';
 /** The record of an election in a row of its own. */
 export class PostgresStore implements LeaseStore {
   readonly clockStepMs?: number;
-  /**
-   * A server that follows another one may take over without its last writes. Lives are only told
-   * with their ages: else everybody who starts would wait one lease.
-   */
-  readonly forgets?: boolean;
+  /** A standby may take over without the last writes, and a table may be lost and made anew. */
+  readonly forgets: boolean;
   tokenFloor?: bigint;
   protected readonly connection: Connection;
   protected readonly statements: Statements;
@@ -33,38 +37,40 @@ export class PostgresStore implements LeaseStore {
   /** What this handle has done with the table. */
   #hasRead = false;
   #hasWritten = false;
+  /** This user may not write down since when a life is known. */
+  #onlyReads = false;
   /** Decoded once: nearly every read finds what the last one found. */
   #known: { readonly version: Version; readonly record: LeaseRecord } | undefined;
 
   constructor(connection: Connection, scope: Scope, options: CheckedOptions) {
-    const { table, clockStepMs } = options;
+    const { table, clockStepMs, durable } = options;
     this.connection = connection;
     this.scope = scope;
     this.#table = table;
+    this.forgets = !durable;
     this.statements = statementsFor(table);
     this.topic = topicOf(table, scope.election);
-    if (clockStepMs === undefined) return;
-    this.clockStepMs = clockStepMs;
-    this.forgets = true;
+    if (clockStepMs !== undefined) this.clockStepMs = clockStepMs;
   }
 
   async read(signal: AbortSignal): Promise<Reading> {
     const rows = await this.ask(this.statements.read, [this.scope.election], signal);
-    const [record = null, own = null, age = null, recovers, life = '', lifeAge = null, floor] =
+    const [record = null, own = null, age = null, recovers, life, lifeAge = null, floor] =
       rows[0] ?? [];
     if (recovers !== 'false') throw inRecovery(this.connection.hasWorked);
     this.#requireOne(rows);
     this.connection.hasWorked = true;
     this.#hasRead = true;
     this.connection.wakeUps.ensure();
-    const version = `${life}${separator}${record === null ? '' : own}`;
+    if (this.forgets && lifeAge === null) await this.#beginLife(signal);
+    const version = `${life ?? ''}${separator}${record === null ? '' : own}`;
     const found = record === null ? undefined : this.#recordOf(record, version);
     // In an earlier life there may have been terms that are lost, and whose tokens are somewhere.
     this.tokenFloor = BigInt(floor ?? 0);
     return {
       record: found,
       version,
-      ...(this.forgets === true ? { life: life ?? '' } : {}),
+      ...(this.forgets ? { life: life ?? '' } : {}),
       ...(this.clockStepMs === undefined ? {} : ages(age, lifeAge)),
     };
   }
@@ -146,6 +152,20 @@ export class PostgresStore implements LeaseStore {
         this.scope.onTrouble('waiting for a connection', shown);
       }
       throw shown;
+    }
+  }
+
+  /**
+   * Nobody has seen this life before: those who come later count from now. Who may only read, or is
+   * not answered, counts for itself.
+   */
+  async #beginLife(signal: AbortSignal): Promise<void> {
+    if (this.#onlyReads) return;
+    try {
+      await this.connection.driver.query(this.statements.beginLife, [], signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#onlyReads = isForbidden(error);
     }
   }
 

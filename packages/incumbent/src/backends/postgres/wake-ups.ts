@@ -2,7 +2,7 @@ import { StoreUnsuitableError } from '../../errors.ts';
 import { Deferred } from '../../wait.ts';
 import { HintHub } from '../hint-hub.ts';
 import type { Driver } from './driver.ts';
-import { channel } from './statements.ts';
+import { channel, withoutSchema } from './statements.ts';
 
 /** How often in a row a connection that listens is unknown to the server, until it is given up. */
 const surelyPooled = 3;
@@ -51,7 +51,7 @@ export class WakeUps {
 
   /** @returns a function that ends it */
   add(topic: string, onHint: () => void): () => void {
-    return this.#hub.add(topic, onHint);
+    return this.#hub.add(withoutSchema(topic), onHint);
   }
 
   /** After a primary has answered: listens, if anybody wants to hear and it does not yet. */
@@ -72,7 +72,8 @@ export class WakeUps {
     try {
       await this.#proved.promise;
       if (this.#refusal !== undefined) throw this.#refusal;
-      const listener = await this.#driver.listen(channel, onHint, (error) => {
+      const hear = (topic: string) => onHint(withoutSchema(topic));
+      const listener = await this.#driver.listen(channel, hear, (error) => {
         this.#pid = undefined;
         onLost(error);
       });

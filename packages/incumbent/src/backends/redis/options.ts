@@ -98,6 +98,7 @@ function checkWait(wait: RedisOptions['wait']): CheckedOptions['wait'] {
       `wait must be like { replicas: 1, timeout: "1s" }, with 1 replica or more, not ${describeValue(wait)}`,
     );
   }
+  checkNames('wait', wait, { replicas: true, timeout: true });
   const timeoutMs = parseDuration('wait.timeout', wait.timeout ?? 1_000);
   // Redis takes 0 for "for ever".
   if (timeoutMs < 1) throw new InvalidOptionError('wait.timeout must be 1 ms or longer');

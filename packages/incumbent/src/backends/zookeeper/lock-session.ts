@@ -1,4 +1,4 @@
-import type { Place, QueueSession, SessionEvent } from '../../queue/store.ts';
+import type { Place, QueueSession, SessionEvent, Verdicts } from '../../queue/store.ts';
 import type { NodeContent, ZooKeeperClient } from './client.ts';
 import { codeOf, refusalOf } from './client.ts';
 import { storeError } from './errors.ts';
@@ -57,7 +57,7 @@ export class LockSession implements QueueSession {
    * after it, on the same connection and of no older state, that it is the one that we made, and so
    * that it was all the time.
    */
-  async confirm(places: readonly Place[], signal: AbortSignal): Promise<Place | undefined> {
+  async confirm(places: readonly Place[], signal: AbortSignal): Promise<Verdicts> {
     const paths = places.map(({ name }) => pathOf(name));
     const transaction = this.#client.transaction();
     for (const path of paths) transaction.check(path);
@@ -67,20 +67,19 @@ export class LockSession implements QueueSession {
     ]);
     if (committed.status === 'rejected') {
       const refusal = refusalOf(committed.reason);
-      if (refusal?.code === 'NO_NODE') return places[refusal.index];
+      const missing = refusal?.code === 'NO_NODE' ? places[refusal.index] : undefined;
+      if (missing !== undefined) return { there: [], gone: [missing] };
       throw storeError(committed.reason, paths[0] ?? '/');
     }
+    const there: Place[] = [];
+    const gone: Place[] = [];
     for (const [index, place] of places.entries()) {
       const read = reads[index] as PromiseSettledResult<NodeContent>;
-      if (read.status === 'fulfilled') {
-        if (!isThat(read.value, place)) return place;
-      } else if (codeOf(read.reason) === 'NO_NODE') {
-        return place;
-      } else {
-        throw storeError(read.reason, place.name);
-      }
+      if (read.status === 'fulfilled') (isThat(read.value, place) ? there : gone).push(place);
+      else if (codeOf(read.reason) === 'NO_NODE') gone.push(place);
+      else throw storeError(read.reason, place.name);
     }
-    return undefined;
+    return { there, gone };
   }
 
   /** @returns false while another one has it; it ends with the session */

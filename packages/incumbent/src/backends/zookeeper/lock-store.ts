@@ -6,6 +6,7 @@
 import type { Scope } from '../../contest.ts';
 import { StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
 import type { Holder, LockReading, LockStore, Survey, TakenLock } from '../../lock/store.ts';
+import { leaderPlaceIn } from '../../queue/named-places.ts';
 import type { QueueRecord } from '../../queue/record.ts';
 import {
   decodeQueueRecord,
@@ -13,7 +14,15 @@ import {
   encodeQueueRecord,
   isQueueRecord,
 } from '../../queue/record.ts';
-import type { CommitResult, Entry, Member, Place, Version, Watched } from '../../queue/store.ts';
+import type {
+  Amendment,
+  CommitResult,
+  Entry,
+  Member,
+  Place,
+  Version,
+  Watched,
+} from '../../queue/store.ts';
 import { appendTerm } from '../../record.ts';
 import type { NodeAcl, NodeContent, NodeStat, ZooKeeperClient } from './client.ts';
 import { codeOf, refusalOf } from './client.ts';
@@ -76,20 +85,27 @@ export class ZooKeeperLockStore implements LockStore {
   readonly #scope: Scope;
   readonly #options: LockStoreOptions;
   readonly #path: string;
+  /** The path, without a slash at its end. */
+  readonly #prefix: string;
   readonly #lockPath: string;
   /** Of the breadcrumb that belongs to our last place that was announced. */
   #announced: { readonly place: string; readonly version: number } | undefined;
 
   constructor(client: ZooKeeperClient, scope: Scope, options: LockStoreOptions) {
     const { path } = options;
-    const prefix = path === '/' ? '' : path;
+    this.#prefix = path === '/' ? '' : path;
     this.#client = client;
     this.#scope = scope;
     this.#options = options;
     this.#path = path;
-    this.#lockPath = `${prefix}/${lockName}`;
-    this.breadcrumbPath = `${prefix}/${breadcrumbName}`;
+    this.#lockPath = `${this.#prefix}/${lockName}`;
+    this.breadcrumbPath = `${this.#prefix}/${breadcrumbName}`;
     this.session = LockSession.of(client);
+  }
+
+  /** Both nodes are the election's children, by whatever path its writer knows the election. */
+  nameHere(recorded: string): string {
+    return `${this.#prefix}/${recorded.slice(recorded.lastIndexOf('/') + 1)}`;
   }
 
   /** What a resource in ZooKeeper is to check for this place; undefined before it was announced. */
@@ -203,7 +219,7 @@ export class ZooKeeperLockStore implements LockStore {
       const { czxid } = lock.stat;
       const name = placeName(this.#lockPath, czxid);
       const leadership = own?.record?.leadership;
-      const isOurLeader = leadership?.place === name;
+      const isOurLeader = leadership !== undefined && leaderPlaceIn(this, own?.record) === name;
       // Who has it and is not active yet may be one of ours: it leads only when the record says so.
       const isActive = breadcrumb !== undefined && breadcrumb.stat.mzxid > czxid;
       const candidate = isOurLeader ? leadership.candidate : candidateOf(lock, czxid);
@@ -293,15 +309,7 @@ export class ZooKeeperLockStore implements LockStore {
     });
   }
 
-  async amend(
-    change: {
-      readonly record: QueueRecord;
-      readonly version: Version;
-      readonly present?: string;
-      readonly remove?: readonly string[];
-    },
-    signal: AbortSignal,
-  ): Promise<CommitResult> {
+  async amend(change: Amendment, signal: AbortSignal): Promise<CommitResult> {
     const { record, version, present, remove = [] } = change;
     const { own, breadcrumb } = parseVersion(version);
     return this.#attempt(async () => {
@@ -436,24 +444,25 @@ export class ZooKeeperLockStore implements LockStore {
   #reading({ own, breadcrumb, lock }: Picture): LockReading {
     const record = own?.record;
     const leadership = record?.leadership;
+    const leader = leaderPlaceIn(this, record);
     const [name] = this.#names(lock);
     const wipedAfter = wipedAfterOf(own);
     if (breadcrumb === undefined) {
       const version = formatVersion({ own: own?.stat.version, breadcrumb: undefined });
       // By Hadoop's rules nobody needs to be fenced. That our leader's belief is over is not said.
-      const wasFenced = leadership !== undefined && leadership.place !== name;
+      const wasFenced = leader !== undefined && leader !== name;
       return { record, version, wasFenced, wipedAfter };
     }
     const { mzxid, mtime } = breadcrumb.stat;
     const place = placeName(this.breadcrumbPath, mzxid);
     const belongs =
-      leadership !== undefined &&
-      (own?.stat.mzxid === mzxid || own?.breadcrumb === mzxid || leadership.place === place);
+      leader !== undefined &&
+      (own?.stat.mzxid === mzxid || own?.breadcrumb === mzxid || leader === place);
     const version = formatVersion({
       own: own?.stat.version,
       breadcrumb: { version: breadcrumb.stat.version, mzxid, belongs },
     });
-    if (belongs && name !== undefined && leadership.place === name) {
+    if (belongs && name !== undefined && leader === name) {
       this.#announced = { place: name, version: breadcrumb.stat.version };
     }
     // Whoever of ours becomes active writes both: one of theirs leads now, and needs no record.
@@ -461,7 +470,7 @@ export class ZooKeeperLockStore implements LockStore {
       lock !== undefined &&
       mzxid > lock.stat.czxid &&
       lock.stat.ephemeralOwner !== this.session.id &&
-      leadership?.place !== name;
+      leader !== name;
     if (belongs || isOfHolder) return { record, version, wasFenced: false, wipedAfter };
     // A member of another make became active after the record was written, and is gone; or somebody
     // wrote a breadcrumb without the lock, and our leader is not the last one any more.

@@ -1,4 +1,4 @@
-import type { Place, QueueSession, SessionEvent } from '../../queue/store.ts';
+import type { Place, QueueSession, SessionEvent, Verdicts } from '../../queue/store.ts';
 import type { ZooKeeperClient } from './client.ts';
 import { refusalOf } from './client.ts';
 import { storeError } from './errors.ts';
@@ -67,7 +67,7 @@ export class ZooKeeperSession implements QueueSession {
     return () => this.#listeners.delete(own);
   }
 
-  async confirm(places: readonly Place[], signal: AbortSignal): Promise<Place | undefined> {
+  async confirm(places: readonly Place[], signal: AbortSignal): Promise<Verdicts> {
     const transaction = this.#client.transaction();
     for (const { name } of places) transaction.check(name);
     const recurring = places.filter((place) => (place as ZooKeeperPlace).recurs);
@@ -77,11 +77,16 @@ export class ZooKeeperSession implements QueueSession {
         transaction.commit({ signal }),
         ...recurring.map(({ name }) => this.#client.stat(name, { signal })),
       ]);
-      return recurring.find(({ token }, index) => stats[index]?.stat?.czxid !== token);
+      const gone = new Set<Place>(
+        recurring.filter(({ token }, index) => stats[index]?.stat?.czxid !== token),
+      );
+      return { there: places.filter((place) => !gone.has(place)), gone: [...gone] };
     } catch (error) {
       const refusal = refusalOf(error);
       // A refused one has no error in its header: the results of its operations decide.
-      if (refusal?.code === 'NO_NODE') return places[refusal.index];
+      // It names the first; what stands before that was not proved by a transaction that is refused.
+      const missing = refusal?.code === 'NO_NODE' ? places[refusal.index] : undefined;
+      if (missing !== undefined) return { there: [], gone: [missing] };
       throw storeError(error, places[0]?.name ?? '/');
     }
   }

@@ -2,6 +2,7 @@ import { RecordDamagedError, StoreUnavailableError, StoreUnsuitableError } from 
 import type { QueueRecord } from '../../queue/record.ts';
 import { decodeQueueRecord, encodeQueueRecord, isQueueRecord } from '../../queue/record.ts';
 import type {
+  Amendment,
   CommitResult,
   EndMark,
   Entry,
@@ -39,6 +40,9 @@ export interface StoreSettings {
   readonly sessionTimeoutMs: number;
 }
 
+/** As GoLea writes it, whose members look only whether the node is there. */
+const markData = 'done';
+
 const text = new TextDecoder();
 
 /** One election as the children of a node, with the record as that node's data. */
@@ -53,6 +57,8 @@ export class ZooKeeperStore implements QueueStore {
   readonly #acl: readonly NodeAcl[];
   readonly #createsNode: boolean;
   readonly #sessionTimeoutMs: number;
+  /** Of the mark of the end, in layouts that have one. */
+  readonly #markPath: string;
   /**
    * Guids with which a node has been made, or may have been. Kept until it is given up: whoever asked
    * for it may have stopped waiting when the answer came.
@@ -70,7 +76,13 @@ export class ZooKeeperStore implements QueueStore {
     this.isMixed = settings.layout.isMixed;
     const { endMark, recurs } = settings.layout;
     if (recurs) this.isSame = (place, signal) => this.#isThere(place, signal);
-    if (endMark !== undefined) this.endMark = this.#endMark(`${settings.path}/${endMark}`);
+    this.#markPath = `${settings.path}/${endMark}`;
+    if (endMark !== undefined) this.endMark = this.#endMark(this.#markPath);
+  }
+
+  /** The node is the election's child, by whatever path its writer knows the election. */
+  nameHere(recorded: string): string {
+    return `${this.#path}/${recorded.slice(recorded.lastIndexOf('/') + 1)}`;
   }
 
   // --- places ---
@@ -125,10 +137,7 @@ export class ZooKeeperStore implements QueueStore {
   async leave(entry: Entry, place: Place | undefined, signal: AbortSignal): Promise<void> {
     const places = place === undefined ? await this.#findAll(entry, signal) : [place];
     for (const each of places) {
-      // Another one of the same name may be there by now.
-      if (!this.#layout.recurs || (await this.#isThere(each, signal))) {
-        await this.remove(each.name, signal);
-      }
+      if (!(await this.#isAnothers(each, signal))) await this.remove(each.name, signal);
       this.#forget(each);
     }
     this.#drop(entry.guid);
@@ -227,12 +236,13 @@ export class ZooKeeperStore implements QueueStore {
     await this.#attempt(() => this.#client.sync(this.#path, { signal }));
   }
 
-  commit(
+  async commit(
     place: Place,
     record: QueueRecord,
     version: Version,
     signal: AbortSignal,
   ): Promise<CommitResult> {
+    if (await this.#isAnothers(place, signal)) return { outcome: 'gone' };
     return this.#write(signal, record, version, (transaction) => transaction.check(place.name));
   }
 
@@ -242,12 +252,15 @@ export class ZooKeeperStore implements QueueStore {
     version: Version,
     signal: AbortSignal,
   ): Promise<CommitResult> {
+    const isAnothers = await this.#isAnothers(place, signal);
     if (record === undefined) {
-      if (!this.#layout.recurs || (await this.#isThere(place, signal))) {
-        await this.remove(place.name, signal);
-      }
+      if (!isAnothers) await this.remove(place.name, signal);
       this.#forget(place);
       return { outcome: 'ok', version };
+    }
+    if (isAnothers) {
+      this.#forget(place);
+      return { outcome: 'gone' };
     }
     const result = await this.#write(signal, record, version, (transaction) =>
       transaction.delete(place.name),
@@ -256,21 +269,14 @@ export class ZooKeeperStore implements QueueStore {
     return result;
   }
 
-  async amend(
-    change: {
-      readonly record: QueueRecord;
-      readonly version: Version;
-      readonly present?: string;
-      readonly remove?: readonly string[];
-    },
-    signal: AbortSignal,
-  ): Promise<CommitResult> {
-    const { record, version, present, remove = [] } = change;
+  async amend(change: Amendment, signal: AbortSignal): Promise<CommitResult> {
+    const { record, version, present, remove = [], marksEnd = false } = change;
     if (version === undefined) {
       await this.#attempt(() => this.#makeNode(signal));
       return { outcome: 'conflict' };
     }
     return this.#write(signal, record, version, (transaction) => {
+      if (marksEnd) transaction.create(this.#markPath, markData, { acl: this.#acl });
       if (present !== undefined) transaction.check(present);
       for (const name of remove) transaction.delete(name);
     });
@@ -299,7 +305,9 @@ export class ZooKeeperStore implements QueueStore {
     } catch (error) {
       const refusal = refusalOf(error);
       if (refusal?.code === 'NO_NODE') return { outcome: 'gone' };
-      if (refusal?.code === 'BAD_VERSION') return { outcome: 'conflict' };
+      if (refusal?.code === 'BAD_VERSION' || refusal?.code === 'NODE_EXISTS') {
+        return { outcome: 'conflict' };
+      }
       throw storeError(error, this.#path);
     }
   }
@@ -416,14 +424,29 @@ export class ZooKeeperStore implements QueueStore {
     return stat?.czxid === token;
   }
 
+  /**
+   * Where names come again: a node of that name is not the one that we made, or not there. A transaction
+   * checks names only.
+   */
+  async #isAnothers(place: Place, signal: AbortSignal): Promise<boolean> {
+    return this.#layout.recurs && !(await this.#isThere(place, signal));
+  }
+
   #endMark(path: string): EndMark {
     return {
       isSet: (signal) =>
         this.#attempt(async () => (await this.#client.stat(path, { signal })).stat !== null),
+      watch: (signal) =>
+        this.#attempt(async () => {
+          const { value, changed, cancel } = await this.#client.watch(path, { signal });
+          const isCreation = (event: unknown) =>
+            (event as { type?: unknown } | undefined)?.type === 'created';
+          return { value: value !== undefined, changed: changed.then(isCreation), cancel };
+        }),
       set: (signal) =>
         this.#attempt(async () => {
           try {
-            await this.#client.create(path, 'done', { acl: this.#acl, signal });
+            await this.#client.create(path, markData, { acl: this.#acl, signal });
           } catch (error) {
             // Ending an election that is not there succeeds.
             if (codeOf(error) !== 'NODE_EXISTS' && codeOf(error) !== 'NO_NODE') throw error;

@@ -67,15 +67,27 @@ export class GoLeaMember {
     await transaction.commit();
   }
 
-  /** Marks the end, deletes all candidates in reverse order, and then the election itself. */
+  /**
+   * Marks the end, deletes the candidates that it has listed in reverse order, and then the election
+   * itself. One that has left meanwhile makes its first transaction fail, for the list is not read
+   * again: then it waits for the others to leave. The source gives that up after ten times 10 ms.
+   */
   static async deleteElection(client: ZooKeeper, resource: string): Promise<void> {
     await client.create(`${resource}/DONE`, 'done');
     const { children } = await client.getChildren(resource);
     const candidates = [...children].filter((name) => name !== 'DONE').sort();
-    const transaction = client.transaction();
-    for (const name of candidates.reverse()) transaction.delete(`${resource}/${name}`, 0);
-    await transaction.commit();
-    await client.transaction().delete(`${resource}/DONE`, 0).delete(resource).commit();
+    const isDone = async () => (await client.getChildren(resource)).children.length === 1;
+    for (;;) {
+      const transaction = client.transaction();
+      for (const name of [...candidates].reverse()) transaction.delete(`${resource}/${name}`, 0);
+      const committed = await transaction.commit().then(
+        () => true,
+        () => false,
+      );
+      if (committed || (await isDone())) break;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    await client.transaction().delete(`${resource}/DONE`).delete(resource).commit();
   }
 }
 

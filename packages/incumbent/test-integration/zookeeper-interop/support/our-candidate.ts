@@ -46,7 +46,7 @@ export class OurCandidate implements AsyncDisposable {
   }
 
   static async connect(options: OurOptions): Promise<OurCandidate> {
-    const client = await connect(`zk://${options.address}`, { sessionTimeout: sessionMs });
+    const client = await connect(`zk://${options.address}`, { sessionTimeoutMs: sessionMs });
     return new OurCandidate(client, options);
   }
 

@@ -14,7 +14,7 @@ export async function acl(args: Arguments, context: Context): Promise<number> {
   if (!isChange && more.length > 0) {
     throw new UsageError('an ACL is changed with --set: `acl PATH --set ACL ...`');
   }
-  if (!isChange && version !== undefined) throw new UsageError('--version goes with --set');
+  if (!isChange && args.has('version')) throw new UsageError('--version goes with --set');
   const list = [...args.all('set'), ...more].map(parseAcl);
   const { signal, json } = context;
   return withClient(args, context, async (client) => {

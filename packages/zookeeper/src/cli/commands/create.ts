@@ -68,5 +68,9 @@ function optionsOf(args: Arguments): CreateOptions {
     throw new UsageError('an ephemeral node (-e) ends with its session: it takes no --ttl');
   }
   const acl = args.all('acl').map(parseAcl);
-  return { ephemeral, sequential, container, ttlMs, acl: acl.length === 0 ? undefined : acl };
+  return {
+    ...{ ephemeral, sequential, container },
+    ...(ttlMs === undefined ? {} : { ttlMs }),
+    ...(acl.length === 0 ? {} : { acl }),
+  };
 }

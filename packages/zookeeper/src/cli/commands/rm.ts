@@ -15,7 +15,7 @@ export async function rm(args: Arguments, context: Context): Promise<number> {
   if (path === '/' || path === '/zookeeper') {
     throw new UsageError(`${path} is not deleted: name the nodes below it`);
   }
-  if (recursive && version !== undefined) {
+  if (recursive && args.has('version')) {
     throw new UsageError('--version is for one node: it does not go with -r');
   }
   if (!recursive && maxNodes !== undefined) throw new UsageError('--max-nodes goes with -r');

@@ -3,7 +3,7 @@ import { errorCodes, keeperStates, opcodes, xids } from '../../protocol/constant
 import { FrameSplitter } from '../../protocol/frames.ts';
 import type { Codec } from '../../protocol/jute.ts';
 import { JuteReader, MalformedError } from '../../protocol/jute.ts';
-import type { AuthRequest, RequestHeader } from '../../protocol/messages.ts';
+import type { AuthRequest, RequestHeader, SaslMessage } from '../../protocol/messages.ts';
 import { requestHeader } from '../../protocol/messages.ts';
 import type { RequestKind } from '../../protocol/requests.ts';
 import { requests } from '../../protocol/requests.ts';
@@ -228,7 +228,11 @@ export class Connection implements Watcher {
     }
     if (opcode === opcodes.auth) return this.#authenticate(xid, body as AuthRequest | undefined);
     if (opcode === opcodes.sasl) {
-      // As a server without a login configuration: the token is not looked at.
+      // As a server without a login configuration: it has no token for us, and closes without one.
+      if ((body as SaslMessage | undefined)?.token == null) {
+        this.end();
+        return undefined;
+      }
       return { bytes: replyFrame({ xid, zxid: 0n, error: 0 }, kind.response, { token: null }) };
     }
     if (opcode === opcodes.closeSession && this.server.isReadOnly) {

@@ -46,8 +46,9 @@ const beginningMs = Date.UTC(2000, 0, 1);
 
 /**
  * A ZooKeeper server in this process, on a loopback socket: it answers as 3.8 does, by a clock that
- * the test moves, and fails when it is told to. Nothing is kept on disk. It knows no SASL, no TLS,
- * no quotas, and `reconfig` is disabled.
+ * the test moves, and fails when it is told to. Nothing is kept on disk. It knows no TLS, no quotas,
+ * and `reconfig` is disabled. It answers SASL as a server without a login configuration: with no
+ * token, so that a client with `sasl` is never connected.
  *
  *     await using fake = await FakeZooKeeper.start({ tickTimeMs: 100 });
  *     const client = await connect(fake.connectionString);

@@ -1,3 +1,4 @@
+import { checkOptions, namesOf } from '../../arguments.ts';
 import { defaultMaxFrameBytes } from '../../protocol/constants.ts';
 
 export interface FakeZooKeeperOptions {
@@ -23,6 +24,12 @@ export interface FakeZooKeeperOptions {
   readonly maxLoggedRequests?: number;
 }
 
+const names = namesOf<FakeZooKeeperOptions>({
+  ...{ tickTimeMs: true, minSessionTimeoutMs: true, maxSessionTimeoutMs: true, port: true },
+  ...{ superDigest: true, maxFrameBytes: true, notificationZxid: true, epoch: true },
+  ...{ realTime: true, maxLoggedRequests: true },
+});
+
 /** The options with their defaults. */
 export interface Settings {
   readonly tickTimeMs: number;
@@ -37,6 +44,7 @@ export interface Settings {
 }
 
 export function settingsOf(options: FakeZooKeeperOptions): Settings {
+  checkOptions('FakeZooKeeper.start', options, names);
   const tickTimeMs = options.tickTimeMs ?? 2000;
   const settings: Settings = {
     tickTimeMs,

@@ -7,6 +7,7 @@ import { modeOf } from './four-letter-word.ts';
 import type { Installation } from './installation.ts';
 import { findInstallation } from './installation.ts';
 import type { EnsembleOptions, MemberSeat, WaitOptions } from './options.ts';
+import { checkServerOptions } from './options.ts';
 import { poll } from './poll.ts';
 import { freePorts } from './ports.ts';
 import { RunningServer } from './running-server.ts';
@@ -74,6 +75,7 @@ export async function startEnsemble(
   if (options.seats !== undefined && options.seats.length < size) {
     throw new TypeError(`${size} members need as many seats, not ${options.seats.length}`);
   }
+  checkServerOptions('startEnsemble', options);
   const installation = findInstallation(options);
   return onFreePorts(async () => {
     const ensemble = new Ensemble(options, installation, await temporaryDirectory());

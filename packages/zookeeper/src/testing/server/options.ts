@@ -1,3 +1,5 @@
+import { checkOptions, namesOf } from '../../arguments.ts';
+
 /** Where Java and ZooKeeper are. */
 export interface InstallationOptions {
   /** An unpacked binary distribution (with `lib/*.jar`). Default: `ZOOKEEPER_HOME` of the
@@ -66,6 +68,26 @@ export interface EnsembleOptions extends ServerOptions {
   /** Members come and go at runtime (`reconfig`); default false. ZooKeeper keeps that right for an
    *  administrator, so this option also turns **all** checks of access control lists off. */
   readonly reconfiguration?: boolean;
+}
+
+const serverNames = namesOf<ServerOptions>({
+  ...{ zookeeperHome: true, javaPath: true, tickTimeMs: true, minSessionTimeoutMs: true },
+  ...{ maxSessionTimeoutMs: true, config: true, systemProperties: true, tls: true, sasl: true },
+  ...{ readOnlyMode: true, localSessions: true, dataDirectory: true, heapMb: true },
+  ...{ startTimeoutMs: true, signal: true },
+});
+const ensembleNames = [
+  ...serverNames,
+  ...namesOf<Omit<EnsembleOptions, keyof ServerOptions>>({ seats: true, reconfiguration: true }),
+];
+const tlsNames = namesOf<ServerTlsOptions>({ clientAuth: true });
+const saslNames = namesOf<ServerSaslOptions>({ users: true, required: true });
+
+/** @throws InvalidArgumentError for options that would be ignored */
+export function checkServerOptions(of: string, options: EnsembleOptions): void {
+  checkOptions(of, options, of === 'startEnsemble' ? ensembleNames : serverNames);
+  if (options.tls !== undefined) checkOptions(`tls of ${of}`, options.tls, tlsNames);
+  if (options.sasl !== undefined) checkOptions(`sasl of ${of}`, options.sasl, saslNames);
 }
 
 export interface WaitOptions {

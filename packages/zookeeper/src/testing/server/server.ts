@@ -7,6 +7,7 @@ import { createCertificates } from './certificates.ts';
 import { ServerStartError } from './errors.ts';
 import { findInstallation } from './installation.ts';
 import type { ServerOptions } from './options.ts';
+import { checkServerOptions } from './options.ts';
 import { freePorts } from './ports.ts';
 import { RunningServer } from './running-server.ts';
 
@@ -65,6 +66,7 @@ const maxStarts = 5;
  * `startTimeoutMs`, and with the reason of `signal`. Nothing is left behind then.
  */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+  checkServerOptions('startServer', options);
   const installation = findInstallation(options);
   const host = '127.0.0.1';
   return onFreePorts(async () => {

@@ -1,28 +1,10 @@
-/** What people type who come from zkCli.sh. */
-export const ofZkCli: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
-  addWatch: '`watch`',
-  addauth: 'the option --auth',
-  delete: '`rm`',
-  deleteall: '`rm -r`',
-  rmr: '`rm -r`',
-  del: '`rm`',
-  getAcl: '`acl`',
-  setAcl: '`acl PATH --set ACL`',
-  getEphemerals: '`ephemerals`',
-  ls2: '`ls --stat`',
-  connect: 'the option --server',
-  printwatches: '`watch`',
-  status: '`srvr`',
-  whoAmI: '`whoami`',
-});
-
 /** The word that is meant, if it is one or two mistakes away. */
 export function nearest(word: string, words: readonly string[]): string | undefined {
   const most = word.length < 4 ? 1 : 2;
   let best: string | undefined;
   let bestDistance = most + 1;
   for (const candidate of words) {
-    const distance = distanceOf(word.toLowerCase(), candidate);
+    const distance = distanceOf(word.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
   return best;

@@ -1,0 +1,297 @@
+/**
+ * `npm run mutate`: breaks the sources in one place at a time, and expects a unit test or a seed of
+ * the simulation to go red each time. What survives must stand in `mutation/survivors.json`, with
+ * the reason why. See docs/testing.md.
+ */
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import type { Group } from './groups.ts';
+import { filesOf, groupNames } from './groups.ts';
+import type { Mutant } from './mutants.ts';
+import { mutantsOf } from './mutants.ts';
+import { makePlan, writePlan } from './plan.ts';
+import { refusedOf } from './refused.ts';
+import type { Findings } from './report.ts';
+import { asJson, duration, startProgress, survivorsIn, table, unjudged } from './report.ts';
+import { buildLibrary, observeSeeds, Seeds } from './seeds.ts';
+import type { Fate, Judgements } from './survivors.ts';
+import { readSurvivors, staleOf } from './survivors.ts';
+import { observeUnitTests, UnitTests } from './unit-tests.ts';
+
+const usage = `npm run mutate                            every mutant (hours)
+npm run mutate -- --only lease,lock       of these groups: ${groupNames.join(', ')}
+npm run mutate -- --sample 300 --seed 1   300 mutants, the same ones for the same number
+npm run mutate -- race.ts '#judge'        mutants whose id contains all of these words
+  --again FILE      the survivors of an earlier run's --json
+  --tests WORD      only test files with this in their path, and no seeds: to try a new test
+  --list            print the mutants and run nothing
+  --seeds N         seeds of each mechanism of the simulation (default 150; 0: none)
+  --processes N     mutants at a time (default: one for each processor)
+  --json FILE       write what became of each mutant`;
+
+/** A run that cannot say anything: the code as it is does not pass. */
+class Refusal extends Error {}
+
+const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
+const listFile = 'mutation/survivors.json';
+const options = readArguments();
+const cache = join(root, 'node_modules/.cache');
+mkdirSync(cache, { recursive: true });
+const scratch = mkdtempSync(join(cache, 'mutation-'));
+const cleanUps: (() => void)[] = [() => rmSync(scratch, { recursive: true, force: true })];
+process.once('exit', () => {
+  for (const cleanUp of cleanUps) cleanUp();
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}
+process.exit();
+
+async function main(): Promise<number> {
+  const judgements = readSurvivors(join(root, listFile));
+  const texts = new Map<string, string>();
+  const read = (file: string) => {
+    const text = texts.get(file) ?? readFileSync(join(root, file), 'utf8');
+    texts.set(file, text);
+    return text;
+  };
+  const groupOf = new Map<string, Group>();
+  for (const group of groupNames) for (const file of filesOf(group, root)) groupOf.set(file, group);
+  const files = [...groupOf.keys()].filter((file) =>
+    options.groups.includes(groupOf.get(file) as Group),
+  );
+  const all = files.flatMap((file) => mutantsOf(file, read(file)));
+  const again = options.again === undefined ? undefined : survivorsIn(options.again);
+  const worded = all.filter(
+    ({ id }) =>
+      options.words.every((word) => id.includes(word)) && (again === undefined || again.has(id)),
+  );
+  const { mutants, refused } = await choose(worded, (some) =>
+    refusedOf(some, { root, scratch: join(scratch, 'refused'), read }),
+  );
+  if (mutants.length === 0) throw new Refusal('no mutant is chosen');
+  if (options.list) {
+    for (const { id } of mutants) console.log(id);
+    console.log(`${mutants.length} mutants`);
+    return 0;
+  }
+  console.log(`${mutants.length} mutants; the compiler refuses ${refused.size} others`);
+  const fates = await run(mutants, judgements, read);
+  const known = new Set(all.map(({ id }) => id).filter((id) => !refused.has(id)));
+  const findings: Findings = {
+    fates: fates.map((fate) => ({ ...fate, group: groupOf.get(fate.mutant.file) as Group })),
+    judgements,
+    stale: staleOf(judgements, fates, {
+      files: new Set(files),
+      known,
+      everyFile: new Set(groupOf.keys()),
+    }),
+  };
+  if (options.json !== undefined) writeFileSync(options.json, asJson(findings));
+  return conclude(findings);
+}
+
+/** Mutants that compile: all, or as many as were asked for. */
+async function choose(
+  from: readonly Mutant[],
+  refusedAmong: (mutants: readonly Mutant[]) => Promise<ReadonlySet<string>>,
+): Promise<{ mutants: readonly Mutant[]; refused: ReadonlySet<string> }> {
+  const refused = new Set<string>();
+  const { sample } = options;
+  const place = ({ id }: Mutant) =>
+    createHash('sha256').update(`${options.seed} ${id}`).digest('hex');
+  const waiting =
+    sample === undefined
+      ? [...from]
+      : from
+          .map((mutant) => ({ mutant, key: place(mutant) }))
+          .sort((a, b) => (a.key < b.key ? -1 : 1))
+          .map(({ mutant }) => mutant);
+  const mutants: Mutant[] = [];
+  while (waiting.length > 0 && mutants.length < (sample ?? Number.POSITIVE_INFINITY)) {
+    // About a third of them are refused.
+    const some = waiting.splice(0, Math.ceil(((sample ?? waiting.length) - mutants.length) * 1.6));
+    for (const id of await refusedAmong(some)) refused.add(id);
+    mutants.push(...some.filter(({ id }) => !refused.has(id)));
+  }
+  return { mutants: mutants.slice(0, sample), refused };
+}
+
+async function run(
+  mutants: readonly Mutant[],
+  judgements: Judgements,
+  read: (file: string) => string,
+): Promise<readonly Fate[]> {
+  const plan = makePlan(
+    mutants,
+    { root, tests: options.tests, processes: options.processes },
+    read,
+  );
+  const planFile = writePlan(plan, scratch);
+  console.log('without a mutant: the unit tests');
+  const testFiles = await observeUnitTests(planFile, join(scratch, 'notes'));
+  if ('failure' in testFiles)
+    throw new Refusal(`without a mutant a test fails: ${testFiles.failure}`);
+  const seeds = await prepareSeeds();
+  const startMs = performance.now();
+  const fates: Fate[] = [];
+  const survived = () => fates.filter(({ kind }) => kind === 'survived');
+  const progress = startProgress(() => {
+    const leftMs = ((performance.now() - startMs) / fates.length) * (mutants.length - fates.length);
+    const eta = fates.length === 0 ? '' : `, about ${duration(leftMs)} left`;
+    return `${fates.length} of ${mutants.length} done, ${survived().length} survived${eta}`;
+  });
+  const kills = new Map<string, number>();
+  const waiting = [...mutants.entries()];
+  const work = async () => {
+    const tests = new UnitTests(planFile, testFiles);
+    cleanUps.push(() => tests.end());
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const [number, mutant] = next;
+      const fate = await tryMutant(number, mutant, tests, seeds);
+      fates.push(fate);
+      if (fate.by !== undefined) {
+        const key = `${mutant.file} ${fate.by}`;
+        kills.set(key, (kills.get(key) ?? 0) + 1);
+      }
+      if (fate.kind === 'survived' && !judgements.has(mutant.id)) {
+        const note = fate.isReached ? '' : ' (nothing comes by it)';
+        process.stderr.write(
+          `${process.stderr.isTTY ? '\r' : ''}survived${note}: ${place(mutant)}\n`,
+        );
+      }
+    }
+    tests.end();
+  };
+  const tryMutant = async (
+    number: number,
+    mutant: Mutant,
+    tests: UnitTests,
+    seeds: Seeds | undefined,
+  ): Promise<Fate> => {
+    const fromMs = performance.now();
+    const fate = (kind: Fate['kind'], by?: string, why?: string): Fate => {
+      const isReached =
+        seeds?.reaches(number) || testFiles.some(({ reached }) => reached.has(number));
+      return { mutant, kind, by, why, isReached, ms: performance.now() - fromMs };
+    };
+    const shown = (path: string) => path.replace(`${root}/`, '');
+    const verdict = await tests.try(
+      number,
+      (path) => kills.get(`${mutant.file} ${shown(path)}`) ?? 0,
+    );
+    if (verdict.kind === 'timeout') return fate('timeout', 'the time limit of the tests');
+    if (verdict.kind === 'failed') return fate('failed', shown(verdict.testFile), verdict.text);
+    if (seeds?.reaches(number) !== true) return fate('survived');
+    const seed = await seeds.try(number);
+    if (seed.kind === 'timeout') return fate('timeout', 'the time limit of the seeds');
+    return seed.kind === 'failed' ? fate('failed', 'seeds', seed.text) : fate('survived');
+  };
+  async function prepareSeeds(): Promise<Seeds | undefined> {
+    if (options.seeds === 0) return undefined;
+    console.log('without a mutant: the simulation');
+    const built = await buildLibrary(plan, scratch);
+    const notes = await observeSeeds(built, options.seeds);
+    if ('failure' in notes) throw new Refusal(`without a mutant a seed fails: ${notes.failure}`);
+    return new Seeds(built, options.seeds, notes);
+  }
+  await Promise.all(Array.from({ length: options.processes }, work));
+  progress.stop();
+  return fates;
+}
+
+function conclude(findings: Findings): number {
+  console.log(`\n${table(findings)}\n`);
+  const fresh = unjudged(findings);
+  for (const { id, why } of findings.stale) console.log(`stale in ${listFile}: ${id}: ${why}`);
+  for (const { mutant, isReached } of fresh) {
+    console.log(`survived${isReached ? '' : ' (nothing comes by it)'}: ${place(mutant)}`);
+  }
+  if (fresh.length > 0) {
+    console.log(`write a test for each survivor, or a verdict into ${listFile} (docs/testing.md)`);
+  }
+  const killed = findings.fates.filter(({ kind }) => kind !== 'survived').length;
+  const judged = findings.fates.length - killed - fresh.length;
+  console.log(
+    `${killed} killed, ${judged} survived with a verdict, ${fresh.length} without, ${findings.stale.length} stale`,
+  );
+  return fresh.length + findings.stale.length > 0 ? 1 : 0;
+}
+
+function place({ id, file, line }: Mutant): string {
+  return `${file}:${line}${id.slice(file.length)}`;
+}
+
+interface Options {
+  readonly groups: readonly Group[];
+  readonly words: readonly string[];
+  readonly sample: number | undefined;
+  readonly seed: number;
+  readonly seeds: number;
+  readonly processes: number;
+  readonly json: string | undefined;
+  readonly again: string | undefined;
+  readonly tests: string | undefined;
+  readonly list: boolean;
+}
+
+function readArguments(): Options {
+  try {
+    const { values, positionals } = parseArgs({
+      options: {
+        only: { type: 'string' },
+        sample: { type: 'string' },
+        seed: { type: 'string', default: '1' },
+        seeds: { type: 'string', default: '150' },
+        processes: { type: 'string', default: String(availableParallelism()) },
+        json: { type: 'string' },
+        again: { type: 'string' },
+        tests: { type: 'string' },
+        list: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+      allowPositionals: true,
+    });
+    if (values.help) {
+      console.log(usage);
+      process.exit(0);
+    }
+    const whole = (name: string, text: string, least: number) => {
+      if (!/^\d{1,9}$/.test(text) || Number(text) < least) {
+        throw new Error(`--${name} takes a whole number from ${least}, not "${text}"`);
+      }
+      return Number(text);
+    };
+    const named = values.only?.split(',').map((name) => name.trim()) ?? groupNames;
+    const groups = named.map((name) => {
+      const group = groupNames.find((each) => each === name);
+      if (group !== undefined) return group;
+      throw new Error(`unknown group "${name}"; known: ${groupNames.join(', ')}`);
+    });
+    return {
+      groups,
+      words: positionals,
+      sample: values.sample === undefined ? undefined : whole('sample', values.sample, 1),
+      seed: whole('seed', values.seed, 0),
+      seeds: values.tests === undefined ? whole('seeds', values.seeds, 0) : 0,
+      processes: whole('processes', values.processes, 1),
+      json: values.json === undefined ? undefined : resolve(values.json),
+      again: values.again,
+      tests: values.tests,
+      list: values.list,
+    };
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`);
+    process.exit(64);
+  }
+}

@@ -1,0 +1,17 @@
+/**
+ * Imported by every source that has mutants: which of them is on in this process, and which of them
+ * this process has come by. Set by the environment, because test workers and threads inherit it.
+ */
+const active = Number(process.env['INCUMBENT_MUTANT'] ?? -1);
+
+/** Who wants to be told of each mutant that is come by; the tests do not run with a mutant then. */
+let note: ((number: number) => void) | undefined;
+
+export function isActive(number: number): boolean {
+  note?.(number);
+  return number === active;
+}
+
+export function noteReached(observer: (number: number) => void): void {
+  note = observer;
+}

@@ -1,0 +1,179 @@
+/** The unit tests of the repository, run on one mutant after the other. */
+import type { ChildProcess } from 'node:child_process';
+import { fork } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Note } from './note-reached.ts';
+import { compiled } from './plan.ts';
+import type { Answer, Question } from './test-process.ts';
+
+/** What one test file costs, and what it reaches, where no mutant is switched on. */
+export interface TestFile {
+  readonly path: string;
+  readonly ms: number;
+  readonly slowestTestMs: number;
+  readonly reached: ReadonlySet<number>;
+}
+
+export type Verdict =
+  | { readonly kind: 'passed' }
+  | { readonly kind: 'failed'; readonly testFile: string; readonly text: string }
+  | { readonly kind: 'timeout'; readonly afterMs: number };
+
+/** The processes of vitest that start, and their first tests, on a machine that does much else. */
+const startAllowanceMs = 20_000;
+/** A test, or all tests together, may take so much longer than without a mutant. */
+const slownessAllowed = 5;
+
+/** @returns every test file, or why the code as it is does not pass */
+export async function observeUnitTests(
+  plan: string,
+  notes: string,
+): Promise<readonly TestFile[] | { readonly failure: string }> {
+  const process = new TestProcess(plan, { INCUMBENT_MUTATION_NOTES: notes });
+  try {
+    const { failure, runs } = await process.ask({
+      mutant: undefined,
+      testFiles: undefined,
+      testTimeoutMs: undefined,
+    });
+    if (failure !== undefined) return { failure: `${failure.testFile}: ${failure.text}` };
+    const reached = new Map<string, Set<number>>();
+    for (const file of readdirSync(notes)) {
+      const note = JSON.parse(readFileSync(join(notes, file), 'utf8')) as Note;
+      reached.set(note.testFile, new Set(note.reached));
+    }
+    return runs.map(({ testFile, ms, slowestTestMs }) => ({
+      path: testFile,
+      ms,
+      slowestTestMs,
+      reached: reached.get(testFile) ?? new Set(),
+    }));
+  } finally {
+    process.end();
+  }
+}
+
+/** Tries mutants one at a time, in a process that is replaced when a mutant does not end. */
+export class UnitTests {
+  readonly #plan: string;
+  readonly #files: readonly TestFile[];
+  /** Test files that pass by themselves without a mutant, as was seen. */
+  readonly #controlled = new Set<string>();
+  #process: TestProcess | undefined;
+
+  constructor(plan: string, files: readonly TestFile[]) {
+    this.#plan = plan;
+    this.#files = files;
+  }
+
+  /** @param usefulness the files with the highest numbers run first, if they cost the same */
+  async try(mutant: number, usefulness: (path: string) => number): Promise<Verdict> {
+    const price = ({ ms, path }: TestFile) => (ms + 50) / (1 + usefulness(path));
+    const files = this.#files
+      .filter(({ reached }) => reached.has(mutant))
+      .sort((a, b) => price(a) - price(b));
+    for (let tries = 1; ; tries += 1) {
+      const verdict = await this.#run(mutant, files);
+      if (verdict.kind === 'passed' || (await this.#isTheMutants(verdict, files))) return verdict;
+      if (tries === 2)
+        throw new Error(`without a mutant a test fails: ${describeVerdict(verdict)}`);
+    }
+  }
+
+  /**
+   * Whether the tests pass without the mutant. What took too long is asked about each time: it may
+   * have been the machine.
+   */
+  async #isTheMutants(verdict: Verdict, files: readonly TestFile[]): Promise<boolean> {
+    const testFile = verdict.kind === 'failed' ? verdict.testFile : '';
+    const tookLong = verdict.kind !== 'failed' || /timed? ?out/i.test(verdict.text);
+    if (!tookLong && this.#controlled.has(testFile)) return true;
+    const suspects = files.filter(({ path }) => testFile === '' || path === testFile);
+    const control = await this.#run(undefined, suspects);
+    if (control.kind !== 'passed') return false;
+    this.#controlled.add(testFile);
+    return true;
+  }
+
+  async #run(mutant: number | undefined, files: readonly TestFile[]): Promise<Verdict> {
+    if (files.length === 0) return { kind: 'passed' };
+    const sumMs = files.reduce((sum, { ms }) => sum + ms, 0);
+    const slowestMs = Math.max(...files.map(({ slowestTestMs }) => slowestTestMs));
+    const limitMs = startAllowanceMs + slownessAllowed * sumMs;
+    this.#process ??= new TestProcess(this.#plan, {});
+    const answer = this.#process.ask({
+      mutant,
+      testFiles: files.map(({ path }) => path),
+      testTimeoutMs: Math.ceil(Math.min(30_000, 5_000 + slownessAllowed * slowestMs)),
+    });
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), limitMs);
+    });
+    try {
+      const first = await Promise.race([answer, timeout]);
+      if (first === undefined) {
+        this.end();
+        return { kind: 'timeout', afterMs: limitMs };
+      }
+      return first.failure === undefined
+        ? { kind: 'passed' }
+        : { kind: 'failed', ...first.failure };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  end(): void {
+    this.#process?.end();
+    this.#process = undefined;
+  }
+}
+
+function describeVerdict(verdict: Verdict): string {
+  return verdict.kind === 'failed' ? `${verdict.testFile}: ${verdict.text}` : verdict.kind;
+}
+
+class TestProcess {
+  readonly #child: ChildProcess;
+  readonly #errors: string[] = [];
+
+  constructor(plan: string, env: Readonly<Record<string, string>>) {
+    this.#child = fork(compiled('test-process'), [], {
+      env: { ...process.env, ...env, INCUMBENT_MUTATION_PLAN: plan },
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      // A group of its own: vitest has children, which must end with it.
+      detached: true,
+    });
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#errors.push(text);
+      if (this.#errors.length > 20) this.#errors.shift();
+    });
+  }
+
+  ask(question: Question): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const onExit = () => {
+        reject(new Error(`the process of the unit tests is gone: ${this.#errors.join('')}`));
+      };
+      this.#child.once('exit', onExit);
+      this.#child.once('message', (answer: Answer) => {
+        this.#child.off('exit', onExit);
+        resolve(answer);
+      });
+      this.#child.send(question);
+    });
+  }
+
+  end(): void {
+    this.#child.removeAllListeners('exit');
+    const { pid } = this.#child;
+    if (pid === undefined || this.#child.exitCode !== null) return;
+    try {
+      process.kill(-pid, 'SIGKILL');
+    } catch {
+      // It has just ended by itself.
+    }
+  }
+}

@@ -1,0 +1,42 @@
+/** The directory of a file store: what commands ask of it besides its elections. */
+import { randomBytes } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import type { Backend } from 'incumbent';
+import { createElection } from 'incumbent';
+import { firstMissing, removeElection } from '../doctor/file-store.ts';
+
+/**
+ * Makes the directory, as an election in it would: also sees that it may be written, and that no
+ * other machine writes it.
+ * @returns what was made
+ */
+export async function prepareDirectory(
+  directory: string,
+  backend: Backend,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const missing = await firstMissing(directory);
+  const name = `incumbent-init-${randomBytes(6).toString('hex')}`;
+  const election = createElection({ name, backend });
+  try {
+    await election.init({ signal });
+  } finally {
+    await election.close();
+    await removeElection(directory, name);
+  }
+  return missing === undefined ? undefined : `the directory ${directory}`;
+}
+
+/** @returns undefined when it may not be read */
+export async function electionsIn(directory: string): Promise<readonly string[] | undefined> {
+  try {
+    const entries = await readdir(directory, { withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
+      .map(({ name }) => name)
+      .sort();
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    return isMissing ? [] : undefined;
+  }
+}

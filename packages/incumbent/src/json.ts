@@ -1,0 +1,45 @@
+/** JSON has no bigint, and `JSON.stringify` throws at one: what we hand out with a token can be logged. */
+
+/** Gives `value` a `toJSON` that nothing lists: its tokens become decimal texts. */
+export function withJson<T extends object>(value: T): T {
+  // A store of the user's own may have frozen it, or handed it out before.
+  if (!Object.isExtensible(value) || 'toJSON' in value) return value;
+  return Object.defineProperty(value, 'toJSON', {
+    value(this: object) {
+      return toJson(this);
+    },
+  });
+}
+
+/** A copy of what is enumerable, with bigints as decimal texts and errors as objects. */
+export function toJson(value: object): Readonly<Record<string, unknown>> {
+  return copy(value, new Set([value]));
+}
+
+/** Without its stack, which is for a log of its own. */
+export function errorToJson(error: Error): Readonly<Record<string, unknown>> {
+  return copyError(error, new Set([error]));
+}
+
+function copy(value: object, seen: Set<object>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [name, plain(each, seen)] as const),
+  );
+}
+
+function copyError(error: Error, seen: Set<object>): Record<string, unknown> {
+  const { name, message, cause } = error;
+  const shown = { ...copy(error, seen), name, message };
+  return cause === undefined ? shown : { ...shown, cause: plain(cause, seen) };
+}
+
+/** Sockets and the like that errors of drivers carry are left out, and so is what leads in a circle. */
+function plain(value: unknown, seen: Set<object>): unknown {
+  if (typeof value === 'bigint') return value.toString();
+  if (typeof value !== 'object' || value === null) return value;
+  if (seen.has(value)) return undefined;
+  const path = new Set(seen).add(value);
+  if (Array.isArray(value)) return value.map((each) => plain(each, path));
+  if (value instanceof Error) return copyError(value, path);
+  return Object.getPrototypeOf(value) === Object.prototype ? copy(value, path) : undefined;
+}

@@ -1,0 +1,121 @@
+/** Why a candidate is not elected: one reason for errors, statuses, diagnostics and operators. */
+
+export type NotElectedReason =
+  /**
+   * This candidate leads, or has led and may still believe so. No token: its make tells none. `over`:
+   * its term began after we had asked, and has ended already, so the job is done.
+   */
+  | { readonly kind: 'led'; readonly id: string; readonly token?: bigint; readonly over?: true }
+  /** Until then only `for` may take the seat; without it nobody. */
+  | { readonly kind: 'reserved'; readonly for?: string; readonly untilUnixMs: number }
+  /** The work of `by` is done, and is not to be done again before then. */
+  | { readonly kind: 'held'; readonly by: string; readonly untilUnixMs: number }
+  /** An operator keeps this candidate out. */
+  | { readonly kind: 'drained'; readonly untilUnixMs: number }
+  /** This candidate has just given a term up, and lets others go first. */
+  | { readonly kind: 'aside'; readonly untilUnixMs: number }
+  /** What the health check failed with; undefined when it only said no. */
+  | { readonly kind: 'unhealthy'; readonly error: unknown }
+  /**
+   * Nobody leads, but a leader of before may still believe. `restart`: the store was restarted at
+   * `sinceUnixMs` and may have forgotten one; a new store looks the same. `loss`: a record that was
+   * there is not. `win`: this candidate has won the seat since then, and waits for its predecessor.
+   */
+  | {
+      readonly kind: 'settling';
+      readonly after: 'restart' | 'loss' | 'win';
+      readonly sinceUnixMs: number;
+      readonly untilUnixMs: number;
+    }
+  /** The store does not answer, or not so that a candidate could go by it. */
+  | { readonly kind: 'unreachable'; readonly cause: unknown }
+  /** The seat was won, and lost again before the term began: a hook failed, an operator asked. */
+  | { readonly kind: 'lost'; readonly cause: unknown };
+
+/** @returns a sentence without a full stop, with times as the clock of this machine shows them */
+export function describeNotElected(why: NotElectedReason, nowUnixMs: number = Date.now()): string {
+  switch (why.kind) {
+    case 'led':
+      return (
+        `"${why.id}" ${why.over ? 'was elected meanwhile' : 'leads'}` +
+        (why.token === undefined ? '' : ` with token ${why.token}`)
+      );
+    case 'reserved': {
+      const whom = why.for === undefined ? '' : ` for "${why.for}"`;
+      return `the seat is reserved${whom} until ${clockTime(why.untilUnixMs, nowUnixMs)}`;
+    }
+    case 'held':
+      return (
+        `"${why.by}" has done its work and holds the seat until ` +
+        clockTime(why.untilUnixMs, nowUnixMs)
+      );
+    case 'drained':
+      return `this candidate is drained until ${clockTime(why.untilUnixMs, nowUnixMs)}`;
+    case 'aside':
+      return (
+        'this candidate has just given the seat up and lets others go first for ' +
+        seconds(why.untilUnixMs - nowUnixMs)
+      );
+    case 'unhealthy':
+      return `the health check fails${because(why.error)}`;
+    case 'settling': {
+      const ago = seconds(nowUnixMs - why.sinceUnixMs);
+      const what = {
+        restart: `the store was restarted or is new (${ago} ago); a leader that it forgot`,
+        loss: `the record of an earlier leader was lost ${ago} ago; that leader`,
+        win: 'the seat is won; the leader before',
+      }[why.after];
+      return `${what} may still believe for ${seconds(why.untilUnixMs - nowUnixMs)}`;
+    }
+    case 'unreachable':
+      return `the store cannot be used${because(why.cause)}`;
+    case 'lost':
+      return `the seat was won, and lost before the term began${because(why.cause)}`;
+    default:
+      return why satisfies never;
+  }
+}
+
+/** What went wrong, where something did. */
+export function causeOf(why: NotElectedReason): unknown {
+  if (why.kind === 'unhealthy') return why.error;
+  return why.kind === 'unreachable' || why.kind === 'lost' ? why.cause : undefined;
+}
+
+/** Clocks are read anew at every look: less than this is no other time. */
+const sameTimeMs = 1_000;
+
+/** True when nobody need be told again. */
+export function sameReason(a: NotElectedReason | undefined, b: NotElectedReason): boolean {
+  if (a?.kind !== b.kind) return false;
+  if (a.kind === 'led' && b.kind === 'led') return a.id === b.id && a.token === b.token;
+  if (a.kind === 'reserved' && b.kind === 'reserved' && a.for !== b.for) return false;
+  if (a.kind === 'held' && b.kind === 'held' && a.by !== b.by) return false;
+  if ('untilUnixMs' in a && 'untilUnixMs' in b) {
+    return Math.abs(a.untilUnixMs - b.untilUnixMs) < sameTimeMs;
+  }
+  // What fails again and again is told as trouble.
+  return true;
+}
+
+function because(error: unknown): string {
+  if (error === undefined) return '';
+  return `: ${error instanceof Error ? error.message : String(error)}`;
+}
+
+/** `4 s`, `0.3 s`. */
+function seconds(ms: number): string {
+  const s = Math.max(0, ms) / 1_000;
+  return `${s < 10 ? Math.round(s * 10) / 10 : Math.round(s)} s`;
+}
+
+/** `14:20:05`, and the date where it is another day. */
+function clockTime(unixMs: number, nowUnixMs: number): string {
+  const date = new Date(unixMs);
+  // A record can hold any number.
+  if (Number.isNaN(date.getTime())) return 'no valid time';
+  const two = (value: number) => String(value).padStart(2, '0');
+  const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(':');
+  if (new Date(nowUnixMs).toDateString() === date.toDateString()) return time;
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${time}`;
+}

@@ -1,0 +1,36 @@
+/**
+ * Whom a record names, in the spelling of the client that asks. Nothing else may be compared with a
+ * place: the writer of the record may know the same place by another path.
+ */
+import type { Leadership, QueueRecord } from './record.ts';
+import type { Place, QueueStore } from './store.ts';
+
+type Spelling = Pick<QueueStore, 'nameHere'>;
+
+/** The leader's place; undefined when the record names no leader. */
+export function leaderPlaceIn(
+  store: Spelling,
+  record: QueueRecord | undefined,
+): string | undefined {
+  const place = record?.leadership?.place;
+  return place === undefined ? undefined : store.nameHere(place);
+}
+
+/**
+ * Whether it is this place that leads by the record. By its token as well: where names come again, the
+ * record of a later election may have ours in it.
+ */
+export function isLeadingIn(
+  store: Spelling,
+  record: QueueRecord | undefined,
+  place: Place,
+): record is QueueRecord & { readonly leadership: Leadership } {
+  if (record?.leadership === undefined || record.token !== place.token) return false;
+  return store.nameHere(record.leadership.place) === place.name;
+}
+
+/** The place of the last term that was announced; undefined before the first. */
+export function lastPlaceIn(store: Spelling, record: QueueRecord | undefined): string | undefined {
+  const { place = '' } = record ?? {};
+  return place === '' ? undefined : store.nameHere(place);
+}

@@ -1,0 +1,204 @@
+// The layout of Comcast's go-leaderelection, whose end of an election is a node `DONE`. Its
+// `DeleteElection` sets that, deletes the candidates that it has listed, and a fifth of a second later
+// the election with the mark: whoever is still there then makes it fail.
+import { describe, it } from 'vitest';
+import type { ZooKeeper } from '../../zookeeper/src/index.ts';
+import { connect } from '../../zookeeper/src/index.ts';
+import { FakeZooKeeper, startProxy } from '../../zookeeper/src/testing/index.ts';
+import type { ZooKeeperGuard } from '../src/backends/zookeeper/index.ts';
+import { zookeeper } from '../src/backends/zookeeper/index.ts';
+import type { Election } from '../src/index.ts';
+import { createElection, ElectionEndedError } from '../src/index.ts';
+
+class Arena implements AsyncDisposable {
+  readonly fake: FakeZooKeeper;
+  readonly client: ZooKeeper;
+  readonly #open: AsyncDisposable[];
+
+  private constructor(fake: FakeZooKeeper, client: ZooKeeper) {
+    this.fake = fake;
+    this.client = client;
+    this.#open = [fake, client];
+  }
+
+  static async open(): Promise<Arena> {
+    const fake = await FakeZooKeeper.start({ tickTimeMs: 200, realTime: true });
+    const client = await connect(fake.connectionString, { sessionTimeoutMs: 4_000 });
+    await client.create('/e');
+    return new Arena(fake, client);
+  }
+
+  async ours(
+    id: string,
+    connectionString: string = this.fake.connectionString,
+  ): Promise<Election<ZooKeeperGuard>> {
+    const client = await connect(connectionString, { sessionTimeoutMs: 4_000 });
+    const backend = zookeeper(client, {
+      layout: 'golea',
+      root: '/',
+      tickTime: 200,
+      predecessorWait: 'off',
+    });
+    const election = createElection({ name: 'e', backend, candidate: { id }, stopTimeout: '60s' });
+    this.#open.push(client, election);
+    return election;
+  }
+
+  /** A member of theirs. @returns its path */
+  async theirs(): Promise<string> {
+    const { path } = await this.client.create('/e/le_', 'theirs', {
+      ephemeral: true,
+      sequential: true,
+    });
+    return path;
+  }
+
+  /** The election is deleted and made anew at once: names begin with `le_0000000000` again. */
+  async reset(): Promise<void> {
+    const transaction = this.client.transaction();
+    for (const name of this.children()) transaction.delete(`/e/${name}`);
+    await transaction.delete('/e').create('/e').commit();
+  }
+
+  children(): readonly string[] {
+    return [...this.fake.tree().keys()]
+      .filter((path) => path.startsWith('/e/'))
+      .map((path) => path.slice('/e/'.length))
+      .sort();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const one of this.#open.splice(0).reverse()) await one[Symbol.asyncDispose]();
+  }
+}
+
+/** Waits for a change; the bound only turns a hang into a failure. */
+async function until(what: string, holds: () => boolean): Promise<void> {
+  const deadlineMs = performance.now() + 20_000;
+  while (!holds()) {
+    if (performance.now() > deadlineMs) throw new Error(`never: ${what}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+async function joined(arena: Arena, election: Election<ZooKeeperGuard>) {
+  const before = arena.children().length;
+  const campaign = election.campaign();
+  const outcome = campaign.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  await until('it has a place', () => arena.children().length > before);
+  const [own = ''] = arena.children().slice(-1);
+  await until('it waits', () => arena.fake.watches().some(({ path }) => path === `/e/${own}`));
+  return { campaign, outcome };
+}
+
+describe.concurrent('when the mark of the end appears', () => {
+  it('a leader believes no longer and leaves at once, however long its work goes on', async ({
+    expect,
+  }) => {
+    await using arena = await Arena.open();
+    const term = await (await arena.ours('a')).campaign();
+    const follower = await arena.theirs();
+    await arena.client.create('/e/DONE', 'done');
+    await until('it is told', () => term.signal.aborted);
+    expect(term.isLeading()).toBe(false);
+    await until('its place is gone', () => arena.children().length === 2);
+    expect(arena.children()).toEqual(['DONE', follower.slice(3)]);
+    // Its work has not settled until here.
+    await term[Symbol.asyncDispose]();
+    expect(await term.ended).toMatchObject({ reason: 'election-ended', released: false });
+  });
+
+  it('a candidate that waits leaves at once, though nothing happens to the one before it', async ({
+    expect,
+  }) => {
+    await using arena = await Arena.open();
+    const leader = await arena.theirs();
+    const { outcome } = await joined(arena, await arena.ours('a'));
+    await arena.client.create('/e/DONE', 'done');
+    expect(await outcome).toBeInstanceOf(ElectionEndedError);
+    await until('its place is gone', () => arena.children().length === 2);
+    expect(arena.children()).toEqual(['DONE', leader.slice(3)]);
+  });
+
+  it('nobody of ours enters again, also when election and mark are gone by then', async ({
+    expect,
+  }) => {
+    await using arena = await Arena.open();
+    const term = await (await arena.ours('a')).campaign();
+    const { outcome } = await joined(arena, await arena.ours('b'));
+    // In one breath: what is told comes after all of it.
+    const transaction = arena.client.transaction();
+    for (const name of [...arena.children()].reverse()) transaction.delete(`/e/${name}`, 0);
+    transaction.delete('/e/DONE').delete('/e').create('/e');
+    await Promise.all([arena.client.create('/e/DONE', 'done'), transaction.commit()]);
+    expect(await outcome).toBeInstanceOf(ElectionEndedError);
+    await until('it is told', () => term.signal.aborted);
+    await term[Symbol.asyncDispose]();
+    expect(arena.children()).toEqual([]);
+  });
+
+  it('a leader that our own operator ends keeps its place until its work has settled', async ({
+    expect,
+  }) => {
+    await using arena = await Arena.open();
+    const election = await arena.ours('a');
+    const term = await election.campaign();
+    const { outcome } = await joined(arena, await arena.ours('b'));
+    await (await arena.ours('operator')).end();
+    expect(await outcome).toBeInstanceOf(ElectionEndedError);
+    await until('it is told', () => term.signal.aborted);
+    await until('who waits is gone', () => arena.children().length === 2);
+    // Everything that it could do because of the mark alone is done by now.
+    await election.leader();
+    expect(arena.children()).toEqual(['DONE', 'le_0000000000']);
+    expect(term.isLeading()).toBe(true);
+    await term[Symbol.asyncDispose]();
+    expect(await term.ended).toMatchObject({ reason: 'election-ended', released: true });
+    expect(arena.children()).toEqual(['DONE']);
+  });
+
+  it('an operator ends it again where only the mark is missing', async ({ expect }) => {
+    await using arena = await Arena.open();
+    const operator = await arena.ours('operator');
+    await operator.end();
+    await arena.client.delete('/e/DONE');
+    await operator.end();
+    expect(arena.children()).toEqual(['DONE']);
+    expect((await operator.end()).changed).toBe(false);
+  });
+});
+
+describe.concurrent('when names come again', () => {
+  it('who led before gives back nothing of the one that has the same name now', async ({
+    expect,
+  }) => {
+    await using arena = await Arena.open();
+    const proxy = await startProxy(arena.fake);
+    const old = await (await arena.ours('a', proxy.connectionString)).campaign();
+    const b = await arena.ours('b');
+    // It hears nothing of what happens now, and its record will have the version of the next one's.
+    proxy.holdReplies();
+    await arena.reset();
+    const next = await b.campaign();
+    const place = arena.children();
+    expect(place).toEqual(['le_0000000000']);
+    let isAsking = false;
+    const stop = proxy.onRequest(() => {
+      isAsking = true;
+    });
+    const ending = old[Symbol.asyncDispose]();
+    await until('it gives back what it thinks is its own', () => isAsking);
+    stop();
+    proxy.letGo();
+    await ending;
+    expect((await old.ended).released).toBe(false);
+    expect(arena.children()).toEqual(place);
+    expect(JSON.parse((await arena.client.get('/e')).text).leadership.candidate.id).toBe('b');
+    expect(next.isLeading()).toBe(true);
+    await next[Symbol.asyncDispose]();
+    await proxy.close();
+  });
+});

@@ -1,0 +1,222 @@
+// One proof for all terms of a session: what it costs, and for whom it speaks.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { readClocks } from '../../src/clock.ts';
+import { StoreUnsuitableError } from '../../src/errors.ts';
+import { Confirmations } from '../../src/queue/confirmations.ts';
+import type { Place, QueueSession, Verdicts } from '../../src/queue/store.ts';
+import type { Term } from '../../src/term.ts';
+import { SimulatedClock } from '../../src/testing/index.ts';
+import { Stage } from './support.ts';
+
+const never = new AbortController().signal;
+
+/** A session that refuses as ZooKeeper does: it names the first place that is missing. */
+function stand(size: number, maxPlaces = 1_000) {
+  const clock = new SimulatedClock();
+  const gone = new Set<Place>();
+  const denied = new Set<Place>();
+  const asked: (readonly Place[])[] = [];
+  const answers: (() => void)[] = [];
+  let holds = false;
+  const session: QueueSession = {
+    isSuspended: false,
+    isOver: () => false,
+    onEvent: () => () => {},
+    maxPlaces,
+    confirm: async (places): Promise<Verdicts> => {
+      asked.push(places);
+      if (holds) await new Promise<void>((resolve) => answers.push(resolve));
+      if (places.some((place) => denied.has(place))) throw new StoreUnsuitableError('no right');
+      const missing = places.find((place) => gone.has(place));
+      return missing === undefined ? { there: places, gone: [] } : { there: [], gone: [missing] };
+    },
+  };
+  const confirmations = Confirmations.of(session, clock);
+  const places = Array.from({ length: size }, (_, index): Place => {
+    return { name: `p${index}`, token: BigInt(index + 1), session };
+  });
+  const before = readClocks(clock);
+  for (const place of places) confirmations.add(place, before);
+  const isNewer = ({ monotonicMs }: { monotonicMs: number }) => monotonicMs > before.monotonicMs;
+  /** What every term hears that asks at this moment. */
+  const confirmAll = async () => {
+    await clock.advance(1);
+    const results = places.map((place) =>
+      confirmations.confirm(place, isNewer, 1_000, never).then(
+        (sentAt) => (sentAt === undefined ? 'gone' : 'there'),
+        () => 'failed',
+      ),
+    );
+    const all = Promise.all(results);
+    await clock.advance(0);
+    return all;
+  };
+  const hold = () => {
+    holds = true;
+    return answers;
+  };
+  return { clock, session, confirmations, places, gone, denied, asked, confirmAll, hold };
+}
+
+const said = (places: readonly Place[], what: (place: Place) => string) => places.map(what);
+
+describe('a refused proof', () => {
+  it('costs one transaction more when one of a thousand places is gone', async () => {
+    const { places, gone, asked, confirmAll } = stand(1_000);
+    gone.add(places[417] as Place);
+    expect(await confirmAll()).toEqual(
+      said(places, (place) => (gone.has(place) ? 'gone' : 'there')),
+    );
+    expect(asked.map(({ length }) => length)).toEqual([1_000, 999]);
+  });
+
+  it('costs at most 2k + 1 transactions for k that are gone, and speaks truly of every place', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.boolean(), { minLength: 1, maxLength: 60 }), async (pattern) => {
+        const { places, gone, asked, confirmAll } = stand(pattern.length);
+        for (const [index, isGone] of pattern.entries())
+          if (isGone) gone.add(places[index] as Place);
+        expect(await confirmAll()).toEqual(
+          said(places, (place) => (gone.has(place) ? 'gone' : 'there')),
+        );
+        expect(asked.length).toBeLessThanOrEqual(2 * gone.size + 1);
+      }),
+    );
+  });
+
+  it('for want of a right on one place fails that one, in 2 log2(n) transactions', async () => {
+    const { places, denied, asked, confirmAll } = stand(1_000);
+    denied.add(places[417] as Place);
+    expect(await confirmAll()).toEqual(
+      said(places, (place) => (denied.has(place) ? 'failed' : 'there')),
+    );
+    expect(asked.length).toBeLessThanOrEqual(1 + 2 * Math.ceil(Math.log2(1_000)));
+  });
+
+  it('does not end a term of which it said nothing, when the next answer is not to be had', async () => {
+    const { session, places, gone, confirmAll } = stand(10);
+    gone.add(places[3] as Place);
+    const { confirm } = session;
+    let calls = 0;
+    session.confirm = (asked, signal) => {
+      calls += 1;
+      return calls === 1 ? confirm(asked, signal) : Promise.reject(new Error('no answer'));
+    };
+    expect(await confirmAll()).toEqual(
+      said(places, (place) => (gone.has(place) ? 'gone' : 'failed')),
+    );
+  });
+
+  it('of one part of the places costs the other parts nothing', async () => {
+    const { session, places, confirmAll } = stand(20, 10);
+    const { confirm } = session;
+    session.confirm = (asked, signal) =>
+      asked.includes(places[0] as Place)
+        ? Promise.reject(new Error('no answer'))
+        : confirm(asked, signal);
+    const heard = await confirmAll();
+    expect(heard.slice(0, 10)).toEqual(new Array(10).fill('failed'));
+    expect(heard.slice(10)).toEqual(new Array(10).fill('there'));
+  });
+
+  it('that never tells of anybody is asked once, and proves nothing', async () => {
+    const { session, confirmAll } = stand(10);
+    let calls = 0;
+    session.confirm = async () => {
+      calls += 1;
+      return { there: [], gone: [] };
+    };
+    expect(await confirmAll()).toEqual(new Array(10).fill('failed'));
+    expect(calls).toBe(1);
+  });
+});
+
+describe('a proof that is under way', () => {
+  it('is shared by the places that it asks for, and by no other', async () => {
+    const { clock, confirmations, places, gone, asked, hold } = stand(2);
+    const answers = hold();
+    await clock.advance(1);
+    const nowMs = clock.monotonicMs();
+    const isNow = ({ monotonicMs }: { monotonicMs: number }) => monotonicMs >= nowMs;
+    const ask = (place: Place) => confirmations.confirm(place, isNow, 1_000, never);
+    const [first, second] = places as [Place, Place];
+    const shared = [ask(first), ask(second)];
+    await clock.advance(0);
+    expect(asked).toHaveLength(1);
+    // Entered after the proof was sent, and deleted again: the proof says nothing of it.
+    const late: Place = { name: 'late', token: 9n, session: undefined };
+    gone.add(late);
+    const own = ask(late);
+    await clock.advance(0);
+    expect(asked).toHaveLength(2);
+    expect(asked[1]).toContain(late);
+    while (answers.length > 0) {
+      for (const answer of answers.splice(0)) answer();
+      await clock.advance(0);
+    }
+    expect(await own).toBeUndefined();
+    for (const one of shared) expect(await one).toMatchObject({ monotonicMs: nowMs });
+  });
+
+  it('is not shared by who needs a newer one', async () => {
+    const { clock, confirmations, places, asked, hold } = stand(1);
+    const answers = hold();
+    const [place] = places as [Place];
+    const since = (fromMs: number) => (at: { monotonicMs: number }) => at.monotonicMs >= fromMs;
+    await clock.advance(1);
+    const [olderMs, newerMs] = [clock.monotonicMs(), clock.monotonicMs() + 1];
+    const older = confirmations.confirm(place, since(olderMs), 1_000, never);
+    await clock.advance(1);
+    const newer = confirmations.confirm(place, since(newerMs), 1_000, never);
+    await clock.advance(0);
+    expect(asked).toHaveLength(2);
+    for (const answer of answers.splice(0)) answer();
+    expect(await older).toMatchObject({ monotonicMs: olderMs });
+    expect(await newer).toMatchObject({ monotonicMs: newerMs });
+  });
+});
+
+describe('several terms on one session', () => {
+  async function led(size: number) {
+    const stage = new Stage();
+    const session = stage.store.connect();
+    const names = Array.from({ length: size }, (_, index) => `jobs-${index}`);
+    const terms: Term<bigint>[] = [];
+    for (const name of names) {
+      const election = stage.elect(session, 'a', { name });
+      terms.push(await stage.soon(election.campaign()));
+    }
+    const place = (index: number) => stage.store.places(names[index] as string)[0] as string;
+    return { stage, session, names, terms, place };
+  }
+
+  it('lose only the one whose place is deleted, and renew by one transaction again', async () => {
+    const { stage, session, terms, place } = await led(20);
+    stage.store.deletePlace(place(7));
+    await stage.clock.advance(20_000);
+    const leading = terms.map((term) => term.isLeading());
+    expect(leading).toEqual(terms.map((_, index) => index !== 7));
+    const before = session.sent.get('confirm') ?? 0;
+    await stage.clock.advance(10_000);
+    const renewals = Math.ceil(10_000 / 1_000);
+    expect((session.sent.get('confirm') ?? 0) - before).toBeLessThanOrEqual(renewals + 1);
+  });
+
+  it('each lose their own place, when several are deleted at once and nobody is told', async () => {
+    const { stage, session, terms, place } = await led(6);
+    // No watch tells of it: only what is proved counts.
+    session.hintMs = 1e9;
+    for (const index of [1, 2, 4]) stage.store.deletePlace(place(index));
+    await stage.clock.advance(1_100);
+    await stage.clock.advance(0);
+    expect(terms.map((term) => term.signal.aborted)).toEqual([
+      false,
+      true,
+      true,
+      false,
+      true,
+      false,
+    ]);
+  });
+});

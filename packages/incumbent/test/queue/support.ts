@@ -1,0 +1,60 @@
+import { expect } from 'vitest';
+import { createElection } from '../../src/election.ts';
+import type { ElectionOptions } from '../../src/options.ts';
+import type { Term } from '../../src/term.ts';
+import type { SimulatedQueueOptions, SimulatedQueueSession } from '../../src/testing/index.ts';
+import { SimulatedClock, SimulatedQueueStore } from '../../src/testing/index.ts';
+
+/** T is 10 s, so H is 4 s, R and X 1 s; who follows an unclean leader waits H·1.05/0.95. */
+export const beliefMs = 4_000;
+export const waitMs = (beliefMs * 1.05) / 0.95;
+
+type Rest = Partial<ElectionOptions<bigint>>;
+
+/** Candidates on a simulated store with sessions, on one simulated clock. */
+export class Stage {
+  readonly clock = new SimulatedClock();
+  readonly store: SimulatedQueueStore;
+
+  constructor(options: Omit<SimulatedQueueOptions, 'clock'> = {}) {
+    this.store = new SimulatedQueueStore({ clock: this.clock, ...options });
+  }
+
+  /** @param path as this session spells the queue */
+  candidate(id: string, { path = '', ...rest }: Rest & { readonly path?: string } = {}) {
+    const session = this.store.connect(path);
+    return { session, election: this.elect(session, id, rest) };
+  }
+
+  elect(session: SimulatedQueueSession, id: string, rest: Rest = {}) {
+    const { clock } = this;
+    const common = { name: 'jobs', backend: session.backend, clock, random: () => 0.5 };
+    return createElection<bigint>({ ...common, candidate: { id }, ...rest });
+  }
+
+  /** Advances until the promise settles; the bound only turns a hang into a failure. */
+  async soon<T>(promise: Promise<T>): Promise<T> {
+    let settled = false;
+    const settle = () => {
+      settled = true;
+    };
+    promise.then(settle, settle);
+    for (let i = 0; i < 3_000 && !settled; i += 1) await this.clock.advance(10);
+    expect(settled).toBe(true);
+    return promise;
+  }
+
+  /** Advances until `next` leads; never may both lead. @returns how long it took, in ms */
+  async handOver(first: Term<bigint>, next: Promise<Term<bigint>>): Promise<number> {
+    const startMs = this.clock.monotonicMs();
+    const won: Term<bigint>[] = [];
+    void next.then((term) => won.push(term));
+    for (let i = 0; i < 3_000 && won.length === 0; i += 1) {
+      await this.clock.advance(10);
+      expect(first.isLeading() && won.some((term) => term.isLeading())).toBe(false);
+    }
+    expect(won[0]?.isLeading()).toBe(true);
+    expect(first.isLeading()).toBe(false);
+    return this.clock.monotonicMs() - startMs;
+  }
+}

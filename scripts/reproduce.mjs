@@ -1,0 +1,57 @@
+// Runs the reproductions of what an attack on the elections found, one after the other. Each is a
+// program of its own in scripts/reproduce: it starts the real servers it needs, prints what it saw,
+// and ends with `ok: …` or `FAILED: …`.
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { root, run, seconds } from './lib/run.mjs';
+
+const usage = `npm run reproduce                     all of them
+npm run reproduce -- try-after-restart  the named ones
+npm run reproduce -- --list            their names`;
+
+const directory = join(root, 'scripts/reproduce');
+const names = readdirSync(directory)
+  .filter((file) => file.endsWith('.mjs'))
+  .map((file) => file.slice(0, -'.mjs'.length))
+  .sort();
+const chosen = choose();
+let failed = 0;
+for (const name of chosen) {
+  console.log(`\n${name}`);
+  const program = [process.execPath, join(directory, `${name}.mjs`)];
+  const { code, ms } = await run(program, { output: 'both', limitMs: 5 * 60_000 });
+  if (code !== 0) failed += 1;
+  console.log(`${code === 0 ? 'ok    ' : 'FAILED'} ${name} (${seconds(ms)})`);
+}
+console.log(`\n${chosen.length - failed} passed, ${failed} failed`);
+process.exitCode = failed > 0 ? 1 : 0;
+
+function choose() {
+  let parsed;
+  try {
+    parsed = parseArgs({
+      options: { list: { type: 'boolean' }, help: { type: 'boolean' } },
+      allowPositionals: true,
+    });
+  } catch (error) {
+    refuse(error.message);
+  }
+  const { values, positionals } = parsed;
+  if (values.help) {
+    console.log(usage);
+    process.exit(0);
+  }
+  if (values.list) {
+    console.log(names.join('\n'));
+    process.exit(0);
+  }
+  const unknown = positionals.filter((name) => !names.includes(name));
+  if (unknown.length > 0) refuse(`there is no "${unknown[0]}"; there are: ${names.join(', ')}`);
+  return positionals.length === 0 ? names : positionals;
+}
+
+function refuse(message) {
+  console.error(`${message}\n\n${usage}`);
+  process.exit(64);
+}

@@ -1,0 +1,9 @@
+// node capture-kubernetes.mjs URL TOKEN > kubernetes.json
+// Asks a real API server (for its flags see servers/README.md) what kubernetes-requests.mjs has.
+import { ask } from './kubernetes-ask.mjs';
+
+const [, , url, token] = process.argv;
+process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+const { gitVersion } = await (await fetch(`${url}/version`)).json();
+const answers = await ask(url, token);
+process.stdout.write(`${JSON.stringify({ server: gitVersion, answers }, null, 2)}\n`);
