@@ -21,9 +21,9 @@ export function clientClass(
       const checked: string[] = [];
       let onlyChecks = true;
       const check = transaction.check.bind(transaction);
-      transaction.check = (path, version) => {
+      transaction.check = (path, ...version) => {
         checked.push(path);
-        check(path, version);
+        check(path, ...version);
         return transaction;
       };
       transaction.commit = async (options?: CallOptions): Promise<CommitReply> => {

@@ -74,7 +74,8 @@ export class CandidateProcess {
       };
       const timer = setTimeout(() => {
         end();
-        reject(new Error(`${this.id}: no "${type}" within ${patienceMs / 1000} s`));
+        const printed = this.#errors === '' ? '' : `; it printed: ${this.#errors}`;
+        reject(new Error(`${this.id}: no "${type}" within ${patienceMs / 1000} s${printed}`));
       }, patienceMs);
       const end = (): void => {
         clearTimeout(timer);

@@ -135,6 +135,8 @@ export class NodeManager {
       name: this.#paths.election,
       backend: zookeeper(zk, { root: this.#paths.root }),
       candidate: { id: this.#options.id },
+      // The states of the client say when ZooKeeper is away, and when it is back: see #listen.
+      onTrouble: () => {},
     });
     const wake = new Wake();
     const onTrouble = (error: Error) => this.#show({ trouble: troubleOf(error) });
