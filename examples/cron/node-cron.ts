@@ -19,8 +19,9 @@ pool.on('error', (error) => console.error(error.message)); // a connection that 
 const stop = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
 
-const election = createElection({ name: 'reports', backend: postgres(pool), lease: LEASE });
-await election.init(); // makes the table; or a migration with what `incumbent schema postgres` prints
+const backend = postgres(pool);
+// `init`: the first use makes the table. Or run a migration with what `incumbent schema postgres` prints.
+const election = createElection({ name: 'reports', backend, lease: LEASE, init: 'auto' });
 
 await election.lead(keepSchedule, { signal: stop.signal }).catch((error: unknown) => {
   if (!stop.signal.aborted) throw error;

@@ -50,8 +50,8 @@ const election = createElection({
   name: 'invoice-scheduler',
   backend: postgres(pool),
   lease: LEASE,
+  init: 'auto', // the first use makes the table
 });
-await election.init();
 
 await election.lead(schedule, { signal: stop.signal }).catch((error: unknown) => {
   if (!stop.signal.aborted) throw error;

@@ -225,6 +225,8 @@ export interface Scope {
   readonly onTrouble: (what: string, error: unknown) => void;
   /** Whether an operation of the store was answered: a store may be away without anybody's waiting. */
   readonly onAnswer?: (isAnswered: boolean) => void;
+  /** True: a store that lacks what `init` makes makes it at its first use. */
+  readonly makesMissing?: boolean;
 }
 
 /** One election on one backend. */

@@ -186,6 +186,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
       uniqueId,
       onTrouble: trouble.tell,
       onAnswer: trouble.onAnswer,
+      makesMissing: options.init === 'auto',
     };
     // Opening checks the name against the store's rules; it does no I/O.
     this.#opened = this.backend.open(this.#scope);

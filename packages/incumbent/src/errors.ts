@@ -172,8 +172,8 @@ export class StoreUnavailableError extends ElectionError {
 /** The store cannot give what an election needs, such as a network file system. */
 export class StoreUnsuitableError extends ElectionError {
   override readonly name: string = 'StoreUnsuitableError';
-  constructor(message: string) {
-    super('STORE_UNSUITABLE', message);
+  constructor(message: string, options: ErrorOptions = {}) {
+    super('STORE_UNSUITABLE', message, options);
   }
 }
 

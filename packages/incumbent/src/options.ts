@@ -28,6 +28,12 @@ export interface ElectionOptions<Guard> extends TimingOptions {
    * `process.emitWarning` with the code `INCUMBENT_STORE_AWAY`. What it throws is dropped.
    */
   readonly onTrouble?: (trouble: Trouble) => unknown;
+  /**
+   * `auto`: the first use of the store makes what it lacks (the table, on PostgreSQL), as `init()` does,
+   * if this user may. `never` (default): a use is refused with `StoreUnsuitableError`, which says what to
+   * run. A store that needs nothing ignores the difference.
+   */
+  readonly init?: 'auto' | 'never';
   /** Time source, for tests. */
   readonly clock?: Clock;
   /** 0 ≤ x < 1, for jitter; for tests. */
@@ -122,6 +128,7 @@ const electionNames: Record<keyof ElectionOptions<unknown>, true> = {
   backend: true,
   candidate: true,
   onTrouble: true,
+  init: true,
   clock: true,
   random: true,
 };
@@ -180,6 +187,10 @@ export function checkElectionOptions(options: ElectionOptions<unknown>): void {
   }
   checkFunction('random', random);
   checkFunction('onTrouble', options.onTrouble);
+  const { init } = options;
+  if (init !== undefined && init !== 'auto' && init !== 'never') {
+    throw new InvalidOptionError(`init must be 'auto' or 'never', not ${describeValue(init)}`);
+  }
 }
 
 /** What a campaign goes by, with everything checked. */

@@ -47,6 +47,43 @@ describe.skipIf(missing !== undefined).concurrent('a table that cannot be used',
     await term[Symbol.asyncDispose]();
   });
 
+  test.concurrent("is made by the first use, with init: 'auto'", async (context) => {
+    const { expect } = context;
+    const stage = new Stage(context, await database('made_by_use'));
+    const clients = [stage.pool(), stage.sql(), stage.pool()];
+    const views = await Promise.all(
+      clients.map((client, index) =>
+        stage.election(`${index}`, client, {}, { ...long, init: 'auto' }).leader(),
+      ),
+    );
+    expect(views.map(({ state }) => state)).toEqual(['vacant', 'vacant', 'vacant']);
+    const election = stage.election('a', stage.pool(), {}, { ...long, init: 'auto' });
+    await election.leader();
+    // It is not made once more when it goes away later.
+    await stage.pool().query('drop table incumbent_election');
+    await expect(election.leader()).rejects.toThrow(/it was allowed before/);
+  });
+
+  test.concurrent('is missing, and this user may not make it: the way out is said', async (context) => {
+    const { expect } = context;
+    const url = await database('not_to_be_made');
+    const owner = new pg.Client({ connectionString: url });
+    await owner.connect();
+    const stage = new Stage(context, url.replace('postgres@', 'passer_by@'));
+    stage.cleanUp(() => owner.end());
+    await owner.query('create role passer_by login; revoke create on schema public from public');
+    for (const call of [
+      () => stage.election('a', stage.pool(), {}, long).init(),
+      () => stage.election('a', stage.sql(), {}, { ...long, init: 'auto' }).campaign(),
+    ]) {
+      const error = await call().catch((e: unknown) => e);
+      expect(error).toBeInstanceOf(StoreUnsuitableError);
+      expect(String(error)).toMatch(
+        /may not make it: permission denied .* Let the owner of the database run `incumbent schema postgres \| psql`, and then grant select, insert, update on "incumbent_election"/,
+      );
+    }
+  });
+
   test.concurrent('lies in a schema that is named, and may have another name', async (context) => {
     const { expect } = context;
     const stage = new Stage(context, await database('with_schema'));

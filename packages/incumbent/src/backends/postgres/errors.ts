@@ -1,9 +1,13 @@
 import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
 import { ClientEndedError, PoolExhaustedError } from './driver.ts';
 import type { Table } from './options.ts';
+import { defaultTable } from './options.ts';
 
 /** SQLSTATE: the statement was undone, because another transaction came between. */
 const overtaken = ['40001', '40P01', '23505'];
+
+/** SQLSTATE: no such table, no such schema. */
+const missing = ['42P01', '3F000'];
 
 /** SQLSTATE: this user has not the right to do it. */
 const forbidden = '42501';
@@ -49,7 +53,7 @@ export function asStoreError(
   if (refusal !== undefined) {
     return wasAllowed
       ? new StoreUnavailableError(`${refusal} (it was allowed before)`, { cause: error })
-      : new StoreUnsuitableError(refusal);
+      : new StoreUnsuitableError(refusal, { cause: error });
   }
   if (otherShape.includes(code)) return new StoreUnsuitableError(wrongShape(table, text));
   if (code === '22P05' || code === '22021') {
@@ -71,8 +75,13 @@ export function asStoreError(
   );
 }
 
+/** True when there is no such table, as far as the search path of this user goes. */
+export function isMissing(error: unknown): boolean {
+  return missing.includes(codeOf(error) ?? '');
+}
+
 function refusalOf(code: string, table: Table, text: string): string | undefined {
-  if (code === '42P01' || code === '3F000') return missingTable(table);
+  if (missing.includes(code)) return missingTable(table);
   if (code !== forbidden) return undefined;
   return (
     `this user of PostgreSQL may not use the table "${table.name}": ${text}; run as its owner: ` +
@@ -83,8 +92,18 @@ function refusalOf(code: string, table: Table, text: string): string | undefined
 export function missingTable(table: Table): string {
   return (
     `there is no table "${table.name}" in this database (as far as the search path of this user ` +
-    'goes): make it with `await election.init()`, or by a migration with what ' +
-    '`incumbent schema postgres` prints'
+    "goes): pass `init: 'auto'` to createElection, or call `await election.init()` once, or make it by a " +
+    'migration with what `incumbent schema postgres` prints'
+  );
+}
+
+/** What `init` was refused. `text`: what the server said. */
+export function mayNotMake(table: Table, text: string): string {
+  const named = table.name === defaultTable ? '' : ` --table ${table.name}`;
+  return (
+    `there is no table "${table.name}" in this database, and this user of PostgreSQL may not make it: ` +
+    `${text}. Let the owner of the database run \`incumbent schema postgres${named} | psql\`, and then ` +
+    `grant select, insert, update on ${table.sql} to this user`
   );
 }
 
@@ -139,7 +158,7 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /** Node leaves the message empty when all addresses of a name were tried in vain. */
-function describe(error: unknown): string {
+export function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.message !== '') return error.message;
   if (!(error instanceof AggregateError)) return codeOf(error) ?? error.name;

@@ -4,6 +4,9 @@ import type { Duration } from '../../duration.ts';
 import { parseDuration } from '../../duration.ts';
 import { InvalidOptionError } from '../../errors.ts';
 
+/** Of the table of elections, which `schema` makes. */
+export const defaultTable = 'incumbent_election';
+
 export interface PostgresOptions {
   /**
    * The table of the elections, `name` or `schema.name`, as it is spelt there (letters of both cases
@@ -72,7 +75,7 @@ export function checkOptions(options: PostgresOptions): CheckedOptions {
     );
   }
   return {
-    table: checkTable(options.table ?? 'incumbent_election'),
+    table: checkTable(options.table ?? defaultTable),
     clockStepMs: age === 'off' ? undefined : parseDuration('clockStep', clockStep ?? 2_000),
     listens: listen,
     durable,

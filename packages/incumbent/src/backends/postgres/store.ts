@@ -8,8 +8,11 @@ import type { Row } from './driver.ts';
 import { PoolExhaustedError } from './driver.ts';
 import {
   asStoreError,
+  describe,
   inRecovery,
   isForbidden,
+  isMissing,
+  mayNotMake,
   missingTable,
   wasOvertaken,
   wrongShape,
@@ -54,7 +57,7 @@ export class PostgresStore implements LeaseStore {
   }
 
   async read(signal: AbortSignal): Promise<Reading> {
-    const rows = await this.ask(this.statements.read, [this.scope.election], signal);
+    const rows = await this.#rows(signal);
     const [record = null, own = null, age = null, recovers, life, lifeAge = null, floor] =
       rows[0] ?? [];
     if (recovers !== 'false') throw inRecovery(this.connection.hasWorked);
@@ -123,8 +126,31 @@ export class PostgresStore implements LeaseStore {
     if (await isThere()) return;
     // Two that make it at the same time would meet an error of the catalogues.
     const lock = `select pg_advisory_xact_lock(hashtextextended('incumbent', 0));\n`;
-    await this.attempt(() => driver.script(lock + schemaOf(this.#table), signal), signal);
+    await this.attempt(async () => {
+      try {
+        await driver.script(lock + schemaOf(this.#table), signal);
+      } catch (error) {
+        if (!isForbidden(error)) throw error;
+        throw new StoreUnsuitableError(mayNotMake(this.#table, describe(error)), { cause: error });
+      }
+    }, signal);
     if (!(await isThere())) throw new StoreUnsuitableError(missingTable(this.#table));
+  }
+
+  /**
+   * What `init: 'auto'` makes is made here, for every use begins with a read. Not again when a table goes
+   * away later: it may be on its way to a server that has become the primary.
+   */
+  async #rows(signal: AbortSignal): Promise<readonly Row[]> {
+    const read = () => this.ask(this.statements.read, [this.scope.election], signal);
+    if (this.scope.makesMissing !== true || this.#hasRead) return read();
+    try {
+      return await read();
+    } catch (error) {
+      if (!isMissing((error as { readonly cause?: unknown }).cause)) throw error;
+      await this.init(signal);
+      return read();
+    }
   }
 
   protected ask(
