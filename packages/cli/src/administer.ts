@@ -13,6 +13,8 @@ export interface Administration {
   /** For people, on stdout. */
   readonly words: (result: AdminResult) => string;
   readonly details?: Readonly<Record<string, unknown>>;
+  /** What else to tell programs of the result. */
+  readonly results?: (result: AdminResult) => object;
   /** Looked at before anything is asked. Throws a refusal. Default: notes an election nobody has led. */
   readonly check?: (snapshot: Snapshot, question: Question) => Promise<void>;
   /** The request makes what is missing: a name that nobody has used is meant. */
@@ -24,7 +26,7 @@ export interface Administration {
 export async function administer(
   options: ElectionQuestion,
   context: Context,
-  { request, words, details, check, makes, needs }: Administration,
+  { request, words, details, results, check, makes, needs }: Administration,
 ): Promise<number> {
   const job = async (question: Question) => {
     const snapshot = await question.election.inspect({ signal: question.signal });
@@ -36,7 +38,7 @@ export async function administer(
     ? await ask(options, context, request, needs)
     : await askWhatIsThere(options, context, check === undefined, job);
   const line = options.json
-    ? toJson({ election: options.election, ...details, ...asJson(result) })
+    ? toJson({ election: options.election, ...details, ...asJson(result), ...results?.(result) })
     : visible(words(result));
   context.stdout.write(`${line}\n`);
   return exitCodes.ok;

@@ -347,17 +347,18 @@ export const commands: readonly CommandEntry[] = [
     summary: 'ask the leader to go',
     description:
       'Leaves a request for the leader, which stops its work and gives the seat up. The seat is ' +
-      'never taken from under it.',
+      'never taken from under it. A seat that is only held (`--hold-at-least`) by somebody who is dead ' +
+      'is opened.',
     examples: [
       { line: 'incumbent vacate -e nightly', about: 'somebody else shall lead' },
       {
         line: 'incumbent vacate -e nightly --force',
-        about: 'the leader does not listen: its term ends, its lease is still waited out',
+        about: 'the leader does not listen, or only holds the seat: its lease is still waited out',
       },
     ],
     define: (command) => {
       questionOptions(command).addOption(
-        option('--force', 'its term ends even if its work does not stop'),
+        option('--force', 'its term ends even if its work does not stop; lifts any hold'),
       );
     },
     load: async () => (await import('./commands/vacate.ts')).vacate,

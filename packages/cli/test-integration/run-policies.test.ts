@@ -179,6 +179,43 @@ test.concurrent('--hold-at-least: a shutdown meanwhile is no wait, and the seat 
   expect(starts[1]!.ms - leadingMs).toBeGreaterThan(holdMs - 5);
 });
 
+test.concurrent('--hold-at-least: when everything of a job that is done has died, vacate lifts its hold', async ({
+  lab,
+}) => {
+  const options = ['--hold-at-least', '1h'];
+  const job = lab.worker('leader', 'exit=0');
+  const a = lab.run('A', job, { options });
+  await a.event('exited');
+  const held = async () => JSON.parse((await lab.cli('status', '-e', 'work', '--json')).stdout);
+  await until('the record says that it is held', async () => (await held()).reservedUntil !== null);
+  // Its holder is alive.
+  const refused = await lab.cli('vacate', '-e', 'work');
+  expect(refused).toMatchObject({ code: 1, stdout: '' });
+  expect(refused.stderr).toMatch(
+    /^incumbent: "A" has done its work and holds the seat until .*--force/,
+  );
+  signalTogether('KILL', a.guardPid!, a.pid);
+  await a.ends();
+  await until('its death is proved', async () => (await held()).holderGone);
+  const tried = lab.run('B', job, { options: [...options, '--try'] });
+  expect(await tried.ends()).toEqual({ code: 1, signal: null });
+  // An election that was ended and opened again is as closed as before.
+  expect(await lab.cli('end', '-e', 'work')).toMatchObject({ code: 0 });
+  expect(await lab.cli('init', '-e', 'work', '--reopen')).toMatchObject({ code: 0 });
+  const still = lab.run('B', job, { options: [...options, '--try'] });
+  expect(await still.ends()).toEqual({ code: 1, signal: null });
+  const lifted = await lab.cli('vacate', '-e', 'work', '--json');
+  expect(lifted).toMatchObject({ code: 0 });
+  expect(JSON.parse(lifted.stdout)).toMatchObject({
+    changed: true,
+    before: { state: 'vacant', token: '1' },
+    lifted: { by: 'A', for: null, until: expect.any(String) },
+  });
+  const c = lab.run('C', job, { options: ['--try'] });
+  expect(await c.ends()).toEqual({ code: 0, signal: null });
+  expect(lab.stamps().map(({ token }) => token)).toEqual([1n, 2n]);
+});
+
 // --- who is who ---
 
 test.concurrent('two candidates of the same id are two candidates', async ({ lab }) => {

@@ -6,6 +6,7 @@
 import type { Belief } from './belief.ts';
 import type { CandidateInfo } from './candidate.ts';
 import type { Clock, Instant } from './clock.ts';
+import type { LiftedHold } from './holds.ts';
 import type { NotElectedReason } from './not-elected.ts';
 import type { EndReason } from './reasons.ts';
 import type { Drain, LeaderRequest, TermSummary, UncleanLeader, View } from './record.ts';
@@ -210,6 +211,8 @@ export interface AdminResult {
   /** False: there was nothing to do, such as vacating a vacant seat. */
   readonly changed: boolean;
   readonly view: View;
+  /** What `vacate` has lifted: the seat was closed although nobody worked. */
+  readonly lifted?: LiftedHold;
 }
 
 /** What a mechanism gets from the core. */

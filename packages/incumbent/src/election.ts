@@ -100,6 +100,10 @@ export interface Election<Guard = unknown> {
    * Asks the leader to go; resolves when the request is recorded, not when it went. `force`: the
    * leader cannot confirm its term any more, so it ends even if its work does not stop; everybody
    * still waits out its belief.
+   *
+   * Also opens a seat that is only kept closed (`holdAtLeast`, `transfer`): `lifted` says by whom and
+   * until when. The hold of a leader that may be alive is lifted by `force` only.
+   * @throws RefusedError for such a hold without `force`
    */
   vacate(options?: SignalOption & { force?: boolean }): Promise<AdminResult>;
   /** Asks the leader to hand over to the waiting candidate `to`. @throws RefusedError */
@@ -108,7 +112,7 @@ export interface Election<Guard = unknown> {
   drain(id: string, until: Date, options?: SignalOption): Promise<AdminResult>;
   /** Finishes the election for everybody: terms end, campaigns reject. The token is kept. */
   end(options?: SignalOption): Promise<AdminResult>;
-  /** Opens an ended election again. */
+  /** Opens an ended election again. A hold that stood when it was ended still does: `vacate` lifts it. */
   reopen(options?: SignalOption): Promise<AdminResult>;
   /** Whatever the store needs once. */
   init(options?: SignalOption): Promise<void>;

@@ -36,6 +36,7 @@ export {
   TermEndedError,
 } from './errors.ts';
 export type { HealthOptions } from './health.ts';
+export type { LiftedHold } from './holds.ts';
 export type { StoppableIterator } from './iterate.ts';
 export { describeNotElected, type NotElectedReason } from './not-elected.ts';
 export type {

@@ -353,14 +353,14 @@ test('work is not begun for a term that is ending', async () => {
   }
 });
 
-test('a job whose holding is cut short by an operator stays held', async () => {
+test('a job whose holding is cut short by a drain stays held', async () => {
   const { clock, store, election } = setUp();
   const other = candidate(store.backend(), clock, 'b', { pollEvery: '100ms' });
   const ran: string[] = [];
   const first = election.lead(() => void ran.push('a'), { holdAtLeast: '5m' });
   await clock.advance(100);
   const second = other.lead(() => void ran.push('b'));
-  await other.vacate();
+  await other.drain('a', new Date(clock.wallMs() + 60_000));
   await clock.advance(200_000);
   await first;
   expect(ran).toEqual(['a']);

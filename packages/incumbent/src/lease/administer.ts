@@ -4,15 +4,26 @@
  * its own attempts and everybody else still waits out its belief.
  */
 import type { AdminRequest, AdminResult, Scope } from '../contest.ts';
+import { formatDuration } from '../duration.ts';
 import { isIncurable, RefusedError, StoreUnavailableError } from '../errors.ts';
+import type { LiftedHold } from '../holds.ts';
+import { holdOf, holdRefusal, reservationOf } from '../holds.ts';
 import { currentDrains, drainLimit } from '../record.ts';
 import { sleep } from '../wait.ts';
-import { viewOf } from './observer.ts';
+import { leaseLeftMs, viewOf } from './observer.ts';
+import type { Sighting } from './reading.ts';
 import { Observation, swapStore } from './reading.ts';
 import type { LeaseRecord } from './record.ts';
 import type { LeaseStore } from './store.ts';
+import { emptyRecord, vacatedAfter } from './unclean.ts';
 
 const maxTries = 20;
+
+/** What is to be written, and what that lifts. */
+interface Change {
+  readonly record: LeaseRecord;
+  readonly lifted?: LiftedHold | undefined;
+}
 
 export async function administerLease(
   store: LeaseStore,
@@ -22,24 +33,31 @@ export async function administerLease(
 ): Promise<AdminResult> {
   const observation = new Observation(store, scope);
   let mayHaveWritten = false;
+  /** By a write that had no answer. */
+  let lifted: Pick<AdminResult, 'lifted'> = {};
   /** The term that was asked: a later one is not meant. */
   let asked: bigint | undefined;
   for (let tries = 0; tries < maxTries; tries += 1) {
     const sighting = await observation.read(signal);
-    const view = viewOf(sighting, true, scope.clock.wallMs());
+    const holderLeftMs = leaseLeftMs(store, observation, sighting);
+    const mayBelieve = holderLeftMs > 0 || sighting.record?.holding?.held === undefined;
+    const view = viewOf(sighting, mayBelieve, scope.clock.wallMs());
     const { token } = sighting.record ?? { token: 0n };
     asked ??= token;
     // It has gone meanwhile, perhaps because an attempt without an answer has landed.
     if ((request.kind === 'vacate' || request.kind === 'transfer') && token !== asked) {
-      return { changed: mayHaveWritten, view };
+      return { changed: mayHaveWritten, view, ...lifted };
     }
-    const next = change(sighting.record, request, scope);
+    const doubt = { holderLeftMs, isLeftKnown: store.clockStepMs !== undefined };
+    const change = changeFor(sighting, request, scope, doubt);
     // Nothing left to write: either there never was, or an attempt without an answer has landed.
-    if (next === undefined) return { changed: mayHaveWritten, view };
+    if (change === undefined) return { changed: mayHaveWritten, view, ...lifted };
     if (request.kind === 'transfer') await requireCandidate(store, request.to, signal);
     try {
-      const result = await swapStore(store, scope, sighting.version, next, signal);
-      if (result.outcome === 'ok') return { changed: true, view };
+      if (change.lifted !== undefined) lifted = { lifted: change.lifted };
+      const result = await swapStore(store, scope, sighting.version, change.record, signal);
+      if (result.outcome === 'ok') return { changed: true, view, ...lifted };
+      if (!mayHaveWritten) lifted = {};
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (isIncurable(error) || error instanceof RefusedError) throw error;
@@ -55,28 +73,17 @@ export async function administerLease(
 }
 
 /** The record with the request in it; undefined when it says so already or there is nothing to do. */
-function change(
-  record: LeaseRecord | undefined,
+function changeFor(
+  { record }: Sighting,
   request: AdminRequest,
   scope: Scope,
-): LeaseRecord | undefined {
+  doubt: Doubt,
+): Change | undefined {
   const wallMs = scope.clock.wallMs();
   const holding = record?.holding;
   switch (request.kind) {
-    case 'vacate': {
-      if (record === undefined) return undefined;
-      if (holding === undefined) {
-        return record.reservation && { ...record, reservation: undefined };
-      }
-      if (holding.request?.kind === 'vacate' && (holding.revoked || !request.force)) {
-        return undefined;
-      }
-      const asked = { kind: 'vacate', nonce: scope.uniqueId() } as const;
-      return {
-        ...record,
-        holding: { ...holding, request: asked, revoked: holding.revoked || request.force },
-      };
-    }
+    case 'vacate':
+      return record && vacate(record, request.force, scope, doubt);
     case 'transfer': {
       if (record === undefined || holding === undefined) {
         throw new RefusedError(
@@ -90,7 +97,7 @@ function change(
       const standing = holding.request;
       if (standing?.kind === 'transfer' && standing.to === request.to) return undefined;
       const asked = { kind: 'transfer', to: request.to, nonce: scope.uniqueId() } as const;
-      return { ...record, holding: { ...holding, request: asked } };
+      return { record: { ...record, holding: { ...holding, request: asked } } };
     }
     case 'drain': {
       const base = record ?? emptyRecord(scope);
@@ -109,32 +116,65 @@ function change(
       const drains = lifts
         ? others
         : [...others, { id: request.id, untilUnixMs: request.untilUnixMs }];
-      return { ...base, drains };
+      return { record: { ...base, drains } };
     }
     case 'end': {
       const base = record ?? emptyRecord(scope);
-      return base.ended ? undefined : { ...base, ended: true };
+      return base.ended ? undefined : { record: { ...base, ended: true } };
     }
     case 'reopen':
-      return record?.ended === true ? { ...record, ended: false } : undefined;
+      return record?.ended === true ? { record: { ...record, ended: false } } : undefined;
     default:
       return request satisfies never;
   }
 }
 
-/** The record of an election that nobody has led. */
-function emptyRecord(scope: Scope): LeaseRecord {
+/** Whether the holder may be alive. */
+interface Doubt {
+  /** How much longer its lease protects it; at most 0 when that is over, or its death is proved. */
+  readonly holderLeftMs: number;
+  /** By the clock of the store, and not only from this look on. */
+  readonly isLeftKnown: boolean;
+}
+
+function vacate(
+  record: LeaseRecord,
+  force: boolean,
+  scope: Scope,
+  { holderLeftMs, isLeftKnown }: Doubt,
+): Change | undefined {
+  const wallMs = scope.clock.wallMs();
+  const { holding, reservation, history } = record;
+  if (holding === undefined) {
+    const lifted = reservationOf(reservation, history, wallMs);
+    return lifted && { record: { ...record, reservation: undefined }, lifted };
+  }
+  const hold = holdOf(holding.candidate.id, holding.held, wallMs);
+  if (hold !== undefined) {
+    // Nobody has to be asked, and nobody believes: the seat is opened as the next leader would find it.
+    if (holderLeftMs <= 0) return { record: vacatedAfter(record, scope), lifted: hold };
+    if (!force) {
+      const doubt = isLeftKnown
+        ? `its lease runs for ${formatDuration(Math.ceil(holderLeftMs))}; if it is dead, ask again then`
+        : 'this store cannot show that it is dead';
+      throw holdRefusal(hold, doubt, wallMs);
+    }
+  } else if (holding.request?.kind === 'vacate' && (holding.revoked || !force)) {
+    return undefined;
+  }
+  const asked = { kind: 'vacate', nonce: scope.uniqueId() } as const;
   return {
-    election: scope.election,
-    token: 0n,
-    nonce: scope.uniqueId(),
-    leaseMs: scope.timing.leaseMs,
-    ended: false,
-    holding: undefined,
-    reservation: undefined,
-    unfenced: [],
-    drains: [],
-    history: [],
+    record: {
+      ...record,
+      holding: {
+        ...holding,
+        request: asked,
+        revoked: holding.revoked || force,
+        // Its holder finds that it is revoked, and does not write it again.
+        held: force ? undefined : holding.held,
+      },
+    },
+    lifted: hold,
   };
 }
 

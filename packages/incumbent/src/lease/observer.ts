@@ -104,7 +104,11 @@ function reservationIn(
 }
 
 /** How much longer the record protects its holder; zero when nobody holds it or it is proved dead. */
-function leaseLeftMs(store: LeaseStore, observation: Observation, sighting: Sighting): number {
+export function leaseLeftMs(
+  store: LeaseStore,
+  observation: Observation,
+  sighting: Sighting,
+): number {
   const { record } = sighting;
   if (record?.holding === undefined) return 0;
   const { actors } = record.holding;

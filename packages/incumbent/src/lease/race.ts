@@ -22,7 +22,7 @@ import type {
 import { ElectionEndedError, ElectionError, InvalidOptionError, isIncurable } from '../errors.ts';
 import type { NotElectedReason } from '../not-elected.ts';
 import type { UncleanLeader } from '../record.ts';
-import { appendTerm, currentDrains, unfencedLimit } from '../record.ts';
+import { currentDrains } from '../record.ts';
 import type { Wakeup } from '../wait.ts';
 import { bounded, sleep } from '../wait.ts';
 import { LossWatch } from './loss.ts';
@@ -33,6 +33,7 @@ import { LeaseSeat } from './seat.ts';
 import type { LeaseStore, SwapResult } from './store.ts';
 import type { Verdict } from './trial.ts';
 import { Trial } from './trial.ts';
+import { historyAfter, unfencedAfter } from './unclean.ts';
 
 /** How often a follower asks whether the holder's processes have died: no store read, two syscalls. */
 const proofEveryMs = 100;
@@ -314,18 +315,6 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     const wallMs = this.#scope.clock.wallMs();
     const newest = previous?.token ?? 0n;
     const { nextToken } = this.#loss;
-    const last = previous?.holding;
-    let history = previous?.history ?? [];
-    if (previous !== undefined && last?.announced === true) {
-      history = appendTerm(history, {
-        token: previous.token,
-        id: last.candidate.id,
-        incarnation: last.candidate.incarnation,
-        fromUnixMs: last.electedAtUnixMs,
-        toUnixMs: wallMs,
-        why: 'unclean',
-      });
-    }
     return {
       election: this.#scope.election,
       token: newest >= nextToken ? newest + 1n : nextToken,
@@ -343,7 +332,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       reservation: undefined,
       unfenced: state.announced ? [] : unfenced,
       drains: currentDrains(previous?.drains ?? [], wallMs),
-      history,
+      history: historyAfter(previous, wallMs),
     };
   }
 
@@ -428,22 +417,4 @@ export class LeaseRace<Guard> implements Contest<Guard> {
 
 function wait(leftMs: number, mostMs: number, why: NotElectedReason): Verdict {
   return { ms: Math.min(leftMs, mostMs), why };
-}
-
-/** Who would have to be fenced by whoever wins after `record`. */
-function unfencedAfter(
-  record: LeaseRecord | undefined,
-  ownIncarnation: string,
-): readonly UncleanLeader[] {
-  if (record === undefined) return [];
-  const { holding } = record;
-  // A holder that was never announced has led nothing; and one's own ghost is known to be dead.
-  if (
-    holding === undefined ||
-    !holding.announced ||
-    holding.candidate.incarnation === ownIncarnation
-  ) {
-    return record.unfenced;
-  }
-  return [...record.unfenced, { ...holding.candidate, token: record.token }].slice(-unfencedLimit);
 }

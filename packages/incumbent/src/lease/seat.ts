@@ -265,7 +265,8 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
       nonce: this.#scope.uniqueId(),
       holding: undefined,
       reservation:
-        end.reserveMs === undefined
+        // An operator who takes the seat by force opens it.
+        end.reserveMs === undefined || holding?.revoked === true
           ? undefined
           : {
               for: end.reservedFor,

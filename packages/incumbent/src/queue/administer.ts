@@ -4,7 +4,10 @@
  * is safe as long as the leader's own is there, which the same transaction checks.
  */
 import type { AdminRequest, AdminResult, Scope } from '../contest.ts';
+import { formatDuration } from '../duration.ts';
 import { isIncurable, RefusedError, StoreUnavailableError } from '../errors.ts';
+import type { LiftedHold } from '../holds.ts';
+import { holdOf, holdRefusal, reservationOf } from '../holds.ts';
 import { currentDrains, drainLimit } from '../record.ts';
 import { bounded, sleep } from '../wait.ts';
 import { leaderPlaceIn } from './named-places.ts';
@@ -22,6 +25,8 @@ interface Change {
   /** A place that must be there. */
   readonly present?: string;
   readonly remove?: readonly string[];
+  /** What that lifts. */
+  readonly lifted?: LiftedHold;
 }
 
 /** What one look found. */
@@ -43,6 +48,8 @@ export async function administerQueue(
   const ask = <T>(what: string, operation: (signal: AbortSignal) => Promise<T>): Promise<T> =>
     bounded(clock, what, patienceMs(timing), signal, operation);
   let mayHaveWritten = false;
+  /** By a write that had no answer. */
+  let lifted: Pick<AdminResult, 'lifted'> = {};
   /** The term that was asked: a later one is not meant. */
   let asked: string | undefined;
   for (let tries = 0; tries < maxTries; tries += 1) {
@@ -54,7 +61,7 @@ export async function administerQueue(
     if (request.kind === 'vacate' || request.kind === 'transfer') {
       asked ??= leader?.name ?? '';
       // It has gone meanwhile.
-      if ((leader?.name ?? '') !== asked) return { changed: mayHaveWritten, view };
+      if ((leader?.name ?? '') !== asked) return { changed: mayHaveWritten, view, ...lifted };
     }
     const { endMark } = store;
     if (request.kind === 'end' && endMark !== undefined && reading.version === undefined) {
@@ -79,12 +86,15 @@ export async function administerQueue(
     const change =
       changeFor(request, situation, scope, endMark !== undefined) ??
       (marksEnd && reading.record !== undefined ? { record: reading.record } : undefined);
-    if (change === undefined) return { changed: mayHaveWritten, view };
+    if (change === undefined) return { changed: mayHaveWritten, view, ...lifted };
+    const { lifted: lifts, ...amendment } = change;
+    if (lifts !== undefined) lifted = { lifted: lifts };
     try {
       const result = await ask(`asking for ${request.kind}`, (operation) =>
-        store.amend({ ...change, version: reading.version, marksEnd }, operation),
+        store.amend({ ...amendment, version: reading.version, marksEnd }, operation),
       );
-      if (result.outcome === 'ok') return { changed: true, view };
+      if (result.outcome === 'ok') return { changed: true, view, ...lifted };
+      if (!mayHaveWritten) lifted = {};
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (isIncurable(error)) throw error;
@@ -152,15 +162,24 @@ function changeFor(
               'program which does not look at it, and the next one leads beside it',
           );
         }
-        return record.reservation && { record: { ...record, reservation: undefined } };
+        return liftOf(record, wallMs);
+      }
+      const hold = holdOf(leadership.candidate.id, leadership.held, wallMs);
+      if (hold !== undefined && !request.force) {
+        const doubt =
+          'its session is there; if it is dead, that ends within ' +
+          formatDuration(leadership.leaseMs);
+        throw holdRefusal(hold, doubt, wallMs);
       }
       if (leadership.request?.kind === 'vacate' && !request.force) return undefined;
       const asked = { kind: 'vacate', nonce: scope.uniqueId() } as const;
       const next = { ...leadership, request: asked, revoked: request.force };
+      if (!request.force) return { record: { ...record, leadership: next }, present: leader.name };
       return {
-        record: { ...record, leadership: next },
+        record: { ...record, leadership: { ...next, held: undefined } },
         present: leader.name,
-        ...(request.force ? { remove: [leader.name] } : {}),
+        remove: [leader.name],
+        ...(hold === undefined ? {} : { lifted: hold }),
       };
     }
     case 'transfer': {
@@ -228,6 +247,19 @@ function changeFor(
     default:
       return request satisfies never;
   }
+}
+
+/** The seat is nobody's: what keeps it closed. Its last leader stays in the record, to be waited out. */
+function liftOf(record: QueueRecord, wallMs: number): Change | undefined {
+  const { leadership, reservation, history } = record;
+  if (leadership === undefined) {
+    const lifted = reservationOf(reservation, history, wallMs);
+    return lifted && { record: { ...record, reservation: undefined }, lifted };
+  }
+  const lifted = holdOf(leadership.candidate.id, leadership.held, wallMs);
+  return (
+    lifted && { record: { ...record, leadership: { ...leadership, held: undefined } }, lifted }
+  );
 }
 
 /** Everybody but a leader of ours; and not whoever of ours is about to lead, who sees the record. */
