@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Clock, Timer } from './clock.ts';
-import { maxTimerMs } from './clock.ts';
+import { maxTimerMs, systemClock } from './clock.ts';
 import { OperationTimeoutError } from './errors.ts';
 
 /**
@@ -61,9 +61,8 @@ export function bounded<T>(
       controller.abort(reason);
     };
     const onAbort = () => giveUp(signal.reason);
-    const timer = clock.setTimer(
-      () => giveUp(new OperationTimeoutError(what, timeoutMs)),
-      timeoutMs,
+    const timer = setPatience(clock, timeoutMs, () =>
+      giveUp(new OperationTimeoutError(what, timeoutMs)),
     );
     signal.addEventListener('abort', onAbort, { once: true });
     const settle = (finish: () => void) => {
@@ -85,6 +84,25 @@ export function bounded<T>(
         (error) => settle(() => reject(error)),
       );
   });
+}
+
+/**
+ * A process that stood still finds its timers due before it has read what waits in its sockets. So the
+ * answers that have arrived are read first: else a busy process gives up what was answered in time, asks
+ * again, and is busier still.
+ */
+function setPatience(clock: Clock, ms: number, giveUp: () => void): Timer {
+  if (clock !== systemClock) return clock.setTimer(giveUp, ms);
+  let immediate: NodeJS.Immediate | undefined;
+  const timer = clock.setTimer(() => {
+    immediate = setImmediate(giveUp);
+  }, ms);
+  return {
+    cancel() {
+      timer.cancel();
+      clearImmediate(immediate);
+    },
+  };
 }
 
 /** A flag that one loop waits for and anybody may raise. A raise while nobody waits is kept. */
