@@ -23,7 +23,9 @@ export default defineConfig({
             'packages/*/test/**/*.test.ts',
             '{simulation,mutation,chaos,bench,servers,examples}/test/**/*.test.ts',
           ],
-          testTimeout: 30_000,
+          // Only turn a hang into a failure: a busy machine is no failure.
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
           // Else one less than there are processors, which is one of two.
           maxWorkers: 2,
           // Files in turn in one process: half of the stage's time was starting one for each. What a
