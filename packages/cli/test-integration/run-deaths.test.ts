@@ -20,6 +20,8 @@ import {
 
 const leaseMs = 4_000;
 const short = { lease: '4s' };
+/** A is frozen and killed while it believes: a busy machine may take seconds for that. */
+const roomy = { lease: '10s' };
 const family = 'leader,child,grandchild';
 
 /** A leads with the family at work, B waits. */
@@ -187,7 +189,7 @@ test.concurrent('supervisor killed while its program is stopped: the program is 
 async function leadingWithFrozenGuard(lab: Lab): Promise<{ a: RunProcess; guard: number }> {
   const first = lab.run('FIRST', lab.worker(), short);
   await first.started();
-  const a = lab.run('A', lab.worker(family, 'deaf'), short);
+  const a = lab.run('A', lab.worker(family, 'deaf'), roomy);
   await a.event('waiting');
   await until('the guard of A is there', () => a.guardPid);
   const guard = a.guardPid!;
@@ -202,7 +204,7 @@ async function waitsOutTheLease(lab: Lab): Promise<void> {
   const record = lab.record()!;
   expect(record.holding).toMatchObject({ candidate: { id: 'A' }, actors: null });
   const beforeMs = monotonicMs();
-  const b = lab.run('B', lab.worker(family), short);
+  const b = lab.run('B', lab.worker(family), roomy);
   const { token } = await b.started();
   const { monotonicMs: startMs } = await lab.works(token);
   expect(startMs - beforeMs).toBeGreaterThanOrEqual(record.leaseMs);

@@ -273,7 +273,6 @@ describe.concurrent('when the connection is lost', () => {
       expect(proxy.counters.connections).toBe(2);
       expect(attempts).toBeLessThan(40);
     }),
-    60_000,
   );
 });
 
