@@ -44,8 +44,6 @@ export class CandidateProcess implements Client {
   alive = true;
   isClosed = false;
   isHealthy = true;
-  /** Told by what it writes. */
-  incarnation: string | undefined;
   running: TermEntry | undefined;
   /** Token of the seat it took last. */
   seatToken = 0n;

@@ -71,10 +71,17 @@ export class Guarantees {
   readonly #sim: Simulation;
   /** Tokens of announced terms that ended unclean and that nobody has fenced since. */
   readonly #unfenced: Set<bigint> = new Set();
+  /** Who has sent which nonce: that alone says whose a record is. */
+  readonly #authors = new Map<string, CandidateProcess>();
   #highestToken = 0n;
   /** Successors' commits: how long after the end of the predecessor's belief. */
   constructor(sim: Simulation) {
     this.#sim = sim;
+  }
+
+  /** Operators keep the nonce of the holder. */
+  #holds(process: CandidateProcess, record: LeaseRecord | undefined): boolean {
+    return record?.holding !== undefined && this.#authors.get(record.nonce) === process;
   }
 
   // --- before and after every event ---
@@ -186,16 +193,14 @@ export class Guarantees {
     if (this.#sim.disowned.has(token)) return;
     // After a record was deleted by hand, others may have had this token before.
     const taken = server.commits.find(
-      ({ record }) =>
-        record?.token === token && record.holding?.candidate.incarnation === process.incarnation,
+      ({ record }) => record?.token === token && this.#holds(process, record),
     );
     // A win that was never written: other guarantees say so.
     if (taken === undefined) return;
     const before = server.commit(taken.version - 1)?.record;
     const held = before?.holding?.announced === true ? before.holding.candidate : undefined;
     const last = before?.history.at(-1);
-    const isClean =
-      held === undefined ? last?.why !== 'unclean' : held.incarnation === process.incarnation;
+    const isClean = held === undefined ? last?.why !== 'unclean' : this.#holds(process, before);
     const { predecessor } = term;
     if (
       predecessor?.token !== (held === undefined ? last?.token : before?.token) ||
@@ -282,7 +287,7 @@ export class Guarantees {
     const base = server.commit(Number(expected));
     const { running } = process;
     const takes = next.holding !== undefined && next.token > (base?.record?.token ?? 0n);
-    if (next.holding !== undefined) process.incarnation = next.holding.candidate.incarnation;
+    this.#authors.set(next.nonce, process);
     if (takes) {
       // Even if somebody has deleted the record meanwhile.
       if (next.token < process.triedToken) {
@@ -310,7 +315,7 @@ export class Guarantees {
     if (process === undefined || process.unanswered.size === 0) return;
     if (record !== undefined && process.unanswered.has(record.nonce)) {
       coverage.count('unanswered writes found to have landed');
-    } else if (record?.holding?.candidate.incarnation === process.incarnation) {
+    } else if (this.#holds(process, record)) {
       coverage.count('unanswered writes found not to have landed');
       return;
     } else {
@@ -331,8 +336,7 @@ export class Guarantees {
   onReadBack(entry: TermEntry, { record }: Reading, tookMs: number): void {
     const { process, token } = entry;
     if (!this.#isInTime(process, tookMs)) return;
-    const isOwn =
-      record?.token === token && record.holding?.candidate.incarnation === process.incarnation;
+    const isOwn = record?.token === token && this.#holds(process, record);
     // Within the stop margin nothing is kept any more, and what comes then is not looked at.
     const isKept = entry.term.remaining() > process.timing.stopMarginMs;
     if (!isOwn && isKept) entry.mustEnd = true;
@@ -444,8 +448,7 @@ export class Guarantees {
     }
     const holder = last.holding;
     if (holder === undefined) return;
-    const isOwn = holder.candidate.incarnation === next.holding?.candidate.incarnation;
-    if (isOwn) {
+    if (this.#holds(process, last)) {
       coverage.count('ghosts of one’s own taken over');
       return;
     }
@@ -485,7 +488,7 @@ export class Guarantees {
   #checkVacated(process: CandidateProcess, last: LeaseRecord | undefined): void {
     const { world, coverage } = this.#sim;
     if (last?.holding === undefined) return;
-    if (last.holding.candidate.incarnation !== process.incarnation) {
+    if (!this.#holds(process, last)) {
       world.fail(
         'release',
         `${process.name} vacated the seat of ${last.holding.candidate.id} (term ${last.token})`,
@@ -498,7 +501,7 @@ export class Guarantees {
 
   #checkSettled(process: CandidateProcess, last: LeaseRecord | undefined, what: string): void {
     const { world } = this.#sim;
-    if (last?.holding?.candidate.incarnation !== process.incarnation) return;
+    if (!this.#holds(process, last)) return;
     if (process.running?.token === last?.token) {
       world.fail('release', `${process.name} ${what} term ${last?.token} while its work runs`);
     }

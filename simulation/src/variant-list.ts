@@ -201,7 +201,7 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/race.js',
-        find: "if (candidate.incarnation === this.#candidate.incarnation)\n            return 'attempt';",
+        find: "if (this.#own.wrote(record))\n            return 'attempt';",
         replace: "if (candidate.id === this.#candidate.id)\n            return 'attempt';",
       },
     ],
@@ -546,12 +546,7 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/seat.js',
-        find: 'this.#attempts.add(next.nonce, { sentAt, state });',
-        replace: '',
-      },
-      {
-        file: 'lease/seat.js',
-        find: 'holding.candidate.incarnation === this.#candidate.incarnation;',
+        find: 'this.#attempts.wrote(record);',
         replace: 'record.nonce === this.#record.nonce;',
       },
     ],

@@ -84,8 +84,6 @@ export class Campaign<Guard> implements Candidacy {
   readonly #status: StatusTeller | undefined;
   readonly #watchdog: Watchdog | undefined;
   readonly #aside: StandAside;
-  /** This process as an actor, as it is to stand in the record. */
-  #self: Actor | undefined;
   #why: NotElectedReason | undefined;
   /** The term that has not ended yet. */
   #term: HeldTerm<Guard> | undefined;
@@ -189,7 +187,6 @@ export class Campaign<Guard> implements Candidacy {
         await sleep(clock, asideMs, signal);
       }
       publish('incumbent:waiting', this.#source, {});
-      this.#self = await this.#contest.describe({ pid: process.pid });
       const seat =
         this.#health === undefined
           ? await this.#contest.campaign(this, patience, signal)
@@ -240,10 +237,9 @@ export class Campaign<Guard> implements Candidacy {
 
   // --- what the contest asks and tells ---
 
-  stateAtWin(unfenced: readonly UncleanLeader[]): SeatState {
+  stateAtWin(unfenced: readonly UncleanLeader[], self?: Actor): SeatState {
     const { candidate, actors } = this.#settings;
     const announced = !this.#mustFence(unfenced);
-    const self = this.#self;
     return {
       announced,
       // While a hook runs, others than this process may act for the term: nothing can be proved.

@@ -5,8 +5,8 @@ import { InvalidOptionError } from './errors.ts';
 export interface CandidateOptions {
   /**
    * A name for people and operators, 1 to 200 bytes without control characters. Default: host name
-   * and process id. Two candidates may share a name (a restarted process usually does): each
-   * handle also has a random incarnation, and only that says who is who.
+   * and process id, and in a worker thread its number too. Two candidates may share a name (a restarted
+   * process usually does): nothing but drains, transfers and reservations goes by it.
    */
   readonly id?: string;
   /** Where the leader can be reached, such as `"10.0.0.7:50051"`. At most 32, each 1 to 300 bytes. */
@@ -18,7 +18,12 @@ export interface CandidateOptions {
 /** A candidate or leader as others see it. */
 export interface CandidateInfo {
   readonly id: string;
-  /** Random, new for every handle: a restarted process is another one. */
+  /**
+   * Random, drawn when a campaign begins: all terms of one `lead` share it, and the next call of
+   * `lead`, `campaign` or `terms` has another one, as a restarted process has. It tells people and
+   * observers one campaign from another. Nobody takes it for a proof of who wrote a record: a copy
+   * of a process that campaigns has the same one.
+   */
   readonly incarnation: string;
   readonly addresses: readonly string[];
   readonly metadata: Readonly<Record<string, string>>;

@@ -148,8 +148,11 @@ export interface Standing {
 
 /** What a contest asks a candidate, and tells it, while it campaigns. */
 export interface Candidacy {
-  /** What the record is to show at the win, given who would have to be fenced. */
-  stateAtWin(unfenced: readonly UncleanLeader[]): SeatState;
+  /**
+   * What the record is to show at the win, given who would have to be fenced, and this process as an
+   * actor where the store can prove a death.
+   */
+  stateAtWin(unfenced: readonly UncleanLeader[], self?: Actor): SeatState;
   /** Where the candidate stands, where there is a queue, and what it waits for there. */
   onStanding(standing: Standing, why: NotElectedReason | undefined): void;
   /** Why the seat is not to be had. Told at every look that finds it so; the last one counts. */
@@ -164,7 +167,7 @@ export type Patience = 'wait' | 'settle' | 'none';
 
 /** One candidate's part in an election. */
 export interface Contest<Guard> {
-  /** As whom it campaigns from now on: the same incarnation, perhaps other addresses. */
+  /** As whom it campaigns from now on: each campaign has an incarnation of its own. */
   present(candidate: CandidateInfo): void;
   /** How long a candidate that gave its seat up stays out, so that others get a chance. */
   readonly standAsideMs: number;

@@ -1,7 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { hostname } from 'node:os';
 import type { StandAside } from './campaign.ts';
 import { Campaign } from './campaign.ts';
 import type { CandidateInfo, CandidateOptions } from './candidate.ts';
@@ -32,6 +31,7 @@ import {
   NotLeadingError,
 } from './errors.ts';
 import type { HeldTerm } from './held-term.ts';
+import { defaultId, refuseSnapshot, uniqueId } from './identity.ts';
 import type { StoppableIterator } from './iterate.ts';
 import { stoppable } from './iterate.ts';
 import { withJson } from './json.ts';
@@ -136,22 +136,14 @@ export function createElection<Guard>(options: ElectionOptions<Guard>): Election
   return new ElectionHandle(options);
 }
 
-function uniqueId(): string {
-  return randomBytes(12).toString('base64url');
-}
-
-const defaultId = `${hostname()}-${process.pid}`;
-
 class ElectionHandle<Guard> implements Election<Guard> {
   readonly name: string;
   readonly backend: Backend<Guard>;
   readonly timing: Timing;
   readonly #scope: Scope;
   readonly #candidate: CandidateOptions | undefined;
-  readonly #incarnation = randomUUID();
   readonly #closing = new AbortController();
   #opened: ElectionBackend<Guard> | undefined;
-  readonly #info: CandidateInfo;
   #contest: Contest<Guard> | undefined;
   /** The campaign that runs. */
   #campaigning: { readonly ended: Deferred<void>; readonly campaign: Campaign<Guard> } | undefined;
@@ -161,22 +153,19 @@ class ElectionHandle<Guard> implements Election<Guard> {
 
   constructor(options: ElectionOptions<Guard>) {
     checkElectionOptions(options);
+    refuseSnapshot();
     this.name = checkElectionName(options.name);
     this.backend = options.backend;
     this.timing = resolveTiming(options, options.backend.limits);
     this.#candidate = options.candidate;
-    this.#info = resolveCandidate(
-      checkCandidate({}, options.candidate ?? {}),
-      defaultId,
-      this.#incarnation,
-    );
+    const { id } = this.#resolveCandidate({});
     this.#hasOwnClock = options.clock !== undefined;
     const clock = options.clock ?? systemClock;
     // One handle may have many observers.
     setMaxListeners(0, this.#closing.signal);
     const trouble = new TroubleTeller({
       election: this.name,
-      candidate: this.#info.id,
+      candidate: id,
       backend: options.backend,
       clock,
       leaseMs: this.timing.leaseMs,
@@ -461,9 +450,11 @@ class ElectionHandle<Guard> implements Election<Guard> {
     return this.#contest;
   }
 
-  #resolveCandidate(given: CandidateOptions | undefined): CandidateInfo {
-    if (given === undefined) return this.#info;
-    return resolveCandidate(checkCandidate(this.#candidate, given), defaultId, this.#incarnation);
+  /** Each campaign is an incarnation of its own: a copy of this handle that begins one is another. */
+  #resolveCandidate(given: CandidateOptions = {}): CandidateInfo {
+    const options = checkCandidate(checkCandidate({}, this.#candidate ?? {}), given);
+    // Without the cache: a copy of this process would have a copy of it.
+    return resolveCandidate(options, defaultId(), randomUUID({ disableEntropyCache: true }));
   }
 
   #nextWithin(

@@ -37,12 +37,16 @@ function machine(
   };
 }
 
+function proofOn(now: Machine): ProcessProof {
+  return new ProcessProof(() => now);
+}
+
 const alive = machine({ present: [70, -80], starts: { 70: '5000' } });
-const actor: Actor = new ProcessProof(alive).describe({ pid: 70 });
-const grouped: Actor = new ProcessProof(alive).describe({ pid: 70, group: 80 });
+const actor: Actor = proofOn(alive).describe({ pid: 70 });
+const grouped: Actor = proofOn(alive).describe({ pid: 70, group: 80 });
 
 function isGone(found: Actor, now: Machine): boolean {
-  return new ProcessProof(now).provesGone([found]);
+  return proofOn(now).provesGone([found]);
 }
 
 test('an actor says what is needed to recognise its process', () => {
@@ -55,13 +59,11 @@ test('an actor says what is needed to recognise its process', () => {
     timeNamespace: 'time:[1]',
   });
   expect(actor).not.toHaveProperty('group');
-  expect(new ProcessProof(machine({ present: [70] })).describe({ pid: 70 })).not.toHaveProperty(
-    'start',
-  );
+  expect(proofOn(machine({ present: [70] })).describe({ pid: 70 })).not.toHaveProperty('start');
 });
 
 test('ids that kill(2) takes for something else are refused', () => {
-  const proof = new ProcessProof(alive);
+  const proof = proofOn(alive);
   for (const pid of [0, -1, 1.5, Number.NaN, 2 ** 31]) {
     expect(() => proof.describe({ pid })).toThrow(InvalidOptionError);
   }
@@ -99,7 +101,7 @@ test('a group must be empty as well', () => {
 });
 
 test('nobody of the session may be alive, whatever became of process and group', () => {
-  const whole = new ProcessProof(alive).describe({ pid: 70, group: 80, session: 70 });
+  const whole = proofOn(alive).describe({ pid: 70, group: 80, session: 70 });
   expect(whole['session']).toBe(70);
   expect(isGone(whole, machine({ sessions: [70] }))).toBe(false);
   expect(isGone(whole, machine({ present: [-80], spent: [-80], sessions: [70] }))).toBe(false);
@@ -115,7 +117,7 @@ test('one walk looks for all groups and sessions, and none is made while a proce
   const areSpent: Machine['areSpent'] = (...asked) => walks.push(asked) > 0;
   const actors = [70, 71].map((pid) => ({ ...grouped, pid, group: pid + 10, session: pid }));
   const present = [-80, -81];
-  expect(new ProcessProof(machine({ present }, { areSpent })).provesGone(actors)).toBe(true);
+  expect(proofOn(machine({ present }, { areSpent })).provesGone(actors)).toBe(true);
   expect(walks).toEqual([
     [
       [80, 81],
@@ -123,12 +125,12 @@ test('one walk looks for all groups and sessions, and none is made while a proce
     ],
   ]);
   const one = machine({ present: [70], starts: { 70: '5000' } }, { areSpent });
-  expect(new ProcessProof(one).provesGone(actors)).toBe(false);
+  expect(proofOn(one).provesGone(actors)).toBe(false);
   expect(walks).toHaveLength(1);
 });
 
 test('a machine that sees no sessions describes none', () => {
-  const mac = new ProcessProof(machine({ present: [70] }, { hasSessions: false }));
+  const mac = proofOn(machine({ present: [70] }, { hasSessions: false }));
   expect(mac.describe({ pid: 70, group: 80, session: 70 })).not.toHaveProperty('session');
 });
 
@@ -142,18 +144,18 @@ test('another boot, pid namespace or time namespace is a doubt', () => {
 test('where the boot or the pid namespace is not known nothing is proved', () => {
   for (const unknown of [{ boot: '' }, { pidNamespace: '' }]) {
     const blind = machine({}, unknown);
-    expect(isGone(new ProcessProof(blind).describe({ pid: 70 }), blind)).toBe(false);
+    expect(isGone(proofOn(blind).describe({ pid: 70 }), blind)).toBe(false);
   }
 });
 
 test('a kernel without time namespaces proves as well', () => {
   const old = machine({}, { timeNamespace: '' });
-  expect(isGone(new ProcessProof(old).describe({ pid: 70 }), old)).toBe(true);
+  expect(isGone(proofOn(old).describe({ pid: 70 }), old)).toBe(true);
 });
 
 test('all actors must be gone, and an empty list proves nothing', () => {
   const other = { ...actor, pid: 71 };
-  const proof = new ProcessProof(machine({ present: [71], starts: { 71: '5000' } }));
+  const proof = proofOn(machine({ present: [71], starts: { 71: '5000' } }));
   expect(proof.provesGone([actor])).toBe(true);
   expect(proof.provesGone([actor, other])).toBe(false);
   expect(proof.provesGone([])).toBe(false);
@@ -182,13 +184,13 @@ test('an actor with anything else in it is a doubt', () => {
 });
 
 test('an earlier boot is told from a container beside us, and from macOS host names', () => {
-  const rebooted = new ProcessProof(machine({}, { boot: 'boot-2' }));
+  const rebooted = proofOn(machine({}, { boot: 'boot-2' }));
   expect(rebooted.isOfEarlierBoot(actor)).toBe(true);
   expect(rebooted.isOfEarlierBoot({ ...actor, pidNamespace: 'pid:[2]' })).toBe(false);
   expect(rebooted.isOfEarlierBoot({ ...actor, boot: '' })).toBe(false);
-  expect(new ProcessProof(alive).isOfEarlierBoot(actor)).toBe(false);
+  expect(proofOn(alive).isOfEarlierBoot(actor)).toBe(false);
   const mac = machine({}, { boot: 'darwin:b', bootIsExact: false });
-  expect(new ProcessProof(mac).isOfEarlierBoot(actor)).toBe(false);
+  expect(proofOn(mac).isOfEarlierBoot(actor)).toBe(false);
 });
 
 test('the start time is found behind any program name', () => {

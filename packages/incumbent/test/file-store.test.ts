@@ -280,7 +280,7 @@ function storeOf(
   machine: Machine,
   options: FileLeaseStoreOptions = {},
 ): LeaseStore {
-  return openOn(disk, { proof: new ProcessProof(machine), ...options });
+  return openOn(disk, { proof: new ProcessProof(() => machine), ...options });
 }
 
 test('who is enlisted is listed until the end of it, sorted by id', async () => {

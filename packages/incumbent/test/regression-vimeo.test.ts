@@ -69,6 +69,8 @@ test('VB7: when a win is told, everybody is told of the winner and not of whoeve
   const watching = (async () => {
     for await (const view of election.observe({ signal: stop.signal })) views.push(view);
   })();
+  // It has seen the old leader before the candidate has, and so sees its lease run out first.
+  await clock.advance(1);
   const told: unknown[] = [];
   const onStatus = ({ role, candidateId }: CandidateStatus) => {
     if (role === 'leader') told.push([candidateId, store.record?.holding?.candidate.id]);

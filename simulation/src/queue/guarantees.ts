@@ -459,10 +459,10 @@ export class QueueGuarantees {
       }
       world.looking = false;
     }
-    const last = before?.leadership;
-    if (last !== undefined && last.candidate.incarnation !== leadership.candidate.incarnation) {
+    const isOwn = this.announcements.get(before?.token ?? 0n)?.by === candidacy;
+    if (before?.leadership !== undefined && !isOwn) {
       coverage.count('terms after an unclean end');
-      this.#unfenced.add(before?.token ?? 0n);
+      this.#unfenced.add(before.token);
     } else if (before !== undefined && before.token > 0n) coverage.count('terms after a clean end');
     this.#checkFenced(candidacy, token);
     const told = this.#sim.onAnnounced;

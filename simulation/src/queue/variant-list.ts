@@ -371,8 +371,8 @@ export const queueVariants: readonly QueueVariant[] = [
     edits: [
       {
         file: 'queue/queue.js',
-        find: 'leadership.candidate.incarnation !== this.#candidate.incarnation',
-        replace: 'leadership.candidate.id !== this.#candidate.id',
+        find: '!this.#own.wrote(record)) {\n            const goneSinceMs',
+        replace: 'leadership.candidate.id !== this.#candidate.id) {\n            const goneSinceMs',
       },
     ],
     breaks: s1,

@@ -5,7 +5,7 @@
  * compared. The proof is in ARCHITECTURE.md, "Why the lease race is safe".
  */
 
-import { Attempts } from '../attempts.ts';
+import { Attempts, OwnWrites } from '../attempts.ts';
 import { Belief } from '../belief.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import { readClocks } from '../clock.ts';
@@ -29,7 +29,7 @@ import { LossWatch } from './loss.ts';
 import type { Sighting } from './reading.ts';
 import { Lookout, lookEveryMs, Observation, swapStore } from './reading.ts';
 import type { LeaseRecord } from './record.ts';
-import { LeaseSeat } from './seat.ts';
+import { LeaseSeat, predecessorIn } from './seat.ts';
 import type { LeaseStore, SwapResult } from './store.ts';
 import type { Verdict } from './trial.ts';
 import { Trial } from './trial.ts';
@@ -51,6 +51,8 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   readonly #guard: MakeGuard<Guard>;
   readonly #observation: Observation;
   readonly #loss: LossWatch;
+  /** Kept from one campaign to the next: whatever this handle has led before is over by then. */
+  readonly #own = new OwnWrites();
   #delisted: Promise<void> = Promise.resolve();
 
   constructor(store: LeaseStore, scope: Scope, candidate: CandidateInfo, guard: MakeGuard<Guard>) {
@@ -73,6 +75,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   }
 
   async describe(process: ActorProcess): Promise<Actor | undefined> {
+    if (this.#store.describe === undefined) return undefined;
     const { clock, timing, onTrouble } = this.#scope;
     try {
       return await bounded(
@@ -192,7 +195,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     const { candidate, held, tokenless } = holding;
     // A write of ours that landed after we had given up on it. Nobody but this very object could
     // believe in it, and it does not.
-    if (candidate.incarnation === this.#candidate.incarnation) return 'attempt';
+    if (this.#own.wrote(record)) return 'attempt';
     const leftMs = record.leaseMs - unchangedMs;
     // Its leader is gone, but its job was done: it is not to be done again before then.
     const heldMs =
@@ -222,12 +225,15 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   ): Promise<LeaseSeat<Guard> | undefined> {
     const { clock, timing } = this.#scope;
     const previous = sighting.record;
-    const unfenced = unfencedAfter(previous, this.#candidate.incarnation);
-    const state = candidacy.stateAtWin(unfenced);
+    const wasOurs = this.#own.wrote(previous);
+    const unfenced = unfencedAfter(previous, wasOurs);
+    // Not before: a process that was put to sleep and restored meanwhile is described otherwise.
+    const self = await this.describe({ pid: process.pid });
+    const state = candidacy.stateAtWin(unfenced, self);
     const next = this.#winningRecord(previous, unfenced, state);
     // Before the write: a guard that cannot be made must not leave a seat that nobody takes.
     const guard = this.#makeGuard(next.token);
-    const attempts = new Attempts();
+    const attempts = new Attempts(this.#own);
     const sentAt = readClocks(clock);
     attempts.add(next.nonce, { sentAt, state });
     const belief = new Belief(clock, timing.beliefMs, sentAt);
@@ -240,7 +246,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         belief,
         state,
         guard,
-        predecessor: previous,
+        predecessor: predecessorIn(previous, wasOurs),
         unfenced: state.announced ? [] : unfenced,
       });
 

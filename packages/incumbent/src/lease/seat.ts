@@ -36,8 +36,8 @@ export interface Won<Guard> {
   readonly belief: Belief;
   readonly state: SeatState;
   readonly guard: Guard;
-  /** The record that was replaced. */
-  readonly predecessor: LeaseRecord | undefined;
+  /** By the record that was replaced. */
+  readonly predecessor: Predecessor | undefined;
   readonly unfenced: readonly UncleanLeader[];
 }
 
@@ -90,7 +90,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
     this.belief = won.belief;
     this.state = won.state;
     this.unfenced = won.unfenced;
-    this.predecessor = predecessorIn(won.predecessor, candidate.incarnation);
+    this.predecessor = won.predecessor;
   }
 
   attach(events: SeatEvents): void {
@@ -193,11 +193,8 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
     const { record } = reading;
     if (record === undefined) return { kind: 'gone' };
     const attempt = this.#attempts.find(record.nonce);
-    const { holding } = record;
     const holdsStill =
-      record.token === this.token &&
-      holding !== undefined &&
-      holding.candidate.incarnation === this.#candidate.incarnation;
+      record.token === this.token && record.holding !== undefined && this.#attempts.wrote(record);
     if (!holdsStill) return { kind: 'theirs' };
     if (attempt !== undefined && record.nonce !== this.#record.nonce) {
       return { kind: 'applied', sentAt: attempt.sentAt, state: attempt.state };
@@ -290,15 +287,15 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
   }
 }
 
-function predecessorIn(
+/** @param wasOurs whether this handle has written the record: what it led in it is known to be over */
+export function predecessorIn(
   record: LeaseRecord | undefined,
-  ownIncarnation: string,
+  wasOurs: boolean,
 ): Predecessor | undefined {
   if (record === undefined) return undefined;
   const { holding } = record;
   if (holding?.announced === true) {
-    const clean = holding.candidate.incarnation === ownIncarnation;
-    return { ...holding.candidate, token: record.token, clean };
+    return { ...holding.candidate, token: record.token, clean: wasOurs };
   }
   const last = record.history.at(-1);
   if (last === undefined) return undefined;

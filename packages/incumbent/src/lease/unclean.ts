@@ -4,21 +4,18 @@ import type { TermSummary, UncleanLeader } from '../record.ts';
 import { appendTerm, unfencedLimit } from '../record.ts';
 import type { LeaseRecord } from './record.ts';
 
-/** Who would have to be fenced by whoever wins after `record`. */
+/**
+ * Who would have to be fenced by whoever wins after `record`.
+ * @param wasOurs whether the winner has written it: what it led in it is known to be over
+ */
 export function unfencedAfter(
   record: LeaseRecord | undefined,
-  ownIncarnation?: string,
+  wasOurs: boolean,
 ): readonly UncleanLeader[] {
   if (record === undefined) return [];
   const { holding } = record;
   // A holder that was never announced has led nothing; and one's own ghost is known to be dead.
-  if (
-    holding === undefined ||
-    !holding.announced ||
-    holding.candidate.incarnation === ownIncarnation
-  ) {
-    return record.unfenced;
-  }
+  if (holding === undefined || !holding.announced || wasOurs) return record.unfenced;
   return [...record.unfenced, { ...holding.candidate, token: record.token }].slice(-unfencedLimit);
 }
 
@@ -49,7 +46,7 @@ export function vacatedAfter(record: LeaseRecord | undefined, scope: Scope): Lea
     ...record,
     nonce: scope.uniqueId(),
     holding: undefined,
-    unfenced: unfencedAfter(record),
+    unfenced: unfencedAfter(record, false),
     history: historyAfter(record, scope.clock.wallMs()),
   };
 }

@@ -7,7 +7,7 @@
  * ours only if it is of our session, which only one candidate at a time may use (`claim`), and has the
  * number that it had when it was won.
  */
-import { Attempts } from '../attempts.ts';
+import { Attempts, OwnWrites } from '../attempts.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import type { Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
@@ -16,6 +16,7 @@ import { ElectionEndedError, isIncurable, StoreUnavailableError } from '../error
 import type { NotElectedReason } from '../not-elected.ts';
 import { Confirmations } from '../queue/confirmations.ts';
 import type { Leftovers } from '../queue/leftovers.ts';
+import { isLeadingIn } from '../queue/named-places.ts';
 import { patienceMs } from '../queue/patience.ts';
 import type { QueueSettings } from '../queue/queue.ts';
 import type { QueueRecord } from '../queue/record.ts';
@@ -57,6 +58,8 @@ export class LockRace<Guard> implements Contest<Guard> {
   readonly #settings: LockSettings<Guard>;
   readonly #leftovers: Leftovers;
   #candidate: CandidateInfo;
+  /** Kept from one campaign to the next: whatever this handle has led before is over by then. */
+  readonly #own = new OwnWrites();
   /**
    * Token of the first holder that was seen: a later one may only have waited, as we do, for the
    * belief of the one before it.
@@ -195,9 +198,14 @@ export class LockRace<Guard> implements Contest<Guard> {
         const { place } = holder;
         const sentAt = await this.#confirm(place, signal);
         if (sentAt === undefined) return 0;
-        return this.#seat(entry, place, sentAt, await this.#read(signal), candidacy);
+        const found = await this.#read(signal);
+        const isNamed = isLeadingIn(this.#store, found.record, place);
+        if (!isNamed || this.#own.wrote(found.record)) {
+          return this.#seat(entry, place, sentAt, found, candidacy);
+        }
+        // A copy of this process has our session, and leads.
       }
-      // Somebody else's, and what we have asked for before is decided: none of it is there.
+      // Or somebody else's, and what we have asked for before is decided: none of it is there.
       await this.#resign(standing, signal);
       return this.#waitFor(holder, reading, standing, wakeup, signal);
     }
@@ -315,9 +323,7 @@ export class LockRace<Guard> implements Contest<Guard> {
   ): QueueSeat<Guard> {
     requireRisingTokens(this.#scope.election, place, found.record);
     const { record, wasFenced } = found;
-    const unfenced = wasFenced
-      ? (record?.unfenced ?? [])
-      : unfencedAfter(record, this.#candidate.incarnation);
+    const unfenced = wasFenced ? (record?.unfenced ?? []) : unfencedAfter(record, this.#own);
     return new QueueSeat<Guard>(this.#store, this.#scope, this.#settings, this.#leftovers, {
       entry,
       place,
@@ -328,7 +334,7 @@ export class LockRace<Guard> implements Contest<Guard> {
       found,
       shown: undefined,
       version: found.version,
-      attempts: new Attempts(),
+      attempts: new Attempts(this.#own),
       unfenced,
       waitMs: this.#waitMs(found),
     });
@@ -341,11 +347,7 @@ export class LockRace<Guard> implements Contest<Guard> {
     const leadership = record?.leadership;
     let waitMs = 0;
     // One's own earlier term is known to be over: the same object has ended it.
-    if (
-      record !== undefined &&
-      leadership !== undefined &&
-      leadership.candidate.incarnation !== this.#candidate.incarnation
-    ) {
+    if (record !== undefined && leadership !== undefined && !this.#own.wrote(record)) {
       waitMs = record.beliefMs;
     }
     // Somebody deleted by hand what would say whether the one we followed led, and ended clean.

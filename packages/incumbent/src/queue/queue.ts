@@ -5,7 +5,7 @@
  * whoever follows a leader that ended unclean waits that one's belief out. The proof is in
  * ARCHITECTURE.md, "Why the queue is safe".
  */
-import { Attempts } from '../attempts.ts';
+import { Attempts, OwnWrites } from '../attempts.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import type { Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
@@ -79,6 +79,8 @@ export class Queue<Guard> implements Contest<Guard> {
   readonly #settings: QueueSettings<Guard>;
   readonly #leftovers: Leftovers;
   #candidate: CandidateInfo;
+  /** Kept from one campaign to the next: whatever this handle has led before is over by then. */
+  readonly #own = new OwnWrites();
   /** Since when the leader that the record names has been seen to be gone, monotonic. */
   #gone: { readonly token: bigint; readonly sinceMs: number } | undefined;
   /**
@@ -216,7 +218,7 @@ export class Queue<Guard> implements Contest<Guard> {
       place: undefined,
       own: undefined,
       mark: undefined,
-      attempts: new Attempts(),
+      attempts: new Attempts(this.#own),
       found: undefined,
       firstSinceMs: undefined,
       foundFirst: once ? reading.record : undefined,
@@ -418,10 +420,13 @@ export class Queue<Guard> implements Contest<Guard> {
     const { record, version, isForeign = false } = look.reading;
     this.#requireRisingTokens(place, record);
     const guard = makeGuard(this.#settings.guard, place);
-    const isOurs = isLeadingIn(this.#store, record, place);
+    const isNamed = isLeadingIn(this.#store, record, place);
     // Then the record names us because an announcement has landed whose answer was lost.
+    const isOurs = isNamed && this.#own.wrote(record);
+    // Or because a copy of this process has our place too, and leads from it.
+    if (isNamed && !isOurs) return 'out';
     const found = (isOurs ? line.found : undefined) ?? look.reading;
-    const unfenced = unfencedAfter(record, this.#candidate.incarnation);
+    const unfenced = unfencedAfter(record, this.#own);
     const waitMs = this.#waitMs(line, place, look);
     const asked = candidacy.stateAtWin(unfenced);
     // What is written only when the wait is over: until then the predecessor stays the one in the
@@ -491,11 +496,7 @@ export class Queue<Guard> implements Contest<Guard> {
     const stretch = (1 + clockDrift) / (1 - clockDrift);
     let leftMs = delayMs;
     // One's own earlier term is known to be over: the same object has ended it.
-    if (
-      record !== undefined &&
-      leadership !== undefined &&
-      leadership.candidate.incarnation !== this.#candidate.incarnation
-    ) {
+    if (record !== undefined && leadership !== undefined && !this.#own.wrote(record)) {
       const goneSinceMs = this.#gone?.token === record.token ? this.#gone.sinceMs : atMs;
       leftMs = Math.max(leftMs, record.beliefMs * stretch - (atMs - goneSinceMs));
     }

@@ -127,7 +127,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     this.state = won.state;
     this.unfenced = won.unfenced;
     this.waitBeforeAnnounceMs = won.waitMs;
-    this.predecessor = predecessorIn(won.found.record, won.entry.candidate.incarnation);
+    this.predecessor = predecessorIn(won.found.record, won.attempts);
     this.#confirmations = Confirmations.of(store.session, scope.clock);
     this.#confirmations.add(won.place, won.sentAt);
   }
@@ -336,7 +336,10 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     const { record } = reading;
     if (this.#wasDeleted(reading)) return 'election-ended';
     const before = this.#record;
-    if (!isLeadingIn(this.#store, record, this.#place)) {
+    const isNamed = isLeadingIn(this.#store, record, this.#place);
+    // A copy of this process has our place too, and has been faster.
+    if (isNamed && !this.#attempts.wrote(record)) return 'superseded';
+    if (!isNamed) {
       // Nobody else can have been announced while our place was there, unless by hand.
       if (record !== undefined && record.token > this.token) return 'superseded';
       if (this.#isNamed || record?.token === this.token) return 'record-gone';
@@ -551,13 +554,12 @@ export function announcedRecord(
 
 function predecessorIn(
   record: QueueRecord | undefined,
-  ownIncarnation: string,
+  attempts: Attempts,
 ): Predecessor | undefined {
   if (record === undefined) return undefined;
   const { leadership, token } = record;
   if (leadership !== undefined) {
-    const clean = leadership.candidate.incarnation === ownIncarnation;
-    return { ...leadership.candidate, token, clean };
+    return { ...leadership.candidate, token, clean: attempts.wrote(record) };
   }
   const last = record.history.at(-1);
   if (last === undefined) return undefined;

@@ -1,4 +1,5 @@
 /** What whoever is about to win checks and works out, in the queue and for the one lock alike. */
+import type { OwnWrites } from '../attempts.ts';
 import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../errors.ts';
 import type { UncleanLeader } from '../record.ts';
 import { unfencedLimit } from '../record.ts';
@@ -41,12 +42,10 @@ export function tokensWentBack(
 /** Who would have to be fenced by whoever leads after `record`. */
 export function unfencedAfter(
   record: QueueRecord | undefined,
-  ownIncarnation: string,
+  own: OwnWrites,
 ): readonly UncleanLeader[] {
   if (record === undefined) return [];
   const { leadership, unfenced, token } = record;
-  if (leadership === undefined || leadership.candidate.incarnation === ownIncarnation) {
-    return unfenced;
-  }
+  if (leadership === undefined || own.wrote(record)) return unfenced;
   return [...unfenced, { ...leadership.candidate, token }].slice(-unfencedLimit);
 }

@@ -13,10 +13,12 @@ import { thisMachine } from './this-machine.ts';
  * sessions can be seen) and is not an actor of its own.
  */
 export class ProcessProof {
-  readonly #machine: Machine;
+  readonly #lookAround: () => Machine;
+  #machine: Machine;
 
-  constructor(machine: Machine = thisMachine()) {
-    this.#machine = machine;
+  constructor(lookAround: () => Machine = thisMachine) {
+    this.#lookAround = lookAround;
+    this.#machine = lookAround();
   }
 
   describe({ pid, group, session }: ActorProcess): Actor {
@@ -29,6 +31,8 @@ export class ProcessProof {
     if (session !== undefined && !isId(session)) {
       throw new InvalidOptionError(`${session} is no session that can be watched`);
     }
+    // A process may be put to sleep and restored in another container, or after a boot (CRIU).
+    this.#machine = this.#lookAround();
     const { boot, pidNamespace, timeNamespace, hasSessions } = this.#machine;
     const start = this.#machine.process(pid)?.startTime;
     return {
@@ -47,11 +51,10 @@ export class ProcessProof {
    * empty and for sessions, a walk through all processes. An empty list proves nothing.
    */
   provesGone(actors: readonly Actor[]): boolean {
-    return (
-      actors.length > 0 &&
-      actors.every((actor) => this.#isDead(actor)) &&
-      this.#areGroupsDead(actors)
-    );
+    if (actors.length === 0 || !actors.every((actor) => this.#isDead(actor))) return false;
+    // Only if we are still where we looked around last: see `describe`.
+    this.#machine = this.#lookAround();
+    return actors.every((actor) => this.#isDead(actor)) && this.#areGroupsDead(actors);
   }
 
   /** True only if there is no process with this number now. */

@@ -52,7 +52,7 @@ function isAbsent(target: number): boolean {
   }
 }
 
-/** Read once: none of it changes while a process lives. */
+/** As it is now: a process may be restored elsewhere. */
 export function linuxMachine(): Machine {
   const pidNamespace = attempt(() => readlinkSync('/proc/self/ns/pid')) ?? '';
   const seesOwnPids = procShowsOwnNamespace();
@@ -99,16 +99,9 @@ const otherMachine: Machine = {
   areSpent: () => false,
 };
 
-let cached: Machine | undefined;
-
 export function thisMachine(): Machine {
-  cached ??=
-    process.platform === 'linux'
-      ? linuxMachine()
-      : process.platform === 'darwin'
-        ? darwinMachine()
-        : otherMachine;
-  return cached;
+  if (process.platform === 'linux') return linuxMachine();
+  return process.platform === 'darwin' ? darwinMachine() : otherMachine;
 }
 
 const statBuffer = Buffer.alloc(1024);
