@@ -20,7 +20,7 @@ import { asJson, duration, startProgress, survivorsIn, table, unjudged } from '.
 import { buildLibrary, observeSeeds, Seeds } from './seeds.ts';
 import type { Fate, Judgements } from './survivors.ts';
 import { readSurvivors, staleOf } from './survivors.ts';
-import { observeUnitTests, UnitTests } from './unit-tests.ts';
+import { endTestProcesses, observeUnitTests, UnitTests } from './unit-tests.ts';
 
 const usage = `npm run mutate                            every mutant (hours)
 npm run mutate -- --only lease,lock       of these groups: ${groupNames.join(', ')}
@@ -42,7 +42,10 @@ const options = readArguments();
 const cache = join(root, 'node_modules/.cache');
 mkdirSync(cache, { recursive: true });
 const scratch = mkdtempSync(join(cache, 'mutation-'));
-const cleanUps: (() => void)[] = [() => rmSync(scratch, { recursive: true, force: true })];
+const cleanUps: (() => void)[] = [
+  endTestProcesses,
+  () => rmSync(scratch, { recursive: true, force: true }),
+];
 process.once('exit', () => {
   for (const cleanUp of cleanUps) cleanUp();
 });
@@ -155,7 +158,6 @@ async function run(
   const waiting = [...mutants.entries()];
   const work = async () => {
     const tests = new UnitTests(planFile, testFiles);
-    cleanUps.push(() => tests.end());
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const [number, mutant] = next;
       const fate = await tryMutant(number, mutant, tests, seeds);

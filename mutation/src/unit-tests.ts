@@ -135,6 +135,13 @@ function describeVerdict(verdict: Verdict): string {
   return verdict.kind === 'failed' ? `${verdict.testFile}: ${verdict.text}` : verdict.kind;
 }
 
+const running = new Set<TestProcess>();
+
+/** For the end of this process: each of them is a group of its own, which would go on. */
+export function endTestProcesses(): void {
+  for (const process of running) process.end();
+}
+
 class TestProcess {
   readonly #child: ChildProcess;
   readonly #errors: string[] = [];
@@ -146,6 +153,7 @@ class TestProcess {
       // A group of its own: vitest has children, which must end with it.
       detached: true,
     });
+    running.add(this);
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#errors.push(text);
       if (this.#errors.length > 20) this.#errors.shift();
@@ -167,6 +175,7 @@ class TestProcess {
   }
 
   end(): void {
+    running.delete(this);
     this.#child.removeAllListeners('exit');
     const { pid } = this.#child;
     if (pid === undefined || this.#child.exitCode !== null) return;
