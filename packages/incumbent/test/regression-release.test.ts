@@ -467,6 +467,32 @@ test('campaign with wait gives up in time; wait 0 tries once', async () => {
   await election.close();
 });
 
+test('close waits for a seat that is still won meanwhile, and gives it back', async () => {
+  const { clock, store, election } = setUp();
+  let answer = () => {};
+  store.onSwap = (apply) =>
+    new Promise((resolve) => {
+      store.onSwap = async (again) => again();
+      answer = () => resolve(apply());
+    });
+  const campaign = election.campaign();
+  campaign.catch(() => {});
+  await clock.advance(0);
+  let isClosed = false;
+  const closed = election.close().then(() => {
+    isClosed = true;
+  });
+  await clock.advance(1_000);
+  expect(isClosed).toBe(false);
+  answer();
+  await settle();
+  // As soon as that is so: who closes may end the process.
+  expect(store.record).toMatchObject({ token: 1n, holding: undefined });
+  expect(isClosed).toBe(true);
+  await closed;
+  await expect(campaign).rejects.toThrow('is closed');
+});
+
 test('terms() gives one term after the other, each settled at the next', async () => {
   const { clock, election } = setUp();
   const tokens: bigint[] = [];

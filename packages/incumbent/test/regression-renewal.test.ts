@@ -74,6 +74,28 @@ test('a failing store sees a bounded number of reads from who waits (VB5)', asyn
   await election.close();
 });
 
+test('a store that takes no writes sees a bounded number of them from who knows the leader dead', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('dead', 1n, 600_000);
+  store.record = { ...store.record!, holding: { ...store.record!.holding!, actors: [{ pid: 7 }] } };
+  store.onSwap = async () => {
+    throw new Error('the disk is full');
+  };
+  const backend = store.backend({ provesGone: () => true });
+  const election = createElection({ name: 'jobs', backend, clock, lease });
+  const stop = new AbortController();
+  const campaign = election.campaign({ signal: stop.signal });
+  campaign.catch(() => {});
+  await clock.advance(60_000);
+  // That it is dead is known every 100 ms; the pause between two attempts goes up to 3 s all the same.
+  expect(store.swaps).toBeGreaterThanOrEqual(10);
+  expect(store.swaps).toBeLessThanOrEqual(45);
+  stop.abort(new Error('enough'));
+  await expect(campaign).rejects.toThrow('enough');
+  await election.close();
+});
+
 test('a renewal that was applied but never answered is found again by its nonce (VB13)', async () => {
   const { clock, store, term, end } = await leading();
   let swallow = true;

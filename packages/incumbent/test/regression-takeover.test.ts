@@ -73,6 +73,35 @@ test('its own stale record after a restart is not its own, and it is announced o
   await election.close();
 });
 
+test('the lease in the record is waited out to its last millisecond', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('dead', 7n, 15_000);
+  const election = candidate(store, clock, 'b');
+  const campaign = election.campaign();
+  await clock.advance(14_999);
+  expect(store.swaps).toBe(0);
+  await clock.advance(1);
+  expect(store.swaps).toBe(1);
+  await (await campaign)[Symbol.asyncDispose]();
+  await election.close();
+});
+
+test('another process that had its own name is fenced, and ended unclean', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('host-1', 3n, 15_000);
+  const election = candidate(store, clock, 'host-1');
+  const fenced: bigint[] = [];
+  const campaign = election.campaign({ onUnclean: ({ token }) => void fenced.push(token) });
+  await clock.advance(16_000);
+  const term = await campaign;
+  expect(fenced).toEqual([3n]);
+  expect(term.predecessor).toMatchObject({ id: 'host-1', clean: false });
+  await term[Symbol.asyncDispose]();
+  await election.close();
+});
+
 test('a win whose answer is lost is found again, and believed from when it was sent (5.5)', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();

@@ -97,6 +97,36 @@ test('what a hint brings during a read is read again: it may be older', async ()
   await election.close();
 });
 
+test('what a hint has brought counts once: when the next hints are lost, the store is read', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 1n, 10_000);
+  let hint: (reading?: Reading) => void = () => {};
+  const election = candidate(store, clock, {
+    watch: (onHint) => {
+      hint = onHint;
+      return () => {};
+    },
+    hintsWork: true,
+  });
+  const stop = new AbortController();
+  const campaign = election.campaign({ signal: stop.signal });
+  campaign.catch(() => {});
+  await clock.advance(1_000);
+  store.hold('a', 1n, 10_000);
+  hint({ record: store.record, version: store.version });
+  for (let seconds = 1; seconds < 60; seconds += 2) {
+    await clock.advance(2_000);
+    store.hold('a', 1n, 10_000);
+  }
+  // The leader was there all the time, and so nobody has tried to take its seat.
+  expect(store.swaps).toBe(0);
+  expect(store.reads).toBeGreaterThanOrEqual(5);
+  stop.abort(new Error('enough'));
+  await expect(campaign).rejects.toThrow('enough');
+  await election.close();
+});
+
 test('hints of a leader’s own writes that come late make it write no more', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();

@@ -34,6 +34,37 @@ test('a record that goes back to an older term is waited for, and tokens do not 
   expect(await waitsThenWins({ clock, store, election }, campaign, leaseMs - 100)).toBe(8n);
 });
 
+test('a record that goes back may be old, but it has come back just now', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  let ageMs = 0;
+  store.onRead = async (apply) => ({ ...apply(), ageMs });
+  store.hold('a', 7n, leaseMs);
+  const election = candidate(store, clock, { clockStepMs: 2_000 });
+  const campaign = election.campaign();
+  await clock.advance(5_000);
+  // Written an hour ago by the clock of the store: that says nothing of when term 7 was lost.
+  store.hold('x', 3n, leaseMs);
+  store.record = { ...store.record!, holding: undefined };
+  ageMs = 3_600_000;
+  expect(await waitsThenWins({ clock, store, election }, campaign, leaseMs - 100)).toBe(8n);
+});
+
+test('a record that goes back, and back again, is waited for from the last time', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 7n, leaseMs);
+  const election = candidate(store, clock);
+  const campaign = election.campaign();
+  await clock.advance(5_000);
+  store.hold('x', 3n, leaseMs);
+  await clock.advance(8_000);
+  // Whoever led with token 3 may have confirmed that until now.
+  store.hold('y', 2n, leaseMs);
+  store.record = { ...store.record!, holding: undefined };
+  expect(await waitsThenWins({ clock, store, election }, campaign, leaseMs - 100)).toBe(8n);
+});
+
 test('where the store forgets, the first to win waits one lease, and again after every loss', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();

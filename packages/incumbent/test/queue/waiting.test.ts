@@ -191,3 +191,26 @@ it('nor does one that gives up while it has no answer to its entering', async ()
   expect(stage.store.waiting('jobs')).toEqual(['a']);
   await stage.soon(first[Symbol.asyncDispose]());
 });
+
+it('close waits for a seat that is still won meanwhile, and gives it back', async () => {
+  const stage = new Stage();
+  const { session, election } = stage.candidate('a');
+  session.hold('commit');
+  const campaign = election.campaign();
+  campaign.catch(() => {});
+  await stage.clock.advance(10);
+  expect(session.held).toHaveLength(1);
+  let isClosed = false;
+  const closed = election.close().then(() => {
+    isClosed = true;
+  });
+  await stage.clock.advance(100);
+  expect(isClosed).toBe(false);
+  session.release('commit');
+  await stage.clock.advance(10);
+  expect(isClosed).toBe(true);
+  expect(stage.store.waiting('jobs')).toEqual([]);
+  expect(stage.store.record('jobs')?.leadership).toBeUndefined();
+  await closed;
+  await expect(campaign).rejects.toThrow('is closed');
+});
