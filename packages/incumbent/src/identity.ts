@@ -27,8 +27,8 @@ export function defaultId(): string {
 
 /** @throws MisuseError while a startup snapshot is built: each process that starts from it is a copy */
 export function refuseSnapshot(): void {
-  // Other runtimes have no such thing.
-  if (startupSnapshot?.isBuildingSnapshot?.() !== true) return;
+  // Other runtimes have no such thing, and Node 20 says 1 and not true.
+  if (!startupSnapshot?.isBuildingSnapshot?.()) return;
   throw new MisuseError(
     'createElection was called while a startup snapshot is built: every process that starts from ' +
       'the snapshot would be the same candidate. Call it in the function that you give to ' +

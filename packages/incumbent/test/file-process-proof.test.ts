@@ -231,3 +231,48 @@ test('a process that is only a zombie is gone, and so is a group of nothing else
   expect(isGone(grouped, machine({ present: [70, -80], starts, spent: [70, -80] }))).toBe(true);
   expect(isGone(grouped, machine({ present: [70, -80], starts, spent: [-80] }))).toBe(false);
 });
+
+test('a process that was restored elsewhere is described as it is then', () => {
+  let now = alive;
+  const proof = new ProcessProof(() => now);
+  // In another container, with the same number.
+  now = machine(
+    { present: [70], starts: { 70: '9000' } },
+    { boot: 'boot-2', pidNamespace: 'pid:[2]', timeNamespace: 'time:[2]' },
+  );
+  expect(proof.describe({ pid: 70 })).toEqual({
+    pid: 70,
+    start: '9000',
+    boot: 'boot-2',
+    pidNamespace: 'pid:[2]',
+    timeNamespace: 'time:[2]',
+  });
+});
+
+test('a process that was restored elsewhere proves nothing about the place that it comes from', () => {
+  for (const moved of [
+    { boot: 'boot-2' },
+    { pidNamespace: 'pid:[2]' },
+    { timeNamespace: 'time:[2]' },
+  ]) {
+    let present = [70];
+    const starts = { 70: '5000' };
+    // kill(2) and /proc tell of the place where we are, whatever we remember of it.
+    const here = (changes: Partial<Machine> = {}) =>
+      machine(
+        {},
+        {
+          ...changes,
+          isAbsent: (target) => machine({ present }).isAbsent(target),
+          process: (pid) => machine({ starts }).process(pid),
+        },
+      );
+    let now = here();
+    const proof = new ProcessProof(() => now);
+    expect(proof.provesGone([actor])).toBe(false);
+    // There is no such number here, and the process lives on over there.
+    present = [];
+    now = here(moved);
+    expect(proof.provesGone([actor]), JSON.stringify(moved)).toBe(false);
+  }
+});

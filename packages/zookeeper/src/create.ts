@@ -255,7 +255,8 @@ function wasMadeOf(name: string, wanted: string, sequential: boolean): boolean {
 const nothing: ReplyHandlers<unknown, undefined> = { complete: () => undefined };
 
 function guidOf(option: boolean | string | undefined): string {
-  if (option === true) return randomUUID();
+  // Without the cache: a copy of this process would have a copy of it.
+  if (option === true) return randomUUID({ disableEntropyCache: true });
   if (typeof option === 'string' && /^[0-9A-Za-z-]{8,64}$/.test(option)) return option;
   throw new InvalidArgumentError(
     `protected is true or a guid of 8 to 64 letters, digits and "-", not ${describe(option)}`,
