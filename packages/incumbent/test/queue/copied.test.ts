@@ -61,7 +61,7 @@ test('two copies at one place never both lead behind a leader that died', async 
 });
 
 test('a copy whose announcement comes second gives way, and waits for the belief of the first', async () => {
-  const { stage, old, session, terms, close } = await twoCopies();
+  const { stage, old, session, terms, fenced, close } = await twoCopies();
   session.hold('commit');
   await old[Symbol.asyncDispose]();
   await stage.clock.advance(100);
@@ -76,5 +76,6 @@ test('a copy whose announcement comes second gives way, and waits for the belief
   await stage.soon(first.ended);
   while (terms.length < 2) await stage.clock.advance(10);
   expect(stage.clock.monotonicMs() - startMs).toBeGreaterThan(waitMs - 1_000);
+  expect(fenced).toContain(first.token);
   await close();
 });
