@@ -117,6 +117,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   /** What the record is to show; `#shownRevision` is the revision that it is known to show. */
   #want: SeatState;
   #revision = 0;
+  /** The declaration of actors before the next one. Never rejects. */
+  #declaring: Promise<unknown> = Promise.resolve();
   #shownRevision = 0;
   #shown = new Deferred<void>();
   #unfenced: readonly UncleanLeader[];
@@ -218,23 +220,29 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       throw new MisuseError('declareActors needs the option actors: "declared"');
     }
     checkActors(processes);
-    let actors: SeatState['actors'] = null;
-    if (processes !== null) {
-      // Whoever holds the belief acts for the term, whatever else does.
-      const all = processes.some(({ pid, group }) => pid === process.pid && group === undefined)
-        ? processes
-        : [{ pid: process.pid }, ...processes];
-      const described = await Promise.all(all.map((each) => this.#contest.describe(each)));
-      const known = described.filter((actor) => actor !== undefined);
-      // Where one cannot be described, no list would be complete, and so none proves anything.
-      if (known.length === described.length) actors = known;
-    }
-    // Nothing to write where the store cannot prove a death anyway.
-    if (actors === null && this.#want.actors === null) {
+    // In the order of the calls: a slow description must not replace a later declaration.
+    const described = this.#declaring.then(() => this.#describeAll(processes));
+    this.#declaring = described.catch(() => {});
+    const actors = await described;
+    // Nothing to write where the store cannot prove a death anyway, if the record is known to say so.
+    const isShown = this.#shownRevision === this.#revision;
+    if (actors === null && this.#want.actors === null && isShown) {
       this.#work.signal.throwIfAborted();
       return;
     }
     await this.#show({ ...this.#want, actors }, options.signal);
+  }
+
+  /** @returns null when the list is not known to be complete, and so proves nothing */
+  async #describeAll(processes: readonly ActorProcess[] | null): Promise<SeatState['actors']> {
+    if (processes === null) return null;
+    // Whoever holds the belief acts for the term, whatever else does.
+    const all = processes.some(({ pid, group }) => pid === process.pid && group === undefined)
+      ? processes
+      : [{ pid: process.pid }, ...processes];
+    const described = await Promise.all(all.map((each) => this.#contest.describe(each)));
+    const known = described.filter((actor) => actor !== undefined);
+    return known.length === described.length ? known : null;
   }
 
   resign(): void {

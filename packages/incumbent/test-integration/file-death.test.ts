@@ -176,6 +176,32 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
+test.runIf(process.platform === 'linux')(
+  'a session is not gone where /proc hides the processes of others',
+  (context) => {
+    const flags = ['--mount', '--pid', '--fork', '--kill-child'];
+    const trial = ['sh', '-c', 'mount -t proc -o hidepid=2 proc /proc'];
+    const { status, stderr, error } = spawnSync('unshare', [...flags, ...trial], {
+      encoding: 'utf8',
+    });
+    if (status !== 0) return context.skip(`mounting /proc anew: ${error?.message ?? stderr}`);
+    for (const path of [build.path, `${build.path}/program`]) chmodSync(path, 0o755);
+    const behind = (mountOptions: string) => {
+      const command = [process.execPath, ...program, 'sessionBehind', build.path, mountOptions];
+      return JSON.parse(
+        execFileSync('unshare', [...flags, ...command], { encoding: 'utf8' }),
+      ) as unknown;
+    };
+    // Another user sees nobody of the session there, as if all of them were gone.
+    expect(behind('rw,hidepid=2')).toEqual({
+      hasSession: true,
+      whileItLives: false,
+      afterwards: false,
+    });
+    expect(behind('rw')).toEqual({ hasSession: true, whileItLives: false, afterwards: true });
+  },
+);
+
 test('another process of this machine comes to the same result', async () => {
   const { child, pid } = await shell('echo up; exec sleep 1000');
   const actor = await describe(pid);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ProcessProof } from '../src/backends/file/process-proof.ts';
 import type { Machine } from '../src/backends/file/this-machine.ts';
-import { parseStat } from '../src/backends/file/this-machine.ts';
+import { parseStat, procShowsEverybody } from '../src/backends/file/this-machine.ts';
 import type { Actor } from '../src/contest.ts';
 import { InvalidOptionError } from '../src/errors.ts';
 
@@ -274,5 +274,22 @@ test('a process that was restored elsewhere proves nothing about the place that 
     present = [];
     now = here(moved);
     expect(proof.provesGone([actor]), JSON.stringify(moved)).toBe(false);
+  }
+});
+
+test('a /proc that hides processes, or that is not known, does not show everybody', () => {
+  const plain = 'proc /proc proc rw,nosuid,nodev,noexec,relatime 0 0\n';
+  const hiding = 'proc /proc proc rw,relatime,hidepid=invisible 0 0\n';
+  const others = 'sysfs /sys sysfs rw 0 0\nproc /mnt/proc proc rw,hidepid=2 0 0\n';
+  expect(procShowsEverybody(plain)).toBe(true);
+  expect(procShowsEverybody(others + plain)).toBe(true);
+  for (const option of ['hidepid=1', 'hidepid=2', 'hidepid=ptraceable', 'subset=pid']) {
+    expect(procShowsEverybody(`proc /proc proc rw,${option},gid=4 0 0\n`), option).toBe(false);
+  }
+  // Whatever is mounted last at a place is what one sees there.
+  expect(procShowsEverybody(plain + hiding)).toBe(false);
+  expect(procShowsEverybody(hiding + plain)).toBe(true);
+  for (const unknown of ['', others, 'none /proc tmpfs rw 0 0\n']) {
+    expect(procShowsEverybody(unknown), unknown).toBe(false);
   }
 });

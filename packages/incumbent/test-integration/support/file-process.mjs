@@ -3,8 +3,11 @@
 //   node file-process.mjs <compiled store.js> <command> <directory> ...
 //
 // It prints what it found as one line of JSON.
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 
 const [storePath, command, directory, ...rest] = process.argv.slice(2);
@@ -104,6 +107,43 @@ const commands = {
 
   async provesGone(actor) {
     return { gone: store.provesGone([JSON.parse(actor)]) };
+  },
+
+  /**
+   * In a pid namespace of its own, as root: mounts /proc so, kills the leader of a session of which
+   * another process lives on, and asks as another user whether the session is gone.
+   */
+  async sessionBehind(mountOptions) {
+    execFileSync('mount', ['-t', 'proc', '-o', mountOptions, 'proc', '/proc']);
+    const script = 'sleep 1000 & echo $!; exec sleep 1000';
+    const leader = spawn('sh', ['-c', script], { detached: true, stdio: ['ignore', 'pipe', 2] });
+    const [line] = await once(createInterface({ input: leader.stdout }), 'line');
+    const { pid } = leader;
+    const actor = await openFileLeaseStore(directory, election).describe({ pid, session: pid });
+    const ended = once(leader, 'exit');
+    leader.kill('SIGKILL');
+    await ended;
+    const ask = (looks) => {
+      const command = ['provesGoneEver', directory, JSON.stringify(actor), looks];
+      const args = [process.argv[1], storePath, ...command];
+      const user = { uid: 65_534, gid: 65_534, encoding: 'utf8' };
+      return JSON.parse(execFileSync(process.execPath, args, user)).gone;
+    };
+    const whileItLives = ask('100');
+    process.kill(Number(line), 'SIGKILL');
+    // Where it can be proved, some look finds a moment in which nobody forks.
+    const afterwards = ask(mountOptions === 'rw' ? 'Infinity' : '100');
+    return { hasSession: actor.session === pid, whileItLives, afterwards };
+  },
+
+  /** Whether one of so many looks finds it gone. What others run on this machine may disturb some. */
+  async provesGoneEver(actor, looks) {
+    let gone = false;
+    for (let i = 0; i < Number(looks) && !gone; i += 1) {
+      gone = store.provesGone([JSON.parse(actor)]);
+      await new Promise(setImmediate);
+    }
+    return { gone };
   },
 
   /** Enlists a candidate and waits to be killed. */

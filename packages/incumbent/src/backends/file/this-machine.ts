@@ -56,7 +56,8 @@ function isAbsent(target: number): boolean {
 export function linuxMachine(): Machine {
   const pidNamespace = attempt(() => readlinkSync('/proc/self/ns/pid')) ?? '';
   const seesOwnPids = procShowsOwnNamespace();
-  const seesAll = seesOwnPids && procShowsEverybody();
+  const mounts = attempt(() => readFileSync('/proc/self/mounts', 'latin1')) ?? '';
+  const seesAll = seesOwnPids && procShowsEverybody(mounts);
   return {
     boot: attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()) ?? '',
     pidNamespace,
@@ -196,9 +197,11 @@ function countForks(): string | undefined {
   return count === '0' ? undefined : count;
 }
 
-/** Mounted with `hidepid` or `subset=pid`, /proc leaves out some or all of what others run. */
-function procShowsEverybody(): boolean {
-  const mounts = attempt(() => readFileSync('/proc/self/mounts', 'latin1')) ?? '';
+/**
+ * Mounted with `hidepid` or `subset=pid`, /proc leaves out some or all of what others run.
+ * @param mounts `/proc/self/mounts`; of several mounts at one place the last one counts
+ */
+export function procShowsEverybody(mounts: string): boolean {
   const options = [...mounts.matchAll(/^\S+ \/proc proc (\S+)/gm)].at(-1)?.[1];
   return options !== undefined && !/\b(hidepid|subset)=/.test(options);
 }
