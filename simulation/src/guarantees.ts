@@ -198,21 +198,40 @@ export class Guarantees {
     // A win that was never written: other guarantees say so.
     if (taken === undefined) return;
     const before = server.commit(taken.version - 1)?.record;
-    const held = before?.holding?.announced === true ? before.holding.candidate : undefined;
-    const last = before?.history.at(-1);
-    const isClean = held === undefined ? last?.why !== 'unclean' : this.#holds(process, before);
     const { predecessor } = term;
-    if (
-      predecessor?.token !== (held === undefined ? last?.token : before?.token) ||
-      predecessor?.id !== (held ?? last)?.id ||
-      (predecessor?.clean ?? true) !== isClean ||
-      term.guard !== token
-    ) {
+    const isNamed = (record: LeaseRecord | undefined): boolean => {
+      const held = record?.holding?.announced === true ? record.holding.candidate : undefined;
+      const last = record?.history.at(-1);
+      const isClean = held === undefined ? last?.why !== 'unclean' : this.#holds(process, record);
+      return (
+        predecessor?.token === (held === undefined ? last?.token : record?.token) &&
+        predecessor?.id === (held ?? last)?.id &&
+        (predecessor?.clean ?? true) === isClean
+      );
+    };
+    const isRight = this.#followed(process, taken.version - 1).some(isNamed);
+    if (!isRight || term.guard !== token) {
       world.fail(
         'predecessor',
         `term ${token} names term ${predecessor?.token} of ${predecessor?.id} ` +
           `(${predecessor?.clean === true ? 'clean' : 'unclean'}) before ${describe(before)}`,
       );
+    }
+  }
+
+  /**
+   * What a winner may follow: the record that it has replaced, or what stood below wins of its own that
+   * it has never heard of, for those were no terms.
+   */
+  #followed(process: CandidateProcess, version: number): readonly (LeaseRecord | undefined)[] {
+    const { server } = this.#sim;
+    const records: (LeaseRecord | undefined)[] = [];
+    for (let beneath = version; ; ) {
+      const record = server.commit(beneath)?.record;
+      records.push(record);
+      if (!this.#holds(process, record)) return records;
+      const token = record?.token;
+      while (server.commit(beneath)?.record?.token === token) beneath -= 1;
     }
   }
 
@@ -404,7 +423,7 @@ export class Guarantees {
         last.holding.candidate.incarnation !== next.holding.candidate.incarnation ||
         last.token !== next.token);
     if (changesHands) this.#checkTaken(process, commit, previous);
-    if (next.holding === undefined) this.#checkVacated(process, last);
+    if (next.holding === undefined) this.#checkVacated(process, commit, previous);
     if (next.holding?.announced === true) {
       if (changesHands || last?.holding?.announced !== true) this.#checkAnnounced(process, next);
       this.announced.add(next.token);
@@ -453,6 +472,17 @@ export class Guarantees {
       return;
     }
     coverage.count('takeovers');
+    this.#checkLeaseOver(process.name, commit, previous);
+  }
+
+  /** Somebody takes or opens a seat whose holder has not given it back. */
+  #checkLeaseOver(name: string, commit: Commit, previous: Commit): void {
+    const { world, scenario, coverage } = this.#sim;
+    const last = previous.record;
+    const holder = last?.holding;
+    if (last === undefined || holder === undefined) return;
+    const fastest = 1 + scenario.drift;
+    const standsMs = commit.atMs - this.#writtenAtMs(previous) + epsilonMs;
     if (holder.announced) this.#unfenced.add(last.token);
     const provedGone =
       scenario.store.proves &&
@@ -467,7 +497,7 @@ export class Guarantees {
       } else if (scenario.checksRules) {
         world.fail(
           'lease',
-          `${process.name} took the seat of ${holder.candidate.id} ${standsMs.toFixed(3)} ms after ` +
+          `${name} took the seat of ${holder.candidate.id} ${standsMs.toFixed(3)} ms after ` +
             `its holder’s last write, whose lease is ${last.leaseMs} ms`,
         );
       }
@@ -485,14 +515,14 @@ export class Guarantees {
     return (commits[first] as Commit).atMs;
   }
 
-  #checkVacated(process: CandidateProcess, last: LeaseRecord | undefined): void {
-    const { world, coverage } = this.#sim;
+  #checkVacated(process: CandidateProcess, commit: Commit, previous: Commit): void {
+    const { coverage } = this.#sim;
+    const last = previous.record;
     if (last?.holding === undefined) return;
     if (!this.#holds(process, last)) {
-      world.fail(
-        'release',
-        `${process.name} vacated the seat of ${last.holding.candidate.id} (term ${last.token})`,
-      );
+      // So that a win of its own that it has not heard of cannot land any more.
+      coverage.count('wins taken back before they landed');
+      this.#checkLeaseOver(process.name, commit, previous);
       return;
     }
     coverage.count('releases');
@@ -542,6 +572,11 @@ export class Guarantees {
     const before = previous.record?.holding;
     const after = commit.record?.holding;
     if (commit.writer === undefined || before === undefined) return;
+    if (after === undefined && before.held !== undefined) {
+      this.#sim.coverage.count('holds lifted');
+      this.#checkLeaseOver('an operator', commit, previous);
+      return;
+    }
     const kept =
       after !== undefined &&
       after.candidate.incarnation === before.candidate.incarnation &&

@@ -12,6 +12,7 @@ const lease: readonly string[] = [
   'takeovers by proof of death',
   'terms announced after fencing',
   'ghosts of one’s own taken over',
+  'wins taken back before they landed',
   'effects of an older term refused',
   'work that overran its belief',
   'crashes',

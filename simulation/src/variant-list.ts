@@ -43,10 +43,11 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/race.js',
-        find: "if (result?.outcome === 'ok') {",
+        find: "if (result?.outcome === 'ok')\n            return won(next, result.version);",
         replace:
           "if (result?.outcome === 'ok') {\n            Object.assign(sentAt, readClocks(clock));" +
-          '\n            belief = new Belief(clock, timing.beliefMs, sentAt);',
+          '\n            belief = new Belief(clock, timing.beliefMs, sentAt);' +
+          '\n            return won(next, result.version);\n        }',
       },
       {
         file: 'lease/race.js',
@@ -179,8 +180,8 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/race.js',
-        find: 'belief,\n            state,',
-        replace: 'belief: new Belief(clock, timing.beliefMs, sentAt),\n            state,',
+        find: 'belief,\n                state,',
+        replace: 'belief: new Belief(clock, timing.beliefMs, sentAt),\n                state,',
       },
     ],
     breaks: s1,
@@ -280,9 +281,9 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/administer.js',
-        find: 'holding: { ...holding, request: asked, revoked: holding.revoked || request.force },',
+        find: 'holding: {\n                ...holding,\n                request: asked,',
         replace:
-          'holding: request.force ? undefined : { ...holding, request: asked, revoked: false },',
+          'holding: force ? undefined : {\n                ...holding,\n                request: asked,',
       },
     ],
     breaks: [...s1, 'operator', 'truth'],
@@ -292,9 +293,10 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/administer.js',
-        find: 'return { ...record, holding: { ...holding, request: asked } };',
+        find: 'return { record: { ...record, holding: { ...holding, request: asked } } };',
         replace:
-          'return { ...record, leaseMs: scope.timing.leaseMs, holding: { ...holding, request: asked } };',
+          'const { leaseMs } = scope.timing;' +
+          'return { record: { ...record, leaseMs, holding: { ...holding, request: asked } } };',
       },
     ],
     breaks: [...s1, 'operator'],
@@ -514,7 +516,7 @@ export const variants: readonly Variant[] = [
   },
   {
     name: 'a takeover from a holder that was never announced forgets whom to fence',
-    edits: [{ file: 'lease/race.js', find: 'return record.unfenced;', replace: 'return [];' }],
+    edits: [{ file: 'lease/unclean.js', find: 'return record.unfenced;', replace: 'return [];' }],
     breaks: ['fencing'],
   },
   {

@@ -359,8 +359,8 @@ export const queueVariants: readonly QueueVariant[] = [
     edits: [
       {
         file: 'queue/administer.js',
-        find: 'record: { ...record, leadership: next },',
-        replace: 'record: { ...record, leadership: request.force ? undefined : next },',
+        find: 'record: { ...record, leadership: { ...next, held: undefined } },',
+        replace: 'record: { ...record, leadership: undefined },',
       },
     ],
     breaks: [...s1, 'operator'],

@@ -152,7 +152,7 @@ function vacate(
   const hold = holdOf(holding.candidate.id, holding.held, wallMs);
   if (hold !== undefined) {
     // Nobody has to be asked, and nobody believes: the seat is opened as the next leader would find it.
-    if (holderLeftMs <= 0) return { record: vacatedAfter(record, scope), lifted: hold };
+    if (holderLeftMs <= 0) return { record: vacatedAfter(record, scope, false), lifted: hold };
     if (!force) {
       const doubt = isLeftKnown
         ? `its lease runs for ${formatDuration(Math.ceil(holderLeftMs))}; if it is dead, ask again then`

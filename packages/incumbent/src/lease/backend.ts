@@ -37,6 +37,7 @@ class LeaseElection<Guard> implements ElectionBackend<Guard> {
   readonly #scope: Scope;
   readonly #options: LeaseBackendOptions<Guard>;
   readonly #store: LeaseStore;
+  readonly #races: LeaseRace<Guard>[] = [];
 
   constructor(scope: Scope, options: LeaseBackendOptions<Guard>) {
     this.#scope = scope;
@@ -49,9 +50,11 @@ class LeaseElection<Guard> implements ElectionBackend<Guard> {
   }
 
   contest(candidate: CandidateInfo): LeaseRace<Guard> {
-    return new LeaseRace(this.#store, this.#scope, candidate, (token) =>
+    const race = new LeaseRace(this.#store, this.#scope, candidate, (token) =>
       this.#options.guard(this.#scope, this.#store, token),
     );
+    this.#races.push(race);
+    return race;
   }
 
   observe(signal: AbortSignal): AsyncIterable<View> {
@@ -80,6 +83,7 @@ class LeaseElection<Guard> implements ElectionBackend<Guard> {
   }
 
   async close(): Promise<void> {
+    for (const race of this.#races) race.close();
     await this.#store.close?.();
   }
 }

@@ -21,10 +21,11 @@ import type {
 } from '../contest.ts';
 import { ElectionEndedError, ElectionError, InvalidOptionError, isIncurable } from '../errors.ts';
 import type { NotElectedReason } from '../not-elected.ts';
-import type { UncleanLeader } from '../record.ts';
+import type { TermSummary, UncleanLeader } from '../record.ts';
 import { currentDrains } from '../record.ts';
 import type { Wakeup } from '../wait.ts';
 import { bounded, sleep } from '../wait.ts';
+import { Ghosts } from './ghosts.ts';
 import { LossWatch } from './loss.ts';
 import type { Sighting } from './reading.ts';
 import { Lookout, lookEveryMs, Observation, swapStore } from './reading.ts';
@@ -53,6 +54,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   readonly #loss: LossWatch;
   /** Kept from one campaign to the next: whatever this handle has led before is over by then. */
   readonly #own = new OwnWrites();
+  readonly #ghosts: Ghosts;
   #delisted: Promise<void> = Promise.resolve();
 
   constructor(store: LeaseStore, scope: Scope, candidate: CandidateInfo, guard: MakeGuard<Guard>) {
@@ -62,6 +64,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     this.#guard = guard;
     this.#observation = new Observation(store, scope);
     this.#loss = new LossWatch(store, scope);
+    this.#ghosts = new Ghosts(store, scope, this.#own);
     // Without hints the others only see a vacant seat at their next poll.
     const { pollEveryMs, operationTimeoutMs } = scope.timing;
     this.standAsideMs =
@@ -72,6 +75,11 @@ export class LeaseRace<Guard> implements Contest<Guard> {
 
   present(candidate: CandidateInfo): void {
     this.#candidate = candidate;
+  }
+
+  /** Nothing is sent any more in the background. */
+  close(): void {
+    this.#ghosts.stop();
   }
 
   async describe(process: ActorProcess): Promise<Actor | undefined> {
@@ -154,7 +162,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       lookout.end();
       // A seat that was won does not wait for this: its belief runs already.
       const delisted = delist?.();
-      if (seat === undefined) await delisted;
+      if (seat === undefined) await Promise.all([delisted, this.#ghosts.withdraw()]);
     }
   }
 
@@ -224,21 +232,24 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     signal: AbortSignal,
   ): Promise<LeaseSeat<Guard> | undefined> {
     const { clock, timing } = this.#scope;
-    const previous = sighting.record;
+    const previous = this.#ghosts.beneath(sighting.record);
     const wasOurs = this.#own.wrote(previous);
     const unfenced = unfencedAfter(previous, wasOurs);
     // Not before: a process that was put to sleep and restored meanwhile is described otherwise.
     const self = await this.describe({ pid: process.pid });
     const state = candidacy.stateAtWin(unfenced, self);
-    const next = this.#winningRecord(previous, unfenced, state);
+    const history = historyAfter(previous, clock.wallMs());
+    const next = this.#winningRecord(sighting.record, unfenced, history, state);
     // Before the write: a guard that cannot be made must not leave a seat that nobody takes.
     const guard = this.#makeGuard(next.token);
     const attempts = new Attempts(this.#own);
     const sentAt = readClocks(clock);
     attempts.add(next.nonce, { sentAt, state });
     const belief = new Belief(clock, timing.beliefMs, sentAt);
-    const won = (record: LeaseRecord, version: Sighting['version']) =>
-      new LeaseSeat(this.#store, this.#scope, this.#candidate, {
+    const won = (record: LeaseRecord, version: Sighting['version']) => {
+      this.#loss.note(next.token);
+      this.#ghosts.clear();
+      return new LeaseSeat(this.#store, this.#scope, this.#candidate, {
         record,
         version,
         attempts,
@@ -249,7 +260,9 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         predecessor: predecessorIn(previous, wasOurs),
         unfenced: state.announced ? [] : unfenced,
       });
+    };
 
+    this.#ghosts.expect(next.nonce, sighting);
     let result: SwapResult | undefined;
     let refusal: unknown;
     try {
@@ -258,19 +271,11 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       const unstoppable = new AbortController().signal;
       result = await swapStore(this.#store, this.#scope, sighting.version, next, unstoppable);
     } catch (error) {
-      if (signal.aborted) {
-        // If it lands it is a ghost that nobody believes in, and costs the others one lease. Take
-        // it back if we can see it.
-        await this.#withdrawGhost(next);
-        throw signal.reason;
-      }
+      if (signal.aborted) throw signal.reason;
       this.#scope.onTrouble('writing as a candidate', error);
       refusal = error;
     }
-    if (result?.outcome === 'ok') {
-      this.#loss.note(next.token);
-      return won(next, result.version);
-    }
+    if (result?.outcome === 'ok') return won(next, result.version);
     // Conflict or unknown: a retry inside a client library may have met its own first success, and
     // an unknown write may have landed. Only the record itself can tell, by our nonce.
     const leastMs = timing.stopMarginMs + timing.retryBackoffMs;
@@ -279,21 +284,21 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       belief.remainingMs();
       try {
         const reading = await this.#observation.read(signal);
+        this.#ghosts.see(reading);
         const nonceIsOurs = reading.record?.nonce === next.nonce;
         // A revoked one is a ghost: nobody has believed in it, and nobody shall.
         if (nonceIsOurs && reading.record?.holding?.revoked === false) {
-          this.#loss.note(next.token);
           return won(reading.record, reading.version);
         }
         // The store can be read but not written, by nobody's fault but ours.
-        if (isIncurable(refusal)) throw refusal;
+        if (isIncurable(refusal)) {
+          this.#ghosts.clear();
+          throw refusal;
+        }
         if (refusal !== undefined) candidacy.onWaiting({ kind: 'unreachable', cause: refusal });
         return undefined;
       } catch (error) {
-        if (signal.aborted) {
-          await this.#withdrawGhost(next);
-          throw signal.reason;
-        }
+        if (signal.aborted) throw signal.reason;
         if (isIncurable(error)) throw error;
         this.#scope.onTrouble('reading back as a candidate', error);
         candidacy.onWaiting({ kind: 'unreachable', cause: error });
@@ -316,6 +321,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   #winningRecord(
     previous: LeaseRecord | undefined,
     unfenced: readonly UncleanLeader[],
+    history: readonly TermSummary[],
     state: SeatState,
   ): LeaseRecord {
     const wallMs = this.#scope.clock.wallMs();
@@ -338,28 +344,8 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       reservation: undefined,
       unfenced: state.announced ? [] : unfenced,
       drains: currentDrains(previous?.drains ?? [], wallMs),
-      history: historyAfter(previous, wallMs),
+      history,
     };
-  }
-
-  /** One attempt to vacate a record that an aborted attempt of ours may have written. */
-  async #withdrawGhost(ghost: LeaseRecord): Promise<void> {
-    const bound = new AbortController();
-    try {
-      const reading = await this.#observation.read(bound.signal);
-      const { record } = reading;
-      if (record === undefined || record.nonce !== ghost.nonce || record.holding === undefined) {
-        return;
-      }
-      const vacant: LeaseRecord = {
-        ...record,
-        nonce: this.#scope.uniqueId(),
-        holding: undefined,
-      };
-      await swapStore(this.#store, this.#scope, reading.version, vacant, bound.signal);
-    } catch (error) {
-      this.#scope.onTrouble('taking back a write', error);
-    }
   }
 
   /** Waits for a hint, the time, or proof that the holder is dead. */

@@ -40,13 +40,17 @@ export function historyAfter(
  * The seat is open, and whoever takes it finds whom to fence. Only to be written where a candidate could
  * take the seat: the holder cannot believe any more.
  */
-export function vacatedAfter(record: LeaseRecord | undefined, scope: Scope): LeaseRecord {
+export function vacatedAfter(
+  record: LeaseRecord | undefined,
+  scope: Scope,
+  wasOurs: boolean,
+): LeaseRecord {
   if (record === undefined) return emptyRecord(scope);
   return {
     ...record,
     nonce: scope.uniqueId(),
     holding: undefined,
-    unfenced: unfencedAfter(record, false),
+    unfenced: unfencedAfter(record, wasOurs),
     history: historyAfter(record, scope.clock.wallMs()),
   };
 }
