@@ -8,6 +8,7 @@ import type {
   Term,
   Timing,
 } from 'incumbent';
+import { inCopies } from './copies.ts';
 import type { TermEntry } from './guarantees.ts';
 import type { Host } from './host.ts';
 import type { Client, Link } from './network.ts';
@@ -85,7 +86,7 @@ export class CandidateProcess implements Client {
     this.#election = sim.library.createElection({
       ...plan.timing,
       name: 'seat',
-      backend,
+      backend: sim.scenario.copies ? inCopies(backend) : backend,
       clock: this.#clock,
       // Often no jitter at all: then a successor comes as early as it may.
       random: () => (random.chance(lazy) ? 0 : random.next()),

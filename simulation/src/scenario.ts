@@ -75,6 +75,8 @@ export interface Scenario {
    * clocks is part of how a belief ends, and applications do not look all the time.
    */
   readonly looksAlways: boolean;
+  /** All candidates are copies of one process. */
+  readonly copies: boolean;
 }
 
 /** What a seed is about. Everything is decided here or drawn from streams of the same seed. */
@@ -153,6 +155,7 @@ export function drawScenario(seed: number): Scenario {
     meddles,
     checksRules: random.chance(0.5),
     looksAlways: random.chance(0.5),
+    copies: random.chance(0.1),
   };
 }
 

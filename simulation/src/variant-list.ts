@@ -209,6 +209,30 @@ export const variants: readonly Variant[] = [
     breaks: s1,
   },
   {
+    name: 'own record known by its incarnation',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: "if (this.#own.wrote(record))\n            return 'attempt';",
+        replace:
+          "if (candidate.incarnation === this.#candidate.incarnation)\n            return 'attempt';",
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'the term of a copy taken for an own one that is over',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'const wasOurs = this.#own.wrote(previous);',
+        replace:
+          'const wasOurs = previous?.holding?.candidate.incarnation === this.#candidate.incarnation;',
+      },
+    ],
+    breaks: ['fencing', 'start'],
+  },
+  {
     name: 'own lease instead of the record’s',
     edits: [
       {
