@@ -36,7 +36,7 @@ async function transfer(
     bounded(clock, what, patienceMs(timing), signal, operation);
   let mayHaveWritten = false;
   /** The term that was asked: a later one is not meant. */
-  let asked: string | undefined;
+  let asked: bigint | undefined;
   for (let tries = 0; tries < maxTries; tries += 1) {
     await ask('catching up', (operation) => store.sync(operation));
     const reading = await ask('reading', (operation) => store.read(operation));
@@ -45,8 +45,9 @@ async function transfer(
     const leadership = record?.leadership;
     const isThere = holder !== undefined && leaderPlaceIn(store, record) === holder.name;
     const view = viewOf(reading, isThere, holder, clock.wallMs());
-    asked ??= holder?.name;
-    if (mayHaveWritten && holder?.name !== asked) return { changed: true, view };
+    asked ??= holder?.token ?? 0n;
+    // It has gone meanwhile.
+    if ((holder?.token ?? 0n) !== asked) return { changed: mayHaveWritten, view };
     if (record === undefined || leadership === undefined || !isThere) {
       throw new RefusedError(
         holder === undefined || holder.isOurs

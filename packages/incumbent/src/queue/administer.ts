@@ -50,8 +50,8 @@ export async function administerQueue(
   let mayHaveWritten = false;
   /** By a write that had no answer. */
   let lifted: Pick<AdminResult, 'lifted'> = {};
-  /** The term that was asked: a later one is not meant. */
-  let asked: string | undefined;
+  /** The term that was asked: a later one is not meant. By its token, for a name may come again. */
+  let asked: bigint | undefined;
   for (let tries = 0; tries < maxTries; tries += 1) {
     await ask('catching up', (operation) => store.sync(operation));
     const situation = await look(store, ask);
@@ -59,9 +59,9 @@ export async function administerQueue(
     const view = viewOf(reading, leader !== undefined, members[0], clock.wallMs());
     if (reading.isForeign === true) refuseForeign(store, scope, request);
     if (request.kind === 'vacate' || request.kind === 'transfer') {
-      asked ??= leader?.name ?? '';
+      asked ??= leader?.token ?? 0n;
       // It has gone meanwhile.
-      if ((leader?.name ?? '') !== asked) return { changed: mayHaveWritten, view, ...lifted };
+      if ((leader?.token ?? 0n) !== asked) return { changed: mayHaveWritten, view, ...lifted };
     }
     const { endMark } = store;
     if (request.kind === 'end' && endMark !== undefined && reading.version === undefined) {

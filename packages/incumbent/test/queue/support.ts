@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import type { Backend } from '../../src/contest.ts';
 import { createElection } from '../../src/election.ts';
 import type { ElectionOptions } from '../../src/options.ts';
 import type { Term } from '../../src/term.ts';
@@ -28,8 +29,14 @@ export class Stage {
 
   elect(session: SimulatedQueueSession, id: string, rest: Rest = {}) {
     const { clock } = this;
-    const common = { name: 'jobs', backend: session.backend, clock, random: () => 0.5 };
+    const backend = this.backendOf(session);
+    const common = { name: 'jobs', backend, clock, random: () => 0.5 };
     return createElection<bigint>({ ...common, candidate: { id }, ...rest });
+  }
+
+  /** What `elect` takes, unless it is told otherwise. */
+  backendOf(session: SimulatedQueueSession): Backend<bigint> {
+    return session.backend;
   }
 
   /** Advances until the promise settles; the bound only turns a hang into a failure. */

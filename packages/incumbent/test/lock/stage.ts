@@ -1,0 +1,133 @@
+import type { Backend } from '../../src/contest.ts';
+import { LockElection } from '../../src/lock/backend.ts';
+import type { Holder, LockReading, LockStore } from '../../src/lock/store.ts';
+import type { Entry, QueueStore, RecordReading } from '../../src/queue/store.ts';
+import type { SimulatedQueueSession } from '../../src/testing/index.ts';
+import { Stage } from '../queue/support.ts';
+
+/** What the candidates of one session share: who of them may make the lock. */
+interface Claims {
+  claimant: string | undefined;
+  readonly entries: Map<string, Entry>;
+  readonly listeners: Set<() => void>;
+}
+
+/** As `Stage`, but candidates race for one lock: a queue that nobody enters but the first. */
+export class LockStage extends Stage {
+  readonly #claims = new WeakMap<SimulatedQueueSession, Claims>();
+  #wipedAfter = 0n;
+
+  constructor() {
+    super({ isMixed: true });
+  }
+
+  /** Somebody deletes the record by hand. */
+  wipe(): void {
+    this.store.put('jobs', undefined);
+    // What was there before has a lower number.
+    this.#wipedAfter = 1_000_000n;
+  }
+
+  override backendOf(session: SimulatedQueueSession): Backend<bigint> {
+    return {
+      ...session.backend,
+      open: (scope) =>
+        new LockElection<bigint>(scope, this.#lockOn(session, session.open(scope.election)), {
+          waitsForPredecessor: true,
+          stepsDownWhenDisconnected: false,
+          recheckMs: 30_000,
+          delayAfterWinMs: 0,
+          pollMs: undefined,
+          guard: ({ token }) => token,
+        }),
+    };
+  }
+
+  #claimsOf(session: SimulatedQueueSession): Claims {
+    let claims = this.#claims.get(session);
+    if (claims === undefined) {
+      const made: Claims = { claimant: undefined, entries: new Map(), listeners: new Set() };
+      claims = made;
+      this.#claims.set(session, made);
+      session.session.onEvent((event) => {
+        if (event !== 'over') return;
+        made.claimant = undefined;
+        made.entries.clear();
+      });
+    }
+    return claims;
+  }
+
+  #lockOn(session: SimulatedQueueSession, queue: QueueStore): LockStore {
+    const claims = this.#claimsOf(session);
+    const unclaim = (guid: string) => {
+      if (claims.claimant !== guid) return;
+      claims.claimant = undefined;
+      for (const listener of [...claims.listeners]) listener();
+    };
+    const lockReading = (reading: RecordReading): LockReading => {
+      const isWiped = (reading.record?.token ?? 0n) === 0n;
+      return { ...reading, wasFenced: false, wipedAfter: isWiped ? this.#wipedAfter : undefined };
+    };
+    const read = async (signal: AbortSignal) => lockReading(await queue.read(signal));
+    return {
+      ...queue,
+      claim: ({ guid }) => {
+        claims.claimant ??= guid;
+        return claims.claimant === guid;
+      },
+      isClaimedFor: ({ guid }) => claims.claimant === guid,
+      onUnclaimed(listener) {
+        claims.listeners.add(listener);
+        return () => claims.listeners.delete(listener);
+      },
+      async take(entry, signal) {
+        claims.entries.set(entry.guid, entry);
+        if ((await queue.list(signal)).length > 0) return undefined;
+        const place = await queue.enter(entry, signal);
+        const [first] = await queue.list(signal);
+        if (first === place.name) return { place, reading: await read(signal) };
+        await queue.leave(entry, place, signal);
+        return undefined;
+      },
+      async survey(signal) {
+        const reading = await read(signal);
+        const [member] = await queue.members(signal);
+        if (member === undefined) return { holder: undefined, reading };
+        const { name, token } = member;
+        const own = claims.entries.get(guidOf(name));
+        // Entering once more finds what has been made.
+        const place = own && (await queue.enter(own, signal));
+        const holder: Holder = {
+          name,
+          place: place ?? { name, token, session: undefined },
+          isOfOurSession: place !== undefined,
+        };
+        return { holder, reading };
+      },
+      async watchHolder(signal) {
+        const { value, ...watched } = await queue.watchList(signal);
+        const [name] = value;
+        const place = { name: name ?? '', token: 0n, session: undefined };
+        const holder = name === undefined ? undefined : { name, place, isOfOurSession: false };
+        return { ...watched, value: holder };
+      },
+      read,
+      async leave(entry, place, signal) {
+        if (claims.claimant !== entry.guid) return;
+        await queue.leave(entry, place, signal);
+        unclaim(entry.guid);
+      },
+      async release(place, record, version, signal) {
+        const result = await queue.release(place, record, version, signal);
+        if (result.outcome !== 'conflict') unclaim(guidOf(place.name));
+        return result;
+      },
+    };
+  }
+}
+
+/** Of whoever has entered at the place of that name: `<guid>-n_<ten digits>`. */
+function guidOf(name: string): string {
+  return name.slice(0, -'-n_0000000000'.length);
+}

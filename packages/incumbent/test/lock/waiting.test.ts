@@ -1,0 +1,137 @@
+// Whom a candidate for the lock waits for, for how long, and what it leaves behind.
+import { describe, expect, it } from 'vitest';
+import type { SimulatedQueueSession } from '../../src/testing/index.ts';
+import { waitMs } from '../queue/support.ts';
+import { inCopies } from '../support/copies.ts';
+import { LockStage } from './stage.ts';
+
+/** The holder hears and says nothing any more, and its lock is deleted. */
+function cutOff(stage: LockStage, session: SimulatedQueueSession): void {
+  session.outage = 'silent';
+  stage.store.deletePlace(stage.store.places('jobs')[0] as string);
+}
+
+describe('whoever follows an unclean holder of the lock', () => {
+  it('waits all of its belief, and not a tenth of a renewal less', async () => {
+    const stage = new LockStage();
+    const [a, b] = [stage.candidate('a'), stage.candidate('b')];
+    const first = await stage.soon(a.election.campaign());
+    const next = b.election.campaign();
+    await stage.clock.advance(10);
+    cutOff(stage, a.session);
+    expect(await stage.handOver(first, next)).toBeGreaterThanOrEqual(waitMs);
+    await stage.soon((await next)[Symbol.asyncDispose]());
+  });
+
+  it.each([
+    ['another process that had its own name', {}],
+    ['a copy of itself', { incarnation: 'copied' }],
+  ])('waits for and fences also %s', async (_, drawn) => {
+    const stage = new LockStage();
+    const [a, again] = [1, 2].map(() => {
+      const session = stage.store.connect();
+      const backend = inCopies(stage.backendOf(session), drawn);
+      return { session, election: stage.elect(session, 'host-1', { backend }) };
+    }) as [ReturnType<LockStage['candidate']>, ReturnType<LockStage['candidate']>];
+    const first = await stage.soon(a.election.campaign());
+    const fenced: bigint[] = [];
+    const next = again.election.campaign({ onUnclean: ({ token }) => void fenced.push(token) });
+    await stage.clock.advance(10);
+    cutOff(stage, a.session);
+    expect(await stage.handOver(first, next)).toBeGreaterThanOrEqual(waitMs);
+    expect(fenced).toEqual([first.token]);
+    expect((await next).predecessor).toMatchObject({ id: 'host-1', clean: false });
+    await stage.soon((await next)[Symbol.asyncDispose]());
+  });
+
+  it('waits, also if the record is deleted by hand, and an operator writes another', async () => {
+    const stage = new LockStage();
+    const [a, b, operator] = [stage.candidate('a'), stage.candidate('b'), stage.candidate('o')];
+    const first = await stage.soon(a.election.campaign());
+    const next = b.election.campaign();
+    await stage.clock.advance(10);
+    a.session.outage = 'silent';
+    stage.wipe();
+    await operator.election.drain('x', new Date(stage.clock.wallMs() + 3_600_000));
+    stage.store.deletePlace(stage.store.places('jobs')[0] as string);
+    expect(await stage.handOver(first, next)).toBeGreaterThanOrEqual(waitMs);
+    await stage.soon((await next)[Symbol.asyncDispose]());
+  });
+});
+
+it('a candidate that cannot make the lock, although nobody has it, pauses', async () => {
+  const stage = new LockStage();
+  const session = stage.store.connect();
+  let tries = 0;
+  const open = session.open.bind(session);
+  session.open = (name) => {
+    const store = open(name);
+    const enter: typeof store.enter = async (...wish) => {
+      const place = await store.enter(...wish);
+      tries += 1;
+      // A bound, so that a hot loop ends.
+      if (tries <= 1_000) stage.store.deletePlace(place.name);
+      return place;
+    };
+    return { ...store, enter };
+  };
+  const stop = new AbortController();
+  const campaign = stage.elect(session, 'a').campaign({ signal: stop.signal });
+  campaign.catch(() => {});
+  await stage.clock.advance(10_000);
+  expect(tries).toBeGreaterThan(2);
+  expect(tries).toBeLessThan(40);
+  stop.abort(new Error('enough'));
+  await expect(stage.soon(campaign)).rejects.toThrow('enough');
+});
+
+it('a candidate that gives up while it has no answer leaves no lock behind', async () => {
+  const stage = new LockStage();
+  const { session, election } = stage.candidate('a');
+  session.next('enter', { lose: 'reply' });
+  const stop = new AbortController();
+  const campaign = election.campaign({ signal: stop.signal });
+  campaign.catch(() => {});
+  await stage.clock.advance(10);
+  expect(stage.store.waiting('jobs')).toEqual(['a']);
+  stop.abort(new Error('not any more'));
+  await expect(stage.soon(campaign)).rejects.toThrow('not any more');
+  expect(stage.store.waiting('jobs')).toEqual([]);
+});
+
+it('two candidates of one client: who gives up leaves the lock of the other one alone', async () => {
+  const stage = new LockStage();
+  const { session, election } = stage.candidate('a');
+  const other = stage.elect(session, 'b');
+  const term = await stage.soon(election.campaign());
+  const stop = new AbortController();
+  const campaign = other.campaign({ signal: stop.signal });
+  campaign.catch(() => {});
+  await stage.clock.advance(1_000);
+  stop.abort(new Error('not any more'));
+  await expect(stage.soon(campaign)).rejects.toThrow('not any more');
+  await stage.clock.advance(10_000);
+  expect(stage.store.waiting('jobs')).toEqual(['a']);
+  expect(term.isLeading()).toBe(true);
+  await stage.soon(term[Symbol.asyncDispose]());
+});
+
+it('close waits for a lock that is still taken meanwhile, and gives it back', async () => {
+  const stage = new LockStage();
+  const { session, election } = stage.candidate('a');
+  session.hold('enter');
+  const campaign = election.campaign();
+  campaign.catch(() => {});
+  await stage.clock.advance(10);
+  expect(session.held).toHaveLength(1);
+  let isClosed = false;
+  const closed = election.close().then(() => {
+    isClosed = true;
+  });
+  await stage.clock.advance(100);
+  expect(isClosed).toBe(false);
+  session.release('enter');
+  await stage.soon(closed);
+  expect(stage.store.waiting('jobs')).toEqual([]);
+  await expect(campaign).rejects.toThrow('is closed');
+});
