@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { EtcdCalls } from '../src/backends/etcd/calls.ts';
 import { grpcCode } from '../src/backends/etcd/client.ts';
 import { electionKeys, encodeCandidate, encodeKey } from '../src/backends/etcd/keys.ts';
-import type { TxnRequest } from '../src/backends/etcd/messages.ts';
+import type { KeyValue, ResponseHeader, TxnRequest } from '../src/backends/etcd/messages.ts';
 import { leaseGrant, range, txn, watch } from '../src/backends/etcd/methods.ts';
 import type { EtcdPlace } from '../src/backends/etcd/session.ts';
 import { EtcdSession } from '../src/backends/etcd/session.ts';
@@ -30,6 +30,25 @@ function stand(onTxn: (request: TxnRequest, answer: (bytes: Uint8Array) => void)
   const calls = new EtcdCalls([server], undefined);
   const session = new EtcdSession({ calls, clock, ttlMs: 9_000, onTrouble: () => {} });
   return { clock, server, session, store: new EtcdStore(session, electionKeys('', 'a')) };
+}
+
+function keyValue(key: string): KeyValue {
+  const revisions = { createRevision: 800n, modRevision: 800n, version: 1n };
+  return { key: encodeKey(key), ...revisions, value: new Uint8Array(), lease: 7n };
+}
+
+interface TxnAnswer {
+  readonly header: ResponseHeader;
+  readonly succeeded: boolean;
+  readonly responses: readonly { readonly range?: { readonly kvs: readonly KeyValue[] } }[];
+}
+
+function encodeTxn({ header, succeeded, responses }: TxnAnswer): Uint8Array {
+  const empty = range.response.decode(range.response.encode({}));
+  const filled = responses.map((each) =>
+    each.range ? { range: { ...empty, ...each.range } } : {},
+  );
+  return txn.response.encode({ header, succeeded, responses: filled as never });
 }
 
 function watchWarnings(): () => Promise<readonly string[]> {
@@ -131,6 +150,37 @@ describe('a place in etcd', () => {
   ])('that a record names as %s is, below "%sa/", %s', (recorded, root, here) => {
     const { session } = stand(() => {});
     expect(new EtcdStore(session, electionKeys(root, 'a')).nameHere(recorded)).toBe(here);
+  });
+
+  // Who was before a place decides whether whoever leads from it has to wait: others write no record.
+  it.each<readonly [string, string | undefined, readonly boolean[]]>([
+    ['the place that was announced last', 'a/6', [true, false]],
+    ['somebody’s who was not announced', 'a/5', [false, true]],
+    ['nobody’s', undefined, [false, false]],
+    ['one of an election below this one', 'a/below/6', [false, false]],
+  ])('that was put behind %s is known to be that', async (_, before, expected) => {
+    const header = { clusterId: 1n, memberId: 1n, revision: 900n, raftTerm: 1n };
+    const kvs = (before === undefined ? ['a/7'] : ['a/7', before]).map((key) => keyValue(key));
+    const { store } = stand((_request, answer) =>
+      answer(encodeTxn({ header, succeeded: true, responses: [{}, { range: { kvs } }] })),
+    );
+    const place = await store.enter(entryOf('g'), new AbortController().signal);
+    expect(place.name).toBe('a/7@900');
+    const follows = ['a/6@800', 'a/5@800'].map((name) => store.directlyFollows(place, name));
+    expect(follows).toEqual(expected);
+  });
+
+  it('that an earlier attempt has made is behind somebody unknown, and never next to the last leader', async () => {
+    const header = { clusterId: 1n, memberId: 1n, revision: 900n, raftTerm: 1n };
+    const kvs = [{ ...keyValue('a/7'), value: encodeCandidate(entryOf('g')) }];
+    const { store } = stand((_request, answer) =>
+      answer(encodeTxn({ header, succeeded: false, responses: [{ range: { kvs } }] })),
+    );
+    const place = await store.enter(entryOf('g'), new AbortController().signal);
+    expect(place.name).toBe('a/7@800');
+    for (const name of ['a/6@700', 'a/6@799', '']) {
+      expect(store.directlyFollows(place, name)).toBe(false);
+    }
   });
 
   it('is made where an earlier one of ours was left behind on the same lease', async () => {
