@@ -503,7 +503,8 @@ export class QueueGuarantees {
         `term ${before.token} of ${candidacy.name} ends clean while its work runs`,
       );
     }
-    if (!transaction.changes.has(place)) {
+    // Of an announcement that is taken back the place may have gone before.
+    if (!transaction.changes.has(place) && this.#sim.ensemble.tree.get(place) !== undefined) {
       world.fail(
         'release',
         `term ${before.token} of ${candidacy.name} ends clean and keeps its place`,

@@ -333,7 +333,7 @@ export const queueVariants: readonly QueueVariant[] = [
     edits: [
       {
         file: 'queue/seat.js',
-        find: 'if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place)))',
+        find: 'if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#ghost)))',
         replace: 'if (true)',
       },
     ],

@@ -1,5 +1,7 @@
 import type { Scope } from '../contest.ts';
 import { bounded, Wakeup } from '../wait.ts';
+import type { Ghost } from './ghosts.ts';
+import { takeBack } from './ghosts.ts';
 import { patienceMs } from './patience.ts';
 import type { Entry, Place, QueueStore } from './store.ts';
 
@@ -20,21 +22,26 @@ export class Leftovers {
     this.#scope = scope;
   }
 
-  /** One attempt within the operation timeout; if it fails, others follow in the background. */
-  async leave(entry: Entry, place: Place | undefined): Promise<boolean> {
-    if (await this.#attempt(entry, place, this.#scope.timing.operationTimeoutMs)) return true;
-    this.add(entry, place);
+  /**
+   * One attempt within the operation timeout; if it fails, others follow in the background.
+   * @param ghost an announcement from that place which is to be taken back as well
+   */
+  async leave(entry: Entry, place: Place | undefined, ghost?: Ghost): Promise<boolean> {
+    const { operationTimeoutMs } = this.#scope.timing;
+    if (await this.#attempt(entry, place, operationTimeoutMs, ghost)) return true;
+    this.add(entry, place, ghost);
     return false;
   }
 
-  add(entry: Entry, place: Place | undefined): void {
-    void this.#persist(entry, place);
+  add(entry: Entry, place: Place | undefined, ghost?: Ghost): void {
+    void this.#persist(entry, place, ghost);
   }
 
-  async #persist(entry: Entry, place: Place | undefined): Promise<void> {
+  async #persist(entry: Entry, place: Place | undefined, ghost: Ghost | undefined): Promise<void> {
     const { clock, timing, onTrouble } = this.#scope;
     const { session } = this.#store;
     const wakeup = new Wakeup();
+    const untilMs = clock.monotonicMs() + timing.leaseMs;
     let isOver = false;
     const stopListening = session.onEvent((event) => {
       if (event === 'suspended') return;
@@ -44,9 +51,14 @@ export class Leftovers {
     });
     try {
       let pauseMs = timing.retryBackoffMs;
-      while (!isOver && !(place !== undefined && session.isOver(place))) {
+      const hasNothingLeft = () => {
+        if (ghost !== undefined && clock.monotonicMs() < untilMs) return false;
+        return isOver || (place !== undefined && session.isOver(place));
+      };
+      while (!hasNothingLeft()) {
         await wakeup.wait(clock, pauseMs, undefined, true);
-        if (isOver || (await this.#attempt(entry, place, patienceMs(timing)))) return;
+        if (hasNothingLeft()) return;
+        if (await this.#attempt(entry, place, patienceMs(timing), ghost)) return;
         pauseMs = Math.min(2 * pauseMs, longestPauseMs);
       }
     } catch (error) {
@@ -56,13 +68,22 @@ export class Leftovers {
     }
   }
 
-  async #attempt(entry: Entry, place: Place | undefined, timeoutMs: number): Promise<boolean> {
+  async #attempt(
+    entry: Entry,
+    place: Place | undefined,
+    timeoutMs: number,
+    ghost: Ghost | undefined,
+  ): Promise<boolean> {
     const { clock, onTrouble } = this.#scope;
-    if (place !== undefined && this.#store.session.isOver(place)) return true;
+    const { session } = this.#store;
+    const isGone = () => place !== undefined && session.isOver(place);
+    if (ghost === undefined && isGone()) return true;
     try {
-      await bounded(clock, 'giving up a place', timeoutMs, new AbortController().signal, (signal) =>
-        this.#store.leave(entry, place, signal),
-      );
+      const { signal } = new AbortController();
+      await bounded(clock, 'giving up a place', timeoutMs, signal, async (operation) => {
+        if (ghost !== undefined) await takeBack(this.#store, this.#scope, ghost, operation);
+        if (!isGone()) await this.#store.leave(entry, place, operation);
+      });
       return true;
     } catch (error) {
       onTrouble('giving up a place', error);

@@ -228,7 +228,10 @@ export class Queue<Guard> implements Contest<Guard> {
   async #leave(line: Line): Promise<void> {
     line.own?.cancel();
     cancelMark(line);
-    await this.#leftovers.leave(line.entry, line.place);
+    const { entry, place, found, attempts } = line;
+    // Whoever leaves is told that it does not lead: what it has announced must not say otherwise.
+    const ghost = place && found && { place, before: found.record, attempts };
+    await this.#leftovers.leave(entry, place, ghost);
   }
 
   /**

@@ -18,6 +18,8 @@ import type { UncleanLeader } from '../record.ts';
 import { appendTerm, currentDrains } from '../record.ts';
 import { bounded, sleep } from '../wait.ts';
 import { Confirmations } from './confirmations.ts';
+import type { Ghost } from './ghosts.ts';
+import { takeBack } from './ghosts.ts';
 import { keepWatching } from './keep-watching.ts';
 import type { Leftovers } from './leftovers.ts';
 import { isLeadingIn, leaderPlaceIn } from './named-places.ts';
@@ -87,6 +89,9 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   #isNamed: boolean;
   /** What the record shows of us. */
   #shown: SeatState | undefined;
+  readonly #found: QueueRecord | undefined;
+  /** An announcement had no answer. */
+  #mayBeNamed = false;
   /** A write of ours had no answer: look before the next one. */
   #isUnsure = false;
   /** Confirmations must have been sent after these, by the monotonic clock. */
@@ -115,6 +120,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     this.#own = won.own;
     this.#attempts = won.attempts;
     this.#isForeign = won.found.isForeign ?? false;
+    this.#found = won.found.record;
     this.#record = won.shown ?? won.found.record;
     this.#version = won.version;
     this.#isNamed = won.shown !== undefined;
@@ -221,19 +227,27 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     const nonces = new Set<string>();
     let pauseMs = Math.min(firstReleasePauseMs, timing.retryBackoffMs);
     for (;;) {
-      if (this.#store.session.isOver(this.#place)) return false;
+      const ghost = this.#ghost;
+      if (this.#store.session.isOver(this.#place)) {
+        if (ghost !== undefined) this.#leftovers.add(this.#entry, this.#place, ghost);
+        return false;
+      }
       try {
-        // An announcement without an answer may have landed.
-        if (this.#isUnsure) {
-          const wasNamed = this.#isNamed;
-          const standing = this.#adopt(await this.#read(signal));
-          this.#isNamed = standing === 'ours';
-          if (wasNamed && !this.#isNamed) {
+        // A write without an answer may have landed.
+        if (this.#isUnsure && this.#isNamed) {
+          this.#isNamed = this.#adopt(await this.#read(signal)) === 'ours';
+          if (!this.#isNamed) {
             this.#leftovers.add(this.#entry, this.#place);
             return false;
           }
         }
         // A term that was never announced leaves the record to its predecessor.
+        if (ghost !== undefined) {
+          await this.#ask('releasing', signal, (operation) =>
+            takeBack(this.#store, this.#scope, ghost, operation),
+          );
+          return true;
+        }
         const next = this.#isNamed ? this.#vacantRecord(end) : undefined;
         if (next !== undefined) nonces.add(next.nonce);
         const result = await this.#ask('releasing', signal, (operation) =>
@@ -251,7 +265,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
         const isLate = clock.monotonicMs() - startMs > 1.5 * timing.operationTimeoutMs;
         if (!isLate) await sleep(clock, pauseMs, signal).catch(() => {});
         if (isLate || signal.aborted) {
-          this.#leftovers.add(this.#entry, this.#place);
+          this.#leftovers.add(this.#entry, this.#place, this.#ghost);
           throw new LeftBehindError(this.#place.name, { cause: error });
         }
         pauseMs = Math.min(2 * pauseMs, timing.retryBackoffMs);
@@ -262,8 +276,14 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   async abandon(): Promise<void> {
     this.#detach();
     // Belief has ended. The session may live for ever, and nobody could lead behind this place.
-    if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place))) return;
+    if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#ghost))) return;
     throw new LeftBehindError(this.#place.name);
+  }
+
+  /** The announcement of a term that has not led, and may have landed or land yet. */
+  get #ghost(): Ghost | undefined {
+    if (!this.#mayBeNamed || this.#isNamed) return undefined;
+    return { place: this.#place, before: this.#found, attempts: this.#attempts };
   }
 
   #detach(): void {
@@ -308,6 +328,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
       );
     } catch (error) {
       this.#isUnsure = true;
+      if (!this.#isNamed) this.#mayBeNamed = true;
       throw error;
     }
     switch (result.outcome) {
@@ -315,6 +336,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
         this.#record = next;
         this.#version = result.version;
         this.#isNamed = true;
+        this.#mayBeNamed = false;
         this.#shown = state;
         this.#attempts.settle(next.nonce);
         this.#confirmedMs = Math.max(this.#confirmedMs, sentAt.monotonicMs);
@@ -359,6 +381,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     this.#record = record;
     this.#version = reading.version;
     this.#isNamed = true;
+    this.#mayBeNamed = false;
     this.#isUnsure = false;
     if (record.leadership.revoked) return 'vacated';
     this.#deliver();

@@ -116,7 +116,10 @@ export interface QueueStore {
    * guid has made, if it belongs to the present session.
    */
   enter(entry: Entry, signal: AbortSignal): Promise<Place>;
-  /** Gives up what `enter` made, or may have made. What is not there is success. */
+  /**
+   * Gives up what `enter` made, or may have made. What is not there is success, and the store sees to
+   * it that an `enter` without an answer which lands later is given up too.
+   */
   leave(entry: Entry, place: Place | undefined, signal: AbortSignal): Promise<void>;
   /** The names of all places in order, the leader first. Shows at least what this session did. */
   list(signal: AbortSignal): Promise<readonly string[]>;

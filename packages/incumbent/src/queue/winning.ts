@@ -42,7 +42,7 @@ export function tokensWentBack(
 /** Who would have to be fenced by whoever leads after `record`. */
 export function unfencedAfter(
   record: QueueRecord | undefined,
-  own: OwnWrites,
+  own: Pick<OwnWrites, 'wrote'>,
 ): readonly UncleanLeader[] {
   if (record === undefined) return [];
   const { leadership, unfenced, token } = record;
