@@ -1,9 +1,11 @@
 /** Those who do not campaign: an operator who asks for things, and an observer who watches. */
-import type { AdminResult, Election, View } from 'incumbent';
+import type { AdminResult, Election, Timing, View } from 'incumbent';
 import type { Host } from './host.ts';
 import type { Client, Link } from './network.ts';
 import { storeOf } from './network.ts';
 import type { Simulation } from './simulation.ts';
+import type { Wish } from './wish.ts';
+import { describeWish, perform } from './wish.ts';
 
 abstract class Bystander implements Client {
   readonly name: string;
@@ -11,14 +13,20 @@ abstract class Bystander implements Client {
   readonly host: Host;
   readonly link: Link;
   readonly alive = true;
-  protected readonly sim: Simulation;
+  readonly sim: Simulation;
   protected readonly election: Election<bigint>;
 
-  constructor(sim: Simulation, host: Host, link: Link, leaseMs: number) {
+  constructor(
+    sim: Simulation,
+    host: Host,
+    link: Link,
+    leaseMs: number,
+    number: number = sim.newNumber(),
+  ) {
     this.sim = sim;
     this.host = host;
     this.link = link;
-    this.number = sim.newNumber();
+    this.number = number;
     this.name = host.name;
     const { library } = sim;
     this.election = library.createElection({
@@ -26,6 +34,7 @@ abstract class Bystander implements Client {
       lease: leaseMs,
       clock: host.clockOf(this),
       random: () => sim.world.random.next(),
+      onTrouble: () => {},
       backend: library.leaseBackend({
         kind: 'simulated',
         description: 'the simulated store',
@@ -36,12 +45,42 @@ abstract class Bystander implements Client {
   }
 }
 
-/** What an operator may do, and how often it was attempted in vain is nobody's concern. */
+/** One request of an operator, by a handle of its own: so it is known which writes are its. */
+export class Request extends Bystander {
+  readonly wish: Wish;
+  /** The term that it found first: a later one is not meant. */
+  meant: bigint | undefined;
+
+  constructor(operator: Operator, wish: Wish) {
+    super(operator.sim, operator.host, operator.link, operatorLeaseMs, operator.number);
+    this.wish = wish;
+  }
+
+  make(): Promise<AdminResult> {
+    return perform(this.election, this.wish);
+  }
+}
+
+/** An operator's own lease is nobody else's business: it may be far shorter than theirs. */
+const operatorLeaseMs = 1_000;
+
+/** Asks for things; how often in vain is nobody's concern. */
 export class Operator extends Bystander {
-  ask(what: string, request: (election: Election<bigint>) => Promise<AdminResult>): void {
-    const { world, coverage } = this.sim;
+  get timing(): Timing {
+    return this.election.timing;
+  }
+
+  constructor(sim: Simulation, host: Host, link: Link) {
+    super(sim, host, link, operatorLeaseMs);
+  }
+
+  ask(wish: Wish): void {
+    const { world, coverage, guarantees } = this.sim;
+    const what = describeWish(wish);
     world.trace.add(world.nowMs, this.name, `asks for ${what}`);
-    request(this.election).then(
+    const request = new Request(this, wish);
+    const since = this.sim.server.current.version;
+    request.make().then(
       ({ changed }) => {
         world.trace.add(
           world.nowMs,
@@ -49,6 +88,7 @@ export class Operator extends Bystander {
           `${what}: ${changed ? 'recorded' : 'nothing to do'}`,
         );
         if (changed) coverage.count(`operator: ${what}`);
+        guarantees.checkGranted(wish, since);
       },
       (error: unknown) => {
         const expected = ['REFUSED', 'OPERATION_TIMEOUT', 'STORE_UNAVAILABLE'];

@@ -9,7 +9,7 @@ import type {
   Timing,
 } from 'incumbent';
 import { inCopies } from './copies.ts';
-import type { TermEntry } from './guarantees.ts';
+import type { Attempt, TermEntry } from './guarantees.ts';
 import type { Host } from './host.ts';
 import type { Client, Link } from './network.ts';
 import { storeOf } from './network.ts';
@@ -52,6 +52,10 @@ export class CandidateProcess implements Client {
   readonly unanswered: Set<string> = new Set();
   /** Token of the seat it asked for last. */
   triedToken = 0n;
+  /** Its last attempt to take the seat, until it is known what has become of that. */
+  attempt: Attempt | undefined;
+  /** Token of a seat that it has read to be revoked, before it knew whether it has it. */
+  revokedToken: bigint | undefined;
   /** A write of it was refused, so what it reads next tells it whose the seat is. */
   wasRefused = false;
   closingSinceMs: number | undefined;
@@ -91,6 +95,8 @@ export class CandidateProcess implements Client {
       // Often no jitter at all: then a successor comes as early as it may.
       random: () => (random.chance(lazy) ? 0 : random.next()),
       candidate: { id: plan.id },
+      // Else the library warns of a store that is away, on stderr, which here is no news.
+      onTrouble: () => {},
     });
     this.timing = this.#election.timing;
   }
@@ -114,6 +120,7 @@ export class CandidateProcess implements Client {
     void this.#takePart(campaign.signal).then(
       () => {
         this.#campaign = undefined;
+        this.#sim.guarantees.checkWithdrawn(this);
       },
       (error) => this.#sim.world.fail('errors', `${this.name}: ${describeError(error)}`),
     );
@@ -224,6 +231,7 @@ export class CandidateProcess implements Client {
       onBelief: (deadline) => {
         this.#belief = deadline;
         this.#beliefToldMs = this.#sim.world.nowMs;
+        if (deadline !== undefined) this.#sim.guarantees.checkBelief(this);
       },
       actors: plan.actors,
       takeoverDelay: plan.takeoverDelayMs,

@@ -31,6 +31,18 @@ export class Chaos {
     };
     next();
     if (scenario.meddles) this.later(this.random.next() * scenario.chaosMs, () => meddle(this));
+    if (scenario.interferes) this.#repeat([operateOnWin, operateOnRelease, operateTooLate]);
+    if (scenario.restarts) this.#repeat([restartWhileWriting, withdrawWhileWriting]);
+  }
+
+  /** One of these now and then, beside the others. */
+  #repeat(faults: readonly Fault[]): void {
+    this.later(this.random.exponential(1.5 * this.leaseMs), () => {
+      const fault = this.random.pick(faults);
+      this.sim.trace.add(this.sim.world.nowMs, '*', fault.name);
+      fault(this);
+      this.#repeat(faults);
+    });
   }
 
   end(): void {
@@ -406,27 +418,23 @@ function operate(chaos: Chaos): void {
   const { operator } = sim;
   const { plan } = random.pick(sim.places);
   random.weighted<() => void>([
-    [2, () => operator.ask('vacate', (election) => election.vacate())],
-    [2, () => operator.ask('vacate by force', (election) => election.vacate({ force: true }))],
-    [2, () => operator.ask('transfer', (election) => election.transfer(plan.id))],
-    [
-      2,
-      () => {
-        const { host, plan: drained } = chaos.target();
-        const until = new Date(host.wallMs() + random.next() * 2 * leaseMs);
-        operator.ask('drain', (election) => election.drain(drained.id, until));
-      },
-    ],
+    [2, () => operator.ask({ kind: 'vacate' })],
+    [2, () => operator.ask({ kind: 'vacate', force: true })],
+    [2, () => operator.ask({ kind: 'transfer', to: plan.id })],
+    [2, () => drain(chaos, chaos.target())],
     [
       1,
       () => {
-        operator.ask('end', (election) => election.end());
-        chaos.later(random.next() * leaseMs, () => {
-          operator.ask('reopen', (election) => election.reopen());
-        });
+        operator.ask({ kind: 'end' });
+        chaos.later(random.next() * leaseMs, () => operator.ask({ kind: 'reopen' }));
       },
     ],
   ])();
+}
+
+function drain({ sim, random, leaseMs }: Chaos, { host, plan }: Place): void {
+  const until = new Date(host.wallMs() + random.next() * 2 * leaseMs);
+  sim.operator.ask({ kind: 'drain', id: plan.id, until });
 }
 
 /** An operator's request meets a write of the leader that nobody has heard of yet. */
@@ -437,6 +445,115 @@ function operateOnUnheard(chaos: Chaos): void {
     fate: chaos.random.pick([{ replyLost: true }, { error: 'although' as const }]),
   });
   chaos.later(chaos.random.next() * 0.3 * chaos.leaseMs, () => operate(chaos));
+}
+
+/** A few messages later. */
+function soon(chaos: Chaos, run: () => void): void {
+  chaos.later(chaos.random.between(1, 8) * chaos.sim.network.latencyMs, run);
+}
+
+/** Whoever leads makes room. */
+function makeRoom(chaos: Chaos): Place | undefined {
+  const { places } = chaos.sim;
+  const leading = places.find(({ process }) => process?.believes() === true);
+  leading?.process?.resign();
+  return leading;
+}
+
+/** An operator's request lands between a write that wins and the winner's look at what has become of it. */
+function operateOnWin(chaos: Chaos): void {
+  const { sim, random } = chaos;
+  const leading = makeRoom(chaos);
+  for (const place of sim.places) {
+    const { process, link } = place;
+    if (place === leading || process === undefined) continue;
+    const ask = random.pick([
+      () => sim.operator.ask({ kind: 'vacate', force: true }),
+      () => sim.operator.ask({ kind: 'vacate' }),
+      () => drain(chaos, place),
+      () => drain(chaos, random.pick(sim.places)),
+      () => operate(chaos),
+    ]);
+    const fate = random.pick([
+      { replyLost: true },
+      { error: 'although' as const, replyMs: process.timing.operationTimeoutMs * random.next() },
+    ]);
+    link.armed.push({ kind: 'swap', fate: { ...fate, onSend: () => soon(chaos, ask) } });
+  }
+  sim.coverage.count('operators that ask at a win');
+}
+
+/** An operator's request lands between the last that a leader knows of the record and its release. */
+function operateOnRelease(chaos: Chaos): void {
+  const { sim, random } = chaos;
+  const leading = sim.places.find(({ process }) => process?.believes() === true);
+  const { process } = leading ?? {};
+  if (leading === undefined || process === undefined) return;
+  sim.coverage.count('operators that ask at a release');
+  const fate = {
+    requestMs: process.timing.operationTimeoutMs * random.between(0.2, 0.8),
+    onSend: () =>
+      chaos.later(0, () => {
+        if (random.chance(0.6)) drain(chaos, random.pick(sim.places));
+        else operate(chaos);
+      }),
+  };
+  leading.link.armed.push({ kind: 'swap', fate });
+  process.resign();
+}
+
+/** What an operator asks of one term is on its way for so long that the next one begins. */
+function operateTooLate(chaos: Chaos): void {
+  const { sim, random } = chaos;
+  const { link } = sim.operator;
+  const process = sim.places.find((place) => place.process?.believes() === true)?.process;
+  if (process === undefined) return;
+  sim.coverage.count('operators that ask too late');
+  const onSend = () => soon(chaos, () => process.resign());
+  const requestMs = random.between(0.2, 0.9) * sim.operator.timing.operationTimeoutMs;
+  link.armed.push({ kind: 'swap', fate: { requestMs, onSend } });
+  const force = random.chance(0.5);
+  const { id } = random.pick(sim.places).plan;
+  sim.operator.ask(random.chance(0.7) ? { kind: 'vacate', force } : { kind: 'transfer', to: id });
+}
+
+/** A process dies while a write of it is on its way, and another begins under its id before that lands. */
+function restartWhileWriting(chaos: Chaos): void {
+  const { sim, random, leaseMs } = chaos;
+  const place = chaos.target();
+  const { process } = place;
+  if (process === undefined) return;
+  const requestMs = leaseMs * random.pick([0.05, 0.3, 1]) * random.next();
+  const restart = () => {
+    if (place.process !== process) return;
+    sim.coverage.count('crashes');
+    process.crash();
+    chaos.later(random.next() * requestMs, () => {
+      if (place.process !== undefined) return;
+      sim.coverage.count('restarts while a write of before is on its way');
+      sim.start(place);
+    });
+  };
+  const onSend = () => chaos.later(0, restart);
+  place.link.armed.push({ kind: 'swap', fate: { requestMs, onSend } });
+  if (random.chance(0.5)) makeRoom(chaos);
+}
+
+/** Whoever is about to win withdraws while the answer is on its way, or lost. */
+function withdrawWhileWriting(chaos: Chaos): void {
+  const { sim, random, leaseMs } = chaos;
+  const leading = makeRoom(chaos);
+  for (const { process, link } of sim.places) {
+    if (process === undefined || process === leading?.process) continue;
+    const onSend = () =>
+      soon(chaos, () => {
+        process.withdraw();
+        chaos.later(random.next() * leaseMs, () => process.join());
+      });
+    const fate = random.pick([{ replyLost: true }, { error: 'although' as const }]);
+    link.armed.push({ kind: 'swap', fate: { ...fate, onSend } });
+  }
+  sim.coverage.count('withdrawals while a write is on its way');
 }
 
 /** Somebody deletes or overwrites the record by hand, against all advice. */

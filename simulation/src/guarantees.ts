@@ -4,10 +4,13 @@
  */
 import type { Term, TermOutcome } from 'incumbent';
 import type { LeaseRecord, Reading, SwapResult } from 'incumbent/testing';
+import { Request } from './bystanders.ts';
 import type { CandidateProcess } from './candidate.ts';
 import type { Client } from './network.ts';
 import type { Commit } from './server.ts';
 import type { Simulation } from './simulation.ts';
+import type { Wish } from './wish.ts';
+import { describeWish, dropsOf, isGranted, takesBack } from './wish.ts';
 
 export const guarantees = {
   belief: 'no two terms evaluate isLeading() to true at the same instant (S1)',
@@ -23,6 +26,11 @@ export const guarantees = {
   release: 'a seat is given back only by its holder, and only when the work has settled',
   lease: 'no seat is taken before the lease in its record has run out, unless its holder is dead',
   operator: 'an operator never takes the seat from its holder',
+  meant: 'a request hits the term that it was meant for, and no later one',
+  granted: 'what an operator was told to be recorded has stood in the record',
+  kept: 'what an operator has written stays until it is over, or an operator takes it back',
+  heard: 'a leader that writes the record with a request in it stops',
+  revoked: 'no term outlives a forced vacate by more than the belief that it had',
   reservation: 'a reserved seat is left to whom it is reserved for',
   drain: 'a drained candidate does not take the seat',
   ended: 'nobody takes a seat of an ended election',
@@ -31,6 +39,7 @@ export const guarantees = {
   operations: 'store operations per unit of time are bounded',
   futile: 'followers read, and never write just to fail',
   truth: 'a term ends as superseded, gone or revoked only if it was',
+  ghost: 'who withdraws looks for a write of its own that may have landed, and takes it back',
   handback: 'a leader that leaves while the store answers gives its seat back',
   disowned: 'a term that reads of another holder ends at once',
   proclaimed: 'what proclaim and declareActors have resolved for stands in the record',
@@ -43,6 +52,15 @@ export const guarantees = {
   timers: 'nothing is thrown from a timer, and no timer is longer than Node keeps',
   errors: 'the library rejects with nothing but what it documents',
 } as const;
+
+/** A write that takes the seat, and whose outcome is not known. */
+export interface Attempt {
+  readonly nonce: string;
+  readonly token: bigint;
+  /** Looks at the store since then, and those of them that were answered in time. */
+  looks: number;
+  answers: number;
+}
 
 /** A term as the application has it. */
 export interface TermEntry {
@@ -73,8 +91,9 @@ export class Guarantees {
   readonly #unfenced: Set<bigint> = new Set();
   /** Who has sent which nonce: that alone says whose a record is. */
   readonly #authors = new Map<string, CandidateProcess>();
+  /** When an operator has forced the holder out, by the token of its term. */
+  readonly #revokedAtMs: Map<bigint, number> = new Map();
   #highestToken = 0n;
-  /** Successors' commits: how long after the end of the predecessor's belief. */
   constructor(sim: Simulation) {
     this.#sim = sim;
   }
@@ -138,6 +157,13 @@ export class Guarantees {
     const { process, term } = entry;
     const { host, timing } = process;
     entry.led = true;
+    const revokedMs = world.nowMs - (this.#revokedAtMs.get(entry.token) ?? world.nowMs);
+    if (revokedMs > timing.beliefMs / host.errors.monotonicRate + epsilonMs) {
+      world.fail(
+        'revoked',
+        `term ${entry.token} of ${process.name} leads ${revokedMs.toFixed(1)} ms after it was revoked`,
+      );
+    }
     if (entry.mustEnd) {
       world.fail('disowned', `term ${entry.token} of ${process.name} leads on`);
     }
@@ -179,8 +205,30 @@ export class Guarantees {
     }
   }
 
+  /** Called when a process believes, or believes for longer. */
+  checkBelief(process: CandidateProcess): void {
+    if (process.revokedToken !== process.seatToken) return;
+    this.#sim.world.fail(
+      'revoked',
+      `${process.name} believes in term ${process.seatToken}, and has read that it is revoked`,
+    );
+  }
+
+  /** Called when a process takes part no more. */
+  checkWithdrawn(process: CandidateProcess): void {
+    const { attempt } = process;
+    // Of a look without an answer nothing was learnt.
+    if (attempt === undefined || attempt.answers < attempt.looks) return;
+    this.#sim.world.fail(
+      'ghost',
+      `${process.name} withdraws, ${attempt.looks === 0 ? 'does not look for' : 'finds'} its ` +
+        `write for term ${attempt.token}, and does not take it back`,
+    );
+  }
+
   /** Called when the work of a term begins. */
   checkBeginning({ process, term, token }: TermEntry): void {
+    process.attempt = undefined;
     const { world, server } = this.#sim;
     const { host } = process;
     // In this order: the question itself may be where the host stands still.
@@ -316,7 +364,8 @@ export class Guarantees {
         );
       }
       process.triedToken = next.token;
-    }
+      process.attempt = { nonce: next.nonce, token: next.token, looks: 0, answers: 0 };
+    } else process.attempt = undefined;
     if (takes && running !== undefined && running.token !== next.token) {
       world.fail(
         'unsettled',
@@ -324,13 +373,46 @@ export class Guarantees {
       );
     }
     if (next.holding === undefined) this.#checkSettled(process, base?.record, 'asks to vacate');
+    this.#checkKept(process, base?.record, next);
+    this.#checkHeard(process, next);
     process.unanswered.add(next.nonce);
   }
 
+  /** What a candidate writes has everything in it that operators have written. */
+  #checkKept(process: CandidateProcess, base: LeaseRecord | undefined, next: LeaseRecord): void {
+    if (base === undefined) return;
+    const wallMs = process.host.wallMs();
+    const drop = dropsOf(base, next, wallMs);
+    if (drop === undefined) return;
+    this.#sim.world.fail(
+      'kept',
+      `${process.name} asks for a record without ${drop.what}, which was in the one before it`,
+    );
+  }
+
+  /** Whoever writes a request on has read it. */
+  #checkHeard(process: CandidateProcess, next: LeaseRecord): void {
+    const { running } = process;
+    const isAsked = next.holding?.request !== undefined || next.ended;
+    if (!isAsked || next.holding === undefined || running?.token !== next.token) return;
+    if (running.term.signal.aborted) return;
+    this.#sim.world.fail(
+      'heard',
+      `${process.name} writes on what is asked of term ${next.token}, and its work was not told`,
+    );
+  }
+
   /** What a look at the store tells about writes that had no answer. */
-  onReadAnswer(client: Client, { record }: Reading): void {
+  onReadAnswer(client: Client, { record }: Reading, tookMs: number): void {
     const { coverage } = this.#sim;
     const process = this.#sim.processOf(client);
+    const { attempt } = process ?? {};
+    if (process !== undefined && attempt !== undefined && this.#isInTime(process, tookMs)) {
+      attempt.answers += 1;
+      const isRevoked = record?.nonce === attempt.nonce && record.holding?.revoked === true;
+      if (isRevoked) process.revokedToken = record.token;
+      if (record?.nonce !== attempt.nonce && attempt.looks > 0) process.attempt = undefined;
+    }
     if (process === undefined || process.unanswered.size === 0) return;
     if (record !== undefined && process.unanswered.has(record.nonce)) {
       coverage.count('unanswered writes found to have landed');
@@ -347,6 +429,7 @@ export class Guarantees {
   onReadSent(client: Client): TermEntry | undefined {
     this.onSend(client, 'read');
     const process = this.#sim.processOf(client);
+    if (process?.attempt !== undefined) process.attempt.looks += 1;
     if (process?.wasRefused !== true) return undefined;
     process.wasRefused = false;
     return process.running;
@@ -365,6 +448,7 @@ export class Guarantees {
     const process = this.#sim.processOf(client);
     if (process === undefined || !this.#isInTime(process, tookMs)) return;
     if (result.outcome === 'ok') process.unanswered.clear();
+    if (result.outcome === 'ok') process.attempt = undefined;
     process.wasRefused = result.outcome === 'conflict';
   }
 
@@ -375,6 +459,7 @@ export class Guarantees {
   }
 
   onRead(client: Client, reading: Reading): void {
+    if (client instanceof Request) client.meant ??= reading.record?.token ?? 0n;
     this.#sim.world.trace.add(this.#sim.world.nowMs, client.name, `  reads v${reading.version}`);
   }
 
@@ -409,6 +494,9 @@ export class Guarantees {
     const next = commit.record;
     const last = previous.record;
     world.trace.add(world.nowMs, commit.writer?.name ?? 'hand', `committed v${commit.version}`);
+    const isLate = process?.alive === false && this.#sim.isReplaced(process);
+    if (isLate)
+      this.#sim.coverage.count('writes of the dead that landed after their successor began');
     if (next === undefined || commit.writer === undefined) return;
     if (last !== undefined && next.token < last.token) {
       world.fail('tokens', `the record's token fell from ${last.token} to ${next.token}`);
@@ -568,10 +656,21 @@ export class Guarantees {
     this.#unfenced.clear();
   }
 
+  /** An operator was told that what it wished for is recorded, or was already, after that version. */
+  checkGranted(wish: Wish, since: number): void {
+    const { server, world, operator } = this.#sim;
+    const wallMs = operator.host.wallMs();
+    const later = server.commits.slice(since);
+    if (later.some(({ record }) => isGranted(wish, record, wallMs))) return;
+    world.fail('granted', `"${describeWish(wish)}" was recorded, the operator is told; it was not`);
+  }
+
   #checkOperator(commit: Commit, previous: Commit): void {
     const before = previous.record?.holding;
     const after = commit.record?.holding;
-    if (commit.writer === undefined || before === undefined) return;
+    const { writer } = commit;
+    if (writer instanceof Request) this.#checkRequest(writer, commit, previous);
+    if (writer === undefined || before === undefined) return;
     if (after === undefined && before.held !== undefined) {
       this.#sim.coverage.count('holds lifted');
       this.#checkLeaseOver('an operator', commit, previous);
@@ -590,6 +689,27 @@ export class Guarantees {
         'operator',
         `an operator changed holder, nonce, actors, token or lease of v${previous.version}`,
       );
+    }
+  }
+
+  #checkRequest(writer: Request, { record }: Commit, previous: Commit): void {
+    const { world, operator } = this.#sim;
+    const { wish } = writer;
+    const asked = record?.holding?.request;
+    const isNew = asked !== undefined && asked !== previous.record?.holding?.request;
+    if (isNew && record?.token !== writer.meant) {
+      world.fail(
+        'meant',
+        `a request (${describeWish(wish)}) for term ${writer.meant} was left for term ${record?.token}`,
+      );
+    }
+    if (record?.holding?.revoked === true && !this.#revokedAtMs.has(record.token)) {
+      this.#revokedAtMs.set(record.token, world.nowMs);
+    }
+    if (previous.record === undefined || record === undefined) return;
+    const drop = dropsOf(previous.record, record, operator.host.wallMs());
+    if (drop !== undefined && !takesBack(wish, drop)) {
+      world.fail('kept', `the operator’s ${describeWish(wish)} drops ${drop.what}`);
     }
   }
 

@@ -9,6 +9,8 @@ export interface QueueRecord {
   readonly nonce: string;
   readonly beliefMs: number;
   readonly ended: boolean;
+  /** Of the last term that was announced, as its writer spells it; empty before the first. */
+  readonly place: string;
   readonly leadership:
     | {
         readonly candidate: Incumbent.CandidateInfo;

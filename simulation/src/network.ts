@@ -194,7 +194,7 @@ export function storeOf(sim: Simulation, client: Client): LeaseStore {
           return reading;
         },
         (reading, tookMs) => {
-          guarantees.onReadAnswer(client, reading);
+          guarantees.onReadAnswer(client, reading, tookMs);
           if (term !== undefined) guarantees.onReadBack(term, reading, tookMs);
         },
       );

@@ -18,18 +18,23 @@ process.on('unhandledRejection', (error) => {
   present.fail('rejections', text);
 });
 
-/** @param readable keep lines for somebody to read */
+/**
+ * @param readable keep lines for somebody to read
+ * @param ignored guarantees that are not judged
+ */
 export async function runSeed(
   library: Library,
   seed: number,
   readable = false,
   mechanism: Mechanism = 'lease',
+  ignored: readonly string[] = [],
 ): Promise<SeedResult> {
   const simulation =
     mechanism === 'lease'
       ? new Simulation(library, seed, readable)
       : new QueueSimulation(library, seed, readable);
   present = simulation.world;
+  present.ignored = ignored;
   try {
     return await simulation.run();
   } finally {

@@ -65,6 +65,10 @@ export interface Scenario {
   readonly observes: boolean;
   /** Somebody may delete or overwrite the record by hand. */
   readonly meddles: boolean;
+  /** An operator asks for things at the very moments at which a term begins and ends. */
+  readonly interferes: boolean;
+  /** Processes die while they write, and come back under the same id before the write lands. */
+  readonly restarts: boolean;
   /**
    * Besides the promises, check the rule that gives them (nobody takes a seat before its lease has
    * run out). Not in every seed: the promises have to be found broken by themselves, too.
@@ -82,6 +86,8 @@ export interface Scenario {
 /** What a seed is about. Everything is decided here or drawn from streams of the same seed. */
 export function drawScenario(seed: number): Scenario {
   const random = new Random(seed);
+  // A stream of its own: what is drawn here leaves everything else as it is.
+  const more = new Random(seed, 8);
   const drift = random.pick([0.05, 0.05, 0.05, 0.01, 0.2]);
   const baseLeaseMs = random.pick([1_000, 1_000, 2_000, 3_000, 10_000]);
   const faults = random.weighted<FaultMix>([
@@ -153,6 +159,8 @@ export function drawScenario(seed: number): Scenario {
     faultEveryMs: leaseMs * random.between(0.3, 0.9),
     observes: random.chance(0.15),
     meddles,
+    interferes: more.chance(0.25),
+    restarts: more.chance(0.2),
     checksRules: random.chance(0.5),
     looksAlways: random.chance(0.5),
     copies: random.chance(0.1),

@@ -113,8 +113,7 @@ export class Simulation {
       const host = new Host(this.world, name, perfectClock, new Random(seed, stream));
       return [host, new Link(this, host, new Random(seed, stream + 1))] as const;
     };
-    // An operator's own lease is nobody else's business: it may be far shorter than theirs.
-    this.operator = new Operator(this, ...bystander('op', 10), 1_000);
+    this.operator = new Operator(this, ...bystander('op', 10));
     if (this.scenario.observes) {
       this.observer = new Observer(this, ...bystander('eye', 20), this.scenario.leaseMs);
     }
@@ -304,10 +303,8 @@ export class Simulation {
   #restoreOrder(): void {
     const { record } = this.server.current;
     const ids = new Set((record?.drains ?? []).map(({ id }) => id));
-    if (record?.ended === true) this.operator.ask('reopen', (election) => election.reopen());
-    for (const id of ids) {
-      this.operator.ask('lift a drain', (election) => election.drain(id, new Date(0)));
-    }
+    if (record?.ended === true) this.operator.ask({ kind: 'reopen' });
+    for (const id of ids) this.operator.ask({ kind: 'lift', id });
     this.world.at(this.world.nowMs + 0.3 * this.scenario.leaseMs, () => {
       this.#restoreOrder();
       return true;
@@ -342,6 +339,11 @@ export class Simulation {
     if (place === undefined) return;
     place.process = undefined;
     if (this.isQuiet && !this.#isEnding) this.world.at(this.world.nowMs, () => this.start(place));
+  }
+
+  /** Whether another process runs where this one ran. */
+  isReplaced({ host }: CandidateProcess): boolean {
+    return this.places.some((place) => place.host === host && place.process !== undefined);
   }
 
   /** A child dies then. */

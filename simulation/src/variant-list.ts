@@ -327,6 +327,7 @@ export const variants: readonly Variant[] = [
   },
   {
     name: 'declared actors without the process that declares them',
+    from: 120,
     edits: [
       {
         file: 'held-term.js',
@@ -431,6 +432,7 @@ export const variants: readonly Variant[] = [
   },
   {
     name: 'a lost record taken for a vacant seat',
+    from: 400,
     edits: [
       {
         file: 'lease/loss.js',
@@ -442,7 +444,7 @@ export const variants: readonly Variant[] = [
   },
   {
     name: 'a vacant seat that came back after a loss taken at once',
-    from: 180,
+    from: 660,
     edits: [
       {
         file: 'lease/loss.js',
@@ -489,7 +491,7 @@ export const variants: readonly Variant[] = [
   },
   {
     name: 'work begins although belief is over',
-    from: 235,
+    from: 570,
     edits: [
       {
         file: 'held-term.js',
@@ -650,5 +652,182 @@ export const variants: readonly Variant[] = [
       },
     ],
     breaks: ['closed', 'settling'],
+  },
+  {
+    name: 'a ghost that an operator has revoked believed when it is read back',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'if (nonceIsOurs && reading.record?.holding?.revoked === false) {',
+        replace: 'if (nonceIsOurs) {',
+      },
+    ],
+    breaks: ['revoked', 'heard', 'seat', 'belief'],
+  },
+  {
+    name: 'what is read back kept as it was sent',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'return won(reading.record, reading.version);',
+        replace: 'return won(next, reading.version);',
+      },
+    ],
+    breaks: ['kept'],
+  },
+  {
+    name: 'a release that does not adopt what it finds',
+    edits: [
+      {
+        file: 'lease/seat.js',
+        find: "            // Our own last confirmation, or an operator's request, landed first.\n                this.#adopt(reading.record, reading.version);",
+        replace: '                this.#version = reading.version;',
+      },
+    ],
+    breaks: ['kept'],
+  },
+  {
+    name: 'a renewal that does not adopt what it finds',
+    edits: [
+      {
+        file: 'lease/seat.js',
+        find: "case 'ours': {\n                    const record = reading.record;\n                    this.#adopt(record, reading.version);",
+        replace:
+          "case 'ours': {\n                    const record = reading.record;\n                    this.#version = reading.version;",
+      },
+    ],
+    breaks: ['kept'],
+  },
+  {
+    name: 'a winner forgets who is drained',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'drains: currentDrains(previous?.drains ?? [], wallMs),',
+        replace: 'drains: currentDrains([], wallMs),',
+      },
+    ],
+    breaks: ['kept'],
+  },
+  {
+    name: 'a drain drops those of others',
+    edits: [
+      {
+        file: 'lease/administer.js',
+        find: 'const others = currentDrains(base.drains, wallMs).filter(({ id }) => id !== request.id);',
+        replace: 'const others = currentDrains([], wallMs).filter(({ id }) => id !== request.id);',
+      },
+    ],
+    breaks: ['kept'],
+  },
+  {
+    name: 'a request that is meant for one term hits a later one',
+    edits: [{ file: 'lease/administer.js', find: 'asked ??= token;', replace: 'asked = token;' }],
+    breaks: ['meant'],
+  },
+  {
+    name: 'a request that was refused is called recorded',
+    edits: [
+      {
+        file: 'lease/administer.js',
+        find: "if (result.outcome === 'ok')\n                return { changed: true, view, ...lifted };",
+        replace: 'return { changed: true, view, ...lifted };',
+      },
+    ],
+    breaks: ['granted'],
+  },
+  {
+    name: 'a request that is found at the win is not delivered',
+    edits: [
+      {
+        file: 'lease/seat.js',
+        find: '        });\n        this.#deliver();\n    }',
+        replace: '        });\n    }',
+      },
+    ],
+    breaks: ['heard'],
+  },
+  {
+    name: 'a revocation is written over by a renewal',
+    edits: [
+      {
+        file: 'lease/seat.js',
+        find: 'revoked: holding?.revoked ?? false,',
+        replace: 'revoked: false,',
+      },
+      {
+        file: 'lease/seat.js',
+        find: 'if (record.holding?.revoked === true)',
+        replace: 'if (false)',
+      },
+    ],
+    breaks: ['kept', 'revoked'],
+  },
+  {
+    name: 'an aborted attempt that has landed is not taken back',
+    edits: [
+      {
+        file: 'lease/ghosts.js',
+        find: 'await swapStore(this.#store, this.#scope, reading.version, next, signal);',
+        replace: "{ outcome: 'ok' };",
+      },
+    ],
+    breaks: ['ghost'],
+  },
+  {
+    name: 'nobody looks whether an aborted attempt has landed',
+    edits: [
+      {
+        file: 'lease/ghosts.js',
+        find: 'if (this.#attempts.length === 0)\n            return;',
+        replace: 'return;',
+      },
+    ],
+    breaks: ['ghost'],
+  },
+  {
+    name: 'a withdrawal vacates the seat, whoever has it',
+    edits: [
+      {
+        file: 'lease/ghosts.js',
+        find: 'this.#attempts = this.#attempts.filter(({ nonce, on }) => nonce === record?.nonce || (on.version === version && on.life === life));',
+        replace: '',
+      },
+    ],
+    breaks: [...s1, 'release'],
+  },
+  {
+    name: 'an attempt a tenth of a renewal interval too early',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'const leftMs = record.leaseMs - unchangedMs;',
+        replace: 'const leftMs = record.leaseMs - 0.1 * timing.renewEveryMs - unchangedMs;',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'a hold is lifted although its holder may believe',
+    edits: [
+      {
+        file: 'lease/administer.js',
+        find: 'if (holderLeftMs <= 0)',
+        replace: 'if (true)',
+      },
+    ],
+    breaks: [...s1, 'truth', 'release'],
+  },
+  {
+    name: 'a predecessor known by its id and not by its incarnation',
+    edits: [
+      {
+        file: 'lease/race.js',
+        find: 'const unfenced = unfencedAfter(previous, wasOurs);',
+        replace:
+          'const unfenced = unfencedAfter(previous, previous?.holding?.candidate.id === this.#candidate.id);',
+      },
+    ],
+    breaks: ['fencing'],
   },
 ];

@@ -77,6 +77,8 @@ async function hunt(hunted: Hunted, directory: string): Promise<Outcome> {
       from: variant.from ?? 1,
       seeds: mostSeeds,
       stopAtFirst: true,
+      // It finds so much so early that the promises would not have to be found broken by themselves.
+      ignored: (variant.breaks as readonly string[]).includes('proof') ? [] : ['proof'],
     });
     const found = failed[0]?.violation?.guarantee;
     const isExpected = (variant.breaks as readonly (string | undefined)[]).includes(found);

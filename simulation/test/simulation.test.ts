@@ -115,6 +115,20 @@ test('the scenarios of the queue fit the rules of timing', () => {
   }
 });
 
+test('some sessions hold several places, and some clients spell one path in several ways', () => {
+  const scenarios = Array.from({ length: 400 }, (_, seed) => drawQueueScenario(seed));
+  expect(scenarios.some(({ elections }) => elections.length >= 4)).toBe(true);
+  let spelledApart = 0;
+  for (const { hosts, parent, spellings } of scenarios) {
+    const all = [...hosts.map(({ process }) => process.spelling), ...Object.values(spellings)];
+    for (const { chroot, root } of all) {
+      expect(`${chroot}${root}`.replace(/\/$/, '')).toBe(parent);
+    }
+    if (new Set(hosts.map(({ process }) => process.spelling.root)).size > 1) spelledApart += 1;
+  }
+  expect(spelledApart).toBeGreaterThan(50);
+});
+
 test('the random numbers of a seed never change: an old seed still means what it meant', () => {
   const random = new Random(42);
   expect([0, 0, 0, 0].map(() => random.below(1_000))).toEqual([660, 200, 89, 882]);

@@ -1,9 +1,13 @@
 /** Those who do not campaign: an operator, an observer, and members who are not ours. */
-import type { AdminResult, Backend, Election, View } from 'incumbent';
+import type { Backend, Election, View } from 'incumbent';
 import type { Host, Owner } from '../host.ts';
+import type { Wish } from '../wish.ts';
+import { describeWish, perform } from '../wish.ts';
 import { SimulatedClient } from './client.ts';
 import type { ClientLink } from './connection.ts';
+import type { Spelling } from './scenario.ts';
 import type { Contested, QueueSimulation } from './simulation.ts';
+import type { Operation } from './tree.ts';
 
 class Bystander implements Owner {
   readonly name: string;
@@ -12,63 +16,83 @@ class Bystander implements Owner {
   readonly link: ClientLink;
   readonly client: SimulatedClient;
   protected readonly sim: QueueSimulation;
-  #elections: Map<Contested, Election<unknown>> | undefined;
+  readonly #spelling: Spelling;
 
-  constructor(sim: QueueSimulation, host: Host, link: ClientLink, timeoutMs: number) {
+  constructor(sim: QueueSimulation, host: Host, link: ClientLink, spelling: Spelling) {
     this.sim = sim;
+    this.#spelling = spelling;
     this.host = host;
     this.link = link;
     this.name = host.name;
     this.client = new SimulatedClient(
       { world: sim.world, host, owner: this, link },
       sim.ensemble,
-      timeoutMs,
+      sim.scenario.timeoutMs,
+      spelling.chroot,
     );
   }
 
-  /** Undefined before its client was connected for the first time. */
-  election(contest: Contested): Election<unknown> | undefined {
-    if (this.#elections === undefined && this.client.state !== 'connected') return undefined;
-    this.#elections ??= this.#open();
-    return this.#elections.get(contest);
+  /** False before its client was connected, and after its session has expired until the next. */
+  get isReady(): boolean {
+    return this.client.state !== 'expired' && this.client.session !== undefined;
   }
 
-  #open(): Map<Contested, Election<unknown>> {
-    const { library, scenario, world, contests } = this.sim;
-    const backend = library.zookeeper(this.client as never, {
+  /** @param client its own, or the same by another way */
+  open(contest: Contested, client: SimulatedClient = this.client): Election<unknown> {
+    const { library, scenario, world } = this.sim;
+    const backend = library.zookeeper(client as never, {
       layout: scenario.layout,
-      root: '/incumbent',
+      root: this.#spelling.root,
       tickTime: scenario.ensemble.tickMs,
       recheck: scenario.recheckMs,
     }) as Backend<unknown>;
-    const clock = this.host.clockOf(this);
-    return new Map(
-      contests.map((contest) => [
-        contest,
-        library.createElection({
-          name: contest.name,
-          clock,
-          random: () => world.random.next(),
-          backend,
-        }),
-      ]),
-    );
+    return library.createElection({
+      name: contest.name,
+      clock: this.host.clockOf(this),
+      random: () => world.random.next(),
+      onTrouble: () => {},
+      backend,
+    });
+  }
+}
+
+/** One request of an operator. */
+export class QueueRequest {
+  readonly wish: Wish;
+  readonly contest: Contested;
+  /** Token of the term that it found first: a later one is not meant. */
+  meant: bigint | undefined;
+
+  constructor(wish: Wish, contest: Contested) {
+    this.wish = wish;
+    this.contest = contest;
   }
 }
 
 export class QueueOperator extends Bystander {
-  ask(
-    contest: Contested,
-    what: string,
-    request: (election: Election<unknown>) => Promise<AdminResult>,
-  ): void {
+  /** Of which request a write is. */
+  readonly requests: WeakMap<readonly Operation[], QueueRequest> = new WeakMap();
+  #asking: QueueRequest | undefined;
+
+  constructor(sim: QueueSimulation, host: Host, link: ClientLink, spelling: Spelling) {
+    super(sim, host, link, spelling);
+    this.client.onRequest = (request) => {
+      if (request.kind !== 'write' || this.#asking === undefined) return;
+      this.requests.set(request.operations, this.#asking);
+    };
+  }
+
+  ask(contest: Contested, wish: Wish): void {
     const { world, coverage } = this.sim;
-    const election = this.election(contest);
-    if (election === undefined) return;
+    if (!this.isReady) return;
+    const what = describeWish(wish);
     world.trace.add(world.nowMs, this.name, `asks for ${what}`);
     contest.requests.push(what);
     if (what === 'vacate by force') contest.mayRemoveStrangers = true;
-    request(election)
+    const request = new QueueRequest(wish, contest);
+    const since = contest.guarantees.records.length;
+    const before = contest.guarantees.record;
+    perform(this.open(contest, this.#clientOf(request)), wish)
       .then(
         ({ changed }) => {
           world.trace.add(
@@ -77,6 +101,7 @@ export class QueueOperator extends Bystander {
             `${what}: ${changed ? 'recorded' : 'nothing to do'}`,
           );
           if (changed) coverage.count(`operator: ${what}`);
+          contest.guarantees.checkGranted(wish, before, since);
         },
         (error: unknown) => {
           const expected = ['REFUSED', 'OPERATION_TIMEOUT', 'STORE_UNAVAILABLE'];
@@ -91,6 +116,37 @@ export class QueueOperator extends Bystander {
         contest.requests.splice(contest.requests.indexOf(what), 1);
       });
   }
+
+  /** The client as this request sees it: so it is known what it reads first, and what it writes. */
+  #clientOf(request: QueueRequest): SimulatedClient {
+    const { client } = this;
+    const transaction = () => {
+      const made = client.transaction();
+      const commit = made.commit.bind(made);
+      made.commit = (options) => {
+        this.#asking = request;
+        try {
+          return commit(options);
+        } finally {
+          this.#asking = undefined;
+        }
+      };
+      return made;
+    };
+    const get: SimulatedClient['get'] = async (path, options) => {
+      const content = await client.get(path, options);
+      request.meant ??= request.contest.guarantees.tokenIn(content.data);
+      return content;
+    };
+    return new Proxy(client, {
+      get(_, key) {
+        if (key === 'transaction') return transaction;
+        if (key === 'get') return get;
+        const value: unknown = Reflect.get(client, key, client);
+        return typeof value === 'function' ? value.bind(client) : value;
+      },
+    });
+  }
 }
 
 export class QueueObserver extends Bystander {
@@ -104,8 +160,7 @@ export class QueueObserver extends Bystander {
 
   async #watch(contest: Contested): Promise<void> {
     const { world, coverage, scenario } = this.sim;
-    const election = this.election(contest);
-    if (election === undefined) return;
+    const election = this.open(contest);
     let highest = 0n;
     for await (const view of election.observe({ signal: this.#stop.signal })) {
       world.trace.add(world.nowMs, this.name, `sees ${view.state} ${view.token ?? ''}`);

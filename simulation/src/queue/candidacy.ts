@@ -68,6 +68,8 @@ export class Candidacy {
       clock,
       random: () => (random.chance(lazy) ? 0 : random.next()),
       candidate: { id: process.plan.id },
+      // Else the library warns of a store that is away, on stderr, which here is no news.
+      onTrouble: () => {},
     });
     this.timing = this.#election.timing;
   }
@@ -189,6 +191,7 @@ export class Candidacy {
       onBelief: (deadline) => {
         this.#belief = deadline;
         this.#beliefToldMs = this.#sim.world.nowMs;
+        this.contest.guarantees.checkBelief(this, deadline);
       },
       takeoverDelay: plan.takeoverDelayMs,
       hookTimeout: plan.hookTimeoutMs,

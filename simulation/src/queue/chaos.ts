@@ -32,6 +32,11 @@ export class QueueChaos {
     };
     next();
     if (scenario.strangers) this.#visit();
+    if (scenario.crowded) this.#repeat(this.timeoutMs, [takeSomePlaces]);
+    if (scenario.interferes) {
+      this.#repeat(1.5 * this.timeoutMs, [operateOnWin, operateOnRelease, operateTooLate]);
+    }
+    if (scenario.restarts) this.#repeat(1.5 * this.timeoutMs, [restartWhileWriting]);
   }
 
   end(): void {
@@ -53,6 +58,16 @@ export class QueueChaos {
         if (sim.ownerOf(place) === undefined) this.#removeSurely(place, path);
       }
     }
+  }
+
+  /** One of these now and then, beside the others. */
+  #repeat(everyMs: number, faults: readonly Fault[]): void {
+    this.later(this.random.exponential(everyMs), () => {
+      const fault = this.random.pick(faults);
+      this.sim.trace.add(this.sim.world.nowMs, '*', fault.name);
+      fault(this);
+      this.#repeat(everyMs, faults);
+    });
   }
 
   #removeSurely(place: string, path: string): void {
@@ -94,9 +109,7 @@ export class QueueChaos {
       if (random.chance(0.5)) {
         const { plan } = random.pick(sim.seats);
         this.later(random.next() * this.timeoutMs, () =>
-          sim.operator.ask(random.pick(sim.contests), 'transfer', (election) =>
-            election.transfer(plan.id),
-          ),
+          sim.operator.ask(random.pick(sim.contests), { kind: 'transfer', to: plan.id }),
         );
       }
     });
@@ -571,6 +584,36 @@ function deletePlace(chaos: QueueChaos): void {
   }
 }
 
+/**
+ * Somebody deletes some of the places that lead for one process, at once or one after the other. The
+ * server of that process may be late to tell it of them.
+ */
+function takeSomePlaces(chaos: QueueChaos): void {
+  const { sim, random, timeoutMs } = chaos;
+  const { process } = chaos.target();
+  const places = sim.contests.flatMap(({ guarantees }) => {
+    const place = guarantees.places()[0];
+    return place !== undefined && sim.ownerOf(place) === process ? [place] : [];
+  });
+  if (process === undefined || places.length < 2) return;
+  sim.coverage.count('sessions that led several elections lost some places');
+  const { server } = process.client;
+  if (server !== undefined && random.chance(0.5)) {
+    server.lagMs = timeoutMs * random.pick([0.05, 0.2, 0.4]);
+    chaos.later(timeoutMs, () => {
+      server.lagMs = 0;
+    });
+  }
+  const isTogether = random.chance(0.6);
+  for (const place of random.shuffle([...places]).slice(0, 1 + random.below(places.length))) {
+    chaos.later(isTogether ? 0 : random.next() * 0.3 * timeoutMs, () => {
+      if (sim.ensemble.byHand([{ type: 'delete', path: place, version: -1 }])) {
+        sim.coverage.count('places deleted by hand');
+      }
+    });
+  }
+}
+
 /** Confirmed, cut off, and deleted by hand. */
 function confirmedThenDeleted(chaos: QueueChaos): void {
   const { link, process } = chaos.target();
@@ -705,36 +748,28 @@ function sicken(chaos: QueueChaos): void {
 
 // --- operators ---
 
-function operate(chaos: QueueChaos): void {
-  const { sim, random, timeoutMs, contest } = chaos;
+function operate(chaos: QueueChaos, contest = chaos.contest): void {
+  const { sim, random, timeoutMs } = chaos;
   const { operator } = sim;
   const { plan } = random.pick(sim.seats);
   random.weighted<() => void>([
-    [2, () => operator.ask(contest, 'vacate', (election) => election.vacate())],
-    [
-      2,
-      () =>
-        operator.ask(contest, 'vacate by force', (election) => election.vacate({ force: true })),
-    ],
-    [3, () => operator.ask(contest, 'transfer', (election) => election.transfer(plan.id))],
-    [
-      2,
-      () => {
-        const { host, plan: drained } = chaos.target();
-        const until = new Date(host.wallMs() + random.next() * 4 * timeoutMs);
-        operator.ask(contest, 'drain', (election) => election.drain(drained.id, until));
-      },
-    ],
+    [2, () => operator.ask(contest, { kind: 'vacate' })],
+    [2, () => operator.ask(contest, { kind: 'vacate', force: true })],
+    [3, () => operator.ask(contest, { kind: 'transfer', to: plan.id })],
+    [2, () => drain(chaos, contest, chaos.target())],
     [
       1,
       () => {
-        operator.ask(contest, 'end', (election) => election.end());
-        chaos.later(random.next() * timeoutMs, () => {
-          operator.ask(contest, 'reopen', (election) => election.reopen());
-        });
+        operator.ask(contest, { kind: 'end' });
+        chaos.later(random.next() * timeoutMs, () => operator.ask(contest, { kind: 'reopen' }));
       },
     ],
   ])();
+}
+
+function drain({ sim, random, timeoutMs }: QueueChaos, contest: Contested, seat: Seat): void {
+  const until = new Date(seat.host.wallMs() + random.next() * 4 * timeoutMs);
+  sim.operator.ask(contest, { kind: 'drain', id: seat.plan.id, until });
 }
 
 /** An operator's request meets a write that nobody has heard of yet. */
@@ -742,6 +777,99 @@ function operateOnUnheard(chaos: QueueChaos): void {
   const { link } = chaos.target();
   link.armed.push({ meets: isWrite, fate: { breaks: chaos.random.pick(['before', 'after']) } });
   chaos.later(chaos.random.next() * 0.2 * chaos.timeoutMs, () => operate(chaos));
+}
+
+/** A few messages later. */
+function soon(chaos: QueueChaos, run: () => void): void {
+  chaos.later(chaos.random.between(1, 8) * chaos.sim.scenario.link.latencyMs, run);
+}
+
+/** An operator's request meets an announcement whose answer is late or lost. */
+function operateOnWin(chaos: QueueChaos): void {
+  const { sim, random, contest } = chaos;
+  const leading = chaos.target();
+  for (const seat of sim.seats) {
+    if (seat === leading) continue;
+    const operationMs = seat.process?.candidacies[0]?.timing.operationTimeoutMs ?? 0;
+    const ask = random.pick([
+      () => sim.operator.ask(contest, { kind: 'vacate', force: true }),
+      () => sim.operator.ask(contest, { kind: 'vacate' }),
+      () => drain(chaos, contest, seat),
+      () => operate(chaos, contest),
+    ]);
+    const fate = random.pick([
+      { breaks: 'after' as const },
+      { replyMs: operationMs * random.between(0.3, 1.2) },
+    ]);
+    seat.link.armed.push({
+      meets: isAnnouncement,
+      fate: { ...fate, onSend: () => soon(chaos, ask) },
+    });
+  }
+  sim.coverage.count('operators that ask at a win');
+  leading.process?.resign();
+}
+
+/** An operator's request lands between the last that a leader knows of the record and its release. */
+function operateOnRelease(chaos: QueueChaos): void {
+  const { sim, random, contest } = chaos;
+  const { process, link } = chaos.target();
+  if (process === undefined) return;
+  sim.coverage.count('operators that ask at a release');
+  const operationMs = process.candidacies[0]?.timing.operationTimeoutMs ?? 0;
+  link.armed.push({
+    meets: isDeletion,
+    fate: {
+      requestMs: operationMs * random.between(0.2, 0.8),
+      onSend: () =>
+        chaos.later(0, () => {
+          if (random.chance(0.6)) drain(chaos, contest, random.pick(sim.seats));
+          else operate(chaos, contest);
+        }),
+    },
+  });
+  process.resign();
+}
+
+/** What an operator asks of one term is on its way for so long that the next one begins. */
+function operateTooLate(chaos: QueueChaos): void {
+  const { sim, random, contest } = chaos;
+  const process = chaos.leaderOf(contest);
+  if (process === undefined) return;
+  sim.coverage.count('operators that ask too late');
+  const { link } = sim.operator;
+  const onSend = () => soon(chaos, () => process.resign());
+  const requestMs = random.between(0.02, 0.2) * chaos.timeoutMs;
+  link.armed.push({ meets: isAnnouncement, fate: { requestMs, onSend } });
+  const force = random.chance(0.5);
+  const { id } = random.pick(sim.seats).plan;
+  const wish = random.chance(0.7)
+    ? ({ kind: 'vacate', force } as const)
+    : ({ kind: 'transfer', to: id } as const);
+  sim.operator.ask(contest, wish);
+}
+
+/** A process dies while a write of it is on its way, and another begins under its id before that lands. */
+function restartWhileWriting(chaos: QueueChaos): void {
+  const { sim, random } = chaos;
+  const seat = chaos.target();
+  const { process, link } = seat;
+  if (process === undefined) return;
+  const meets = random.pick([isEntry, isAnnouncement, isDeletion, isConfirmation, isWrite]);
+  const requestMs = chaos.timeoutMs * random.pick([0.02, 0.2, 0.6]) * random.next();
+  const restart = () => {
+    if (seat.process !== process) return;
+    sim.coverage.count('crashes');
+    process.crash();
+    chaos.later(random.next() * requestMs, () => {
+      if (seat.process !== undefined) return;
+      sim.coverage.count('restarts while a write of before is on its way');
+      sim.start(seat);
+    });
+  };
+  link.armed.push({ meets, fate: { requestMs, onSend: () => chaos.later(0, restart) } });
+  if (meets === isEntry) reenter(chaos, seat);
+  if (meets === isDeletion) process.resign();
 }
 
 const mixes: Record<FaultMix, readonly (readonly [number, Fault])[]> = {

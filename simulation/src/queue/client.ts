@@ -58,7 +58,9 @@ const expiredAfter = 0.95;
  */
 export class SimulatedClient {
   readonly timeoutMs: number;
-  /** Told of every request that is made. */
+  /** Its paths are below this one, of which its callers know nothing; empty: none. */
+  readonly chroot: string;
+  /** Told of every request that is made, with full paths. */
   onRequest: (request: Request) => void = () => {};
   readonly #who: Who;
   readonly #ensemble: Ensemble;
@@ -82,10 +84,11 @@ export class SimulatedClient {
   #candidates: Server[] = [];
   #isEnded = false;
 
-  constructor(who: Who, ensemble: Ensemble, timeoutMs: number) {
+  constructor(who: Who, ensemble: Ensemble, timeoutMs: number, chroot = '') {
     this.#who = who;
     this.#ensemble = ensemble;
     this.timeoutMs = timeoutMs;
+    this.chroot = chroot;
     this.#judgesExpiry = who.link.random.chance(0.6);
     this.#look();
   }
@@ -111,7 +114,7 @@ export class SimulatedClient {
     return this.#isAttached ? this.#connection?.server : undefined;
   }
 
-  /** How many callers wait to be told of this path. */
+  /** How many callers wait to be told of this path, a full one. */
   watchers(path: string): number {
     let count = 0;
     for (const kind of ['data', 'exist'] as const) {
@@ -154,12 +157,16 @@ export class SimulatedClient {
     data: string | Uint8Array | null,
     options: CallOptions & { readonly ephemeral?: boolean; readonly sequential?: boolean } = {},
   ): Promise<{ readonly path: string; readonly stat: Stat | null }> {
-    const [result] = await this.#write([createOf(path, data, options)], false, options);
-    return { path: result?.path ?? path, stat: result === undefined ? null : statOf(result) };
+    const operation = createOf(this.#full(path), data, options);
+    const [result] = await this.#write([operation], false, options);
+    return {
+      path: this.#seen(result?.path ?? operation.path),
+      stat: result === undefined ? null : statOf(result),
+    };
   }
 
   async get(path: string, options: CallOptions = {}): Promise<Content> {
-    const node = await this.#read({ kind: 'get', path, watch: false }, options);
+    const node = await this.#read({ kind: 'get', path: this.#full(path), watch: false }, options);
     if (node === undefined) throw refusal('NO_NODE', path);
     return contentOf(node);
   }
@@ -169,8 +176,18 @@ export class SimulatedClient {
     data: string | Uint8Array | null,
     options: CallOptions & { readonly version?: number } = {},
   ): Promise<{ readonly stat: Stat }> {
-    const operation = { type: 'set', path, data: toBytes(data), version: options.version ?? -1 };
-    const [result] = await this.#write([operation as Operation], false, options);
+    const [result] = await this.#write(
+      [
+        {
+          type: 'set',
+          path: this.#full(path),
+          data: toBytes(data),
+          version: options.version ?? -1,
+        },
+      ],
+      false,
+      options,
+    );
     return { stat: statOf(result as Result) };
   }
 
@@ -178,11 +195,16 @@ export class SimulatedClient {
     path: string,
     options: CallOptions & { readonly version?: number } = {},
   ): Promise<void> {
-    await this.#write([{ type: 'delete', path, version: options.version ?? -1 }], false, options);
+    await this.#write(
+      [{ type: 'delete', path: this.#full(path), version: options.version ?? -1 }],
+      false,
+      options,
+    );
   }
 
   async stat(path: string, options: CallOptions = {}): Promise<{ readonly stat: Stat | null }> {
-    const node = await this.#read({ kind: 'exists', path, watch: false }, options);
+    const request = { kind: 'exists', path: this.#full(path), watch: false } as const;
+    const node = await this.#read(request, options);
     return { stat: node === undefined ? null : statOfNode(node) };
   }
 
@@ -190,7 +212,8 @@ export class SimulatedClient {
     path: string,
     options: CallOptions = {},
   ): Promise<{ readonly children: readonly string[] }> {
-    const node = await this.#read({ kind: 'children', path, watch: false }, options);
+    const request = { kind: 'children', path: this.#full(path), watch: false } as const;
+    const node = await this.#read(request, options);
     if (node === undefined) throw refusal('NO_NODE', path);
     return { children: this.#shuffled(node.children) };
   }
@@ -199,7 +222,8 @@ export class SimulatedClient {
     await this.#call({ kind: 'sync' }, 'sync', options);
   }
 
-  async watch(path: string, options: CallOptions = {}): Promise<Watch<Content | undefined>> {
+  async watch(seen: string, options: CallOptions = {}): Promise<Watch<Content | undefined>> {
+    const path = this.#full(seen);
     for (;;) {
       const present = await this.#readAndWatch(
         { kind: 'get', path, watch: true },
@@ -217,9 +241,10 @@ export class SimulatedClient {
   }
 
   async watchChildren(
-    path: string,
+    seen: string,
     options: CallOptions = {},
   ): Promise<Watch<{ readonly children: readonly string[] }>> {
+    const path = this.#full(seen);
     const watch = await this.#readAndWatch(
       { kind: 'children', path, watch: true },
       options,
@@ -230,9 +255,11 @@ export class SimulatedClient {
   }
 
   transaction(): SimulatedTransaction {
-    return new SimulatedTransaction((operations, options) =>
-      this.#write(operations, true, options),
-    );
+    return new SimulatedTransaction(async (operations, options) => {
+      const full = operations.map((each) => ({ ...each, path: this.#full(each.path) }));
+      const results = await this.#write(full, true, options);
+      return results.map((each) => ({ ...each, path: this.#seen(each.path) }));
+    });
   }
 
   async ensurePath(path: string, options: CallOptions = {}): Promise<void> {
@@ -254,6 +281,15 @@ export class SimulatedClient {
   }
 
   async setAcl(): Promise<void> {}
+
+  #full(path: string): string {
+    if (this.chroot === '') return path;
+    return path === '/' ? this.chroot : this.chroot + path;
+  }
+
+  #seen(path: string): string {
+    return path.slice(this.chroot.length) || '/';
+  }
 
   #shuffled(children: readonly string[]): readonly string[] {
     return this.#who.link.random.shuffle([...children]);

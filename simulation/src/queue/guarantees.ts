@@ -2,8 +2,11 @@
  * What is checked of one election, by name. Everything is judged from outside, by the world's time
  * and by what the quorum has committed; nothing is taken from the library's own account of itself.
  */
-import type { Term, TermOutcome } from 'incumbent';
+import type { Instant, Term, TermOutcome } from 'incumbent';
 import type { QueueRecord } from '../library.ts';
+import type { Standing, Wish } from '../wish.ts';
+import { describeWish, dropsOf, isGranted, takesBack } from '../wish.ts';
+import type { QueueRequest } from './bystanders.ts';
 import type { Candidacy } from './candidacy.ts';
 import type { Request } from './ensemble.ts';
 import type { QueueProcess } from './process.ts';
@@ -15,6 +18,7 @@ export const queueGuarantees = {
   belief: 'no two terms evaluate isLeading() to true at the same instant (S1)',
   expired: 'a term ends when its session is known to be over',
   waiting: 'nobody is announced while an earlier leader still believes (S1)',
+  proof: 'belief counts from the sending of a request that was committed with a check of the place',
   revival: 'a term that has stopped leading never leads again',
   tokens: 'tokens rise from term to term in the order of the commits, and never fall',
   margin:
@@ -27,6 +31,11 @@ export const queueGuarantees = {
   release: 'an end is recorded as clean only by the leader, and only when its work has settled',
   predecessor: 'a term is told the truth about its predecessor',
   operator: 'an operator never takes the record from its leader',
+  meant: 'a request hits the term that it was meant for, and no later one',
+  granted: 'what an operator was told to be recorded has stood in the record',
+  kept: 'what an operator has written stays until it is over, or an operator takes it back',
+  heard: 'a leader that writes the record with a request in it stops',
+  revoked: 'no term outlives a forced vacate by more than the belief that it had',
   stranger: 'places that are not ours are left alone unless an operator forces it',
   drain: 'a drained candidate is not announced',
   ended: 'nobody is announced in an ended election',
@@ -72,6 +81,9 @@ interface Announcement {
   readonly before: QueueRecord | undefined;
 }
 
+/** Room for rounding in comparisons of times. */
+const epsilonMs = 1e-3;
+
 const text = new TextDecoder();
 
 export class QueueGuarantees {
@@ -86,6 +98,10 @@ export class QueueGuarantees {
   readonly #sim: QueueSimulation;
   readonly #contest: Contested;
   readonly #unfenced: Set<bigint> = new Set();
+  /** When each made the last request that was committed with its place there, by its monotonic clock. */
+  readonly #proved: Map<QueueProcess, number> = new Map();
+  /** When an operator has forced the leader out, by the token of its term. */
+  readonly #revokedAtMs: Map<bigint, number> = new Map();
   #record: QueueRecord | undefined;
   #highestToken = 0n;
   #commits: number[] = [];
@@ -147,6 +163,13 @@ export class QueueGuarantees {
         `term ${entry.token} of ${candidacy.name} leads on without its session`,
       );
     }
+    const revokedMs = world.nowMs - (this.#revokedAtMs.get(entry.token) ?? world.nowMs);
+    if (revokedMs > timing.beliefMs / host.errors.monotonicRate + epsilonMs) {
+      world.fail(
+        'revoked',
+        `term ${entry.token} of ${candidacy.name} leads ${revokedMs.toFixed(1)} ms after it was revoked`,
+      );
+    }
     if (entry.stoppedAtMs !== undefined) {
       // Setting a wall clock forward and back again interrupts a belief without ending it.
       if (host.lastClockChangeMs < entry.stoppedAtMs) {
@@ -181,6 +204,21 @@ export class QueueGuarantees {
         `term ${token} of ${candidacy.name} has not ended ${sinceMs.toFixed(1)} ms after its work`,
       );
     }
+  }
+
+  /** What a candidate believes is judged by what the quorum has committed for it. */
+  checkBelief(candidacy: Candidacy, deadline: Instant | undefined): void {
+    const { world, scenario } = this.#sim;
+    const { process, timing } = candidacy;
+    if (deadline === undefined || !scenario.checksRules) return;
+    const provedMs = this.#proved.get(process);
+    const restsOnMs = deadline.monotonicMs - timing.beliefMs;
+    if (provedMs !== undefined && restsOnMs <= provedMs + epsilonMs) return;
+    world.fail(
+      'proof',
+      `${candidacy.name} believes by a request of ${restsOnMs.toFixed(3)} ms on its clock; the last ` +
+        `that was committed for its place was made at ${provedMs?.toFixed(3)} ms`,
+    );
   }
 
   /** Called when the work of a term begins. */
@@ -333,19 +371,33 @@ export class QueueGuarantees {
     const { path } = this.#contest;
     const node = transaction.changes.get(path);
     if (node !== undefined) this.#commits.push(world.nowMs);
+    this.#onProof(session, operations);
     if (operations.some((operation) => operation.type === 'set' && operation.path === path)) {
       const data = node?.data;
       const record =
         data === null || data === undefined || data.length === 0
           ? undefined
-          : this.#sim.library.decodeQueueRecord(text.decode(data), path);
-      this.#onRecord(record, session, transaction);
+          : inFull(this.#sim.library.decodeQueueRecord(text.decode(data), path), path);
+      this.#onRecord(record, session, transaction, operations);
     }
     // After the record: what an operator removes has to stand beside what it writes.
     for (const [changed, child] of transaction.changes) {
       if (parentOf(changed) === path && child === undefined)
         this.#onVanished(changed, session, why);
     }
+  }
+
+  /** A place of the session was made, checked or written beside: it was there. */
+  #onProof(session: bigint, operations: readonly Operation[]): void {
+    const process = this.#sim.processOf(session);
+    const madeMs = process?.requestsMadeMs.get(operations);
+    if (process === undefined || madeMs === undefined) return;
+    const isProof = operations.some(
+      ({ type, path }) =>
+        (type === 'check' || type === 'create') && parentOf(path) === this.#contest.path,
+    );
+    if (!isProof) return;
+    this.#proved.set(process, Math.max(this.#proved.get(process) ?? madeMs, madeMs));
   }
 
   #onVanished(place: string, session: bigint, why: 'expired' | 'by hand' | 'own'): void {
@@ -386,7 +438,12 @@ export class QueueGuarantees {
     }
   }
 
-  #onRecord(record: QueueRecord | undefined, session: bigint, transaction: Transaction): void {
+  #onRecord(
+    record: QueueRecord | undefined,
+    session: bigint,
+    transaction: Transaction,
+    operations: readonly Operation[],
+  ): void {
     const { world } = this.#sim;
     const before = this.#record;
     this.#record = record;
@@ -404,9 +461,22 @@ export class QueueGuarantees {
       record.leadership !== undefined && record.leadership.place !== before?.leadership?.place;
     if (candidacy === undefined) {
       this.#checkOperator(before, record);
+      const request = this.#sim.operator.requests.get(operations);
+      if (request !== undefined) this.#checkRequest(request, before, record);
       return;
     }
-    if (changesHands) this.#checkAnnounced(candidacy, session, before, record);
+    this.#checkKept(candidacy, before, record);
+    this.#checkHeard(candidacy, record);
+    if (changesHands) {
+      this.#checkAnnounced(candidacy, session, before, record);
+      const last = this.announcements.get(before?.token ?? 0n)?.by?.process;
+      if (
+        last !== undefined &&
+        last.plan.spelling.chroot !== candidacy.process.plan.spelling.chroot
+      ) {
+        this.#sim.coverage.count('leaders after one that spells its place otherwise');
+      }
+    }
     if (record.leadership === undefined && before?.leadership !== undefined) {
       this.#checkVacated(candidacy, before, transaction);
     }
@@ -528,6 +598,71 @@ export class QueueGuarantees {
     }
   }
 
+  #checkRequest(
+    { wish, meant }: QueueRequest,
+    before: QueueRecord | undefined,
+    record: QueueRecord,
+  ): void {
+    const { world, operator } = this.#sim;
+    const nonce = record.leadership?.request?.nonce;
+    const isNew = nonce !== undefined && nonce !== before?.leadership?.request?.nonce;
+    if (isNew && record.token !== meant) {
+      world.fail(
+        'meant',
+        `a request (${describeWish(wish)}) for term ${meant} was left for term ${record.token}`,
+      );
+    }
+    if (record.leadership?.revoked === true && !this.#revokedAtMs.has(record.token)) {
+      this.#revokedAtMs.set(record.token, world.nowMs);
+    }
+    const drop = dropsOf(before && standingIn(before), standingIn(record), operator.host.wallMs());
+    if (drop !== undefined && !takesBack(wish, drop)) {
+      world.fail('kept', `the operator’s ${describeWish(wish)} drops ${drop.what}`);
+    }
+  }
+
+  /** What a candidate writes has everything in it that operators have written. */
+  #checkKept(candidacy: Candidacy, before: QueueRecord | undefined, record: QueueRecord): void {
+    const { host } = candidacy.process;
+    const { world, scenario } = this.#sim;
+    // What was over by its clock when it wrote may not be over by it now.
+    if (host.setBackAtMs > world.nowMs - scenario.timeoutMs) return;
+    const drop = dropsOf(before && standingIn(before), standingIn(record), host.wallMs());
+    if (drop === undefined) return;
+    world.fail(
+      'kept',
+      `${candidacy.name} writes a record without ${drop.what}, which was in the one before it`,
+    );
+  }
+
+  /** Whoever writes a request on has read it. */
+  #checkHeard({ name, running }: Candidacy, { leadership, token, ended }: QueueRecord): void {
+    if (running === undefined || running.token !== token || leadership === undefined) return;
+    if (leadership.request === undefined && !ended) return;
+    if (running.term.signal.aborted) return;
+    this.#sim.world.fail(
+      'heard',
+      `${name} writes on what is asked of term ${token}, and its work was not told`,
+    );
+  }
+
+  /** An operator was told that what it wished for is recorded, or was already. */
+  checkGranted(wish: Wish, before: QueueRecord | undefined, since: number): void {
+    const wallMs = this.#sim.operator.host.wallMs();
+    const shown = [before, ...this.records.slice(since)];
+    if (shown.some((record) => isGranted(wish, record, wallMs))) return;
+    this.#sim.world.fail(
+      'granted',
+      `"${describeWish(wish)}" was recorded, the operator is told; it was not`,
+    );
+  }
+
+  /** Which term the data of the election's node names; 0n for none. */
+  tokenIn(data: Uint8Array | null): bigint {
+    if (data === null || data.length === 0) return 0n;
+    return this.#sim.library.decodeQueueRecord(text.decode(data), this.#contest.path).token;
+  }
+
   /** The places in the queue, in order, by their numbers. */
   places(): readonly string[] {
     const { path } = this.#contest;
@@ -543,6 +678,22 @@ export class QueueGuarantees {
 
 /** Requests of one process in a renewal interval while nothing changes. */
 const requestsPerInterval = 60;
+
+/** With the full path of each place, by whatever path its writer knows it. */
+function inFull(record: QueueRecord, path: string): QueueRecord {
+  const { place, leadership } = record;
+  const full = (recorded: string) => (recorded === '' ? '' : `${path}/${nameOf(recorded)}`);
+  return {
+    ...record,
+    place: full(place),
+    leadership: leadership && { ...leadership, place: full(leadership.place) },
+  };
+}
+
+/** What operators have left in a record. */
+function standingIn({ token, leadership, drains, ended }: QueueRecord): Standing {
+  return { token, holding: leadership, drains, ended };
+}
 
 function requestOf(record: QueueRecord): string | undefined {
   return record.leadership?.request?.kind;

@@ -6,6 +6,7 @@ import { SimulatedClient } from './client.ts';
 import type { ClientLink } from './connection.ts';
 import type { ProcessPlan } from './scenario.ts';
 import type { QueueSimulation } from './simulation.ts';
+import type { Operation } from './tree.ts';
 
 /**
  * One process of an application, from its start to its exit or crash: one client, and a candidacy
@@ -19,6 +20,8 @@ export class QueueProcess implements Owner {
   readonly plan: ProcessPlan;
   readonly client: SimulatedClient;
   readonly requestTimes: number[] = [];
+  /** When each write that may still land was made, by the monotonic clock. */
+  readonly requestsMadeMs: WeakMap<readonly Operation[], number> = new WeakMap();
   alive = true;
   /** One for each election, once the client is connected. */
   candidacies: readonly Candidacy[] = [];
@@ -49,8 +52,12 @@ export class QueueProcess implements Owner {
       { world: sim.world, host, owner: this, link },
       sim.ensemble,
       plan.timeoutMs,
+      plan.spelling.chroot,
     );
     this.client.onRequest = (request) => {
+      if (request.kind === 'write') {
+        this.requestsMadeMs.set(request.operations, host.monotonicMs());
+      }
       for (const { guarantees } of sim.contests) guarantees.onRequest(this, request);
     };
     // One clock for all its elections: they share their confirmations.
@@ -68,7 +75,7 @@ export class QueueProcess implements Owner {
     }
     const backend = library.zookeeper(this.client as never, {
       layout: scenario.layout,
-      root: '/incumbent',
+      root: plan.spelling.root,
       tickTime: scenario.ensemble.tickMs,
       recheck: scenario.recheckMs,
       onDisconnect: plan.stepsDown ? 'step-down' : 'hold',

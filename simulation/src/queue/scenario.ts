@@ -9,6 +9,7 @@ export interface ProcessPlan {
   /** T: the session timeout that its client asks for. */
   readonly timeoutMs: number;
   readonly timing: TimingOptions;
+  readonly spelling: Spelling;
   readonly style: 'lead' | 'campaign' | 'terms';
   readonly hooks: number;
   readonly takeoverDelayMs: number;
@@ -16,6 +17,12 @@ export interface ProcessPlan {
   readonly health: boolean;
   readonly stepsDown: boolean;
   readonly delayAfterWinMs: number;
+}
+
+/** How a client reaches the elections: the same nodes have other paths for each. */
+export interface Spelling {
+  readonly chroot: string;
+  readonly root: string;
 }
 
 export interface HostPlan {
@@ -47,6 +54,15 @@ export interface QueueScenario {
   /** The longest session timeout of all. */
   readonly timeoutMs: number;
   readonly elections: readonly string[];
+  /** The full path of the node that they are below. */
+  readonly parent: string;
+  /** Of the operator and the observer. */
+  readonly spellings: { readonly operator: Spelling; readonly observer: Spelling };
+  /** Places of one session vanish together, and one by one. */
+  readonly crowded: boolean;
+  /** As of the lease. */
+  readonly interferes: boolean;
+  readonly restarts: boolean;
   readonly hosts: readonly HostPlan[];
   readonly link: LinkPlan;
   readonly ensemble: EnsemblePlan;
@@ -68,6 +84,10 @@ export interface QueueScenario {
 /** What a seed is about. Everything is decided here or drawn from streams of the same seed. */
 export function drawQueueScenario(seed: number): QueueScenario {
   const random = new Random(seed, 7);
+  // A stream of its own: what is drawn here leaves everything else as it is.
+  const more = new Random(seed, 8);
+  const spelled = drawSpellings(more);
+  const crowded = more.chance(0.12);
   const drift = random.pick([0.05, 0.05, 0.05, 0.01, 0.2]);
   const baseMs = random.pick([1_000, 1_000, 2_000, 4_000, 10_000]);
   const faults = random.weighted<FaultMix>([
@@ -108,6 +128,7 @@ export function drawQueueScenario(seed: number): QueueScenario {
       skewMs,
       hooked,
       id: sharedId && index < 2 ? 'twin' : `n${index + 1}`,
+      spelling: spelled.of(index),
     });
   });
   const timeoutMs = Math.max(...hosts.map(({ process }) => process.timeoutMs));
@@ -122,7 +143,12 @@ export function drawQueueScenario(seed: number): QueueScenario {
     seed,
     drift,
     timeoutMs,
-    elections: random.chance(0.3) ? ['a', 'b'] : ['a'],
+    elections: drawElections(random.chance(0.3), crowded ? 3 + more.below(3) : 0),
+    parent: spelled.parent,
+    spellings: { operator: spelled.of(more.below(3)), observer: spelled.of(more.below(3)) },
+    crowded,
+    interferes: more.chance(0.25),
+    restarts: more.chance(0.2),
     hosts,
     link: {
       latencyMs: shortestMs * random.pick([0.0002, 0.001, 0.003]),
@@ -158,10 +184,32 @@ interface HostOptions {
   readonly skewMs: number;
   readonly hooked: boolean;
   readonly id: string;
+  readonly spelling: Spelling;
+}
+
+/** Mostly one, or two; in a crowd as many as `most`, and a session holds several places. */
+function drawElections(two: boolean, most: number): readonly string[] {
+  return ['a', 'b', 'c', 'd', 'e'].slice(0, Math.max(most, two ? 2 : 1));
+}
+
+/** Mostly all clients spell a path alike; else each of three that follow each other does it otherwise. */
+function drawSpellings(random: Random): {
+  readonly parent: string;
+  of(index: number): Spelling;
+} {
+  if (!random.chance(0.25)) {
+    return { parent: '/incumbent', of: () => ({ chroot: '', root: '/incumbent' }) };
+  }
+  const spellings = random.shuffle([
+    { chroot: '', root: '/app/incumbent' },
+    { chroot: '/app', root: '/incumbent' },
+    { chroot: '/app/incumbent', root: '/' },
+  ]);
+  return { parent: '/app/incumbent', of: (index) => spellings[index % 3] as Spelling };
 }
 
 function drawHost(random: Random, options: HostOptions): HostPlan {
-  const { drift, timeoutMs, skewMs, hooked, id } = options;
+  const { drift, timeoutMs, skewMs, hooked, id, spelling } = options;
   const rate = () =>
     random.weighted([
       [4, 1 - drift],
@@ -182,6 +230,7 @@ function drawHost(random: Random, options: HostOptions): HostPlan {
       id,
       timeoutMs,
       timing: drawTiming(random, options),
+      spelling,
       style: random.weighted<ProcessPlan['style']>([
         [4, 'lead'],
         [1, 'campaign'],

@@ -23,7 +23,7 @@ import { QueueProcess } from './process.ts';
 import type { ProcessPlan, QueueScenario } from './scenario.ts';
 import { drawQueueScenario } from './scenario.ts';
 import type { Operation } from './tree.ts';
-import { emptyNode } from './tree.ts';
+import { emptyNode, nameOf } from './tree.ts';
 
 /** A host, what runs on it now, and what will run on it again. */
 export interface Seat {
@@ -108,16 +108,17 @@ export class QueueSimulation {
     }
     const host = (name: string, stream: number) =>
       new Host(world, name, perfectClock, new Random(seed, stream));
-    this.operator = new QueueOperator(this, host('op', 31), this.#link(32), scenario.timeoutMs);
+    const { operator, observer } = scenario.spellings;
+    this.operator = new QueueOperator(this, host('op', 31), this.#link(32), operator);
     if (scenario.observes) {
-      this.observer = new QueueObserver(this, host('eye', 33), this.#link(34), scenario.timeoutMs);
+      this.observer = new QueueObserver(this, host('eye', 33), this.#link(34), observer);
     }
   }
 
   #contest(name: string): Contested {
     const contest = {
       name,
-      path: `/incumbent/${name}`,
+      path: `${this.scenario.parent}/${name}`,
       resource: new Resource(this.world, this.coverage),
       requests: [],
       mayRemoveStrangers: false,
@@ -135,18 +136,26 @@ export class QueueSimulation {
   /** Often the nodes are there, with numbers that others have used up. */
   #prepareTree(): void {
     const { ensemble, scenario } = this;
-    if (this.#random.chance(0.2)) return;
+    const isNew = this.#random.chance(0.2);
+    const parents = pathsTo(scenario.parent);
+    // What a client has as its chroot has to be there.
+    if (isNew && parents.length === 1) return;
     const zxid = ensemble.nextZxid;
     const node = (children: readonly string[], sequence = 0) => ({
       ...emptyNode(zxid, 0n, null),
       children,
       sequence,
     });
-    const changes = new Map([
-      ['/', node(['incumbent'])],
-      ['/incumbent', node(this.contests.map(({ name }) => name))],
-      ...this.contests.map(({ path }) => [path, node([], scenario.firstNumber)] as const),
-    ]);
+    const changes = new Map(
+      ['/', ...parents].map((path, index) => {
+        const child = parents[index];
+        return [path, node(child === undefined ? [] : [nameOf(child)])];
+      }),
+    );
+    if (!isNew) {
+      changes.set(scenario.parent, node(this.contests.map(({ name }) => name)));
+      for (const { path } of this.contests) changes.set(path, node([], scenario.firstNumber));
+    }
     ensemble.commit({ zxid, changes, events: [] }, 0n);
   }
 
@@ -175,6 +184,7 @@ export class QueueSimulation {
       const isExpiry = this.#expiring === transaction.ends && transaction.ends !== undefined;
       this.#expiring = undefined;
       if (transaction.begins !== undefined) this.#onSession(transaction.begins);
+      this.#noteLateWrite(operations, session);
       const why = isExpiry ? 'expired' : session === 0n ? 'by hand' : 'own';
       for (const { guarantees } of this.contests) {
         guarantees.onCommit(transaction, session, operations, why);
@@ -185,6 +195,16 @@ export class QueueSimulation {
       world.trace.add(world.nowMs, 'zk', `is led by ${ensemble.leadership.server.name}`);
     };
     ensemble.onRefusedMoved = () => coverage.count('requests of a moved session refused');
+  }
+
+  #noteLateWrite(operations: readonly Operation[], session: bigint): void {
+    const process = this.processOf(session);
+    if (process === undefined || process.alive || operations.length === 0) return;
+    const isReplaced = this.seats.some(
+      (seat) => seat.host === process.host && seat.process !== undefined,
+    );
+    if (!isReplaced) return;
+    this.coverage.count('writes of the dead that landed after their successor began');
   }
 
   #onSession(session: bigint): void {
@@ -400,11 +420,9 @@ export class QueueSimulation {
       const { record } = contest.guarantees;
       const ids = new Set((record?.drains ?? []).map(({ id }) => id));
       if (record?.ended === true) {
-        this.operator.ask(contest, 'reopen', (election) => election.reopen());
+        this.operator.ask(contest, { kind: 'reopen' });
       }
-      for (const id of ids) {
-        this.operator.ask(contest, 'lift a drain', (election) => election.drain(id, new Date(0)));
-      }
+      for (const id of ids) this.operator.ask(contest, { kind: 'lift', id });
     }
     this.world.at(this.world.nowMs + 0.3 * this.scenario.timeoutMs, () => {
       this.#restoreOrder();
@@ -447,6 +465,12 @@ export class QueueSimulation {
   processOf(session: bigint): QueueProcess | undefined {
     return this.#sessions.get(session);
   }
+}
+
+/** A node and all above it but the root, from the top. */
+function pathsTo(path: string): readonly string[] {
+  const names = path.slice(1).split('/');
+  return names.map((_, index) => `/${names.slice(0, index + 1).join('/')}`);
 }
 
 function isSafelyLeading({ candidacy, term }: TermEntry): boolean {

@@ -96,7 +96,7 @@ export const queueVariants: readonly QueueVariant[] = [
   },
   {
     name: 'queue: the wait counted from before the response',
-    from: 590,
+    from: 865,
     edits: [
       {
         file: 'queue/queue.js',
@@ -154,7 +154,7 @@ export const queueVariants: readonly QueueVariant[] = [
   },
   {
     name: 'queue: the record written without a look at its version',
-    from: 230,
+    from: 350,
     edits: [
       {
         file: 'backends/zookeeper/store.js',
@@ -307,7 +307,7 @@ export const queueVariants: readonly QueueVariant[] = [
   },
   {
     name: 'queue: belief of a new term counted from the reply',
-    from: 80,
+    from: 190,
     edits: [
       {
         file: 'queue/queue.js',
@@ -427,5 +427,138 @@ export const queueVariants: readonly QueueVariant[] = [
     name: 'queue: the end of an election ignored',
     edits: [{ file: 'queue/queue.js', find: 'if (ended)', replace: 'if (false)' }],
     breaks: ['ended'],
+  },
+  {
+    name: 'queue: a proof shared by a place that it does not cover',
+    edits: [
+      {
+        file: 'queue/confirmations.js',
+        find: 'let asked = proof?.findings.get(place);',
+        replace: 'let asked = proof?.findings.get(place) ?? proof?.findings.values().next().value;',
+      },
+      {
+        file: 'queue/confirmations.js',
+        find: '        if (found.there.has(place))\n            return proof.sentAt;\n        throw found.failed.get(place);',
+        replace:
+          '        if (found.failed.has(place))\n            throw found.failed.get(place);\n        return proof.sentAt;',
+      },
+    ],
+    breaks: [...s1, 'proof'],
+  },
+  {
+    name: 'queue: one place gone, and the others count as proved',
+    edits: [
+      {
+        file: 'backends/zookeeper/session.js',
+        find: 'return { there: [], gone: [missing] };',
+        replace: 'return { there: places.filter((place) => place !== missing), gone: [missing] };',
+      },
+    ],
+    breaks: [...s1, 'proof'],
+  },
+  {
+    name: 'queue: one place gone, and every term of the session ends',
+    edits: [
+      {
+        file: 'backends/zookeeper/session.js',
+        find: 'return { there: [], gone: [missing] };',
+        replace: 'return { there: [], gone: places };',
+      },
+    ],
+    breaks: ['truth'],
+  },
+  {
+    name: 'queue: the place of a leader compared as its writer spells it',
+    edits: [
+      {
+        file: 'queue/named-places.js',
+        find: 'return place === undefined ? undefined : store.nameHere(place);',
+        replace: 'return place;',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: since when a leader is gone counted from the one before it',
+    edits: [
+      {
+        file: 'queue/queue.js',
+        find: 'else if (this.#gone?.token !== record.token) {',
+        replace: 'else if (this.#gone === undefined) {',
+      },
+      {
+        file: 'queue/queue.js',
+        find: 'this.#gone?.token === record.token ? this.#gone.sinceMs : atMs',
+        replace: 'this.#gone?.sinceMs ?? atMs',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: a predecessor known by its id and not by its incarnation',
+    edits: [
+      {
+        file: 'queue/queue.js',
+        find: 'unfencedAfter(record, this.#own)',
+        replace:
+          'unfencedAfter(record, { wrote: () => record?.leadership?.candidate.id === this.#candidate.id })',
+      },
+    ],
+    breaks: ['fencing'],
+  },
+  {
+    name: 'queue: a winner forgets who is drained',
+    edits: [
+      {
+        file: 'queue/seat.js',
+        find: 'unfenced: [],\n        drains: currentDrains(base.drains, wallMs),',
+        replace: 'unfenced: [],\n        drains: currentDrains([], wallMs),',
+      },
+    ],
+    breaks: ['kept'],
+  },
+  {
+    name: 'queue: a release that does not adopt what it finds',
+    edits: [
+      {
+        file: 'queue/seat.js',
+        find: "if (this.#adopt(reading) !== 'ours')\n                    this.#isNamed = false;",
+        replace: 'this.#version = reading.version;',
+      },
+    ],
+    breaks: ['kept', 'release'],
+  },
+  {
+    name: 'queue: a request that is meant for one term hits a later one',
+    edits: [
+      {
+        file: 'queue/administer.js',
+        find: 'asked ??= leader?.token ?? 0n;',
+        replace: 'asked = leader?.token ?? 0n;',
+      },
+    ],
+    breaks: ['meant'],
+  },
+  {
+    name: 'queue: a request that was refused is called recorded',
+    edits: [
+      {
+        file: 'queue/administer.js',
+        find: "if (result.outcome === 'ok')\n                return { changed: true, view, ...lifted };",
+        replace: 'return { changed: true, view, ...lifted };',
+      },
+    ],
+    breaks: ['granted'],
+  },
+  {
+    name: 'queue: a request that is found in the record is not delivered',
+    edits: [
+      {
+        file: 'queue/seat.js',
+        find: "        this.#deliver();\n        return 'ours';",
+        replace: "        return 'ours';",
+      },
+    ],
+    breaks: ['heard'],
   },
 ];

@@ -1,0 +1,115 @@
+import type { AdminResult, Drain, Election, LeaderRequest } from 'incumbent';
+
+/** What an operator asks for. */
+export type Wish =
+  | { readonly kind: 'vacate'; readonly force?: boolean }
+  | { readonly kind: 'transfer'; readonly to: string }
+  | { readonly kind: 'drain'; readonly id: string; readonly until: Date }
+  | { readonly kind: 'lift'; readonly id: string }
+  | { readonly kind: 'end' }
+  | { readonly kind: 'reopen' };
+
+export function perform(election: Election<unknown>, wish: Wish): Promise<AdminResult> {
+  switch (wish.kind) {
+    case 'vacate':
+      return election.vacate({ force: wish.force ?? false });
+    case 'transfer':
+      return election.transfer(wish.to);
+    case 'drain':
+      return election.drain(wish.id, wish.until);
+    case 'lift':
+      return election.drain(wish.id, new Date(0));
+    case 'end':
+      return election.end();
+    case 'reopen':
+      return election.reopen();
+    default:
+      return wish satisfies never;
+  }
+}
+
+/** For people who read a trace. */
+export function describeWish(wish: Wish): string {
+  if (wish.kind === 'lift') return 'lift a drain';
+  return wish.kind === 'vacate' && wish.force === true ? 'vacate by force' : wish.kind;
+}
+
+/**
+ * Whether a record says what was asked for, of those wishes that stand in it until somebody takes them
+ * back; the others stand as long as the term that they were meant for.
+ */
+export function isGranted(
+  wish: Wish,
+  record: { readonly ended: boolean; readonly drains: readonly Drain[] } | undefined,
+  wallMs: number,
+): boolean {
+  const drains = record?.drains ?? [];
+  switch (wish.kind) {
+    case 'drain': {
+      const untilMs = wish.until.getTime();
+      const standing = drains.find(({ id }) => id === wish.id);
+      // One that is over by the operator's clock takes another one back.
+      return standing === undefined ? untilMs <= wallMs : standing.untilUnixMs === untilMs;
+    }
+    case 'lift':
+      return drains.every(({ id }) => id !== wish.id);
+    case 'end':
+      return record?.ended === true;
+    case 'reopen':
+      return record?.ended !== true;
+    case 'vacate':
+    case 'transfer':
+      return true;
+    default:
+      return wish satisfies never;
+  }
+}
+
+/** What operators have left in a record. */
+export interface Standing {
+  readonly token: bigint;
+  readonly holding:
+    | { readonly request: LeaderRequest | undefined; readonly revoked: boolean }
+    | undefined;
+  readonly drains: readonly Drain[];
+  readonly ended: boolean;
+}
+
+export interface Drop {
+  readonly what: 'a drain' | 'the end' | 'a request' | 'the revocation';
+  /** Whom a drain keeps out. */
+  readonly id?: string;
+}
+
+/**
+ * What operators have written and a later record has not, although it is not over by the clock of
+ * whoever has dropped it.
+ */
+export function dropsOf(
+  before: Standing | undefined,
+  after: Standing,
+  wallMs: number,
+): Drop | undefined {
+  if (before === undefined) return undefined;
+  for (const { id, untilUnixMs } of before.drains) {
+    const isThere = after.drains.some(
+      (drain) => drain.id === id && drain.untilUnixMs === untilUnixMs,
+    );
+    if (!isThere && untilUnixMs > wallMs) return { what: 'a drain', id };
+  }
+  if (before.ended && !after.ended) return { what: 'the end' };
+  if (before.holding === undefined || after.holding === undefined) return undefined;
+  if (before.token !== after.token) return undefined;
+  const { request, revoked } = before.holding;
+  if (request !== undefined && request.nonce !== after.holding.request?.nonce) {
+    return { what: 'a request' };
+  }
+  return revoked && !after.holding.revoked ? { what: 'the revocation' } : undefined;
+}
+
+/** Whether an operator who wishes for this may drop that. */
+export function takesBack(wish: Wish, { what, id }: Drop): boolean {
+  if (what === 'the end') return wish.kind === 'reopen';
+  if (what === 'a request') return wish.kind === 'vacate' || wish.kind === 'transfer';
+  return what === 'a drain' && 'id' in wish && wish.id === id;
+}
