@@ -13,7 +13,8 @@ export interface Attempt {
  * incarnation would not do: a copy of this process has the same ones (ARCHITECTURE.md, "An identity
  * that is copied").
  *
- * Bounded: a write of ours that is forgotten counts as somebody else's, and is waited out.
+ * Bounded: a write of ours that is forgotten counts as somebody else's, and is waited out. What is found
+ * in the record again is not forgotten, however many writes are refused after it.
  */
 export class OwnWrites {
   static readonly limit = 64;
@@ -22,6 +23,8 @@ export class OwnWrites {
 
   add(nonce: string): void {
     this.#nonces ??= new Set();
+    // The newest is the last one.
+    this.#nonces.delete(nonce);
     this.#nonces.add(nonce);
     if (this.#nonces.size <= OwnWrites.limit) return;
     for (const oldest of this.#nonces) {
@@ -32,7 +35,9 @@ export class OwnWrites {
 
   /** What operators write keeps the nonce, and so stays ours. */
   wrote(record: { readonly nonce: string } | undefined): boolean {
-    return record !== undefined && this.#nonces?.has(record.nonce) === true;
+    if (record === undefined || this.#nonces?.has(record.nonce) !== true) return false;
+    this.add(record.nonce);
+    return true;
   }
 }
 

@@ -28,12 +28,14 @@ class Arena implements AsyncDisposable {
     return new Arena(fake, client);
   }
 
+  /** @param wrap what happens around the calls of its client */
   async ours(
     id: string,
     connectionString: string = this.fake.connectionString,
+    wrap: (client: ZooKeeper) => ZooKeeper = (client) => client,
   ): Promise<Election<ZooKeeperGuard>> {
     const client = await connect(connectionString, { sessionTimeoutMs: 4_000 });
-    const backend = zookeeper(client, {
+    const backend = zookeeper(wrap(client), {
       layout: 'golea',
       root: '/',
       tickTime: 200,
@@ -70,6 +72,36 @@ class Arena implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const one of this.#open.splice(0).reverse()) await one[Symbol.asyncDispose]();
   }
+}
+
+/** Something happens before each of these calls is sent; of a transaction before it is committed. */
+function before(
+  client: ZooKeeper,
+  calls: readonly (keyof ZooKeeper)[],
+  happens: (args: readonly unknown[]) => Promise<void>,
+): ZooKeeper {
+  return new Proxy(client, {
+    get(target, name) {
+      const method: unknown = Reflect.get(target, name, target);
+      if (typeof method !== 'function') return method;
+      if (!calls.includes(name as keyof ZooKeeper)) return method.bind(target);
+      if (name !== 'transaction') {
+        return async (...args: readonly unknown[]) => {
+          await happens(args);
+          return method.apply(target, args);
+        };
+      }
+      return () => {
+        const transaction = target.transaction();
+        const commit = transaction.commit.bind(transaction);
+        transaction.commit = async (options) => {
+          await happens([]);
+          return commit(options);
+        };
+        return transaction;
+      };
+    },
+  });
 }
 
 /** Waits for a change; the bound only turns a hang into a failure. */
@@ -158,6 +190,50 @@ describe.concurrent('when the mark of the end appears', () => {
     await term[Symbol.asyncDispose]();
     expect(await term.ended).toMatchObject({ reason: 'election-ended', released: true });
     expect(arena.children()).toEqual(['DONE']);
+  });
+
+  it('an end that comes while another operator reopens is done whole, or not at all', async ({
+    expect,
+  }) => {
+    await using arena = await Arena.open();
+    const ender = await arena.ours('ender');
+    await (await (await arena.ours('a')).campaign())[Symbol.asyncDispose]();
+    let ends = 0;
+    const reopener = await arena.ours('reopener', undefined, (client) =>
+      before(client, ['stat', 'delete'], async ([path]) => {
+        if (path !== '/e/DONE' || ends > 0) return;
+        ends += 1;
+        expect((await ender.end()).changed).toBe(true);
+      }),
+    );
+    await reopener.reopen();
+    expect(ends).toBe(1);
+    const { ended } = JSON.parse((await arena.client.get('/e')).text);
+    expect(arena.children().includes('DONE')).toBe(ended);
+  });
+
+  it('a win that was on its way then is given back, though all of it is over by the answer', async ({
+    expect,
+  }) => {
+    await using arena = await Arena.open();
+    let strikes = 0;
+    const ours = await arena.ours('a', undefined, (client) =>
+      before(client, ['transaction'], async () => {
+        if (strikes > 0) return;
+        strikes += 1;
+        // As GoLea's DeleteElection does; then one of theirs begins the next election.
+        await arena.client.create('/e/DONE', 'done');
+        await until('it is told', () =>
+          arena.fake.watches().every(({ path }) => path !== '/e/DONE'),
+        );
+        await arena.client.transaction().delete('/e/DONE').commit();
+        await arena.reset();
+        expect(await arena.theirs()).toBe('/e/le_0000000000');
+      }),
+    );
+    await expect(ours.campaign()).rejects.toThrow(ElectionEndedError);
+    expect(strikes).toBe(1);
+    expect(arena.children()).toEqual(['le_0000000000']);
   });
 
   it('an operator ends it again where only the mark is missing', async ({ expect }) => {

@@ -15,7 +15,7 @@ import { viewOf } from './observer.ts';
 import { patienceMs } from './patience.ts';
 import type { QueueRecord } from './record.ts';
 import { emptyQueueRecord } from './record.ts';
-import type { Member, QueueStore, RecordReading } from './store.ts';
+import type { Amendment, EndMark, Member, QueueStore, RecordReading } from './store.ts';
 
 const maxTries = 20;
 
@@ -67,31 +67,31 @@ export async function administerQueue(
     if (request.kind === 'end' && endMark !== undefined && reading.version === undefined) {
       return { changed: false, view }; // what is not there is over
     }
-    if (request.kind === 'reopen' && endMark !== undefined) {
-      await ask('taking back the end', (operation) => endMark.clear(operation));
-    }
     if (reading.isForeign === true && endMark !== undefined) {
-      if (request.kind === 'end') {
+      if (request.kind === 'reopen') {
+        await ask('taking back the end', (operation) => endMark.clear(operation));
+      } else if (request.kind === 'end') {
         await ask('marking the end', (operation) => endMark.set(operation));
         // The mark says it all, and nobody who waits may be promoted on the way.
         await removeAll(store, members, ask);
       }
       return { changed: true, view };
     }
-    // With the record in one transaction: a leader of ours that sees the mark alone leaves at once.
-    const marksEnd =
-      request.kind === 'end' &&
-      endMark !== undefined &&
-      !(await ask('looking for the mark', (operation) => endMark.isSet(operation)));
+    // With the record in one transaction: a leader of ours that sees the mark alone leaves at once, and
+    // of an end and a reopening at the same time one is done whole, after the other.
+    const mark = await changeOfMark(request, endMark, ask);
     const change =
       changeFor(request, situation, scope, endMark !== undefined) ??
-      (marksEnd && reading.record !== undefined ? { record: reading.record } : undefined);
+      (mark && { record: reading.record ?? emptyQueueRecord(scope.election, scope.uniqueId()) });
     if (change === undefined) return { changed: mayHaveWritten, view, ...lifted };
     const { lifted: lifts, ...amendment } = change;
     if (lifts !== undefined) lifted = { lifted: lifts };
     try {
       const result = await ask(`asking for ${request.kind}`, (operation) =>
-        store.amend({ ...amendment, version: reading.version, marksEnd }, operation),
+        store.amend(
+          { ...amendment, version: reading.version, ...(mark && { endMark: mark }) },
+          operation,
+        ),
       );
       if (result.outcome === 'ok') return { changed: true, view, ...lifted };
       if (!mayHaveWritten) lifted = {};
@@ -107,6 +107,18 @@ export async function administerQueue(
     `the request (${request.kind}) for election "${scope.election}" could not be recorded in ` +
       `${maxTries} attempts: look whether it took effect, and ask again`,
   );
+}
+
+/** What is to become of the mark of the end; undefined: it is as it should be, or there is none. */
+async function changeOfMark(
+  { kind }: AdminRequest,
+  endMark: EndMark | undefined,
+  ask: <T>(what: string, operation: (signal: AbortSignal) => Promise<T>) => Promise<T>,
+): Promise<Amendment['endMark']> {
+  if (endMark === undefined || (kind !== 'end' && kind !== 'reopen')) return undefined;
+  const isSet = await ask('looking for the mark', (operation) => endMark.isSet(operation));
+  if (isSet === (kind === 'end')) return undefined;
+  return kind === 'end' ? 'set' : 'clear';
 }
 
 async function look(

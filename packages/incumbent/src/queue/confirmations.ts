@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Clock, Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
-import { isIncurable, StoreUnavailableError } from '../errors.ts';
+import { isIncurable, OperationTimeoutError, StoreUnavailableError } from '../errors.ts';
 import { bounded } from '../wait.ts';
 import type { Place, QueueSession, Verdicts } from './store.ts';
 
@@ -77,14 +77,29 @@ export class Confirmations {
     if (this.#session.isOver(place)) return undefined;
     const proved = this.#proved.get(place);
     if (proved !== undefined && isWanted(proved)) return proved;
-    let proof = this.#current;
-    let asked = proof?.findings.get(place);
-    if (proof === undefined || asked === undefined || !isWanted(proof.sentAt)) {
-      proof = this.#prove(place, timeoutMs);
-      asked = proof.findings.get(place) as Promise<Findings>;
-    }
-    const pending = asked;
-    const found = await bounded(this.#clock, 'confirming', timeoutMs, signal, () => pending);
+    const join = () => {
+      const { sentAt, findings } = this.#current ?? {};
+      const found = findings?.get(place);
+      return found !== undefined && sentAt !== undefined && isWanted(sentAt)
+        ? { sentAt, found }
+        : undefined;
+    };
+    const begin = () => {
+      const { sentAt, findings } = this.#prove(place, timeoutMs);
+      return { sentAt, found: findings.get(place) as Promise<Findings> };
+    };
+    const joined = join();
+    let proof = joined ?? begin();
+    const found = await bounded(this.#clock, 'confirming', timeoutMs, signal, async () => {
+      const first = await proof.found;
+      if (joined === undefined || !(first.failed.get(place) instanceof OperationTimeoutError)) {
+        return first;
+      }
+      // Whoever began it gave it less time than we have. Others may have begun the next one by now.
+      const next = join();
+      proof = next === undefined || next.found === joined.found ? begin() : next;
+      return proof.found;
+    });
     // The path may be there still, of a session that is over: that proves nothing.
     if (found.gone.has(place) || this.#session.isOver(place)) return undefined;
     if (found.there.has(place)) return proof.sentAt;

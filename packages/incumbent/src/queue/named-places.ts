@@ -29,6 +29,11 @@ export function isLeadingIn(
   return store.nameHere(record.leadership.place) === place.name;
 }
 
+/** Whether the last term that was announced is that of this place. By its token as well: see above. */
+export function wasLastIn(store: Spelling, record: QueueRecord | undefined, place: Place): boolean {
+  return record?.token === place.token && lastPlaceIn(store, record) === place.name;
+}
+
 /** The place of the last term that was announced; undefined before the first. */
 export function lastPlaceIn(store: Spelling, record: QueueRecord | undefined): string | undefined {
   const { place = '' } = record ?? {};

@@ -16,7 +16,7 @@ import { electedSince } from '../record.ts';
 import { bounded, sleep, Wakeup } from '../wait.ts';
 import { Confirmations } from './confirmations.ts';
 import type { Leftovers } from './leftovers.ts';
-import { isLeadingIn, lastPlaceIn, leaderPlaceIn } from './named-places.ts';
+import { isLeadingIn, lastPlaceIn, leaderPlaceIn, wasLastIn } from './named-places.ts';
 import { patienceMs } from './patience.ts';
 import type { QueueRecord } from './record.ts';
 import { termsOf } from './record.ts';
@@ -435,8 +435,10 @@ export class Queue<Guard> implements Contest<Guard> {
     // What is written only when the wait is over: until then the predecessor stays the one in the
     // record, so that whoever follows us, if we die meanwhile, has to wait as well.
     const state = waitMs > 0 ? { ...asked, announced: false } : asked;
-    const seat = (sentAt: Instant, shown: QueueRecord | undefined, shownVersion = version) =>
-      new QueueSeat<Guard>(this.#store, this.#scope, this.#settings, this.#leftovers, {
+    const seat = (sentAt: Instant, shown: QueueRecord | undefined, shownVersion = version) => {
+      // Heard while the win was on its way: the seat's own watch would not tell of it again.
+      this.#requireUnmarked(line);
+      return new QueueSeat<Guard>(this.#store, this.#scope, this.#settings, this.#leftovers, {
         entry: line.entry,
         place,
         own: line.own,
@@ -450,6 +452,7 @@ export class Queue<Guard> implements Contest<Guard> {
         unfenced: state.announced ? [] : unfenced,
         waitMs: Math.max(0, waitMs - (clock.monotonicMs() - look.atMs)),
       });
+    };
 
     if (state.announced && !isForeign && !isOurs) {
       const { candidate } = line.entry;
@@ -508,7 +511,7 @@ export class Queue<Guard> implements Contest<Guard> {
     const previous = lastPlaceIn(this.#store, record);
     const isNext =
       // Our own announcement has landed, only its answer was lost.
-      previous === place.name ||
+      wasLastIn(this.#store, record, place) ||
       (previous !== undefined && this.#store.directlyFollows?.(place, previous) === true);
     if (this.#store.isMixed && !isNext) unknownMs = beliefMs;
     // No record, or one that only an operator has written: the leader's was deleted by hand.
@@ -606,7 +609,7 @@ export class Queue<Guard> implements Contest<Guard> {
   #requireRisingTokens(place: Place, record: QueueRecord | undefined): void {
     // The same: an announcement of ours has landed whose answer was lost.
     if (record === undefined || record.token < place.token) return;
-    if (lastPlaceIn(this.#store, record) === place.name) return;
+    if (wasLastIn(this.#store, record, place)) return;
     throw tokensWentBack(this.#scope.election, record, place);
   }
 

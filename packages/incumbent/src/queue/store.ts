@@ -148,8 +148,8 @@ export interface QueueStore {
     signal: AbortSignal,
   ): Promise<CommitResult>;
   /**
-   * What operators do. Atomic: replaces the record if it has this version, sets the mark of the end if
-   * that is asked for (`conflict` if it is set), and deletes the places `remove`, if all of them and
+   * What operators do. Atomic: replaces the record if it has this version, sets or clears the mark of the
+   * end if that is asked for (`conflict` or `gone` if that was done already), and deletes the places `remove`, if all of them and
    * `present` are there (`gone` otherwise).
    */
   amend(change: Amendment, signal: AbortSignal): Promise<CommitResult>;
@@ -179,8 +179,8 @@ export interface Amendment {
   readonly version: Version;
   readonly present?: string;
   readonly remove?: readonly string[];
-  /** Sets the mark of the end as well. */
-  readonly marksEnd?: boolean;
+  /** Sets the mark of the end as well, or takes it back. */
+  readonly endMark?: 'set' | 'clear';
 }
 
 /** GoLea's `DONE` node: tells members that know nothing of our record. */

@@ -177,6 +177,28 @@ describe('a proof that is under way', () => {
   });
 });
 
+it('a proof that one term gives up too soon is asked for again by those that have more time', async () => {
+  const { clock, confirmations, places, asked, hold } = stand(3);
+  const answers = hold();
+  await clock.advance(1);
+  const nowMs = clock.monotonicMs();
+  const isNow = ({ monotonicMs }: { monotonicMs: number }) => monotonicMs >= nowMs;
+  const [hasty, patient, other] = places as [Place, Place, Place];
+  const outcome = (place: Place, timeoutMs: number) =>
+    confirmations.confirm(place, isNow, timeoutMs, never).then(
+      (sentAt) => (sentAt === undefined ? 'gone' : 'there'),
+      () => 'failed',
+    );
+  const given = [outcome(hasty, 50), outcome(patient, 1_000), outcome(other, 1_000)];
+  await clock.advance(60);
+  // One for both, not one for each.
+  expect(asked).toHaveLength(2);
+  await clock.advance(80);
+  for (const answer of answers.splice(0)) answer();
+  await clock.advance(0);
+  expect(await Promise.all(given)).toEqual(['failed', 'there', 'there']);
+});
+
 describe('several terms on one session', () => {
   async function led(size: number) {
     const stage = new Stage();

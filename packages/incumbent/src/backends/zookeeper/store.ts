@@ -1,4 +1,5 @@
 import { RecordDamagedError, StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
+import { leaderPlaceIn } from '../../queue/named-places.ts';
 import type { QueueRecord } from '../../queue/record.ts';
 import { decodeQueueRecord, encodeQueueRecord, isQueueRecord } from '../../queue/record.ts';
 import type {
@@ -223,7 +224,12 @@ export class ZooKeeperStore implements QueueStore {
   ): Promise<{ readonly reading: RecordReading; readonly names: readonly string[] }> {
     // One session answers in the order of the requests: the list is not older than the record.
     const [reading, names] = await Promise.all([this.read(signal), this.list(signal)]);
-    return { reading, names };
+    const leader = leaderPlaceIn(this, reading.record);
+    if (leader === undefined || names.includes(leader)) return { reading, names };
+    // It may have gone between the two, and by a clean end: the record says so by now. And the list is
+    // read again, which must not be older.
+    const [later, rest] = await Promise.all([this.read(signal), this.list(signal)]);
+    return { reading: later, names: rest };
   }
 
   async watchRecord(signal: AbortSignal): Promise<Watched<RecordReading>> {
@@ -243,7 +249,13 @@ export class ZooKeeperStore implements QueueStore {
     signal: AbortSignal,
   ): Promise<CommitResult> {
     if (await this.#isAnothers(place, signal)) return { outcome: 'gone' };
-    return this.#write(signal, record, version, (transaction) => transaction.check(place.name));
+    const written = this.#write(signal, record, version, (transaction) =>
+      transaction.check(place.name),
+    );
+    if (!this.#layout.recurs) return written;
+    // Behind it: the name may have become another one's between the two.
+    const [result, isAnothers] = await Promise.all([written, this.#isAnothers(place, signal)]);
+    return isAnothers ? { outcome: 'gone' } : result;
   }
 
   async release(
@@ -270,13 +282,14 @@ export class ZooKeeperStore implements QueueStore {
   }
 
   async amend(change: Amendment, signal: AbortSignal): Promise<CommitResult> {
-    const { record, version, present, remove = [], marksEnd = false } = change;
+    const { record, version, present, remove = [], endMark } = change;
     if (version === undefined) {
       await this.#attempt(() => this.#makeNode(signal));
       return { outcome: 'conflict' };
     }
     return this.#write(signal, record, version, (transaction) => {
-      if (marksEnd) transaction.create(this.#markPath, markData, { acl: this.#acl });
+      if (endMark === 'set') transaction.create(this.#markPath, markData, { acl: this.#acl });
+      if (endMark === 'clear') transaction.delete(this.#markPath);
       if (present !== undefined) transaction.check(present);
       for (const name of remove) transaction.delete(name);
     });
