@@ -129,6 +129,8 @@ export interface Predecessor extends CandidateInfo {
 /** How a term ended, for the record. */
 export interface SeatEnd {
   readonly reason: EndReason;
+  /** False: it was stopped before it began, so nobody is to be told that it has led. */
+  readonly hasLed: boolean;
   readonly fromUnixMs: number;
   readonly toUnixMs: number;
   /** Whoever still has to be fenced by the next leader. */

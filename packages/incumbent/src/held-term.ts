@@ -640,6 +640,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       this.#seat.release(
         {
           reason,
+          hasLed: this.#announced,
           fromUnixMs: this.#sinceUnixMs,
           toUnixMs,
           unfenced: this.#unfenced,

@@ -273,7 +273,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
       unfenced: end.unfenced,
       drains: currentDrains(this.#record.drains, wallMs),
       history:
-        holding?.announced === true
+        holding?.announced === true && end.hasLed
           ? appendTerm(this.#record.history, {
               token: this.token,
               id: this.#candidate.id,

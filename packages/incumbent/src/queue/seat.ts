@@ -499,14 +499,16 @@ export class QueueSeat<Guard> implements Seat<Guard> {
             },
       unfenced: end.unfenced,
       drains: currentDrains(record.drains, wallMs),
-      history: appendTerm(record.history, {
-        token: this.token,
-        id: this.#entry.candidate.id,
-        incarnation: this.#entry.candidate.incarnation,
-        fromUnixMs: end.fromUnixMs,
-        toUnixMs: end.toUnixMs,
-        why: end.reason,
-      }),
+      history: !end.hasLed
+        ? record.history
+        : appendTerm(record.history, {
+            token: this.token,
+            id: this.#entry.candidate.id,
+            incarnation: this.#entry.candidate.incarnation,
+            fromUnixMs: end.fromUnixMs,
+            toUnixMs: end.toUnixMs,
+            why: end.reason,
+          }),
     };
   }
 

@@ -218,6 +218,20 @@ describe('a candidate that is told to stop', () => {
     expect(stage.store.record('jobs')).toMatchObject({ token: 0n });
   });
 
+  test('while its win is being answered: the seat is given back, and nobody is told that it has led', async () => {
+    const stage = new Stage();
+    const { connection, election } = stage.candidate('a');
+    connection.next('swap', { replyMs: 1_000 });
+    const stop = new AbortController();
+    const waiting = outcome(election.campaign({ signal: stop.signal }));
+    await stage.clock.advance(500);
+    stop.abort(new Error('enough'));
+    await stage.clock.advance(1_000);
+    expect(await waiting).toMatchObject({ message: 'enough' });
+    expect(stage.store.record('jobs')).toMatchObject({ token: 1n, history: [], unfenced: [] });
+    expect(stage.store.record('jobs')?.holding).toBeUndefined();
+  });
+
   test('what an operator has written meanwhile stays', async () => {
     const stage = new Stage();
     const { connection, election } = stage.candidate('a');

@@ -42,6 +42,7 @@ describe.each([
     ['has landed: it is taken back', { lose: 'reply' } as const, {}],
     ['lands while it is looked for: it is taken back', late, { replyMs: 700 }],
     ['never comes', { lose: 'request' } as const, {}],
+    ['is answered: the seat is given back', { replyMs: 1_000 }, {}],
   ])('an announcement %s', async (_how, commit, read) => {
     const stage = await open();
     const { session, election } = stage.candidate('a');
