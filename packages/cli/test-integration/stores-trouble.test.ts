@@ -112,6 +112,18 @@ test('PostgreSQL: passwords, rights, databases', async ({ skip }) => {
     expect(refused.stderr).toContain(may);
     expect(refused.code).toBe(69);
   }
+  // A second one is not to be made by the owner either.
+  const apart = await incumbent(['schema', 'postgres', '--table', 'app.incumbent_election']);
+  await server.sql(`create schema app; ${apart.stdout}`);
+  for (const command of [['init'], ['run', '--', 'true']]) {
+    for (const user of ['joe', 'postgres']) {
+      const refused = await on(at(user), command, given);
+      expect(refused.stderr).toContain('but there is one in the schema "app"');
+      expect(refused.stderr).toContain('`?table=app.incumbent_election` in a URL');
+      expect(refused.code).toBe(69);
+    }
+  }
+  await server.sql('drop schema app cascade');
   const printed = await incumbent(['schema', 'postgres']);
   await server.sql(`${printed.stdout}; grant select on incumbent_election to joe`);
   const limited = await findings(at('joe'), given);

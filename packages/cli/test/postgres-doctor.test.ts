@@ -17,6 +17,7 @@ const well: PostgresExamination = {
   serverUnixMs: 0,
   tableExists: true,
   tableProblem: undefined,
+  otherSchemas: [],
   missingPrivileges: [],
   fsync: true,
   fullPageWrites: true,
@@ -72,11 +73,22 @@ test.each([
     'there is no table "x.y": `incumbent init` or `incumbent schema postgres --table x.y`',
   ],
   [{ tableProblem: 'it has no column "token"' }, '"x.y": it has no column "token"; compare it'],
+  [
+    { tableExists: false, otherSchemas: ['app'] },
+    'no table "y" on the search path of joe, but there is one in the schema "app": name it with `?table=app.y`',
+  ],
   [{ missingPrivileges: ['insert', 'update'] }, '"x.y": joe may not insert, update: grant'],
 ])('a table with %j', (change, words) => {
-  const { level, message } = tableFinding({ ...well, ...change }, 'x.y', 'joe');
+  const table = 'otherSchemas' in change ? 'y' : 'x.y';
+  const { level, message } = tableFinding({ ...well, ...change }, table, 'joe');
   expect(level).toBe('broken');
   expect(message).toContain(words);
+});
+
+test('a table that is not the only one of its name', () => {
+  const { level, message } = tableFinding({ ...well, otherSchemas: ['app'] }, 'y', 'joe');
+  expect(level).toBe('warn');
+  expect(message).toContain('the schema "app" has a table "y" as well');
 });
 
 test.each([

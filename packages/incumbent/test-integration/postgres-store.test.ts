@@ -224,6 +224,7 @@ describe.skipIf(missing !== undefined)('a record in PostgreSQL', () => {
         noWakeUps: undefined,
         tableExists: true,
         tableProblem: undefined,
+        otherSchemas: [],
         missingPrivileges: [],
         fsync: false,
         fullPageWrites: true,

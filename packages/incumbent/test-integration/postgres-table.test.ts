@@ -7,7 +7,7 @@ import { openPostgres } from '../src/backends/postgres/open.ts';
 import { RecordDamagedError, RecordTooNewError, StoreUnsuitableError } from '../src/errors.ts';
 import { encodeLeaseRecord } from '../src/lease/record.ts';
 import { vacantRecord } from '../test/support/vacant-record.ts';
-import { long, missing, oldTable, Stage, scopeOf } from './support/postgres.ts';
+import { long, missing, oldTable, Stage, scopeOf, until } from './support/postgres.ts';
 
 const never = new AbortController().signal;
 let server: PostgresServer;
@@ -82,6 +82,70 @@ describe.skipIf(missing !== undefined).concurrent('a table that cannot be used',
         /may not make it: permission denied .* Let the owner of the database run `incumbent schema postgres \| psql`, and then grant select, insert, update on "incumbent_election"/,
       );
     }
+  });
+
+  test.concurrent('is not made a second time for a user with another search path', async (context) => {
+    const { expect } = context;
+    const url = await database('two_paths');
+    const admin = new pg.Client({ connectionString: url });
+    await admin.connect();
+    const stage = new Stage(context, url.replace('postgres@', 'web@'));
+    const other = new Stage(context, url.replace('postgres@', 'cron@'));
+    stage.cleanUp(() => admin.end());
+    for (const role of ['web', 'cron']) {
+      await admin.query(`create role ${role} login; create schema ${role} authorization ${role};
+        alter role ${role} in database two_paths set search_path = ${role};
+        alter role ${role} set default_transaction_isolation = 'repeatable read'`);
+    }
+    // A table of something else, which has the same name.
+    await admin.query('create schema votes; create table votes.incumbent_election (name text)');
+    // Both at once: one of them makes it.
+    const lock = "hashtextextended('incumbent', 0)";
+    await admin.query(`select pg_advisory_lock(${lock})`);
+    const making = Promise.allSettled([
+      stage.election('a', stage.pool(), {}, { ...long, init: 'auto' }).leader(),
+      other.election('b', other.sql(), {}, { ...long, init: 'auto' }).leader(),
+    ]);
+    const waiting = "select from pg_locks where locktype = 'advisory' and not granted";
+    const inHere =
+      'and database = (select oid from pg_database where datname = current_database())';
+    await until('both wait', async () => {
+      return (await admin.query(`${waiting} ${inHere}`)).rowCount === 2;
+    });
+    await admin.query(`select pg_advisory_unlock(${lock})`);
+    const made = await making;
+    expect(made.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    const isWebs = made[0].status === 'fulfilled';
+    const [first, second] = isWebs ? ['web', 'cron'] : ['cron', 'web'];
+    const late = isWebs ? other : stage;
+    const name = 'incumbent_election';
+    for (const call of [
+      () => late.election('a', late.pool(), {}, { ...long, init: 'auto' }).campaign(),
+      () => late.election('a', late.sql(), {}, long).init(),
+      async () => {
+        // Nor for who may make none there.
+        await admin.query(`revoke create on schema ${second} from ${second}`);
+        await late.election('a', late.pool(), {}, long).init();
+      },
+    ]) {
+      const error = await call().catch((e: unknown) => e);
+      expect(error).toBeInstanceOf(StoreUnsuitableError);
+      expect(String(error)).toContain(`but there is one in the schema "${first}"`);
+      expect(String(error)).toContain(`\`table: '${first}.${name}'\``);
+      expect(String(error)).toContain(`\`table: '${second}.${name}'\``);
+    }
+    // Both ways out: that table, or one that is meant to be another.
+    await admin.query(`grant usage on schema ${first} to ${second};
+      grant create on schema ${second} to ${second};
+      grant select, insert, update on ${first}.${name} to ${second}`);
+    const same = late.election('a', late.pool(), { table: `${first}.${name}` }, long);
+    await same.init();
+    const apart = late.election('b', late.pool(), { table: `${second}.${name}` }, long);
+    await apart.init();
+    expect([(await same.leader()).state, (await apart.leader()).state]).toEqual([
+      'vacant',
+      'vacant',
+    ]);
   });
 
   test.concurrent('lies in a schema that is named, and may have another name', async (context) => {

@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { CampaignOnceOptions, Election, TimingOptions } from 'incumbent';
-import { createElection } from 'incumbent';
+import { createElection, StoreUnsuitableError } from 'incumbent';
 import { missingPlace } from '../ask.ts';
 import type { Context, OpenStore } from '../context.ts';
 import { fileSystemType, fileSystemWarnings } from '../doctor/file-system.ts';
@@ -150,14 +150,14 @@ export async function run(options: RunOptions, context: Context): Promise<number
 
 /**
  * Makes what servers lack. A directory is made by the campaign itself.
- * @throws CommandError that says who may make it
+ * @throws CommandError that says who may make it; StoreUnsuitableError why nobody is to make it
  */
 async function prepare({ servers, prepare: make }: OpenStore): Promise<string | undefined> {
   if (servers === undefined || make === undefined) return undefined;
   try {
     return await make(AbortSignal.timeout(patienceMs));
   } catch (error) {
-    if (error instanceof CommandError) throw error;
+    if (error instanceof CommandError || error instanceof StoreUnsuitableError) throw error;
     // Servers may be away just now: the campaign is more patient, and says what is wrong.
     return undefined;
   }

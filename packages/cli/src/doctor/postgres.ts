@@ -195,11 +195,12 @@ export function durabilityFindings(seen: PostgresExamination): Finding[] {
 }
 
 export function tableFinding(
-  { tableExists, tableProblem, missingPrivileges }: PostgresExamination,
+  { tableExists, tableProblem, missingPrivileges, otherSchemas }: PostgresExamination,
   table: string,
   user: string,
 ): Finding {
-  const data = { table, exists: tableExists, missing: missingPrivileges };
+  const data = { table, exists: tableExists, missing: missingPrivileges, otherSchemas };
+  const elsewhere = otherSchemas[0];
   const schema = `incumbent schema postgres${table === defaultTable ? '' : ` --table ${table}`}`;
   const finding = (level: Finding['level'], message: string): Finding => ({
     check: 'table',
@@ -207,6 +208,13 @@ export function tableFinding(
     message,
     data,
   });
+  if (!tableExists && elsewhere !== undefined) {
+    return finding(
+      'broken',
+      `there is no table "${table}" on the search path of ${user}, but there is one in the schema ` +
+        `"${elsewhere}": name it with \`?table=${elsewhere}.${table}\``,
+    );
+  }
   if (!tableExists) {
     return finding('broken', `there is no table "${table}": \`incumbent init\` or \`${schema}\``);
   }
@@ -216,6 +224,13 @@ export function tableFinding(
   if (missingPrivileges.length > 0) {
     const rights = missingPrivileges.join(', ');
     return finding('broken', `"${table}": ${user} may not ${rights}: grant ${rights} on it`);
+  }
+  if (elsewhere !== undefined) {
+    return finding(
+      'warn',
+      `the schema "${elsewhere}" has a table "${table}" as well: candidates that find that one elect a ` +
+        'leader of their own; let all of them name one with `?table=schema.name`',
+    );
   }
   return finding('ok', `"${table}" is as it should be; ${user} may select, insert, update`);
 }

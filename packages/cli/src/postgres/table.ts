@@ -1,6 +1,6 @@
 /** The table that all elections of a database share. */
 import { createElection } from 'incumbent';
-import { postgres } from 'incumbent/postgres';
+import { examinePostgres, postgres } from 'incumbent/postgres';
 import { CommandError, exitCodes } from '../failure.ts';
 import type { PostgresConnections } from './connect.ts';
 import type { PostgresLocation } from './url.ts';
@@ -62,7 +62,9 @@ export async function prepareTable(
     [name.includes('.') ? name.split('.')[0] : null],
   );
   const { user = 'this user', schema, may } = rows[0] ?? {};
-  if (may !== true) {
+  // Where there is a second one, `init` says so to everybody: it is not to be made by the owner either.
+  const { otherSchemas } = await examinePostgres(pool, { table: name }, signal);
+  if (may !== true && otherSchemas.length === 0) {
     const why =
       schema === null || schema === undefined
         ? 'its search path names no schema that exists'

@@ -12,6 +12,9 @@ const missing = ['42P01', '3F000'];
 /** SQLSTATE: this user has not the right to do it. */
 const forbidden = '42501';
 
+/** SQLSTATE of ours: there is such a table in a schema that this user's search path does not lead to. */
+export const elsewhere = 'LE003';
+
 /** The table is there, and is not what `schema` makes. */
 const otherShape = [
   ...['42703', '42704', '42804', '42883', '42809', '42P10', '428C9'],
@@ -27,6 +30,11 @@ export function wasOvertaken(error: unknown): boolean {
 /** True when this user has not the right to do it. */
 export function isForbidden(error: unknown): boolean {
   return codeOf(error) === forbidden;
+}
+
+/** True when a second table was not made. */
+export function isElsewhere(error: unknown): boolean {
+  return codeOf(error) === elsewhere;
 }
 
 /**
@@ -94,6 +102,21 @@ export function missingTable(table: Table): string {
     `there is no table "${table.name}" in this database (as far as the search path of this user ` +
     "goes): pass `init: 'auto'` to createElection, or call `await election.init()` once, or make it by a " +
     'migration with what `incumbent schema postgres` prints'
+  );
+}
+
+/**
+ * Why no second table was made.
+ * @param schema where there is one
+ * @param own where it would have been made; empty: nowhere
+ */
+export function tableElsewhere({ name }: Table, schema: string, own: string): string {
+  return (
+    `there is no table "${name}" on the search path of this user, but there is one in the schema ` +
+    `"${schema}". None was made: whoever uses a second table elects a second leader. Name the first ` +
+    `one (\`table: '${schema}.${name}'\`, or \`?table=${schema}.${name}\` in a URL), or put ` +
+    `"${schema}" on the search path of this role. If you want elections apart from those, name the ` +
+    `schema of your own table (\`table: '${own || 'other'}.${name}'\`)`
   );
 }
 

@@ -3,6 +3,7 @@ import { Connection } from './connection.ts';
 import type { Driver } from './driver.ts';
 import { asStoreError } from './errors.ts';
 import { examineTable } from './examine-table.ts';
+import { schemasWith } from './make-table.ts';
 import type { PostgresOptions } from './options.ts';
 import { checkOptions } from './options.ts';
 import { channel } from './statements.ts';
@@ -21,6 +22,11 @@ export interface PostgresExamination {
   readonly tableExists: boolean;
   /** What the table lacks; undefined when it is as it should be, or missing. */
   readonly tableProblem: string | undefined;
+  /**
+   * Schemas that this user's search path does not lead to, with a table of that name: those who find
+   * that one elect a leader of their own. Empty when the option `table` names the schema.
+   */
+  readonly otherSchemas: readonly string[];
   /** Of `select`, `insert` and `update` on the table those that this user may not; empty without it. */
   readonly missingPrivileges: readonly string[];
   /** False: what was confirmed is lost when the machine crashes. */
@@ -68,6 +74,9 @@ export async function examinePostgres(
           signal,
         )
       : [];
+    const others = table.name.includes('.')
+      ? []
+      : await driver.query(schemasWith(table), [], signal);
     return {
       serverVersion: row[0] ?? '',
       inRecovery: row[1] === 'true',
@@ -75,6 +84,7 @@ export async function examinePostgres(
       serverUnixMs: Number(row[2]),
       tableExists: state.exists,
       tableProblem: state.problem,
+      otherSchemas: others.map(([name]) => name ?? ''),
       missingPrivileges: rights.map(([name]) => name ?? ''),
       fsync: row[3] === 'on',
       fullPageWrites: row[4] === 'on',

@@ -10,16 +10,18 @@ import {
   asStoreError,
   describe,
   inRecovery,
+  isElsewhere,
   isForbidden,
   isMissing,
   mayNotMake,
   missingTable,
+  tableElsewhere,
   wasOvertaken,
   wrongShape,
 } from './errors.ts';
 import { examineTable } from './examine-table.ts';
+import { elsewhereSeparator, makingOf } from './make-table.ts';
 import type { CheckedOptions, Table } from './options.ts';
-import { schemaOf } from './schema.ts';
 import type { Statements } from './statements.ts';
 import { statementsFor, topicOf } from './statements.ts';
 
@@ -124,12 +126,14 @@ export class PostgresStore implements LeaseStore {
       return found.exists;
     };
     if (await isThere()) return;
-    // Two that make it at the same time would meet an error of the catalogues.
-    const lock = `select pg_advisory_xact_lock(hashtextextended('incumbent', 0));\n`;
     await this.attempt(async () => {
       try {
-        await driver.script(lock + schemaOf(this.#table), signal);
+        await driver.script(makingOf(this.#table), signal);
       } catch (error) {
+        if (isElsewhere(error)) {
+          const [schema = '', own = ''] = describe(error).split(elsewhereSeparator);
+          throw new StoreUnsuitableError(tableElsewhere(this.#table, schema, own));
+        }
         if (!isForbidden(error)) throw error;
         throw new StoreUnsuitableError(mayNotMake(this.#table, describe(error)), { cause: error });
       }
