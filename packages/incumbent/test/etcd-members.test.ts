@@ -8,6 +8,7 @@ import type { TxnRequest } from '../src/backends/etcd/messages.ts';
 import { leaseGrant, range, txn } from '../src/backends/etcd/methods.ts';
 import { EtcdSession } from '../src/backends/etcd/session.ts';
 import { EtcdStore } from '../src/backends/etcd/store.ts';
+import { OperationTimeoutError } from '../src/errors.ts';
 import type { Election } from '../src/index.ts';
 import { createElection } from '../src/index.ts';
 import { emptyQueueRecord } from '../src/queue/record.ts';
@@ -74,23 +75,61 @@ it('a question that no member answers is asked of each of them once', async () =
   await election.close();
 });
 
-it('members that may stand still have half of the time together, and the last one the rest', async () => {
-  const clients = [failing(silent), failing(silent), healthy()] as const;
-  const election = createElection<unknown>({
-    name: 'e',
-    backend: etcd(clients, { ttl: '20s' }),
+describe('a member that says nothing', () => {
+  const nothing = range.response.encode({});
+
+  /** Answers when it is told to. */
+  function held() {
+    const server = new FakeGrpc();
+    const waiting: (() => void)[] = [];
+    server.onCall = ({ answer }) => void waiting.push(() => answer(null, nothing));
+    const answerAll = () => {
+      for (const go of waiting.splice(0)) go();
+    };
+    return Object.assign(server, { answerAll });
+  }
+
+  const ask = (calls: EtcdCalls) => calls.call(range, {}, never, { mayRepeat: true });
+  const asked = async (server: FakeGrpc) => {
+    while (server.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  it('is not given up for the next one, which is asked beside it: its answer counts, too', async () => {
+    const [first, second] = [held(), held()];
+    const calls = new EtcdCalls([first, second], undefined, 2);
+    let moves = 0;
+    calls.onMoved(() => {
+      moves += 1;
+    });
+    const answer = ask(calls);
+    await asked(second);
+    first.answerAll();
+    await expect(answer).resolves.toBeDefined();
+    // The streams stay where they are, and who was asked in vain is told to stop.
+    expect([calls.current, moves]).toEqual([0, 0]);
+    expect(second.calls[0]?.isCancelled).toBe(true);
   });
-  const startMs = Date.now();
-  await election.leader();
-  const [first = 0, second = 0, last = 0] = clients.map(
-    ({ calls }) => (calls[0]?.options.deadline ?? 0) - startMs,
-  );
-  // Of ten seconds, which is half of the TTL.
-  expect(first).toBeGreaterThanOrEqual(2_500);
-  expect(second).toBeGreaterThanOrEqual(2_500);
-  expect(last).toBeGreaterThanOrEqual(10_000);
-  expect(Math.max(first, second)).toBeLessThan(last);
-  await election.close();
+
+  it('is left for the one that answers', async () => {
+    const [first, second, third] = [held(), held(), healthy()];
+    const calls = new EtcdCalls([first, second, third], undefined, 2);
+    await expect(ask(calls)).resolves.toBeDefined();
+    expect(calls.current).toBe(2);
+    await ask(calls);
+    expect([first, second, third].map((server) => server.calls.length)).toEqual([1, 1, 2]);
+  });
+
+  it('and all others: the bound of the call ends it', async () => {
+    const members = [held(), held()];
+    const calls = new EtcdCalls(members, undefined, 2);
+    const stop = new AbortController();
+    const answer = calls.call(range, {}, stop.signal, { mayRepeat: true });
+    await asked(members[1] as FakeGrpc);
+    stop.abort(new OperationTimeoutError('reading', 2));
+    await expect(answer).rejects.toThrow(OperationTimeoutError);
+    expect(members.map((server) => server.calls[0]?.isCancelled)).toEqual([true, true]);
+    expect(calls.current).toBe(1);
+  });
 });
 
 describe('a write whose outcome is unknown', () => {

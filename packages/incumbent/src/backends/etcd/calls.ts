@@ -123,6 +123,13 @@ export class EtcdCalls {
     }
   }
 
+  /** It has answered, and `asked` have not: it is used, if one of those is used at present. */
+  #moveTo(client: number, asked: readonly number[]): void {
+    if (this.#current === client || !asked.includes(this.#current)) return;
+    this.#current = client;
+    for (const listener of [...this.#movedListeners]) listener();
+  }
+
   /** Rejects with what gRPC says (`GrpcError`), `signal.reason` or ClientClosedError. */
   async call<Request, Response>(
     method: Method<Request, Response>,
@@ -133,17 +140,8 @@ export class EtcdCalls {
     while (!isUrgent && this.#underWay >= callsAtOnce) await this.#turn(signal);
     this.#underWay += 1;
     try {
-      const members = mayRepeat ? this.members : 1;
-      // One that stands still says nothing: all but the last have half of the time together.
-      const shareMs = Math.min(longestCallMs, this.#patienceMs / 2 / Math.max(1, members - 1));
-      for (let left = members; left > 1; left -= 1) {
-        try {
-          return await this.#callOnce(method, request, signal, shareMs);
-        } catch (error) {
-          if (signal.aborted || !meansElsewhere(error)) throw error;
-        }
-      }
-      return await this.#callOnce(method, request, signal, longestCallMs);
+      if (mayRepeat && this.members > 1) return await this.#callMembers(method, request, signal);
+      return await this.#callOnce(method, request, signal);
     } finally {
       this.#underWay -= 1;
       const [next] = this.#waiting;
@@ -154,14 +152,70 @@ export class EtcdCalls {
     }
   }
 
+  /**
+   * The first good answer of all members. A member that fails is followed by the next one at once. One
+   * that says nothing for its share of half the time is not given up for that: the next one is asked
+   * beside it, for a cluster may be slow as a whole.
+   */
+  #callMembers<Request, Response>(
+    method: Method<Request, Response>,
+    request: Partial<Request>,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const first = this.#current;
+    const order = [...this.#clients.keys()]
+      .map((step) => (first + step) % this.#clients.length)
+      .filter((client) => !this.#closed.has(client));
+    const shareMs = this.#patienceMs / 2 / Math.max(1, order.length - 1);
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason);
+      const others = new AbortController();
+      let next = 0;
+      let underWay = 0;
+      let timer: NodeJS.Timeout | undefined;
+      const settle = (finish: () => void) => {
+        clearTimeout(timer);
+        forget();
+        finish();
+        others.abort(new StoreUnavailableError('another member of etcd has answered'));
+      };
+      const forget = onAbort(signal, () => {
+        if (signal.reason instanceof OperationTimeoutError) this.moveFrom(first);
+        settle(() => reject(signal.reason));
+      });
+      const askNext = () => {
+        clearTimeout(timer);
+        const client = order[next];
+        if (client === undefined || others.signal.aborted) return;
+        next += 1;
+        underWay += 1;
+        if (next < order.length) timer = setTimeout(askNext, shareMs);
+        this.#callOnce(method, request, others.signal, client).then(
+          (response) => {
+            this.#moveTo(client, order.slice(0, next));
+            settle(() => resolve(response));
+          },
+          (error: unknown) => {
+            underWay -= 1;
+            if (!meansElsewhere(error)) settle(() => reject(error));
+            else if (next < order.length) askNext();
+            else if (underWay === 0) settle(() => reject(error));
+          },
+        );
+      };
+      askNext();
+    });
+  }
+
+  /** @param client which is asked; default: the one that is used at present */
   async #callOnce<Request, Response>(
     method: Method<Request, Response>,
     request: Partial<Request>,
     signal: AbortSignal,
-    longestMs: number,
+    client?: number,
   ): Promise<Response> {
     const send = async (asked: AskedToken) =>
-      this.#send(method, request, await settledToken(asked, signal), signal, longestMs);
+      this.#send(method, request, await settledToken(asked, signal), signal, longestCallMs, client);
     const asked = this.#askedToken();
     try {
       return await send(asked);
@@ -262,6 +316,7 @@ export class EtcdCalls {
     token: string | undefined,
     signal: AbortSignal,
     longestMs: number,
+    wanted?: number,
   ): Promise<Response> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
@@ -269,7 +324,7 @@ export class EtcdCalls {
       const metadata = this.#metadata(token);
       const options = { deadline: Date.now() + longestMs };
       let forget = () => {};
-      let answeredBy = this.#current;
+      let answeredBy = wanted ?? this.#current;
       const answer = (error: GrpcError | null, response?: Uint8Array) => {
         forget();
         if (error !== null) {
@@ -287,18 +342,20 @@ export class EtcdCalls {
       };
       let call: GrpcCall;
       try {
-        [answeredBy, call] = this.#onOpenClient((open) =>
-          metadata === undefined
-            ? open.makeUnaryRequest(method.path, asBuffer, identity, message, options, answer)
-            : open.makeUnaryRequest(
-                method.path,
-                asBuffer,
-                identity,
-                message,
-                metadata,
-                options,
-                answer,
-              ),
+        [answeredBy, call] = this.#onOpenClient(
+          (open) =>
+            metadata === undefined
+              ? open.makeUnaryRequest(method.path, asBuffer, identity, message, options, answer)
+              : open.makeUnaryRequest(
+                  method.path,
+                  asBuffer,
+                  identity,
+                  message,
+                  metadata,
+                  options,
+                  answer,
+                ),
+          wanted,
         );
       } catch (error) {
         return reject(error);
@@ -311,11 +368,17 @@ export class EtcdCalls {
     });
   }
 
-  /** A closed client throws before anything is sent: the next one is asked. */
-  #onOpenClient<T>(use: (client: GrpcClient) => T): readonly [client: number, result: T] {
+  /**
+   * A closed client throws before anything is sent: the next one is asked.
+   * @param wanted default: the one that is used at present
+   */
+  #onOpenClient<T>(
+    use: (client: GrpcClient) => T,
+    wanted?: number,
+  ): readonly [client: number, result: T] {
     for (;;) {
       if (this.isClosed) throw new ClientClosedError();
-      const index = this.#current;
+      const index = wanted === undefined || this.#closed.has(wanted) ? this.#current : wanted;
       try {
         return [index, use(this.#clients[index] as GrpcClient)];
       } catch (error) {
