@@ -116,9 +116,10 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
       const onUnclean = (predecessor: { id: string }) => void fenced.push(predecessor.id);
       const following = background(b.campaign({ onUnclean }));
       await context.wait(context.leaseMs / 2);
+      // Nothing is sent from here on: to silence it may take a while.
+      const silentSinceMs = context.clock.monotonicMs();
       clock.stop();
       await context.silence(a.backend);
-      const silentSinceMs = context.clock.monotonicMs();
       const second = await within(context, 5, following);
       const tookMs = context.clock.monotonicMs() - silentSinceMs;
       assert.ok(!first.isLeading(), 'the first must not believe any more');
