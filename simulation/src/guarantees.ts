@@ -207,6 +207,8 @@ export class Guarantees {
 
   /** Called when a process believes, or believes for longer. */
   checkBelief(process: CandidateProcess): void {
+    // It knows that it has won, also if it never comes to work.
+    process.attempt = undefined;
     if (process.revokedToken !== process.seatToken) return;
     this.#sim.world.fail(
       'revoked',
@@ -228,7 +230,6 @@ export class Guarantees {
 
   /** Called when the work of a term begins. */
   checkBeginning({ process, term, token }: TermEntry): void {
-    process.attempt = undefined;
     const { world, server } = this.#sim;
     const { host } = process;
     // In this order: the question itself may be where the host stands still.

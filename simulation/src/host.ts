@@ -237,7 +237,8 @@ export class Host {
     this.#suspended = false;
     this.suspendedUntilMs = this.#world.nowMs;
     this.#nextTimerAtMs = undefined;
-    this.lastDisturbedMs = this.#world.nowMs;
+    // It may have stalled besides, for longer.
+    this.lastDisturbedMs = Math.max(this.#world.nowMs, this.#pausedUntilMs);
   }
 
   /** Everything that has waited runs, one after the other, in one of several orders. */

@@ -433,8 +433,8 @@ export const queueVariants: readonly QueueVariant[] = [
     edits: [
       {
         file: 'queue/confirmations.js',
-        find: 'let asked = proof?.findings.get(place);',
-        replace: 'let asked = proof?.findings.get(place) ?? proof?.findings.values().next().value;',
+        find: 'const found = findings?.get(place);',
+        replace: 'const found = findings?.get(place) ?? findings?.values().next().value;',
       },
       {
         file: 'queue/confirmations.js',
