@@ -135,3 +135,130 @@ it('close waits for a lock that is still taken meanwhile, and gives it back', as
   expect(stage.store.waiting('jobs')).toEqual([]);
   await expect(campaign).rejects.toThrow('is closed');
 });
+
+describe('the lock is free, and not for everybody', () => {
+  const hourMs = 3_600_000;
+
+  it('handed over, it is for the one that is named', async () => {
+    const stage = new LockStage();
+    const [a, b, c] = [stage.candidate('a'), stage.candidate('b'), stage.candidate('c')];
+    const first = await stage.soon(a.election.campaign());
+    const campaigns = [b.election.campaign(), c.election.campaign()] as const;
+    await stage.clock.advance(10);
+    await b.election.transfer('c');
+    await stage.clock.advance(10);
+    expect(first.signal.aborted).toBe(true);
+    await first[Symbol.asyncDispose]();
+    expect((await b.election.inspect()).reservation).toMatchObject({ for: 'c' });
+    const second = await stage.soon(campaigns[1]);
+    expect(stage.store.waiting('jobs')).toEqual(['c']);
+    await second[Symbol.asyncDispose]();
+    await stage.soon((await stage.soon(campaigns[0]))[Symbol.asyncDispose]());
+  });
+
+  it('reserved for somebody who does not come, it is free when that time is over', async () => {
+    const stage = new LockStage();
+    const [a, b] = [stage.candidate('a'), stage.candidate('b')];
+    const first = await stage.soon(a.election.campaign());
+    await b.election.transfer('c');
+    await stage.clock.advance(10);
+    await first[Symbol.asyncDispose]();
+    const { untilUnixMs } = stage.store.record('jobs')!.reservation!;
+    await expect(b.election.campaign({ wait: 0 })).rejects.toMatchObject({
+      why: { kind: 'reserved', for: 'c', untilUnixMs },
+    });
+    const next = b.election.campaign();
+    await stage.clock.advance(untilUnixMs - stage.clock.wallMs() - 1);
+    expect(stage.store.waiting('jobs')).toEqual([]);
+    await stage.clock.advance(1);
+    expect(stage.store.waiting('jobs')).toEqual(['b']);
+    await (await stage.soon(next))[Symbol.asyncDispose]();
+  });
+
+  it('held by a job that is done, it is free when its time is over, and no clock makes it later', async () => {
+    const stage = new LockStage();
+    const [a, b] = [stage.candidate('a'), stage.candidate('b')];
+    const startMs = stage.clock.wallMs();
+    const job = a.election.lead(() => 'done', { holdAtLeast: '1m' });
+    job.catch(() => {});
+    await stage.clock.advance(2_000);
+    // Its process dies: nobody gives the lock back.
+    cutOff(stage, a.session);
+    const untilUnixMs = startMs + 60_000;
+    await expect(b.election.campaign({ wait: 0 })).rejects.toMatchObject({
+      why: { kind: 'held', by: 'a', untilUnixMs },
+    });
+    const next = b.election.campaign();
+    await stage.clock.advance(1_000);
+    // A clock that is set back does not keep it closed for longer than the job asked for.
+    stage.clock.stepWall(-hourMs);
+    await stage.clock.advance(58_000);
+    expect(stage.store.waiting('jobs')).toEqual([]);
+    await stage.clock.advance(5_000);
+    expect(stage.store.waiting('jobs')).toEqual(['b']);
+    await (await stage.soon(next))[Symbol.asyncDispose]();
+  });
+
+  it('a drained candidate stays out until then, and is told so', async () => {
+    const stage = new LockStage();
+    const { election } = stage.candidate('a');
+    const untilUnixMs = stage.clock.wallMs() + 20_000;
+    await election.drain('a', new Date(untilUnixMs));
+    await expect(election.campaign({ wait: 0 })).rejects.toMatchObject({
+      why: { kind: 'drained', untilUnixMs },
+    });
+    const campaign = election.campaign();
+    await stage.clock.advance(19_999);
+    expect(stage.store.waiting('jobs')).toEqual([]);
+    await stage.clock.advance(1);
+    expect(stage.store.waiting('jobs')).toEqual(['a']);
+    await (await stage.soon(campaign))[Symbol.asyncDispose]();
+  });
+
+  it('of an election that was ended, it is nobody’s', async () => {
+    const stage = new LockStage();
+    const [a, b] = [stage.candidate('a'), stage.candidate('b')];
+    const first = await stage.soon(a.election.campaign());
+    const waiting = b.election.campaign();
+    waiting.catch(() => {});
+    await stage.clock.advance(10);
+    await b.election.end();
+    await stage.clock.advance(10);
+    await first[Symbol.asyncDispose]();
+    await expect(stage.soon(waiting)).rejects.toMatchObject({ code: 'ELECTION_ENDED' });
+    expect(stage.store.waiting('jobs')).toEqual([]);
+  });
+
+  it('beside a record with a higher token than this store gives, it is left alone', async () => {
+    const stage = new LockStage();
+    const { election } = stage.candidate('a');
+    const { clock } = stage;
+    await election.drain('x', new Date(clock.wallMs() + hourMs));
+    stage.store.put('jobs', { ...stage.store.record('jobs')!, token: 1_000_000n });
+    const refused = { code: 'STORE_UNSUITABLE' };
+    await expect(stage.soon(election.campaign())).rejects.toMatchObject(refused);
+    expect(stage.store.waiting('jobs')).toEqual([]);
+  });
+});
+
+it('nobody waits for who ended clean, nor for its own term', async () => {
+  const stage = new LockStage();
+  const [a, b] = [stage.candidate('a'), stage.candidate('b')];
+  const first = await stage.soon(a.election.campaign());
+  const next = b.election.campaign();
+  await stage.clock.advance(10);
+  await first[Symbol.asyncDispose]();
+  const second = await next;
+  expect(second.isLeading()).toBe(true);
+  stage.store.deletePlace(stage.store.places('jobs')[0] as string);
+  await stage.clock.advance(0);
+  expect(second.signal.aborted).toBe(true);
+  await second[Symbol.asyncDispose]();
+  const fenced: string[] = [];
+  const again = b.election.campaign({ onUnclean: ({ id }) => void fenced.push(id) });
+  await stage.clock.advance(10);
+  expect((await again).isLeading()).toBe(true);
+  expect(fenced).toEqual([]);
+  expect((await again).predecessor).toMatchObject({ id: 'b', clean: true });
+  await (await again)[Symbol.asyncDispose]();
+});
