@@ -1,5 +1,5 @@
 // node capture-kubernetes.mjs URL TOKEN > kubernetes.json
-// Asks a real API server (for its flags see servers/README.md) what kubernetes-requests.mjs has.
+// Asks a real API server (kube-apiserver of Debian's source package `kubernetes`, with a token file) what kubernetes-requests.mjs has.
 import { ask } from './kubernetes-ask.mjs';
 
 const [, , url, token] = process.argv;
