@@ -24,7 +24,7 @@ test('two copies that each take the lock for their own never both lead', async (
       terms.push(term as Term<ZooKeeperGuard>);
       await aborted(term.signal);
     };
-    background(election.lead(work));
+    void background(election.lead(work));
   }
   // The second gives up what they have in common, and then each has a claim of its own.
   await until('two terms', () => {
