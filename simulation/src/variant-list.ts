@@ -202,8 +202,8 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/race.js',
-        find: "if (this.#own.wrote(record))\n            return 'attempt';",
-        replace: "if (candidate.id === this.#candidate.id)\n            return 'attempt';",
+        find: 'const isLate = ',
+        replace: 'const isLate = record.holding?.candidate.id === this.#candidate.id || ',
       },
     ],
     breaks: s1,
@@ -213,9 +213,9 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/race.js',
-        find: "if (this.#own.wrote(record))\n            return 'attempt';",
+        find: 'const isLate = ',
         replace:
-          "if (candidate.incarnation === this.#candidate.incarnation)\n            return 'attempt';",
+          'const isLate = record.holding?.candidate.incarnation === this.#candidate.incarnation || ',
       },
     ],
     breaks: s1,

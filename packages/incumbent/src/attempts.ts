@@ -18,26 +18,47 @@ export interface Attempt {
  */
 export class OwnWrites {
   static readonly limit = 64;
-  /** Made with the first write: most candidates only wait. */
-  #nonces: Set<string> | undefined;
+  /**
+   * When each was sent; undefined once its outcome is known. Made with the first write: most candidates
+   * only wait.
+   */
+  #nonces: Map<string, Instant | undefined> | undefined;
 
-  add(nonce: string): void {
-    this.#nonces ??= new Set();
+  add(nonce: string, sentAt: Instant | undefined): void {
+    this.#nonces ??= new Map();
     // The newest is the last one.
     this.#nonces.delete(nonce);
-    this.#nonces.add(nonce);
+    this.#nonces.set(nonce, sentAt);
     if (this.#nonces.size <= OwnWrites.limit) return;
-    for (const oldest of this.#nonces) {
+    for (const oldest of this.#nonces.keys()) {
       this.#nonces.delete(oldest);
       return;
     }
   }
 
+  /** A write of ours is known to have landed: what was sent before it lands no more. */
+  settle(): void {
+    for (const nonce of this.#nonces?.keys() ?? []) this.#nonces?.set(nonce, undefined);
+  }
+
   /** What operators write keeps the nonce, and so stays ours. */
   wrote(record: { readonly nonce: string } | undefined): boolean {
     if (record === undefined || this.#nonces?.has(record.nonce) !== true) return false;
-    this.add(record.nonce);
+    this.add(record.nonce, this.#nonces.get(record.nonce));
     return true;
+  }
+
+  /**
+   * Whether the record is a late write of ours: sent less than `withinMs` ago, and nobody has told us what
+   * became of it. A known write may have been followed by another leader's: it can only come back with a
+   * store that was set back. The same goes for one that could have been followed since it was sent.
+   */
+  wroteLate({ nonce }: { readonly nonce: string }, now: Instant, withinMs: number): boolean {
+    const sentAt = this.#nonces?.get(nonce);
+    if (sentAt === undefined) return false;
+    // The monotonic clock does not count the time that a host was suspended.
+    const agoMs = Math.max(now.monotonicMs - sentAt.monotonicMs, now.wallMs - sentAt.wallMs);
+    return agoMs < withinMs;
   }
 }
 
@@ -55,7 +76,7 @@ export class Attempts {
   }
 
   add(nonce: string, attempt: Attempt): void {
-    this.#own.add(nonce);
+    this.#own.add(nonce, attempt.sentAt);
     this.#attempts = [...this.#attempts, { ...attempt, nonce }].slice(-Attempts.limit);
   }
 
@@ -74,5 +95,6 @@ export class Attempts {
    */
   settle(nonce: string): void {
     this.#attempts = this.#attempts.filter((attempt) => attempt.nonce === nonce);
+    this.#own.settle();
   }
 }

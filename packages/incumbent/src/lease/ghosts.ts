@@ -64,6 +64,11 @@ export class Ghosts {
     return ghost === undefined ? record : ghost.before;
   }
 
+  /** Whether it is one of ours that nobody has told us of. */
+  wrote(record: LeaseRecord): boolean {
+    return this.#attempts.some(({ nonce }) => nonce === record.nonce);
+  }
+
   /** The seat is ours, or the store has refused the writes for certain: none of them lands any more. */
   clear(): void {
     this.#attempts = [];

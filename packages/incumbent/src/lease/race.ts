@@ -201,9 +201,6 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       });
     }
     const { candidate, held, tokenless } = holding;
-    // A write of ours that landed after we had given up on it. Nobody but this very object could
-    // believe in it, and it does not.
-    if (this.#own.wrote(record)) return 'attempt';
     const leftMs = record.leaseMs - unchangedMs;
     // Its leader is gone, but its job was done: it is not to be done again before then.
     const heldMs =
@@ -212,8 +209,18 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       heldMs > 0
         ? { kind: 'held', by: candidate.id, untilUnixMs: wallMs + heldMs }
         : { kind: 'led', id: candidate.id, ...(tokenless ? {} : { token: record.token }) };
-    if (leftMs > 0 && !this.#isProvedGone(record)) return wait(leftMs, lookAgainMs, why);
+    if (leftMs > 0 && !this.#isOver(record)) return wait(leftMs, lookAgainMs, why);
     return heldMs > 0 ? wait(heldMs, timing.pollEveryMs, why) : 'attempt';
+  }
+
+  /** Nobody believes in the term of this record, although its lease still runs. */
+  #isOver(record: LeaseRecord): boolean {
+    const { clock, timing } = this.#scope;
+    // Nobody but this very object could believe in a late write of its own, and it does not. A renewal
+    // counts as late only while we could believe in it: so long the others wait, and nobody has won since.
+    const isLate =
+      this.#ghosts.wrote(record) || this.#own.wroteLate(record, readClocks(clock), timing.beliefMs);
+    return isLate || this.#isProvedGone(record);
   }
 
   #isProvedGone(record: LeaseRecord | undefined): boolean {
@@ -249,6 +256,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     const won = (record: LeaseRecord, version: Sighting['version']) => {
       this.#loss.note(next.token);
       this.#ghosts.clear();
+      attempts.settle(next.nonce);
       return new LeaseSeat(this.#store, this.#scope, this.#candidate, {
         record,
         version,
