@@ -41,7 +41,7 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
       },
       {
         file: 'incumbent/dist/queue/seat.js',
-        from: 'if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place)))',
+        from: 'if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#ghost)))',
         to: 'if (this.#place !== undefined)',
       },
     ],
