@@ -24,7 +24,7 @@ export class OwnWrites {
    */
   #nonces: Map<string, Instant | undefined> | undefined;
 
-  add(nonce: string, sentAt: Instant | undefined): void {
+  add(nonce: string, sentAt?: Instant): void {
     this.#nonces ??= new Map();
     // The newest is the last one.
     this.#nonces.delete(nonce);

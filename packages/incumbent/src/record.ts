@@ -48,20 +48,40 @@ export interface Terms {
  * token alone is no such term: it may be that of a write that was taken back.
  */
 export function electedSince(before: Terms, now: Terms): NotElectedReason | undefined {
-  if (now.holder?.announced === true && now.token > before.token) {
+  const wasWaiting = now.token === before.token && before.holder?.announced === false;
+  const isNew = now.token > before.token || wasWaiting;
+  if (now.holder?.announced === true && isNew) {
     return { kind: 'led', id: now.holder.id, token: now.token, over: true };
   }
   const known = new Set(before.history.map(({ incarnation, token }) => `${token} ${incarnation}`));
-  if (before.holder !== undefined) known.add(`${before.token} ${before.holder.incarnation}`);
+  // A term that was not announced yet had not begun.
+  if (before.holder?.announced) known.add(`${before.token} ${before.holder.incarnation}`);
   const last = now.history.findLast(
     ({ incarnation, token }) => !known.has(`${token} ${incarnation}`),
   );
   return last && { kind: 'led', id: last.id, token: last.token, over: true };
 }
 
-/** The drains that still count, for the next record. */
-export function currentDrains(drains: readonly Drain[], wallMs: number): readonly Drain[] {
-  return drains.filter(({ untilUnixMs }) => untilUnixMs > wallMs).slice(-drainLimit);
+/** A drain stays in the record for so long after it is over. */
+const drainKeptMs = 86_400_000;
+
+/**
+ * The drains for the next record. Whoever writes it may have a clock that is ahead, and must not erase
+ * what still counts for all others: so a drain is dropped a day after it is over, or when there is no
+ * room for it. Whoever reads leaves out those that are over.
+ * @param room for how many more there must be room
+ */
+export function keptDrains(
+  drains: readonly Drain[],
+  wallMs: number,
+  room: 0 | 1 = 0,
+): readonly Drain[] {
+  const kept = drains.filter(({ untilUnixMs }) => untilUnixMs + drainKeptMs > wallMs);
+  const over = kept
+    .filter(({ untilUnixMs }) => untilUnixMs <= wallMs)
+    .sort((a, b) => a.untilUnixMs - b.untilUnixMs);
+  const dropped = new Set(over.slice(0, Math.max(0, kept.length + room - drainLimit)));
+  return kept.filter((drain) => !dropped.has(drain)).slice(-drainLimit);
 }
 
 /** What an operator asks of the leader. It stays in the record until the leader has gone. */

@@ -511,8 +511,8 @@ export const queueVariants: readonly QueueVariant[] = [
     edits: [
       {
         file: 'queue/seat.js',
-        find: 'unfenced: [],\n        drains: currentDrains(base.drains, wallMs),',
-        replace: 'unfenced: [],\n        drains: currentDrains([], wallMs),',
+        find: 'unfenced: [],\n        drains: keptDrains(base.drains, wallMs),',
+        replace: 'unfenced: [],\n        drains: keptDrains([], wallMs),',
       },
     ],
     breaks: ['kept'],

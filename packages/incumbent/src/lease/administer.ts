@@ -8,7 +8,7 @@ import { formatDuration } from '../duration.ts';
 import { isIncurable, RefusedError, StoreUnavailableError } from '../errors.ts';
 import type { LiftedHold } from '../holds.ts';
 import { holdOf, holdRefusal, reservationOf } from '../holds.ts';
-import { currentDrains, drainLimit } from '../record.ts';
+import { drainLimit, keptDrains } from '../record.ts';
 import { sleep } from '../wait.ts';
 import { leaseLeftMs, viewOf } from './observer.ts';
 import type { Sighting } from './reading.ts';
@@ -106,7 +106,11 @@ function changeFor(
       if (lifts ? standing === undefined : standing?.untilUnixMs === request.untilUnixMs) {
         return undefined;
       }
-      const others = currentDrains(base.drains, wallMs).filter(({ id }) => id !== request.id);
+      const others = keptDrains(
+        base.drains.filter(({ id }) => id !== request.id),
+        wallMs,
+        lifts ? 0 : 1,
+      );
       if (!lifts && others.length >= drainLimit) {
         throw new RefusedError(
           `election "${scope.election}" has ${drainLimit} drained candidates already, the most ` +

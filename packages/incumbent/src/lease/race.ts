@@ -22,7 +22,7 @@ import type {
 import { ElectionEndedError, ElectionError, InvalidOptionError, isIncurable } from '../errors.ts';
 import type { NotElectedReason } from '../not-elected.ts';
 import type { TermSummary, UncleanLeader } from '../record.ts';
-import { currentDrains } from '../record.ts';
+import { keptDrains } from '../record.ts';
 import type { Wakeup } from '../wait.ts';
 import { bounded, sleep } from '../wait.ts';
 import { Ghosts } from './ghosts.ts';
@@ -351,7 +351,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       },
       reservation: undefined,
       unfenced: state.announced ? [] : unfenced,
-      drains: currentDrains(previous?.drains ?? [], wallMs),
+      drains: keptDrains(previous?.drains ?? [], wallMs),
       history,
     };
   }

@@ -13,7 +13,7 @@ import type {
   SeatState,
 } from '../contest.ts';
 import type { UncleanLeader } from '../record.ts';
-import { appendTerm, currentDrains } from '../record.ts';
+import { appendTerm, keptDrains } from '../record.ts';
 import { sleep } from '../wait.ts';
 import { readStore, swapStore, watchStore } from './reading.ts';
 import type { LeaseRecord } from './record.ts';
@@ -271,7 +271,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
               untilUnixMs: wallMs + end.reserveMs,
             },
       unfenced: end.unfenced,
-      drains: currentDrains(this.#record.drains, wallMs),
+      drains: keptDrains(this.#record.drains, wallMs),
       history:
         holding?.announced === true && end.hasLed
           ? appendTerm(this.#record.history, {

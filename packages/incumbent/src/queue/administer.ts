@@ -8,7 +8,7 @@ import { formatDuration } from '../duration.ts';
 import { isIncurable, RefusedError, StoreUnavailableError } from '../errors.ts';
 import type { LiftedHold } from '../holds.ts';
 import { holdOf, holdRefusal, reservationOf } from '../holds.ts';
-import { currentDrains, drainLimit } from '../record.ts';
+import { drainLimit, keptDrains } from '../record.ts';
 import { bounded, sleep } from '../wait.ts';
 import { leaderPlaceIn } from './named-places.ts';
 import { viewOf } from './observer.ts';
@@ -223,7 +223,11 @@ function changeFor(
       if (lifts ? standing === undefined : standing?.untilUnixMs === request.untilUnixMs) {
         return undefined;
       }
-      const others = currentDrains(record.drains, wallMs).filter(({ id }) => id !== request.id);
+      const others = keptDrains(
+        record.drains.filter(({ id }) => id !== request.id),
+        wallMs,
+        lifts ? 0 : 1,
+      );
       if (!lifts && others.length >= drainLimit) {
         throw new RefusedError(
           `election "${scope.election}" has ${drainLimit} drained candidates already, the most ` +

@@ -15,7 +15,7 @@ import type {
 import { isIncurable, LeftBehindError } from '../errors.ts';
 import type { EndReason } from '../reasons.ts';
 import type { UncleanLeader } from '../record.ts';
-import { appendTerm, currentDrains } from '../record.ts';
+import { appendTerm, keptDrains } from '../record.ts';
 import { bounded, sleep } from '../wait.ts';
 import { Confirmations } from './confirmations.ts';
 import type { Ghost } from './ghosts.ts';
@@ -498,7 +498,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
               untilUnixMs: wallMs + end.reserveMs,
             },
       unfenced: end.unfenced,
-      drains: currentDrains(record.drains, wallMs),
+      drains: keptDrains(record.drains, wallMs),
       history: !end.hasLed
         ? record.history
         : appendTerm(record.history, {
@@ -572,7 +572,7 @@ export function announcedRecord(
     },
     reservation: undefined,
     unfenced: [],
-    drains: currentDrains(base.drains, wallMs),
+    drains: keptDrains(base.drains, wallMs),
     history,
   };
 }

@@ -120,6 +120,52 @@ test('a token that rose without a term is nobody that has done the job', async (
   expect(ran).toEqual(['a']);
 });
 
+test.each(['released', 'dead'])(
+  'a term that was won before the first look and announced after it has done the job: %s',
+  async (end) => {
+    const stage = restarted();
+    const { clock, store } = stage;
+    // Its lease is over before the store has settled.
+    store.hold('fencing', 8n, 2_000);
+    const { holding } = store.record!;
+    store.record = { ...store.record!, holding: { ...holding!, announced: false } };
+    const ran: string[] = [];
+    const job = copy(stage, 'a', ran);
+    await clock.advance(1_000);
+    store.record = { ...store.record!, nonce: 'announced', holding };
+    store.version += 1;
+    await clock.advance(4_000);
+    if (end === 'released') {
+      const { id, incarnation } = holding!.candidate;
+      const [fromUnixMs, toUnixMs] = [clock.wallMs() - 4_000, clock.wallMs()];
+      const history = [
+        { token: 8n, id, incarnation, fromUnixMs, toUnixMs, why: 'work-finished' } as const,
+      ];
+      store.record = { ...store.record!, nonce: 'released', holding: undefined, history };
+      store.version += 1;
+    }
+    await clock.advance(60_000);
+    expect(await job).toMatchObject({ why: { kind: 'led', id: 'fencing', token: 8n } });
+    expect(ran).toEqual([]);
+  },
+);
+
+test('a term that was won before the first look and never announced has done nothing', async () => {
+  const stage = restarted();
+  const { clock, store } = stage;
+  store.hold('fencing', 8n, leaseMs);
+  const holding = { ...store.record!.holding!, announced: false };
+  store.record = { ...store.record!, holding };
+  const ran: string[] = [];
+  const job = copy(stage, 'a', ran);
+  await clock.advance(1_000);
+  store.record = { ...store.record!, nonce: 'released', holding: undefined };
+  store.version += 1;
+  await clock.advance(60_000);
+  expect(await job).toBe('done');
+  expect(ran).toEqual(['a']);
+});
+
 test('with settle: false it is refused at once, and says why and until when', async () => {
   const stage = restarted();
   const { clock, store } = stage;
