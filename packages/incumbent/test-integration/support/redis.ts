@@ -137,6 +137,16 @@ export async function lossOf(term: Term<RedisGuard>): Promise<string> {
   return (await term.ended).reason;
 }
 
+/** It has had an answer: a machine that is busy may be late with the first ones. */
+export function hasLooked(election: Election<RedisGuard>): Promise<void> {
+  return waitFor('it has looked', () =>
+    election.leader().then(
+      () => true,
+      () => false,
+    ),
+  );
+}
+
 /** From then on it knows the token of whoever leads. */
 export function hasSeenLeader(election: Election<RedisGuard>): Promise<void> {
   return waitFor('it has seen who leads', async () => (await election.leader()).state === 'led');

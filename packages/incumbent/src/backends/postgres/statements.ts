@@ -20,7 +20,10 @@ export interface Statements {
    * in ms (null: nobody has begun it), token floor. Always a row.
    */
   readonly read: string;
-  /** Writes down since when the present life is known. Does nothing when that is written already. */
+  /**
+   * Writes down since when the present life is known. Does nothing when that is written already, unless
+   * it lies in the future: the clock has been set back since, and would make all who try wait for it.
+   */
   readonly beginLife: string;
   /**
    * `$1` name, `$2` record, `$3` version, `$4` token, `$5` lock timeout, `$6` topic or null, `$7` life,
@@ -39,6 +42,12 @@ export interface Statements {
 
 /** More than can have begun in what a server had not told its follower yet. */
 const lostTerms = 1_000;
+
+/**
+ * Lives that start from one row differ by up to so much, whatever their clocks say. A mask of bits. More
+ * would bring tokens ahead of the clock for longer than two of the shortest leases.
+ */
+const spread = 1_023;
 
 /**
  * One run of the server on one file of the table. A server that was started again, a standby that was
@@ -63,16 +72,26 @@ const settings = `settings as (
         when 'off' then 'on' else current_setting('synchronous_commit') end, true)
 )`;
 
+const unixMs = (time: string) => `(extract(epoch from ${time}) * 1000)::bigint`;
+
 /**
  * The token before the first one of a row. A row that was lost, with its table or alone, is made anew
- * at a later second, and nobody leads once a second all the time: so none of its tokens comes again.
+ * later, and nobody leads once a millisecond all the time: so none of its tokens comes again.
  */
-const firstFloor = 'extract(epoch from clock_timestamp())::bigint';
+const firstFloor = unixMs('clock_timestamp()');
 
-/** What another life of the server may have known besides is skipped. */
-function floorOf(row: string, life: string): string {
-  return `case when ${row}.life = ${life} then ${row}.token_floor
-    else greatest(${row}.token_floor, ${row}.token) + ${lostTerms} end`;
+/**
+ * What another life of the server may have known besides is skipped. Several lives may start from one
+ * row: a standby is promoted, lost, and the old primary is put back. Each of them must give other tokens.
+ * So the floor rises with the clock, to the ms in which the life was known first: the same for as long
+ * as it lasts. Should the clock have been set back below the tokens, the names of the lives still differ.
+ */
+function floorOf(row: string, life: string, bornAt: string): string {
+  const skipped = `${lostTerms} + (hashtext(${life}) & ${spread})`;
+  return `case when ${row}.life = ${life} then ${row}.token_floor else greatest(
+      greatest(${row}.token_floor, ${row}.token) + ${skipped},
+      ${unixMs(`coalesce(${bornAt}, clock_timestamp())`)}
+    ) end`;
 }
 
 /** Both must hold, the first for its effect. */
@@ -96,6 +115,8 @@ const isAlive = `exists (
 export function statementsFor(table: Table): Statements {
   const { sql } = table;
   const life = lifeOf(table);
+  const bornAt = `(select marker.written_at from ${sql} as marker
+      where marker.name = '' and marker.life = $7::text)`;
   return {
     read: `
 select
@@ -105,21 +126,24 @@ select
   pg_is_in_recovery()::text,
   present.life,
   ${age('marker.written_at')},
-  coalesce(${floorOf('election', 'present.life')}, ${firstFloor})::text
+  (case when election.name is null then ${firstFloor}
+    else ${floorOf('election', 'present.life', 'marker.written_at')} end)::text
 from (select ${life} as life) as present
   left join ${sql} as election on election.name = $1::text
   left join ${sql} as marker on marker.name = '' and marker.life = present.life`,
     beginLife: `
 insert into ${sql} as marker (name, version, life)
 select '', '', ${life}
-where not exists (select from ${sql} where name = '' and life = ${life})
+where not exists (
+  select from ${sql} where name = '' and life = ${life} and written_at <= clock_timestamp()
+)
 on conflict (name) do update set life = excluded.life, written_at = excluded.written_at
-where marker.life <> excluded.life`,
+where marker.life <> excluded.life or marker.written_at > excluded.written_at`,
     replace: `
 with ${settings}, written as (
   update ${sql} as election set
     record = $2::text, version = $3::text, token = $4::text::numeric, held = $8::text::boolean,
-    written_at = clock_timestamp(), life = $7::text, token_floor = ${floorOf('election', '$7::text')}
+    written_at = clock_timestamp(), life = $7::text, token_floor = ${floorOf('election', '$7::text', bornAt)}
   where name = $1::text and version = $9::text and ${condition(life)}
   returning name
 )
@@ -127,12 +151,14 @@ ${announce}`,
     insert: `
 with ${settings}, written as (
   insert into ${sql} as election (name, record, version, token, held, life, token_floor)
-  select $1::text, $2::text, $3::text, $4::text::numeric, $8::text::boolean, $7::text, ${firstFloor}
+  select $1::text, $2::text, $3::text, $4::text::numeric, $8::text::boolean, $7::text,
+    -- The first term has its token from a floor that was read a little earlier.
+    coalesce(nullif($4::text::numeric, 0), ${firstFloor})
   where ${condition(life)}
   on conflict (name) do update set
     record = excluded.record, version = excluded.version, token = excluded.token,
     held = excluded.held, written_at = clock_timestamp(), life = excluded.life,
-    token_floor = ${floorOf('election', 'excluded.life')}
+    token_floor = ${floorOf('election', '$7::text', bornAt)}
   where election.record is null
   returning election.name
 )

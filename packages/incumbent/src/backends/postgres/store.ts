@@ -67,7 +67,7 @@ export class PostgresStore implements LeaseStore {
     this.connection.hasWorked = true;
     this.#hasRead = true;
     this.connection.wakeUps.ensure();
-    if (this.forgets && lifeAge === null) await this.#beginLife(signal);
+    if (this.forgets && Number(lifeAge ?? -1) < 0) await this.#beginLife(signal);
     const version = `${life ?? ''}${separator}${record === null ? '' : own}`;
     const found = record === null ? undefined : this.#recordOf(record, version);
     // In an earlier life there may have been terms that are lost, and whose tokens are somewhere.

@@ -56,8 +56,8 @@ end
  * KEYS record, candidates. ARGV a random life; of a candidate that waits, its incarnation, JSON and how
  * many ms it stays listed, else nothing; the highest token that the reader knows: in a new life all
  * have one lease to tell it before anybody wins.
- * Returns version, life, age of the record and of the life in ms, the record, and the highest token
- * known from before this life, all as texts.
+ * Returns version, life, age of the record and of the life in ms, the record, the highest token known
+ * from before this life, and when this life began in ms since 1970, all as texts.
  */
 export const readScript: Script = script(`${preamble}${enlisting}
 -- Tokens are decimal texts of any length.
@@ -70,6 +70,11 @@ local life, bornAt, version = kept[2], kept[3], kept[4]
 local token, lostToken = kept[7] or '0', kept[8] or '0'
 if not life and redis.call('EXISTS', KEYS[1]) == 1 then
   return redis.error_reply('NOTOURS a hash of somebody else')
+end
+if kept[1] == server and (tonumber(bornAt) or 0) > now then
+  -- The clock was set back: until that time comes, this life would be no older than nothing.
+  bornAt = text(now)
+  redis.pcall('HSET', KEYS[1], 'bornAt', bornAt)
 end
 if kept[1] ~= server then
   life, bornAt, version, lostToken = ARGV[1], text(now), ARGV[1], higher(token, lostToken)
@@ -88,7 +93,7 @@ if higher(ARGV[5], higher(token, lostToken)) ~= higher(token, lostToken) then
 end
 if ARGV[2] ~= '' then enlist(ARGV[2], ARGV[3], ARGV[4]) end
 local age = kept[5] and text(math.max(0, now - kept[5])) or ''
-return { version, life, age, text(math.max(0, now - bornAt)), kept[6] or '', lostToken }
+return { version, life, age, text(math.max(0, now - bornAt)), kept[6] or '', lostToken, bornAt }
 `);
 
 /**

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { CandidateInfo } from '../../candidate.ts';
 import type { Scope } from '../../contest.ts';
 import { RecordDamagedError } from '../../errors.ts';
@@ -46,6 +47,9 @@ export class RedisLeaseStore implements LeaseStore {
   #highestToken = 0n;
   /** The highest token that is known from before this life of the store. */
   #lostToken = 0n;
+  /** By the server's clock. */
+  #bornAtUnixMs = 0n;
+  #spread = 0n;
   #enlisted: CandidateInfo | undefined;
   /** The record as we know it, to tell news from a mere confirmation. */
   #known: { readonly version: Version; readonly news: string } | undefined;
@@ -80,9 +84,12 @@ export class RedisLeaseStore implements LeaseStore {
   }
 
   get tokenFloor(): bigint {
-    // There may have been terms after it of which nobody knows any more.
-    const floor = this.forgets && this.#lostToken > 0n ? this.#lostToken + mostLostTerms : 0n;
-    return floor > this.#tokenFloor ? floor : this.#tokenFloor;
+    // There may have been terms after it of which nobody knows any more, perhaps in a life that began
+    // with the same record as this one. So it also rises with the clock, and should that have been set
+    // back, the names of the lives still differ.
+    const skipped = mostLostTerms + this.#spread;
+    const floor = this.forgets && this.#lostToken > 0n ? this.#lostToken + skipped : 0n;
+    return [floor, this.#bornAtUnixMs, this.#tokenFloor].reduce((a, b) => (a > b ? a : b));
   }
 
   async read(signal: AbortSignal): Promise<Reading> {
@@ -93,7 +100,7 @@ export class RedisLeaseStore implements LeaseStore {
     const lastHint = this.#hub?.lastHint(this.#scope.election);
     const reply = await this.#run(readScript, keys, args, signal);
     this.#worked.add('read');
-    const [version = '', life = '', age = '', lifeAge = '', text = '', lostToken = '0'] =
+    const [version = '', life = '', age = '', lifeAge = '', text = '', lostToken, bornAt] =
       texts(reply);
     // What only the primary has is no proof that a write of ours stays.
     if (this.#unacknowledged.has(version)) await this.#acknowledge(version);
@@ -105,7 +112,9 @@ export class RedisLeaseStore implements LeaseStore {
       this.#learn(version, record, news);
     }
     this.#lastHint = lastHint;
-    this.#lostToken = BigInt(lostToken);
+    this.#lostToken = BigInt(lostToken ?? 0);
+    this.#bornAtUnixMs = BigInt(bornAt ?? 0);
+    this.#spread = spreadOf(life);
     const counts = this.forgets && life !== '';
     return { record, version, ...this.#ages(age, lifeAge), ...(counts ? { life } : {}) };
   }
@@ -276,6 +285,14 @@ export class RedisLeaseStore implements LeaseStore {
       new Error(`${trouble}: those who wait find out by themselves, later`),
     );
   }
+}
+
+/**
+ * Another number for nearly every life. Higher ones would bring tokens ahead of the clock for longer
+ * than two of the shortest leases.
+ */
+function spreadOf(life: string): bigint {
+  return BigInt(createHash('sha1').update(life).digest().readUInt16BE(0) & 1_023);
 }
 
 /** Whatever somebody may be waiting for: all but that the leader leads on. */
