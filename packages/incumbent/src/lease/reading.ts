@@ -10,7 +10,8 @@ export interface Sighting {
   /**
    * Monotonic. Read *after* the response in which this write was first seen: then the write came
    * before it, and a lease counted from here ends no earlier than its holder's belief (S1). Moved
-   * back only by the store's own age of the record, less the bound on its clock's steps.
+   * back only by the store's own age of the record, less the bound on its clock's steps, and never
+   * to before a look that did not show this write.
    *
    * A write is known by its nonce. What operators write keeps the nonce and moves only the version:
    * it prolongs nobody's belief, so it must not prolong the wait either.
@@ -32,6 +33,8 @@ export class Observation {
   readonly #store: LeaseStore;
   readonly #scope: Scope;
   #sighting: Sighting | undefined;
+  /** Monotonic: what stands in `#sighting` stood there after this. What is not in it is newer. */
+  #stoodAfterMs = Number.NEGATIVE_INFINITY;
 
   constructor(store: LeaseStore, scope: Scope) {
     this.#store = store;
@@ -43,25 +46,31 @@ export class Observation {
   }
 
   async read(signal: AbortSignal): Promise<Sighting> {
-    return this.see(await readStore(this.#store, this.#scope, signal));
+    const sentAtMs = this.#scope.clock.monotonicMs();
+    const sighting = this.see(await readStore(this.#store, this.#scope, signal));
+    this.#stoodAfterMs = sentAtMs;
+    return sighting;
   }
 
-  /** What has just come from the store, read or with a hint. */
+  /**
+   * What has just come from the store, read or with a hint.
+   *
+   * The store's word for an age counts once, when something is seen first, and no further back than
+   * our own clock bears out. So whoever has looked before is not misled by a store whose clock is set
+   * forward, however far.
+   */
   see(reading: Reading): Sighting {
     const seenAtMs = this.#scope.clock.monotonicMs();
     const { record, version, life, ageMs, lifeAgeMs } = reading;
     const known = this.#sighting?.life === life ? this.#sighting : undefined;
-    let sinceMs = this.#countedFrom(seenAtMs, ageMs);
-    if (known !== undefined && isSameWrite(known, reading)) {
-      sinceMs = Math.min(sinceMs, known.sinceMs);
-    }
+    let sinceMs =
+      known !== undefined && isSameWrite(known, reading)
+        ? known.sinceMs
+        : this.#countedFrom(seenAtMs, ageMs);
     if (life === undefined) {
       this.#sighting = { record, version, sinceMs };
     } else {
-      const lifeSinceMs = Math.min(
-        this.#countedFrom(seenAtMs, lifeAgeMs),
-        known?.lifeSinceMs ?? seenAtMs,
-      );
+      const lifeSinceMs = known?.lifeSinceMs ?? this.#countedFrom(seenAtMs, lifeAgeMs);
       // A record that has come back is old, and yet not the last that its holder has written.
       sinceMs = Math.max(sinceMs, lifeSinceMs);
       const lifeBornMs = lifeAgeMs === undefined ? lifeSinceMs : seenAtMs - Math.max(0, lifeAgeMs);
@@ -70,10 +79,11 @@ export class Observation {
     return this.#sighting;
   }
 
+  /** Of what is new to us. */
   #countedFrom(seenAtMs: number, ageMs: number | undefined): number {
     const { clockStepMs } = this.#store;
     if (ageMs === undefined || clockStepMs === undefined) return seenAtMs;
-    return seenAtMs - Math.max(0, ageMs - clockStepMs);
+    return Math.max(seenAtMs - Math.max(0, ageMs - clockStepMs), this.#stoodAfterMs);
   }
 
   /** How long the holder's last write has stood. */

@@ -98,3 +98,42 @@ test('a leader whose own older record comes back leads on', async () => {
   await term[Symbol.asyncDispose]();
   await election.close();
 });
+
+/** The store's clock is set forward by a minute, far more than it was said to be. */
+function stepForward({ memory }: ReturnType<typeof stage>): void {
+  memory.writtenAtMs -= 60_000;
+  memory.bornAtMs -= 60_000;
+}
+
+test('a clock set forward does not age a write that a candidate has seen, nor one that is new to it', async () => {
+  for (const isNew of [false, true]) {
+    const all = stage({ clockStepMs });
+    const { clock, store, memory, election } = all;
+    store.hold('a', 7n, leaseMs);
+    memory.writtenAtMs = clock.monotonicMs();
+    const campaign = election.campaign();
+    await clock.advance(1_000);
+    if (isNew) {
+      store.hold('a', 7n, leaseMs);
+      memory.writtenAtMs = clock.monotonicMs();
+    }
+    stepForward(all);
+    expect(await waitsThenWins(all, campaign, leaseMs - 1_100)).toBe(8n);
+  }
+});
+
+test('a clock set forward does not age a life that began while a candidate waited', async () => {
+  for (const isKnown of [false, true]) {
+    const all = stage({ clockStepMs });
+    const { clock, store, memory, election } = all;
+    store.hold('a', 7n, leaseMs);
+    memory.writtenAtMs = clock.monotonicMs();
+    const campaign = election.campaign();
+    await clock.advance(1_000);
+    store.record = { ...store.record!, holding: undefined };
+    beginAnew(all);
+    if (isKnown) await clock.advance(3_000);
+    stepForward(all);
+    await waitsThenWins(all, campaign, leaseMs - (isKnown ? 3_100 : 1_100));
+  }
+});
