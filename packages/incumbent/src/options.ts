@@ -92,6 +92,10 @@ export interface CampaignOnceOptions extends CampaignOptions {
    * believes, so nobody can be elected for up to one lease. True (default): this candidate waits for that,
    * about a lease and three operation timeouts at most; if another one is elected meanwhile, it is refused with that
    * term, even if it is over already. False: refused at once (`why.kind` is `settling`).
+   *
+   * On a store that may forget, with the option `age: 'off'`, nobody knows for how long the store has
+   * run but by having watched it. So false never elects a new handle there, such as one of each new
+   * process: only one that has looked at least one lease ago.
    */
   readonly settle?: boolean;
 }

@@ -259,3 +259,16 @@ test('settle: false is for candidates that do not wait', async () => {
   await expect(election.campaign({ settle, wait: 0 })).rejects.toThrow('true or false, not "no"');
   await election.close();
 });
+
+test('without ages, settle: false elects a handle that has watched the store, and no new one', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.onRead = async (apply): Promise<Reading> => ({ ...apply(), life: 'an old one' });
+  const election = candidate(store, clock, { forgets: true });
+  const tried = { wait: 0, settle: false } as const;
+  await expect(election.campaign(tried)).rejects.toMatchObject({ why: { kind: 'settling' } });
+  await clock.advance(leaseMs);
+  const term = await election.campaign(tried);
+  await term[Symbol.asyncDispose]();
+  await election.close();
+});
