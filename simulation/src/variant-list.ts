@@ -629,7 +629,7 @@ export const variants: readonly Variant[] = [
   {
     name: 'the end of an election ignored',
     edits: [{ file: 'lease/race.js', find: 'if (record?.ended)', replace: 'if (false)' }],
-    breaks: ['ended'],
+    breaks: ['ended', 'kept'],
   },
   {
     name: 'proclaim resolves for an older write',

@@ -154,7 +154,6 @@ export const queueVariants: readonly QueueVariant[] = [
   },
   {
     name: 'queue: the record written without a look at its version',
-    from: 350,
     edits: [
       {
         file: 'backends/zookeeper/store.js',
@@ -162,7 +161,7 @@ export const queueVariants: readonly QueueVariant[] = [
         replace: 'transaction.set(this.#path, encodeQueueRecord(record), -1);',
       },
     ],
-    breaks: [...s1, 'operator', 'ended', 'release', 'tokens', 'proclaimed', 'drain'],
+    breaks: [...s1, 'operator', 'ended', 'release', 'tokens', 'proclaimed', 'drain', 'kept'],
   },
   {
     name: 'queue: a refused confirmation taken for a good one',
@@ -458,6 +457,7 @@ export const queueVariants: readonly QueueVariant[] = [
   },
   {
     name: 'queue: one place gone, and every term of the session ends',
+    from: 590,
     edits: [
       {
         file: 'backends/zookeeper/session.js',
