@@ -703,8 +703,8 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/race.js',
-        find: 'drains: currentDrains(previous?.drains ?? [], wallMs),',
-        replace: 'drains: currentDrains([], wallMs),',
+        find: 'drains: keptDrains(previous?.drains ?? [], wallMs),',
+        replace: 'drains: keptDrains([], wallMs),',
       },
     ],
     breaks: ['kept'],
@@ -714,8 +714,8 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/administer.js',
-        find: 'const others = currentDrains(base.drains, wallMs).filter(({ id }) => id !== request.id);',
-        replace: 'const others = currentDrains([], wallMs).filter(({ id }) => id !== request.id);',
+        find: 'const others = keptDrains(base.drains.filter(',
+        replace: 'const others = keptDrains([].filter(',
       },
     ],
     breaks: ['kept'],

@@ -1,5 +1,7 @@
 /** Why a candidate is not elected: one reason for errors, statuses, diagnostics and operators. */
 
+import { textOf } from './thrown.ts';
+
 export type NotElectedReason =
   /**
    * This candidate leads, or has led and may still believe so. No token: its make tells none. `over`:
@@ -100,7 +102,7 @@ export function sameReason(a: NotElectedReason | undefined, b: NotElectedReason)
 
 function because(error: unknown): string {
   if (error === undefined) return '';
-  return `: ${error instanceof Error ? error.message : String(error)}`;
+  return `: ${textOf(error)}`;
 }
 
 /** `4 s`, `0.3 s`. */

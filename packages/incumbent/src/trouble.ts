@@ -4,6 +4,7 @@ import type { Clock } from './clock.ts';
 import type { Backend } from './contest.ts';
 import { publish } from './diagnostics.ts';
 import { formatDuration } from './duration.ts';
+import { textOf } from './thrown.ts';
 
 /** What was tried, in words, and what it failed with. */
 export interface Trouble {
@@ -76,7 +77,7 @@ export class TroubleTeller {
     process.emitWarning(
       `election "${election}": the store (${backend.description}) has not answered since ` +
         `${new Date(silent.sinceUnixMs).toISOString()}, for ${formatDuration(forMs)}. ` +
-        `The last error, ${what}: ${error instanceof Error ? error.message : String(error)}. ` +
+        `The last error, ${what}: ${textOf(error)}. ` +
         'Pass `onTrouble` to createElection to be told of each; this warning is not repeated.',
       { type: 'IncumbentWarning', code: storeAwayCode },
     );

@@ -6,6 +6,7 @@ import type { Election } from '../election.ts';
 import { ClosedError } from '../errors.ts';
 import type { StoppableIterator } from '../iterate.ts';
 import type { View } from '../record.ts';
+import { asError } from '../thrown.ts';
 
 /** A leader that was seen. */
 export interface KnownLeader {
@@ -184,7 +185,7 @@ class Observing {
         this.#see({
           state: 'unknown',
           sinceUnixMs: systemClock.wallMs(),
-          error: error instanceof Error ? error : new Error(String(error)),
+          error: asError(error),
         });
         await this.#pause(firstPauseMs);
       }

@@ -1,6 +1,7 @@
 import { systemClock } from '../clock.ts';
 import { NoLeaderError } from '../errors.ts';
 import type { AddressOf, Follower } from '../following/index.ts';
+import { asError } from '../thrown.ts';
 import type { Outcome, Repeat, Target } from './attempt.ts';
 import { Attempt } from './attempt.ts';
 import { originOf, whyNoOrigin } from './origin.ts';
@@ -165,8 +166,4 @@ const idempotentMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DE
 
 function isIdempotent({ idempotent, method }: DispatchOptions): boolean {
   return idempotent ?? idempotentMethods.has(method.toUpperCase());
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }

@@ -1,4 +1,5 @@
 import { MisuseError } from '../errors.ts';
+import { asError } from '../thrown.ts';
 
 /** What of a request and an answer of `node:http` (Express, Connect, Fastify's `raw`) is needed. */
 
@@ -91,8 +92,4 @@ export function callLater(next: Next, error?: unknown): void {
     if (error === undefined) next();
     else next(error);
   });
-}
-
-export function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }

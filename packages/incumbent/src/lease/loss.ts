@@ -4,6 +4,18 @@ import { longestLeaseMs } from '../timing.ts';
 import type { Sighting } from './reading.ts';
 import type { LeaseStore } from './store.ts';
 
+interface SeenLease {
+  readonly leaseMs: number;
+  /** For how long looks have shown others since it was seen last. */
+  readonly unseenMs: number;
+}
+
+/** How many leases unseen make one forgotten: one, and what two clocks may drift apart (ρ ≤ 0.2). */
+const forgottenAfter = 1.5;
+
+/** Of how many longer leases it is known when each was seen last. */
+const mostLonger = 8;
+
 /**
  * Tells a seat that is vacant from a record that is lost. A record that vanishes or goes back to an
  * older term (an operator deleted it, a server came back without its memory, a copy that lagged
@@ -17,6 +29,11 @@ import type { LeaseStore } from './store.ts';
  * lease that was seen counts, or our own. A leader that came and was never seen counts as one with our
  * own lease.
  *
+ * A longer lease is forgotten once looks have shown others for longer than it lasts. A leader that goes on
+ * with it would have been seen, and one that was seen last cannot believe any more. Only time in which
+ * this candidate looked counts: a gap between two looks counts for one of our leases at most, and while a
+ * loss is waited out nothing is forgotten. So after a gap the lease of before still counts.
+ *
  * A lease longer than ours may be is a foreign one (a Kubernetes Lease takes 68 years). It counts as
  * the longest of ours, and only until somebody else is seen to lead, or nobody: its leader would have
  * to believe, unconfirmed, for more than an hour. A candidate that starts after the loss does not wait
@@ -26,8 +43,10 @@ export class LossWatch {
   readonly #store: LeaseStore;
   readonly #scope: Scope;
   #highestToken = 0n;
-  /** The longest lease that was seen, of those that may be ours; at least our own. */
-  #longestSeenMs: number;
+  /** Leases longer than our own that were seen, of those that may be ours. The longest comes first. */
+  #longer: readonly SeenLease[] = [];
+  /** Monotonic: the last look. */
+  #lookedMs = Number.POSITIVE_INFINITY;
   /** Whoever leads, or led when the record was lost, has a longer lease than ours may be. */
   #isOverlong = false;
   /** Monotonic: since when the record that was lost cannot have been confirmed any more. */
@@ -40,7 +59,6 @@ export class LossWatch {
   constructor(store: LeaseStore, scope: Scope) {
     this.#store = store;
     this.#scope = scope;
-    this.#longestSeenMs = scope.timing.leaseMs;
   }
 
   /** The lowest token that the next term may have. */
@@ -63,7 +81,6 @@ export class LossWatch {
     const isMissing = token === 0n && forgets && lifeSinceMs === undefined;
     const leaseMs = record?.holding === undefined ? 0 : record.leaseMs;
     const isOverlong = leaseMs > longestLeaseMs;
-    if (!isOverlong) this.#longestSeenMs = Math.max(this.#longestSeenMs, leaseMs);
     if (token < this.#highestToken || isMissing) {
       // What has come back may have been written long ago, and come back just now.
       const nowMs = this.#scope.clock.monotonicMs();
@@ -75,12 +92,34 @@ export class LossWatch {
       this.#isOverlong = isOverlong;
       this.note(token);
     }
+    this.#remember(isOverlong ? 0 : leaseMs);
+  }
+
+  /** @param leaseMs of the holder that was just seen; 0 without one */
+  #remember(leaseMs: number): void {
+    const { clock, timing } = this.#scope;
+    const nowMs = clock.monotonicMs();
+    if (this.leftMs <= 0) {
+      const unseenMs = Math.min(Math.max(0, nowMs - this.#lookedMs), timing.leaseMs);
+      this.#longer = this.#longer
+        .map((seen) => ({ leaseMs: seen.leaseMs, unseenMs: seen.unseenMs + unseenMs }))
+        .filter((seen) => seen.unseenMs <= seen.leaseMs * forgottenAfter);
+    }
+    this.#lookedMs = nowMs;
+    if (leaseMs <= timing.leaseMs) return;
+    // A shorter one that was seen before this one is covered by it. Where there are too many, this one
+    // counts as the next longer one.
+    const longer = this.#longer.filter((seen) => seen.leaseMs > leaseMs);
+    const countsAsMs = longer.length < mostLonger ? leaseMs : (longer.pop()?.leaseMs ?? leaseMs);
+    this.#longer = [...longer, { leaseMs: countsAsMs, unseenMs: 0 }];
   }
 
   /** How much longer a leader may believe whose record is lost; at most 0 when none can. */
   get leftMs(): number {
     const sinceMs = Math.max(this.#lostSinceMs ?? -Infinity, this.#lifeSinceMs ?? -Infinity);
-    const leaseMs = this.#isOverlong ? longestLeaseMs : this.#longestSeenMs;
+    const leaseMs = this.#isOverlong
+      ? longestLeaseMs
+      : (this.#longer[0]?.leaseMs ?? this.#scope.timing.leaseMs);
     return Math.max(0, sinceMs + leaseMs - this.#scope.clock.monotonicMs());
   }
 

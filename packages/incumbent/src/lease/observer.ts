@@ -1,6 +1,7 @@
 import type { Scope, Snapshot } from '../contest.ts';
 import { isIncurable } from '../errors.ts';
 import type { View } from '../record.ts';
+import { asError } from '../thrown.ts';
 import { LossWatch } from './loss.ts';
 import type { Sighting } from './reading.ts';
 import { Lookout, lookEveryMs, Observation } from './reading.ts';
@@ -128,8 +129,4 @@ export function viewOf(sighting: Sighting, protectedStill: boolean, sinceUnixMs:
   const { candidate, electedAtUnixMs, tokenless } = record.holding;
   const led = { state: 'led', leader: candidate, sinceUnixMs: electedAtUnixMs } as const;
   return tokenless === true ? led : { ...led, token };
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }

@@ -125,16 +125,21 @@ export class LeaseRace<Guard> implements Contest<Guard> {
             return undefined;
           }
           if (verdict === 'attempt') {
-            seat = await this.#attempt(sighting, candidacy, signal);
-            if (seat !== undefined) return seat;
+            const outcome = await this.#attempt(sighting, candidacy, signal);
+            if (typeof outcome === 'object') {
+              seat = outcome;
+              return seat;
+            }
             // The record has moved on: look again at once. Or it has not, for writes are refused
             // or lost: then trying on must not make this loop hot.
             const hasMoved = this.#observation.sighting?.version !== sighting.version;
             if (trial !== undefined) {
-              // Else the attempt has said what is wrong.
-              const refused = hasMoved ? trial.attemptFailed() : undefined;
+              // Else the attempt has said what is wrong. A conflict may leave no new version behind: a
+              // transaction that lost against a neighbour's was rolled back.
+              const isTry = hasMoved || outcome === 'conflict';
+              const refused = isTry ? trial.attemptFailed() : undefined;
               if (refused !== undefined) candidacy.onWaiting(refused);
-              if (refused !== undefined || !hasMoved) return undefined;
+              if (refused !== undefined || !isTry) return undefined;
             }
             failures = hasMoved ? 0 : failures + 1;
             pauseMs = hasMoved
@@ -233,11 +238,12 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     );
   }
 
+  /** @returns `failed` after it has told why */
   async #attempt(
     sighting: Sighting,
     candidacy: Candidacy,
     signal: AbortSignal,
-  ): Promise<LeaseSeat<Guard> | undefined> {
+  ): Promise<LeaseSeat<Guard> | 'conflict' | 'failed'> {
     const { clock, timing } = this.#scope;
     const previous = this.#ghosts.beneath(sighting.record);
     const wasOurs = this.#own.wrote(previous);
@@ -303,14 +309,15 @@ export class LeaseRace<Guard> implements Contest<Guard> {
           this.#ghosts.clear();
           throw refusal;
         }
-        if (refusal !== undefined) candidacy.onWaiting({ kind: 'unreachable', cause: refusal });
-        return undefined;
+        if (refusal === undefined) return 'conflict';
+        candidacy.onWaiting({ kind: 'unreachable', cause: refusal });
+        return 'failed';
       } catch (error) {
         if (signal.aborted) throw signal.reason;
         if (isIncurable(error)) throw error;
         this.#scope.onTrouble('reading back as a candidate', error);
         candidacy.onWaiting({ kind: 'unreachable', cause: error });
-        if (belief.remainingMs() <= leastMs) return undefined;
+        if (belief.remainingMs() <= leastMs) return 'failed';
         await sleep(clock, timing.retryBackoffMs, signal).catch(() => {});
       }
     }

@@ -1,6 +1,7 @@
 import type { Scope, Snapshot } from '../contest.ts';
 import { isIncurable, StoreUnavailableError } from '../errors.ts';
 import type { View } from '../record.ts';
+import { asError } from '../thrown.ts';
 import { bounded, Wakeup } from '../wait.ts';
 import { leaderPlaceIn } from './named-places.ts';
 import { patienceMs } from './patience.ts';
@@ -153,8 +154,4 @@ function reservationIn(
     held === undefined ? record?.reservation : { for: undefined, untilUnixMs: held.untilUnixMs };
   if (reservation === undefined || reservation.untilUnixMs <= wallMs) return {};
   return { reservation: { for: reservation.for, untilUnixMs: reservation.untilUnixMs } };
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }

@@ -182,3 +182,89 @@ test('while it stands a record is waited for as long as it says', async () => {
   const campaign = election.campaign();
   expect(await waitsThenWins({ clock, store, election }, campaign, 7_199_000, 4_000)).toBe(8n);
 });
+
+/** Looks at others, with a lease as ours, for `ms`. */
+async function seeOthers(clock: SimulatedClock, store: ScriptedStore, ms: number): Promise<void> {
+  for (let seenMs = 0; seenMs < ms; seenMs += 5_000) {
+    store.hold('c', store.record!.token, leaseMs);
+    await clock.advance(5_000);
+  }
+}
+
+test('a longer lease is forgotten when looks have shown others for longer than it lasts', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 7n, 600_000);
+  const election = candidate(store, clock);
+  const campaign = election.campaign();
+  await clock.advance(5_000);
+  await seeOthers(clock, store, 950_000);
+  lose(store);
+  expect(await waitsThenWins({ clock, store, election }, campaign, leaseMs - 100)).toBe(8n);
+});
+
+test('it counts for as long as it lasts, and what the clocks may drift', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 7n, 600_000);
+  const election = candidate(store, clock);
+  const campaign = election.campaign();
+  await clock.advance(5_000);
+  await seeOthers(clock, store, 850_000);
+  lose(store);
+  // While that is waited out nothing is forgotten.
+  expect(await waitsThenWins({ clock, store, election }, campaign, 599_900)).toBe(8n);
+});
+
+test('time in which the candidate could not look does not count', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 7n, 600_000);
+  const election = candidate(store, clock);
+  const campaign = election.campaign();
+  await clock.advance(5_000);
+  await seeOthers(clock, store, 100_000);
+  store.onRead = async () => {
+    throw new Error('cut off');
+  };
+  await clock.advance(3_600_000);
+  store.onRead = async (apply) => apply();
+  await seeOthers(clock, store, 100_000);
+  lose(store);
+  expect(await waitsThenWins({ clock, store, election }, campaign, 599_900)).toBe(8n);
+});
+
+test('when the longest lease is forgotten the next longer one counts', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 7n, 600_000);
+  const election = candidate(store, clock);
+  const campaign = election.campaign();
+  await clock.advance(5_000);
+  await seeOthers(clock, store, 850_000);
+  store.hold('d', 7n, 300_000);
+  await clock.advance(5_000);
+  await seeOthers(clock, store, 200_000);
+  lose(store);
+  expect(await waitsThenWins({ clock, store, election }, campaign, 299_900)).toBe(8n);
+});
+
+test('of too many longer leases one counts as the next longer one', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 7n, 600_000);
+  const election = candidate(store, clock);
+  const campaign = election.campaign();
+  await clock.advance(5_000);
+  for (let i = 1; i < 8; i += 1) {
+    store.hold('d', 7n, 600_000 - i * 1_000);
+    await clock.advance(5_000);
+  }
+  for (let i = 0; i < 60; i += 1) {
+    store.hold('e', 7n, 100_000);
+    await clock.advance(5_000);
+  }
+  await seeOthers(clock, store, 700_000);
+  lose(store);
+  expect(await waitsThenWins({ clock, store, election }, campaign, 592_900)).toBe(8n);
+});

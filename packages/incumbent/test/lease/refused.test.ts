@@ -64,3 +64,27 @@ test.for([new StoreUnsuitableError('not with this account'), new RefusedError('n
     await operator.close();
   },
 );
+
+test.each([
+  ['once', 1],
+  ['always', Number.POSITIVE_INFINITY],
+])('a conflict that leaves no new version behind, %s, is one try', async (_, conflicts) => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  // A transaction that lost against a neighbour's was rolled back.
+  store.onSwap = async (apply) => (store.swaps > conflicts ? apply() : { outcome: 'conflict' });
+  const election = candidate(store, clock);
+  const tried = election.lead(() => 'done', { wait: 0 }).catch((error: unknown) => error);
+  await clock.advance(60_000);
+  if (conflicts === 1) {
+    expect(await tried).toBe('done');
+  } else {
+    expect(await tried).toMatchObject({
+      why: {
+        kind: 'unreachable',
+        cause: { message: expect.stringContaining('changed under each of 10 attempts') },
+      },
+    });
+  }
+  await election.close();
+});
