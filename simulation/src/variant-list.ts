@@ -70,6 +70,7 @@ export const variants: readonly Variant[] = [
   },
   {
     name: 'no read-back: an unknown outcome taken for a win',
+    from: 5,
     edits: [
       {
         file: 'lease/race.js',
