@@ -249,11 +249,8 @@ export const variants: readonly Variant[] = [
     edits: [
       {
         file: 'lease/reading.js',
-        find: 'return this.see(await readStore(this.#store, this.#scope, signal));',
-        replace:
-          'const atMs = this.#scope.clock.monotonicMs();\n' +
-          '        const reading = await readStore(this.#store, this.#scope, signal);\n' +
-          '        return this.see(reading, atMs);',
+        find: 'this.see(await readStore(this.#store, this.#scope, signal));',
+        replace: 'this.see(await readStore(this.#store, this.#scope, signal), sentAtMs);',
       },
       {
         file: 'lease/reading.js',
@@ -706,6 +703,17 @@ export const variants: readonly Variant[] = [
         file: 'lease/race.js',
         find: 'drains: keptDrains(previous?.drains ?? [], wallMs),',
         replace: 'drains: keptDrains([], wallMs),',
+      },
+    ],
+    breaks: ['kept'],
+  },
+  {
+    name: 'a writer whose clock is ahead drops drains that still count for others',
+    edits: [
+      {
+        file: 'record.js',
+        find: 'untilUnixMs + drainKeptMs > wallMs',
+        replace: 'untilUnixMs > wallMs',
       },
     ],
     breaks: ['kept'],

@@ -81,8 +81,11 @@ export interface Drop {
   readonly id?: string;
 }
 
+/** For so long after it is over a drain stays: clocks differ, and it may count for others still. */
+const drainKeptMs = 86_400_000;
+
 /**
- * What operators have written and a later record has not, although it is not over by the clock of
+ * What operators have written and a later record has not, although it is not long over by the clock of
  * whoever has dropped it.
  */
 export function dropsOf(
@@ -95,7 +98,7 @@ export function dropsOf(
     const isThere = after.drains.some(
       (drain) => drain.id === id && drain.untilUnixMs === untilUnixMs,
     );
-    if (!isThere && untilUnixMs > wallMs) return { what: 'a drain', id };
+    if (!isThere && untilUnixMs + drainKeptMs > wallMs) return { what: 'a drain', id };
   }
   if (before.ended && !after.ended) return { what: 'the end' };
   if (before.holding === undefined || after.holding === undefined) return undefined;
