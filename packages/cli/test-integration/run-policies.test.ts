@@ -159,7 +159,8 @@ test.concurrent('--hold-at-least: a short job keeps the seat, and nobody does it
 test.concurrent('--hold-at-least: a shutdown meanwhile is no wait, and the seat stays closed', async ({
   lab,
 }) => {
-  const holdMs = 8_000;
+  // Longer than two processes take to start on a busy machine.
+  const holdMs = 20_000;
   const options = ['--hold-at-least', `${holdMs}ms`];
   const job = lab.worker('leader', 'exit=0');
   const a = lab.run('A', job, { options });
