@@ -226,10 +226,11 @@ export class ZooKeeperStore implements QueueStore {
     const [reading, names] = await Promise.all([this.read(signal), this.list(signal)]);
     const leader = leaderPlaceIn(this, reading.record);
     if (leader === undefined || names.includes(leader)) return { reading, names };
-    // It may have gone between the two, and by a clean end: the record says so by now. And the list is
-    // read again, which must not be older.
-    const [later, rest] = await Promise.all([this.read(signal), this.list(signal)]);
-    return { reading: later, names: rest };
+    // It may have gone between the two, and by a clean end: the record says so by now.
+    const later = await this.read(signal);
+    if (later.version === reading.version) return { reading, names };
+    // The list must not be older than the record.
+    return { reading: later, names: await this.list(signal) };
   }
 
   async watchRecord(signal: AbortSignal): Promise<Watched<RecordReading>> {
