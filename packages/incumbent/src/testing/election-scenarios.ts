@@ -309,10 +309,7 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
       await sees('vacant', 3);
       stop.abort();
       await within(context, 2, watching);
-      assert.deepEqual(
-        views.map(({ state }) => state),
-        ['vacant', 'led', 'vacant'],
-      );
+      assert.deepEqual(withoutTrouble(views), ['vacant', 'led', 'vacant']);
     },
   },
   {
@@ -396,6 +393,16 @@ async function candidate(
 }
 
 /** Awaited later, or never, should the scenario fail before: then its rejection is nobody's. */
+/** A store that is late once is `unknown`, and then what it was: that is no change. */
+function withoutTrouble(views: readonly View[]): View['state'][] {
+  const states: View['state'][] = [];
+  for (const [index, { state }] of views.entries()) {
+    const isAsBefore = views[index - 1]?.state === 'unknown' && states.at(-1) === state;
+    if (state !== 'unknown' && !isAsBefore) states.push(state);
+  }
+  return states;
+}
+
 function background<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
