@@ -156,6 +156,7 @@ export const variants: readonly Variant[] = [
   },
   {
     name: 'a wall clock that is set back hides the suspension before it',
+    from: 7,
     edits: [
       {
         file: 'deadline.js',
