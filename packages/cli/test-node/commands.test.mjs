@@ -28,7 +28,9 @@ test('shows its help', () => {
 
 test('reads and writes an election', () => {
   assert.match(incumbent('init', '-e', 'x').stdout, /is ready on file:/);
-  assert.match(incumbent('drain', '-e', 'x', '--id', 'a', '--until', '2h').stdout, /is kept out/);
+  const drain = ['drain', '-e', 'x', '--id', 'a', '--until', '2h'];
+  assert.match(incumbent(...drain).stderr, /`--force` keeps it out all the same/);
+  assert.match(incumbent(...drain, '--force').stdout, /is kept out/);
   const { status, stdout, stderr } = incumbent('status', '-e', 'x', '--json');
   assert.deepEqual({ status, stderr }, { status: 0, stderr: '' });
   const { state, drains } = JSON.parse(stdout);
@@ -46,6 +48,6 @@ test('measures the store, and leaves nothing behind', () => {
 test('refuses with the exit code and the sentence', () => {
   const { status, stdout, stderr } = incumbent('leader', '-e', 'x');
   assert.deepEqual({ status, stdout }, { status: 1, stdout: '' });
-  assert.equal(stderr, 'incumbent: nobody leads election "x": it is vacant\n');
+  assert.equal(stderr, 'incumbent: nobody leads election "x": no leader is on record\n');
   assert.equal(incumbent('nonsense').status, 64);
 });
