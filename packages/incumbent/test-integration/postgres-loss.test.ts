@@ -4,7 +4,7 @@ import { startPostgres } from '@incumbent/servers';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { schema } from '../src/backends/postgres/index.ts';
-import { missing, Stage } from './support/postgres.ts';
+import { long, missing, Stage } from './support/postgres.ts';
 
 let server: PostgresServer;
 
@@ -152,11 +152,11 @@ describe.skipIf(missing !== undefined)('PostgreSQL that may have forgotten', () 
     const { expect } = context;
     const stage = new Stage(context, await database('future'));
     const pool = stage.pool();
-    await stage.election('looks', pool).leader();
+    await stage.election('looks', pool, {}, long).leader();
     await pool.query(
       "update incumbent_election set written_at = now() + interval '1 h' where name = ''",
     );
-    await stage.election('looks', pool).leader();
+    await stage.election('looks', pool, {}, long).leader();
     const { rows } = await pool.query(
       "select written_at <= clock_timestamp() as past from incumbent_election where name = ''",
     );
