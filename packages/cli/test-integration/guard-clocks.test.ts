@@ -43,6 +43,12 @@ class WallClock {
     writeFileSync(this.#offset, String(offsetMs));
   }
 
+  /** Sets the clock, and waits until it was seen. */
+  async moveTo(offsetMs: number): Promise<void> {
+    this.stepTo(offsetMs);
+    await this.seen(offsetMs);
+  }
+
   /** Resolves when the clock that is off by so much was looked at a few times. */
   async seen(offsetMs: number): Promise<void> {
     const file = join(this.#offset, `../looks${offsetMs}`);
@@ -92,8 +98,7 @@ async function guarding(clock: WallClock, stopMarginMs = 1_000) {
 test('the guard sees a suspension after the wall clock was set back', async () => {
   const clock = new WallClock();
   const { group, runs, heard } = await guarding(clock);
-  clock.stepTo(-10 * long);
-  await clock.seen(-10 * long);
+  await clock.moveTo(-10 * long);
   expect(runs()).toBe(true);
   // Suspended for longer than belief lasts; by the wall clock's deadline there would be much left.
   clock.stepTo(-8 * long);
@@ -104,10 +109,8 @@ test('the guard sees a suspension after the wall clock was set back', async () =
 test('the guard remembers a suspension when the wall clock is set back after it', async () => {
   const clock = new WallClock();
   const { group, runs, heard } = await guarding(clock);
-  clock.stepTo(0.6 * long);
-  await clock.seen(0.6 * long);
-  clock.stepTo(-1);
-  await clock.seen(-1);
+  await clock.moveTo(0.6 * long);
+  await clock.moveTo(-1);
   expect(runs()).toBe(true);
   // Suspended again: together for longer than belief lasts.
   clock.stepTo(0.6 * long - 1);
@@ -118,15 +121,12 @@ test('the guard remembers a suspension when the wall clock is set back after it'
 test('the guard remembers it for a confirmation that was under way', async () => {
   const clock = new WallClock();
   const { sentAt, group, runs, tell, heard } = await guarding(clock);
-  clock.stepTo(0.6 * long);
-  await clock.seen(0.6 * long);
-  clock.stepTo(-1);
-  await clock.seen(-1);
+  await clock.moveTo(0.6 * long);
+  await clock.moveTo(-1);
   // The supervisor was not awake to see any of it.
   const later = { monotonicMs: sentAt.monotonicMs + 1, wallMs: sentAt.wallMs + 1 };
   tell({ do: 'belief', deadline: deadlineAfter(later, long) });
-  clock.stepTo(-2);
-  await clock.seen(-2);
+  await clock.moveTo(-2);
   expect(runs()).toBe(true);
   clock.stepTo(0.6 * long - 2);
   expect(await heard('exited')).toMatchObject({ because: 'belief-over' });
@@ -137,12 +137,10 @@ test('the guard judges by both clocks how long a program that was told to stop m
   const clock = new WallClock();
   const { group, runs, tell, heard } = await guarding(clock, 0.5 * long);
   // Less than G is left: TERM, and KILL when belief - K has come, as it is now.
-  clock.stepTo(0.6 * long);
-  await clock.seen(0.6 * long);
+  await clock.moveTo(0.6 * long);
   // Belief that comes back belongs to another term.
   tell({ do: 'belief', deadline: deadlineAfter(now(), 10 * long) });
-  clock.stepTo(-1);
-  await clock.seen(-1);
+  await clock.moveTo(-1);
   expect(runs()).toBe(true);
   clock.stepTo(0.6 * long - 1);
   expect(await heard('exited')).toMatchObject({ because: 'belief-over' });
@@ -180,8 +178,7 @@ test('the watchdog sees a suspension after the wall clock was set back', async (
   const clock = new WallClock();
   const { exited } = watched(clock);
   await clock.seen(0);
-  clock.stepTo(-10 * long);
-  await clock.seen(-10 * long);
+  await clock.moveTo(-10 * long);
   clock.stepTo(-8 * long);
   expect(await exited).toEqual([null, 'SIGKILL']);
 });
@@ -190,14 +187,11 @@ test('the watchdog remembers a suspension when the wall clock is set back after 
   const clock = new WallClock();
   const { child, exited } = watched(clock);
   await clock.seen(0);
-  clock.stepTo(0.6 * long);
-  await clock.seen(0.6 * long);
-  clock.stepTo(-1);
-  await clock.seen(-1);
+  await clock.moveTo(0.6 * long);
+  await clock.moveTo(-1);
   // Also for a confirmation that was under way.
   child.kill('SIGUSR2');
-  clock.stepTo(-2);
-  await clock.seen(-2);
+  await clock.moveTo(-2);
   expect(child.exitCode ?? child.signalCode).toBe(null);
   clock.stepTo(0.6 * long - 2);
   expect(await exited).toEqual([null, 'SIGKILL']);
