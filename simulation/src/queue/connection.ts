@@ -114,7 +114,8 @@ export class Connection {
   readonly #arriving: { readonly message: Message; readonly atMs: number }[] = [];
   /** Messages come in chunks: all of so many ms together, in one turn of the event loop. */
   readonly #chunkMs: number;
-  readonly #fates = new Map<number, Fate>();
+  /** What is called when an answer is delivered. */
+  readonly #onAnswers = new Map<number, () => void>();
   #lastId = 0;
 
   constructor(
@@ -151,14 +152,18 @@ export class Connection {
     this.#lastId += 1;
     const id = this.#lastId;
     const fate = this.#link.takeFate(request);
+    // A request may outlast the faults: what its fate does then would never be mended.
+    const unlessCalm = (act: (() => void) | undefined) => {
+      if (!this.#link.isCalm) act?.();
+    };
     this.#toServer(fate.requestMs ?? 0, () => {
       if (fate.breaks === 'before') return this.break();
       this.server.receive(this, request, (answer) => {
         if (fate.breaks === 'after') return this.break();
         if (fate.replyMs !== undefined) this.#lastToClientMs = this.#world.nowMs + fate.replyMs;
-        if (fate.onAnswer !== undefined) this.#fates.set(id, fate);
+        if (fate.onAnswer !== undefined) this.#onAnswers.set(id, () => unlessCalm(fate.onAnswer));
         this.#toClient({ kind: 'answer', answer, zxid: this.server.zxid, id });
-        fate.onReply?.();
+        unlessCalm(fate.onReply);
       });
     });
     fate.onSend?.();
@@ -273,7 +278,7 @@ export class Connection {
       const { message } = this.#arriving.shift() as { readonly message: Message };
       if (!this.isOpen) continue;
       this.#onMessage(message);
-      if (message.kind === 'answer') this.#fates.get(message.id)?.onAnswer?.();
+      if (message.kind === 'answer') this.#onAnswers.get(message.id)?.();
     }
   }
 }
