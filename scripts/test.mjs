@@ -23,7 +23,7 @@ const stages = [
   {
     id: 'simulation',
     name: 'simulation',
-    about: 'whole elections in virtual time, thousands of seeds, half of them for each mechanism',
+    about: 'whole elections in virtual time, thousands of seeds, an equal share for each mechanism',
     script: ['simulation/dist/main.js', '--seeds', '3000'],
     fillsGaps: true,
     limitMin: 40,

@@ -1,10 +1,12 @@
 /** A process that runs seeds without a mutant, and tells its parent which mutants they come by. */
-import type * as Library from '../../simulation/src/library.ts';
-import type * as RunSeed from '../../simulation/src/run-seed.ts';
+import type * as Packages from '../../simulation/src/harness/packages.ts';
+import type * as RunSeed from '../../simulation/src/harness/run-seed.ts';
+import type * as Mechanisms from '../../simulation/src/mechanisms.ts';
 import { noteReached } from './switch.ts';
 
 export interface SeedNote {
-  readonly mechanism: RunSeed.Mechanism;
+  /** Its name. */
+  readonly mechanism: string;
   readonly reached: readonly number[];
   /** What all seeds took together. */
   readonly ms: number;
@@ -14,19 +16,25 @@ export interface SeedNote {
 const [directory = '', seeds = '0'] = process.argv.slice(2);
 const load = (file: string) =>
   import(new URL(`../../simulation/dist/${file}`, import.meta.url).href);
-const { mechanisms, runSeed } = (await load('run-seed.js')) as typeof RunSeed;
-const { loadLibrary } = (await load('library.js')) as typeof Library;
-const library = await loadLibrary(directory);
+const { mechanisms } = (await load('mechanisms.js')) as typeof Mechanisms;
+const { distOf } = (await load('harness/packages.js')) as typeof Packages;
+const { runSeed } = (await load('harness/run-seed.js')) as typeof RunSeed;
 const notes: SeedNote[] = [];
 for (const mechanism of mechanisms) {
+  const prepare = await mechanism.load(distOf({ incumbent: directory }));
   const reached = new Set<number>();
   noteReached((number) => reached.add(number));
   const startMs = performance.now();
   let failure: string | undefined;
   for (let seed = 1; seed <= Number(seeds) && failure === undefined; seed += 1) {
-    const { violation } = await runSeed(library, seed, false, mechanism);
+    const { violation } = await runSeed(prepare, seed);
     if (violation !== undefined) failure = `seed ${seed}: ${violation.guarantee}`;
   }
-  notes.push({ mechanism, reached: [...reached], ms: performance.now() - startMs, failure });
+  notes.push({
+    mechanism: mechanism.name,
+    reached: [...reached],
+    ms: performance.now() - startMs,
+    failure,
+  });
 }
 process.send?.(notes, () => process.exit(0));

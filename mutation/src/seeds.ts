@@ -2,7 +2,7 @@
 import { execFile, fork } from 'node:child_process';
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type * as Pool from '../../simulation/src/pool.ts';
+import type * as Pool from '../../simulation/src/harness/pool.ts';
 import type { Plan } from './plan.ts';
 import { compiled, writeText } from './plan.ts';
 import type { SeedNote } from './seed-notes.ts';
@@ -90,11 +90,11 @@ export class Seeds {
   }
 
   async #try(mutant: number, { mechanism, ms }: SeedNote): Promise<SeedVerdict> {
-    const pool = new URL('../../simulation/dist/pool.js', import.meta.url).href;
+    const pool = new URL('../../simulation/dist/harness/pool.js', import.meta.url).href;
     const { SeedRunner } = (await import(pool)) as typeof Pool;
     // A thread takes the environment as it is when it is made.
     process.env['INCUMBENT_MUTANT'] = String(mutant);
-    const runner = new SeedRunner(this.#built);
+    const runner = new SeedRunner({ incumbent: this.#built });
     process.env['INCUMBENT_MUTANT'] = '-1';
     const afterMs = startAllowanceMs + slownessAllowed * ms;
     let timer: NodeJS.Timeout | undefined;

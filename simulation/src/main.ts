@@ -1,20 +1,21 @@
 /**
- * `npm run simulate -- --seeds N --from S [--mechanism lease|queue] [--trace] [--library DIRECTORY]`:
- * runs N seeds from S on every core, against a compiled library; without a mechanism half of them
- * for each. Prints each broken guarantee with its schedule, what the seeds contained, and last
- * `N passed, N failed`.
+ * `npm run simulate`: runs seeds on every core, against compiled packages; without `--mechanism` each
+ * mechanism gets an equal share of them. Prints each broken guarantee with its schedule, what the seeds
+ * contained, and last `N passed, N failed`.
  */
+import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { Coverage } from './coverage.ts';
-import { loadLibrary } from './library.ts';
-import { SeedRunner } from './pool.ts';
-import { coverageTable, describeFailure, missing } from './report.ts';
-import type { Mechanism } from './run-seed.ts';
-import { mechanisms, runSeed } from './run-seed.ts';
-import type { SeedResult } from './simulation.ts';
+import { Coverage } from './harness/coverage.ts';
+import type { Mechanism } from './harness/mechanism.ts';
+import type { Copies } from './harness/packages.ts';
+import { distOf } from './harness/packages.ts';
+import { SeedRunner } from './harness/pool.ts';
+import { coverageTable, describeFailure, missing } from './harness/report.ts';
+import type { SeedResult } from './harness/run-seed.ts';
+import { runSeed } from './harness/run-seed.ts';
+import { mechanisms } from './mechanisms.ts';
 
 /** Failures are rare and long: so many are shown in full. */
 const shownFailures = 5;
@@ -23,20 +24,23 @@ const seedsPerJob = 25;
 /** From so many seeds on, every kind of schedule has to have occurred. */
 const seedsToCoverAll = 1_000;
 
-const { seeds, from, trace, library, chosen } = readArguments();
+const { seeds, from, trace, hashes, copies, chosen } = readArguments();
 if (trace) await traceSeeds();
 else await runAll();
 
 async function runAll(): Promise<void> {
   let passed = 0;
   let failed = 0;
+  const lines: string[] = [];
   for (const [index, mechanism] of chosen.entries()) {
     const share = Math.floor((seeds + index) / chosen.length);
     if (share === 0) continue;
     const outcome = await runMechanism(mechanism, share);
     passed += outcome.passed;
     failed += outcome.failed;
+    lines.push(...outcome.hashes);
   }
+  if (hashes !== undefined) writeFileSync(hashes, lines.map((line) => `${line}\n`).join(''));
   console.log(`${passed} passed, ${failed} failed`);
   process.exitCode = failed > 0 ? 1 : 0;
 }
@@ -44,37 +48,38 @@ async function runAll(): Promise<void> {
 async function runMechanism(
   mechanism: Mechanism,
   count: number,
-): Promise<{ passed: number; failed: number }> {
+): Promise<{ passed: number; failed: number; hashes: readonly string[] }> {
+  const { name } = mechanism;
   const startMs = performance.now();
   const coverage = new Coverage();
   const failed: SeedResult[] = [];
+  const hashOf = new Map<number, string>();
   let next = from;
-  let done = 0;
   let events = 0;
   let virtualMs = 0;
   const progress = startProgress(
-    () => `${mechanism}: ${done} of ${count} seeds, ${failed.length} failed`,
+    () => `${name}: ${hashOf.size} of ${count} seeds, ${failed.length} failed`,
   );
   const threads = Math.min(availableParallelism(), Math.ceil(count / seedsPerJob));
   const work = async () => {
-    const runner = new SeedRunner(library);
+    const runner = new SeedRunner(copies);
     while (next < from + count) {
       const job = {
-        mechanism,
+        mechanism: name,
         from: next,
         seeds: Math.min(seedsPerJob, from + count - next),
         stopAtFirst: false,
       };
       next += job.seeds;
       const report = await runner.run(job);
-      done += report.seeds;
+      for (const { seed, hash } of report.hashes) hashOf.set(seed, hash);
       events += report.events;
       virtualMs += report.virtualMs;
       coverage.add(report.coverage);
       for (const failure of report.failed) {
         failed.push(failure);
         if (failed.length <= shownFailures) {
-          console.log(`${describeFailure(failure, shownLines)}\n`);
+          console.log(`${describeFailure(mechanism, failure, shownLines)}\n`);
         }
       }
     }
@@ -91,26 +96,30 @@ async function runMechanism(
   console.log(coverageTable(mechanism, coverage));
   const seconds = (performance.now() - startMs) / 1000;
   console.log(
-    `\n${mechanism}, seeds ${from} to ${from + count - 1}: ${(virtualMs / 3_600_000).toFixed(1)} h of ` +
+    `\n${name}, seeds ${from} to ${from + count - 1}: ${(virtualMs / 3_600_000).toFixed(1)} h of ` +
       `virtual time, ${events} events, in ${seconds.toFixed(1)} s on ${threads} threads\n`,
   );
   const blind = count >= seedsToCoverAll ? missing(mechanism, coverage) : [];
-  for (const name of blind) console.log(`blind: no seed contained "${name}"`);
-  return { passed: count - failed.length, failed: failed.length + blind.length };
+  for (const what of blind) console.log(`blind: no seed contained "${what}"`);
+  return {
+    passed: count - failed.length,
+    failed: failed.length + blind.length,
+    hashes: [...hashOf].sort(([a], [b]) => a - b).map(([seed, hash]) => `${name} ${seed} ${hash}`),
+  };
 }
 
 /** Everything that happens, for a few seeds. */
 async function traceSeeds(): Promise<void> {
-  const loaded = await loadLibrary(library);
   let failures = 0;
   for (const mechanism of chosen) {
+    const prepare = await mechanism.load(distOf(copies));
     for (let seed = from; seed < from + seeds; seed += 1) {
-      const result = await runSeed(loaded, seed, true, mechanism);
+      const result = await runSeed(prepare, seed, { readable: true });
       console.log(result.lines.join('\n'));
-      console.log(`${mechanism}, seed ${seed}: ${result.events} events, hash ${result.hash}`);
+      console.log(`${mechanism.name}, seed ${seed}: ${result.events} events, hash ${result.hash}`);
       if (result.violation !== undefined) {
         failures += 1;
-        console.log(describeFailure(result, 0));
+        console.log(describeFailure(mechanism, result, 0));
       }
     }
   }
@@ -122,11 +131,13 @@ interface Arguments {
   readonly seeds: number;
   readonly from: number;
   readonly trace: boolean;
-  readonly library: string;
+  readonly hashes: string | undefined;
+  readonly copies: Copies;
   readonly chosen: readonly Mechanism[];
 }
 
 function readArguments(): Arguments {
+  const names = mechanisms.map(({ name }) => name);
   try {
     const { values } = parseArgs({
       options: {
@@ -134,10 +145,8 @@ function readArguments(): Arguments {
         from: { type: 'string', default: '1' },
         trace: { type: 'boolean', default: false },
         mechanism: { type: 'string' },
-        library: {
-          type: 'string',
-          default: fileURLToPath(new URL('../../packages/incumbent/dist', import.meta.url)),
-        },
+        hashes: { type: 'string' },
+        library: { type: 'string' },
       },
     });
     const whole = (name: string, text: string) => {
@@ -146,21 +155,25 @@ function readArguments(): Arguments {
       }
       return Number(text);
     };
-    const { mechanism } = values;
-    const chosen = mechanisms.filter((each) => mechanism === undefined || each === mechanism);
+    const { mechanism, library } = values;
+    const chosen = mechanisms.filter(({ name }) => mechanism === undefined || name === mechanism);
     if (chosen.length === 0) {
-      throw new Error(`--mechanism takes ${mechanisms.join(' or ')}, not "${mechanism}"`);
+      throw new Error(`--mechanism takes ${names.join(' or ')}, not "${mechanism}"`);
     }
     return {
       chosen,
       seeds: whole('seeds', values.seeds),
       from: whole('from', values.from),
       trace: values.trace,
-      library: resolve(values.library),
+      hashes: values.hashes,
+      copies: library === undefined ? {} : { incumbent: resolve(library) },
     };
   } catch (error) {
     console.error(
-      `${(error as Error).message}\nusage: npm run simulate -- --seeds N --from S [--mechanism lease|queue] [--trace] [--library DIRECTORY]`,
+      `${(error as Error).message}\n` +
+        `usage: npm run simulate -- --seeds N --from S [--mechanism ${names.join('|')}] [--trace]\n` +
+        '  --hashes FILE         one line for each seed: two runs took the same courses if their files are equal\n' +
+        '  --library DIRECTORY   a compiled copy of the library, in place of packages/incumbent/dist',
     );
     process.exit(64);
   }

@@ -3,23 +3,29 @@
  * and runs the simulation on it until the variant is found. One that is not found is a failure, and
  * so is one whose patch no longer fits. Words on the command line choose variants by name.
  */
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { SeedRunner } from './pool.ts';
-import type { QueueVariant } from './queue/variant-list.ts';
-import { queueVariants } from './queue/variant-list.ts';
-import { sentences } from './report.ts';
-import type { Mechanism } from './run-seed.ts';
-import type { Variant } from './variant-list.ts';
-import { variants } from './variant-list.ts';
+import type { Mechanism, Variant } from './harness/mechanism.ts';
+import type { Copies } from './harness/packages.ts';
+import { distOf } from './harness/packages.ts';
+import { SeedRunner } from './harness/pool.ts';
+import { mechanisms } from './mechanisms.ts';
 
 /** What is broken, and where it is looked for. */
 interface Hunted {
   readonly mechanism: Mechanism;
-  readonly variant: Variant | QueueVariant;
+  readonly variant: Variant;
 }
 
 interface Outcome extends Hunted {
@@ -34,19 +40,20 @@ const { values, positionals } = parseArgs({
 });
 /** A variant that this many seeds do not find counts as not found. */
 const mostSeeds = Number(values.seeds);
-const library =
-  values.library ?? fileURLToPath(new URL('../../packages/incumbent/dist', import.meta.url));
+const built = distOf(values.library === undefined ? {} : { incumbent: resolve(values.library) });
+const root = fileURLToPath(new URL('../../', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'incumbent-variants-'));
 const startMs = performance.now();
-const all: readonly Hunted[] = [
-  ...variants.map((variant) => ({ mechanism: 'lease' as const, variant })),
-  ...queueVariants.map((variant) => ({ mechanism: 'queue' as const, variant })),
-];
+const all: readonly Hunted[] = mechanisms.flatMap((mechanism) =>
+  mechanism.variants.map((variant) => ({ mechanism, variant })),
+);
 const chosen = all.filter(({ variant }) =>
   positionals.every((word) => variant.name.includes(word)),
 );
 const outcomes: Outcome[] = [];
 try {
+  // What the copies import from elsewhere is found one level above them.
+  symlinkSync(join(root, 'node_modules'), join(scratch, 'node_modules'), 'junction');
   const waiting = [...chosen.entries()];
   const work = async () => {
     for (;;) {
@@ -68,22 +75,23 @@ report();
 /** Runs seeds on a broken library until one of its promises is broken. */
 async function hunt(hunted: Hunted, directory: string): Promise<Outcome> {
   const { mechanism, variant } = hunted;
-  const problem = patch(variant, directory);
+  const { foundFirst = [] } = mechanism;
+  const copies = copyPackages(mechanism, directory);
+  const problem = patch(hunted, copies);
   if (problem !== undefined) return { ...hunted, seeds: 0, found: undefined, problem };
-  const runner = new SeedRunner(directory);
+  const runner = new SeedRunner(copies);
   try {
-    const { seeds, failed } = await runner.run({
-      mechanism,
+    const { hashes, failed } = await runner.run({
+      mechanism: mechanism.name,
       from: variant.from ?? 1,
       seeds: mostSeeds,
       stopAtFirst: true,
-      // It finds so much so early that the promises would not have to be found broken by themselves.
-      ignored: (variant.breaks as readonly string[]).includes('proof') ? [] : ['proof'],
+      ignored: foundFirst.filter((guarantee) => !variant.breaks.includes(guarantee)),
     });
+    const seeds = hashes.length;
     const found = failed[0]?.violation?.guarantee;
-    const isExpected = (variant.breaks as readonly (string | undefined)[]).includes(found);
     if (found === undefined) return { ...hunted, seeds, found, problem: 'NOT FOUND' };
-    if (isExpected) return { ...hunted, seeds, found, problem: undefined };
+    if (variant.breaks.includes(found)) return { ...hunted, seeds, found, problem: undefined };
     const message = failed[0]?.violation?.message;
     return {
       ...hunted,
@@ -96,21 +104,38 @@ async function hunt(hunted: Hunted, directory: string): Promise<Outcome> {
   }
 }
 
-/** @returns why the patch does not fit */
-function patch({ edits }: Hunted['variant'], directory: string): string | undefined {
-  mkdirSync(directory, { recursive: true });
-  cpSync(library, directory, {
-    recursive: true,
-    filter: (path) => !/\.(map|d\.ts|tsbuildinfo)$/.test(path),
+/** They lie as installed packages do, so that one copy imports the other by its name. */
+function copyPackages({ packages }: Mechanism, directory: string): Copies {
+  const copied = packages.map((name): [string, string] => {
+    const original = join(root, 'packages', name);
+    const manifest = readFileSync(join(original, 'package.json'), 'utf8');
+    const copy = join(directory, 'node_modules', (JSON.parse(manifest) as { name: string }).name);
+    const dist = join(copy, 'dist');
+    cpSync(built(name), dist, {
+      recursive: true,
+      filter: (path) => !/\.(map|d\.ts|tsbuildinfo)$/.test(path),
+    });
+    writeFileSync(join(copy, 'package.json'), manifest);
+    const own = join(original, 'node_modules');
+    if (existsSync(own)) symlinkSync(own, join(copy, 'node_modules'), 'junction');
+    return [name, dist];
   });
-  // A directory of its own has to say that its files are modules.
-  writeFileSync(join(directory, 'package.json'), '{ "type": "module" }\n');
-  for (const { file, find, replace } of edits) {
-    const path = join(directory, file);
+  return Object.fromEntries(copied);
+}
+
+/** @returns why the patch does not fit */
+function patch({ mechanism, variant }: Hunted, copies: Copies): string | undefined {
+  for (const {
+    package: name = mechanism.packages[0] ?? '',
+    file,
+    find,
+    replace,
+  } of variant.edits) {
+    const path = join(distOf(copies)(name), file);
     const text = readFileSync(path, 'utf8');
     const times = text.split(find).length - 1;
     if (times !== 1) {
-      return `THE PATCH DOES NOT FIT: dist/${file} contains ${times} times, not once: ${find}`;
+      return `THE PATCH DOES NOT FIT: ${name}/dist/${file} contains ${times} times, not once: ${find}`;
     }
     writeFileSync(
       path,
@@ -126,7 +151,7 @@ function report(): void {
   let failed = 0;
   for (const { mechanism, variant, seeds, found, problem } of outcomes) {
     if (problem !== undefined) failed += 1;
-    const promise = found === undefined ? '' : sentences[mechanism][found];
+    const promise = found === undefined ? '' : mechanism.guarantees[found];
     const by = found === undefined ? '' : `${found}: ${promise ?? 'no promise'}`;
     const text = [by, problem].filter((part) => part !== undefined && part !== '').join('; ');
     console.log(`${variant.name.padEnd(width)}  ${String(seeds).padStart(5)}  ${text}`);

@@ -4,21 +4,22 @@ import { expect, test } from 'vitest';
 import { leaseBackend } from '../../packages/incumbent/src/lease/backend.ts';
 import { decodeLeaseRecord, encodeLeaseRecord } from '../../packages/incumbent/src/lease/record.ts';
 import { decodeQueueRecord } from '../../packages/incumbent/src/queue/record.ts';
-import { Coverage } from '../src/coverage.ts';
-import { guarantees } from '../src/guarantees.ts';
-import { Heap } from '../src/heap.ts';
-import { Host } from '../src/host.ts';
-import type { Library } from '../src/library.ts';
-import { queueGuarantees } from '../src/queue/guarantees.ts';
+import { Coverage } from '../src/harness/coverage.ts';
+import { Heap } from '../src/harness/heap.ts';
+import { Host } from '../src/harness/host.ts';
+import type { Library } from '../src/harness/library.ts';
+import type { Prepare } from '../src/harness/mechanism.ts';
+import { Random } from '../src/harness/random.ts';
+import { coverageTable, describeFailure, missing } from '../src/harness/report.ts';
+import { runSeed } from '../src/harness/run-seed.ts';
+import { Trace } from '../src/harness/trace.ts';
+import { World } from '../src/harness/world.ts';
+import { lease } from '../src/lease/mechanism.ts';
+import { drawScenario } from '../src/lease/scenario.ts';
+import { LeaseSimulation } from '../src/lease/simulation.ts';
+import { mechanisms } from '../src/mechanisms.ts';
 import { drawQueueScenario } from '../src/queue/scenario.ts';
-import { queueVariants } from '../src/queue/variant-list.ts';
-import { Random } from '../src/random.ts';
-import { coverageTable, describeFailure, missing, required } from '../src/report.ts';
-import { mechanisms, runSeed } from '../src/run-seed.ts';
-import { drawScenario } from '../src/scenario.ts';
-import { Trace } from '../src/trace.ts';
-import { variants } from '../src/variant-list.ts';
-import { World } from '../src/world.ts';
+import { QueueSimulation } from '../src/queue/simulation.ts';
 
 const library: Library = {
   createElection,
@@ -30,12 +31,18 @@ const library: Library = {
   decodeQueueRecord,
 };
 
-test.each(mechanisms)(
+/** Of the sources, and not of what is built. */
+const simulated: readonly (readonly [string, Prepare])[] = [
+  ['lease', (seed, readable) => new LeaseSimulation(library, seed, readable)],
+  ['queue', (seed, readable) => new QueueSimulation(library, seed, readable)],
+];
+
+test.each(simulated)(
   '%s: a seed takes the same course every time, whether somebody reads along or not',
-  async (mechanism) => {
+  async (_name, prepare) => {
     for (const seed of [1, 2, 3, 4, 5]) {
-      const first = await runSeed(library, seed, false, mechanism);
-      const second = await runSeed(library, seed, true, mechanism);
+      const first = await runSeed(prepare, seed);
+      const second = await runSeed(prepare, seed, { readable: true });
       expect(second.hash).toBe(first.hash);
       expect(second.events).toBe(first.events);
       expect(second.lines.length).toBeGreaterThan(20);
@@ -43,10 +50,10 @@ test.each(mechanisms)(
   },
 );
 
-test.each(mechanisms)('%s: different seeds take different courses', async (mechanism) => {
+test.each(simulated)('%s: different seeds take different courses', async (_name, prepare) => {
   const hashes = new Set<string>();
   for (let seed = 1; seed <= 20; seed += 1) {
-    hashes.add((await runSeed(library, seed, false, mechanism)).hash);
+    hashes.add((await runSeed(prepare, seed)).hash);
   }
   expect(hashes.size).toBe(20);
 });
@@ -73,17 +80,18 @@ test('a broken promise is named, with its schedule and how to see it again', asy
         },
       }),
   };
+  const prepare: Prepare = (seed, readable) => new LeaseSimulation(broken, seed, readable);
   let seed = 0;
-  let result = await runSeed(broken, seed);
+  let result = await runSeed(prepare, seed);
   while (result.violation === undefined && seed < 50) {
     seed += 1;
-    result = await runSeed(broken, seed, true);
+    result = await runSeed(prepare, seed, { readable: true });
   }
   expect(['belief', 'seat', 'lease', 'margin', 'truth', 'tokens']).toContain(
     result.violation?.guarantee,
   );
-  const text = describeFailure(result, 60);
-  expect(text).toContain(guarantees[result.violation?.guarantee as keyof typeof guarantees]);
+  const text = describeFailure(lease, result, 60);
+  expect(text).toContain(lease.guarantees[result.violation?.guarantee ?? '']);
   expect(text).toContain(`npm run simulate -- --mechanism lease --from ${seed} --seeds 1 --trace`);
 });
 
@@ -230,25 +238,29 @@ test('nothing of a dead process runs', async () => {
   expect(ran).toEqual([]);
 });
 
-test.each(mechanisms)('%s: what no seed has contained is missing, by name', (mechanism) => {
+test.each(mechanisms)('$name: what no seed has contained is missing, by name', (mechanism) => {
   const coverage = new Coverage();
-  expect(missing(mechanism, coverage)).toEqual(required[mechanism]);
-  for (const name of required[mechanism]) coverage.count(name);
+  expect(missing(mechanism, coverage)).toEqual(mechanism.required);
+  for (const name of mechanism.required) coverage.count(name);
   expect(missing(mechanism, coverage)).toEqual([]);
   expect(coverageTable(mechanism, coverage)).toContain('crashes');
 });
 
-test.each([
-  ['lease', variants, guarantees],
-  ['queue', queueVariants, queueGuarantees],
-] as const)(
-  '%s: every variant has a name of its own, an edit, and a guarantee that it breaks',
-  (_mechanism, list, promises) => {
-    expect(new Set(list.map(({ name }) => name)).size).toBe(list.length);
-    for (const { edits, breaks } of list) {
+test.each(mechanisms)(
+  '$name: every variant has a name of its own, edits of what is loaded, and guarantees that it breaks',
+  ({ variants, guarantees, packages }) => {
+    expect(new Set(variants.map(({ name }) => name)).size).toBe(variants.length);
+    for (const { edits, breaks } of variants) {
       expect(edits.length).toBeGreaterThan(0);
-      for (const name of breaks) expect(promises).toHaveProperty(name);
-      for (const { find, replace } of edits) expect(find).not.toBe(replace);
+      for (const name of breaks) expect(guarantees).toHaveProperty(name);
+      for (const edit of edits) {
+        expect(edit.find).not.toBe(edit.replace);
+        expect(packages).toContain(edit.package ?? packages[0]);
+      }
     }
   },
 );
+
+test('every mechanism has a name of its own', () => {
+  expect(new Set(mechanisms.map(({ name }) => name)).size).toBe(mechanisms.length);
+});

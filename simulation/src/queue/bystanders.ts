@@ -1,13 +1,14 @@
 /** Those who do not campaign: an operator, an observer, and members who are not ours. */
 import type { Backend, Election, View } from 'incumbent';
-import type { Host, Owner } from '../host.ts';
-import type { Wish } from '../wish.ts';
-import { describeWish, perform } from '../wish.ts';
-import { SimulatedClient } from './client.ts';
-import type { ClientLink } from './connection.ts';
+import type { Host, Owner } from '../harness/host.ts';
+import { outline } from '../harness/view.ts';
+import type { Wish } from '../harness/wish.ts';
+import { describeWish, perform } from '../harness/wish.ts';
+import { SimulatedClient } from '../harness/zookeeper/client.ts';
+import type { ClientLink } from '../harness/zookeeper/connection.ts';
+import type { Operation } from '../harness/zookeeper/tree.ts';
 import type { Spelling } from './scenario.ts';
 import type { Contested, QueueSimulation } from './simulation.ts';
-import type { Operation } from './tree.ts';
 
 class Bystander implements Owner {
   readonly name: string;
@@ -184,9 +185,4 @@ export class QueueObserver extends Bystander {
   stop(): void {
     this.#stop.abort();
   }
-}
-
-function outline({ state, token, leader }: View): string {
-  const who = leader === undefined ? '' : `${leader.id} ${leader.incarnation}`;
-  return `${state} ${token ?? ''} ${who} ${leader?.addresses.join() ?? ''} ${JSON.stringify(leader?.metadata ?? {})}`;
 }

@@ -8,7 +8,7 @@ import type {
   Term,
   Timing,
 } from 'incumbent';
-import type { Random } from '../random.ts';
+import type { Random } from '../harness/random.ts';
 import type { TermEntry } from './guarantees.ts';
 import type { QueueProcess } from './process.ts';
 import type { Contested, QueueSimulation } from './simulation.ts';

@@ -1,5 +1,5 @@
-import type { Random } from '../random.ts';
-import type { Request, Server } from './ensemble.ts';
+import type { Random } from '../harness/random.ts';
+import type { Request, Server } from '../harness/zookeeper/ensemble.ts';
 import type { QueueProcess } from './process.ts';
 import type { FaultMix } from './scenario.ts';
 import type { Contested, QueueSimulation, Seat } from './simulation.ts';

@@ -3,16 +3,16 @@
  * and by what the quorum has committed; nothing is taken from the library's own account of itself.
  */
 import type { Instant, Term, TermOutcome } from 'incumbent';
-import type { QueueRecord } from '../library.ts';
-import type { Standing, Wish } from '../wish.ts';
-import { describeWish, dropsOf, isGranted, takesBack } from '../wish.ts';
+import type { QueueRecord } from '../harness/library.ts';
+import type { Standing, Wish } from '../harness/wish.ts';
+import { describeWish, dropsOf, isGranted, takesBack } from '../harness/wish.ts';
+import type { Request } from '../harness/zookeeper/ensemble.ts';
+import type { Operation, Transaction } from '../harness/zookeeper/tree.ts';
+import { nameOf, parentOf } from '../harness/zookeeper/tree.ts';
 import type { QueueRequest } from './bystanders.ts';
 import type { Candidacy } from './candidacy.ts';
-import type { Request } from './ensemble.ts';
 import type { QueueProcess } from './process.ts';
 import type { Contested, QueueSimulation } from './simulation.ts';
-import type { Operation, Transaction } from './tree.ts';
-import { nameOf, parentOf } from './tree.ts';
 
 export const queueGuarantees = {
   belief: 'no two terms evaluate isLeading() to true at the same instant (S1)',

@@ -1,12 +1,12 @@
 import type { Backend, Clock } from 'incumbent';
-import type { Host, Owner } from '../host.ts';
-import type { Random } from '../random.ts';
+import type { Host, Owner } from '../harness/host.ts';
+import type { Random } from '../harness/random.ts';
+import { SimulatedClient } from '../harness/zookeeper/client.ts';
+import type { ClientLink } from '../harness/zookeeper/connection.ts';
+import type { Operation } from '../harness/zookeeper/tree.ts';
 import { Candidacy } from './candidacy.ts';
-import { SimulatedClient } from './client.ts';
-import type { ClientLink } from './connection.ts';
 import type { ProcessPlan } from './scenario.ts';
 import type { QueueSimulation } from './simulation.ts';
-import type { Operation } from './tree.ts';
 
 /**
  * One process of an application, from its start to its exit or crash: one client, and a candidacy

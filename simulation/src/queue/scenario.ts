@@ -1,7 +1,7 @@
 import type { TimingOptions } from 'incumbent';
-import type { ClockErrors } from '../host.ts';
-import { Random } from '../random.ts';
-import type { EnsemblePlan } from './ensemble.ts';
+import type { ClockErrors } from '../harness/host.ts';
+import { Random } from '../harness/random.ts';
+import type { EnsemblePlan } from '../harness/zookeeper/ensemble.ts';
 
 /** How the application on a host uses the library. */
 export interface ProcessPlan {

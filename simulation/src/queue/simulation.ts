@@ -3,27 +3,26 @@
  * library with its real backend, and a plan of faults. It ends with the first violation, or after
  * faults have stopped, somebody has led undisturbed, and everybody has left in good order.
  */
-import { Coverage } from '../coverage.ts';
-import type { ClockErrors } from '../host.ts';
-import { Host } from '../host.ts';
-import type { Library } from '../library.ts';
-import { Random } from '../random.ts';
-import { Resource } from '../resource.ts';
-import type { SeedResult } from '../simulation.ts';
-import { Trace } from '../trace.ts';
-import { World } from '../world.ts';
+import { Coverage } from '../harness/coverage.ts';
+import { Host, perfectClock } from '../harness/host.ts';
+import type { Library } from '../harness/library.ts';
+import type { Simulation } from '../harness/mechanism.ts';
+import { Random } from '../harness/random.ts';
+import { Resource } from '../harness/resource.ts';
+import { Trace } from '../harness/trace.ts';
+import { World } from '../harness/world.ts';
+import { ClientLink } from '../harness/zookeeper/connection.ts';
+import { Ensemble } from '../harness/zookeeper/ensemble.ts';
+import type { Operation } from '../harness/zookeeper/tree.ts';
+import { emptyNode, nameOf } from '../harness/zookeeper/tree.ts';
 import { QueueObserver, QueueOperator } from './bystanders.ts';
 import { longestIgnorance } from './candidacy.ts';
 import { QueueChaos } from './chaos.ts';
-import { ClientLink } from './connection.ts';
-import { Ensemble } from './ensemble.ts';
 import type { TermEntry } from './guarantees.ts';
 import { describeRecord, QueueGuarantees } from './guarantees.ts';
 import { QueueProcess } from './process.ts';
 import type { ProcessPlan, QueueScenario } from './scenario.ts';
 import { drawQueueScenario } from './scenario.ts';
-import type { Operation } from './tree.ts';
-import { emptyNode, nameOf } from './tree.ts';
 
 /** A host, what runs on it now, and what will run on it again. */
 export interface Seat {
@@ -45,16 +44,7 @@ export interface Contested {
   mayRemoveStrangers: boolean;
 }
 
-const perfectClock: ClockErrors = {
-  monotonicRate: 1,
-  wallRate: 1,
-  monotonicStartMs: 5e5,
-  wallStartMs: 1.7e12,
-  coarseTimers: false,
-  timerLagMs: 0,
-};
-
-export class QueueSimulation {
+export class QueueSimulation implements Simulation {
   readonly library: Library;
   readonly scenario: QueueScenario;
   readonly trace: Trace;
@@ -216,7 +206,7 @@ export class QueueSimulation {
     }
   }
 
-  async run(): Promise<SeedResult> {
+  async run(): Promise<void> {
     const watching = this.observer?.watch();
     for (const seat of this.seats) {
       this.world.at(this.#random.next() * 0.3 * this.scenario.timeoutMs, () => {
@@ -229,16 +219,6 @@ export class QueueSimulation {
     await this.#expectOrderlyEnd();
     this.observer?.stop();
     if (this.world.violation === undefined) await watching;
-    return {
-      mechanism: 'queue',
-      seed: this.scenario.seed,
-      violation: this.world.violation,
-      hash: this.trace.hash,
-      events: this.trace.count,
-      virtualMs: this.world.nowMs,
-      coverage: [...this.coverage.counts],
-      lines: this.trace.last(Trace.limit),
-    };
   }
 
   // --- the phases ---

@@ -1,18 +1,14 @@
 /**
  * The queue, broken on purpose: each variant takes one thing away that a promise rests on, in the
- * core or in the ZooKeeper backend below it. See `../variant-list.ts`.
+ * core or in the ZooKeeper backend below it. See `../lease/variant-list.ts`.
  */
-import type { Variant } from '../variant-list.ts';
+import type { Variant } from '../harness/mechanism.ts';
 import type { queueGuarantees } from './guarantees.ts';
-
-export interface QueueVariant extends Omit<Variant, 'breaks'> {
-  readonly breaks: readonly (keyof typeof queueGuarantees)[];
-}
 
 /** Two leaders, or what leads to two leaders. */
 const s1 = ['belief', 'waiting', 'margin', 'fencing'] as const;
 
-export const queueVariants: readonly QueueVariant[] = [
+export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
   {
     name: 'queue: belief extended by reads',
     edits: [

@@ -7,9 +7,9 @@ import type {
   Reading,
   SwapResult,
 } from 'incumbent/testing';
-import type { Host, Owner } from './host.ts';
-import type { Random } from './random.ts';
-import type { Simulation } from './simulation.ts';
+import type { Host, Owner } from '../harness/host.ts';
+import type { Random } from '../harness/random.ts';
+import type { LeaseSimulation } from './simulation.ts';
 
 /** What becomes of one request. */
 export interface Fate {
@@ -41,11 +41,11 @@ export class Link {
   hintsLost = false;
   /** The next operations of this kind meet these fates. */
   readonly armed: { readonly kind: 'read' | 'swap' | 'any'; readonly fate: Partial<Fate> }[] = [];
-  readonly #sim: Simulation;
+  readonly #sim: LeaseSimulation;
   readonly #host: Host;
   readonly #random: Random;
 
-  constructor(sim: Simulation, host: Host, random: Random) {
+  constructor(sim: LeaseSimulation, host: Host, random: Random) {
     this.#sim = sim;
     this.#host = host;
     this.#random = random;
@@ -174,7 +174,7 @@ export interface Client extends Owner {
 }
 
 /** The store as one process sees it. */
-export function storeOf(sim: Simulation, client: Client): LeaseStore {
+export function storeOf(sim: LeaseSimulation, client: Client): LeaseStore {
   const { server, scenario, guarantees, library } = sim;
   const { link } = client;
   const travel = (record: LeaseRecord): LeaseRecord =>

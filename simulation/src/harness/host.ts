@@ -27,6 +27,16 @@ export interface ClockErrors {
   readonly timerLagMs: number;
 }
 
+/** For a host whose clocks are not what a seed is about. */
+export const perfectClock: ClockErrors = {
+  monotonicRate: 1,
+  wallRate: 1,
+  monotonicStartMs: 5e5,
+  wallStartMs: 1.7e12,
+  coarseTimers: false,
+  timerLagMs: 0,
+};
+
 /** Which of what has waited runs first when a host goes on after a stall. */
 const orders = ['timers first', 'replies first', 'shuffled'] as const;
 

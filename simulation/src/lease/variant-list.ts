@@ -2,29 +2,13 @@
  * The library, broken on purpose: each variant takes one thing away that a promise rests on. The
  * simulation must find every one of them, else it has gone blind to that kind of mistake.
  */
+import type { Variant } from '../harness/mechanism.ts';
 import type { guarantees } from './guarantees.ts';
-
-export interface Replacement {
-  /** Below `packages/incumbent/dist`. */
-  readonly file: string;
-  /** Occurs exactly once. */
-  readonly find: string;
-  readonly replace: string;
-}
-
-export interface Variant {
-  readonly name: string;
-  readonly edits: readonly Replacement[];
-  /** Found by few seeds only: the search begins near one of them. Default 1. */
-  readonly from?: number;
-  /** By which of these it has to be found; anything else is an accident. */
-  readonly breaks: readonly (keyof typeof guarantees)[];
-}
 
 /** Two leaders, or what leads to two leaders. */
 const s1 = ['belief', 'seat', 'lease', 'margin'] as const;
 
-export const variants: readonly Variant[] = [
+export const variants: readonly Variant<keyof typeof guarantees>[] = [
   {
     name: 'belief counted from the reply',
     from: 80,

@@ -1,13 +1,13 @@
 import { Worker } from 'node:worker_threads';
+import type { Copies } from './packages.ts';
 import type { Job, Report } from './worker.ts';
 
-/** A thread that runs seeds against one build of the library, one job at a time. */
+/** A thread that runs seeds against one build of the packages, one job at a time. */
 export class SeedRunner {
   readonly #worker: Worker;
 
-  /** @param library the directory of a compiled library */
-  constructor(library: string) {
-    this.#worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: { library } });
+  constructor(copies: Copies = {}) {
+    this.#worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: copies });
   }
 
   run(job: Job): Promise<Report> {

@@ -1,12 +1,15 @@
 /** Runs seeds in a thread of its own. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { loadLibrary } from './library.ts';
-import type { Mechanism } from './run-seed.ts';
+import { mechanismNamed } from '../mechanisms.ts';
+import { Coverage } from './coverage.ts';
+import type { Prepare } from './mechanism.ts';
+import type { Copies } from './packages.ts';
+import { distOf } from './packages.ts';
+import type { SeedResult } from './run-seed.ts';
 import { runSeed } from './run-seed.ts';
-import type { SeedResult } from './simulation.ts';
 
 export interface Job {
-  readonly mechanism: Mechanism;
+  readonly mechanism: string;
   readonly from: number;
   readonly seeds: number;
   /** Go no further than the first violation. */
@@ -16,45 +19,58 @@ export interface Job {
 }
 
 export interface Report {
-  readonly seeds: number;
+  readonly hashes: readonly { readonly seed: number; readonly hash: string }[];
   readonly failed: readonly SeedResult[];
   readonly events: number;
   readonly virtualMs: number;
   readonly coverage: readonly (readonly [string, number])[];
 }
 
-const library = await loadLibrary((workerData as { readonly library: string }).library);
+const loaded = new Map<string, Promise<Prepare>>();
 
 parentPort?.on('message', (job: Job) => {
   void perform(job).then((report) => parentPort?.postMessage(report));
 });
 
-async function perform({ mechanism, from, seeds, stopAtFirst, ignored }: Job): Promise<Report> {
+async function perform({
+  mechanism,
+  from,
+  seeds,
+  stopAtFirst,
+  ignored = [],
+}: Job): Promise<Report> {
+  const prepare = await load(mechanism);
+  const hashes: { seed: number; hash: string }[] = [];
   const failed: SeedResult[] = [];
-  const counts = new Map<string, number>();
-  let done = 0;
+  const coverage = new Coverage();
   let events = 0;
   let virtualMs = 0;
   for (let seed = from; seed < from + seeds; seed += 1) {
-    const result = await runSeed(library, seed, false, mechanism, ignored);
-    done += 1;
+    const result = await runSeed(prepare, seed, { ignored });
+    hashes.push({ seed, hash: result.hash });
     events += result.events;
     virtualMs += result.virtualMs;
-    for (const [what, times] of result.coverage) counts.set(what, (counts.get(what) ?? 0) + times);
+    coverage.add(result.coverage);
     if (result.violation === undefined) continue;
-    failed.push(await replay(result, mechanism, ignored));
+    failed.push(await replay(prepare, result, ignored));
     if (stopAtFirst) break;
   }
-  return { seeds: done, failed, events, virtualMs, coverage: [...counts] };
+  return { hashes, failed, events, virtualMs, coverage: [...coverage.counts] };
+}
+
+function load(name: string): Promise<Prepare> {
+  const prepare = loaded.get(name) ?? mechanismNamed(name).load(distOf(workerData as Copies));
+  loaded.set(name, prepare);
+  return prepare;
 }
 
 /** The same seed again, for somebody to read; it has to take the same course. */
 async function replay(
+  prepare: Prepare,
   result: SeedResult,
-  mechanism: Mechanism,
-  ignored?: readonly string[],
+  ignored: readonly string[],
 ): Promise<SeedResult> {
-  const again = await runSeed(library, result.seed, true, mechanism, ignored);
+  const again = await runSeed(prepare, result.seed, { readable: true, ignored });
   if (again.hash === result.hash) return again;
   return {
     ...again,

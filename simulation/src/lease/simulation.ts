@@ -5,25 +5,24 @@
  */
 import type { CandidateInfo } from 'incumbent';
 import type { LeaseRecord } from 'incumbent/testing';
+import { Coverage } from '../harness/coverage.ts';
+import type { Owner } from '../harness/host.ts';
+import { Host, perfectClock } from '../harness/host.ts';
+import type { Library } from '../harness/library.ts';
+import type { Simulation } from '../harness/mechanism.ts';
+import { Random } from '../harness/random.ts';
+import { Resource } from '../harness/resource.ts';
+import { Trace } from '../harness/trace.ts';
+import { World } from '../harness/world.ts';
 import { Observer, Operator } from './bystanders.ts';
 import { CandidateProcess, longestIgnorance } from './candidate.ts';
 import { Chaos } from './chaos.ts';
-import { Coverage } from './coverage.ts';
 import type { TermEntry } from './guarantees.ts';
 import { describe, Guarantees } from './guarantees.ts';
-import type { ClockErrors, Owner } from './host.ts';
-import { Host } from './host.ts';
-import type { Library } from './library.ts';
 import { Link } from './network.ts';
-import { Random } from './random.ts';
-import { Resource } from './resource.ts';
-import type { Mechanism } from './run-seed.ts';
 import type { CandidatePlan, NetworkPlan, Scenario } from './scenario.ts';
 import { drawScenario } from './scenario.ts';
 import { Server } from './server.ts';
-import { Trace } from './trace.ts';
-import type { Violation } from './world.ts';
-import { World } from './world.ts';
 
 export type Outage = 'none' | 'silent' | 'refuses' | 'read-only';
 
@@ -35,27 +34,7 @@ export interface Place {
   process: CandidateProcess | undefined;
 }
 
-export interface SeedResult {
-  readonly mechanism: Mechanism;
-  readonly seed: number;
-  readonly violation: Violation | undefined;
-  readonly hash: string;
-  readonly events: number;
-  readonly virtualMs: number;
-  readonly coverage: readonly (readonly [string, number])[];
-  readonly lines: readonly string[];
-}
-
-const perfectClock: ClockErrors = {
-  monotonicRate: 1,
-  wallRate: 1,
-  monotonicStartMs: 5e5,
-  wallStartMs: 1.7e12,
-  coarseTimers: false,
-  timerLagMs: 0,
-};
-
-export class Simulation {
+export class LeaseSimulation implements Simulation {
   readonly library: Library;
   readonly scenario: Scenario;
   readonly trace: Trace;
@@ -119,7 +98,7 @@ export class Simulation {
     }
   }
 
-  async run(): Promise<SeedResult> {
+  async run(): Promise<void> {
     const watching = this.observer?.watch();
     for (const place of this.places) {
       this.world.at(this.#random.next() * 0.3 * this.scenario.leaseMs, () => {
@@ -132,16 +111,6 @@ export class Simulation {
     await this.#expectOrderlyEnd();
     this.observer?.stop();
     if (this.world.violation === undefined) await watching;
-    return {
-      mechanism: 'lease',
-      seed: this.scenario.seed,
-      violation: this.world.violation,
-      hash: this.trace.hash,
-      events: this.trace.count,
-      virtualMs: this.world.nowMs,
-      coverage: [...this.coverage.counts],
-      lines: this.trace.last(Trace.limit),
-    };
   }
 
   // --- the phases ---

@@ -8,14 +8,14 @@ import type {
   Term,
   Timing,
 } from 'incumbent';
+import type { Host } from '../harness/host.ts';
+import type { Random } from '../harness/random.ts';
 import { inCopies } from './copies.ts';
 import type { Attempt, TermEntry } from './guarantees.ts';
-import type { Host } from './host.ts';
 import type { Client, Link } from './network.ts';
 import { storeOf } from './network.ts';
-import type { Random } from './random.ts';
 import type { CandidatePlan } from './scenario.ts';
-import type { Simulation } from './simulation.ts';
+import type { LeaseSimulation } from './simulation.ts';
 
 /** What the work of one term does besides sending effects. */
 type Deed = 'nothing' | 'finish' | 'throw' | 'resign' | 'proclaim' | 'hog';
@@ -59,7 +59,7 @@ export class CandidateProcess implements Client {
   /** A write of it was refused, so what it reads next tells it whose the seat is. */
   wasRefused = false;
   closingSinceMs: number | undefined;
-  readonly #sim: Simulation;
+  readonly #sim: LeaseSimulation;
   readonly #random: Random;
   readonly #clock: Clock;
   readonly #election: Election<bigint>;
@@ -71,7 +71,7 @@ export class CandidateProcess implements Client {
   #orphanUntilMs = 0;
   #child: number | undefined;
 
-  constructor(sim: Simulation, host: Host, link: Link, plan: CandidatePlan, random: Random) {
+  constructor(sim: LeaseSimulation, host: Host, link: Link, plan: CandidatePlan, random: Random) {
     this.#sim = sim;
     this.host = host;
     this.link = link;
@@ -461,7 +461,7 @@ export class CandidateProcess implements Client {
     term: Term<bigint>,
     what: string,
     holds: (
-      holding: NonNullable<NonNullable<ReturnType<Simulation['recordOf']>>['holding']>,
+      holding: NonNullable<NonNullable<ReturnType<LeaseSimulation['recordOf']>>['holding']>,
     ) => boolean,
   ): void {
     const record = this.#sim.recordOf(term.token);

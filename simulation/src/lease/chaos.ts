@@ -1,17 +1,17 @@
+import type { Random } from '../harness/random.ts';
 import type { CandidateProcess } from './candidate.ts';
-import type { Random } from './random.ts';
 import type { FaultMix } from './scenario.ts';
-import type { Place, Simulation } from './simulation.ts';
+import type { LeaseSimulation, Place } from './simulation.ts';
 
 type Fault = (chaos: Chaos) => void;
 
 /** Everything that goes wrong, at random moments, until it stops. */
 export class Chaos {
-  readonly sim: Simulation;
+  readonly sim: LeaseSimulation;
   readonly random: Random;
   #isOver = false;
 
-  constructor(sim: Simulation, random: Random) {
+  constructor(sim: LeaseSimulation, random: Random) {
     this.sim = sim;
     this.random = random;
   }

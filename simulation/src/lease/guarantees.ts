@@ -4,13 +4,13 @@
  */
 import type { Term, TermOutcome } from 'incumbent';
 import type { LeaseRecord, Reading, SwapResult } from 'incumbent/testing';
+import type { Wish } from '../harness/wish.ts';
+import { describeWish, dropsOf, isGranted, takesBack } from '../harness/wish.ts';
 import { Request } from './bystanders.ts';
 import type { CandidateProcess } from './candidate.ts';
 import type { Client } from './network.ts';
 import type { Commit } from './server.ts';
-import type { Simulation } from './simulation.ts';
-import type { Wish } from './wish.ts';
-import { describeWish, dropsOf, isGranted, takesBack } from './wish.ts';
+import type { LeaseSimulation } from './simulation.ts';
 
 export const guarantees = {
   belief: 'no two terms evaluate isLeading() to true at the same instant (S1)',
@@ -86,7 +86,7 @@ export class Guarantees {
   readonly terms: Set<TermEntry> = new Set();
   /** Tokens of records that were committed as announced. */
   readonly announced: Set<bigint> = new Set();
-  readonly #sim: Simulation;
+  readonly #sim: LeaseSimulation;
   /** Tokens of announced terms that ended unclean and that nobody has fenced since. */
   readonly #unfenced: Set<bigint> = new Set();
   /** Who has sent which nonce: that alone says whose a record is. */
@@ -94,7 +94,7 @@ export class Guarantees {
   /** When an operator has forced the holder out, by the token of its term. */
   readonly #revokedAtMs: Map<bigint, number> = new Map();
   #highestToken = 0n;
-  constructor(sim: Simulation) {
+  constructor(sim: LeaseSimulation) {
     this.#sim = sim;
   }
 

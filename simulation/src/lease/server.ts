@@ -1,6 +1,6 @@
 import type { LeaseRecord, Reading, SwapResult } from 'incumbent/testing';
-import type { Owner } from './host.ts';
-import type { World } from './world.ts';
+import type { Owner } from '../harness/host.ts';
+import type { World } from '../harness/world.ts';
 
 /** One state of the record. */
 export interface Commit {

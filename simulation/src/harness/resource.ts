@@ -11,7 +11,7 @@ export interface Effect {
 
 /** Something outside that leaders write to, and that checks tokens. */
 export class Resource {
-  /** Terms about whose margin nothing is promised: see `Simulation.excuseMargin`. */
+  /** Terms about whose margin nothing is promised. The mechanism says which. */
   readonly excused: Set<bigint> = new Set();
   readonly #world: World;
   readonly #coverage: Coverage;

@@ -1,11 +1,12 @@
 /** Those who do not campaign: an operator who asks for things, and an observer who watches. */
 import type { AdminResult, Election, Timing, View } from 'incumbent';
-import type { Host } from './host.ts';
+import type { Host } from '../harness/host.ts';
+import { outline } from '../harness/view.ts';
+import type { Wish } from '../harness/wish.ts';
+import { describeWish, perform } from '../harness/wish.ts';
 import type { Client, Link } from './network.ts';
 import { storeOf } from './network.ts';
-import type { Simulation } from './simulation.ts';
-import type { Wish } from './wish.ts';
-import { describeWish, perform } from './wish.ts';
+import type { LeaseSimulation } from './simulation.ts';
 
 abstract class Bystander implements Client {
   readonly name: string;
@@ -13,11 +14,11 @@ abstract class Bystander implements Client {
   readonly host: Host;
   readonly link: Link;
   readonly alive = true;
-  readonly sim: Simulation;
+  readonly sim: LeaseSimulation;
   protected readonly election: Election<bigint>;
 
   constructor(
-    sim: Simulation,
+    sim: LeaseSimulation,
     host: Host,
     link: Link,
     leaseMs: number,
@@ -70,7 +71,7 @@ export class Operator extends Bystander {
     return this.election.timing;
   }
 
-  constructor(sim: Simulation, host: Host, link: Link) {
+  constructor(sim: LeaseSimulation, host: Host, link: Link) {
     super(sim, host, link, operatorLeaseMs);
   }
 
@@ -130,9 +131,4 @@ export class Observer extends Bystander {
   stop(): void {
     this.#stop.abort();
   }
-}
-
-function outline({ state, token, leader }: View): string {
-  const who = leader === undefined ? '' : `${leader.id} ${leader.incarnation}`;
-  return `${state} ${token ?? ''} ${who} ${leader?.addresses.join() ?? ''} ${JSON.stringify(leader?.metadata ?? {})}`;
 }

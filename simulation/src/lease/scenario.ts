@@ -1,6 +1,6 @@
 import type { TimingOptions } from 'incumbent';
-import type { ClockErrors } from './host.ts';
-import { Random } from './random.ts';
+import type { ClockErrors } from '../harness/host.ts';
+import { Random } from '../harness/random.ts';
 
 /** How the application on a host uses the library. */
 export interface CandidatePlan {

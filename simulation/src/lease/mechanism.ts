@@ -1,0 +1,81 @@
+import { loadLibrary } from '../harness/library.ts';
+import type { Mechanism } from '../harness/mechanism.ts';
+import { guarantees } from './guarantees.ts';
+import { LeaseSimulation } from './simulation.ts';
+import { variants } from './variant-list.ts';
+
+const required: readonly string[] = [
+  'terms',
+  'releases',
+  'takeovers',
+  'takeovers at the edge of the lease',
+  'takeovers by proof of death',
+  'terms announced after fencing',
+  'ghosts of one’s own taken over',
+  'wins taken back before they landed',
+  'effects of an older term refused',
+  'work that overran its belief',
+  'crashes',
+  'restarts under the same name',
+  'handles closed',
+  'withdrawals',
+  'conflicts',
+  'unanswered writes found to have landed',
+  'unanswered writes found not to have landed',
+  'unanswered writes found overtaken',
+  'stalls of a leader beyond its belief',
+  'stalls in the middle of a turn',
+  'suspensions of a leader beyond its belief',
+  'wall clocks set back',
+  'wall clocks set forward',
+  'event loops blocked by work',
+  'links cut',
+  'operations with odd fates',
+  'outages: silent',
+  'outages: refuses',
+  'outages: read-only',
+  'operator: vacate',
+  'operator: vacate by force',
+  'operator: transfer',
+  'operator: drain',
+  'operator: end',
+  'operator: reopen',
+  'operators that ask at a win',
+  'operators that ask at a release',
+  'operators that ask too late',
+  'restarts while a write of before is on its way',
+  'writes of the dead that landed after their successor began',
+  'withdrawals while a write is on its way',
+  'reservations used',
+  'proclamations',
+  'children declared',
+  'children and hooks that outlived their parent',
+  'hooks run',
+  'hooks that failed',
+  'views seen by observers',
+  'ended: resigned',
+  'ended: withdrawn',
+  'ended: work-finished',
+  'ended: work-failed',
+  'ended: renewal-failed',
+  'ended: superseded',
+  'ended: record-gone',
+  'ended: vacated',
+  'ended: handed-over',
+  'ended: unhealthy',
+  'ended: stalled',
+  'ended: election-ended',
+];
+
+/** The race for a lease. */
+export const lease: Mechanism = {
+  name: 'lease',
+  packages: ['incumbent'],
+  async load(distOf) {
+    const library = await loadLibrary(distOf('incumbent'));
+    return (seed, readable) => new LeaseSimulation(library, seed, readable);
+  },
+  guarantees,
+  required,
+  variants,
+};

@@ -1,0 +1,87 @@
+import { loadLibrary } from '../harness/library.ts';
+import type { Mechanism } from '../harness/mechanism.ts';
+import { queueGuarantees } from './guarantees.ts';
+import { QueueSimulation } from './simulation.ts';
+import { queueVariants } from './variant-list.ts';
+
+const required: readonly string[] = [
+  'terms',
+  'releases',
+  'terms after a clean end',
+  'terms after an unclean end',
+  'terms announced after fencing',
+  'sessions expired while leading',
+  'sessions expired while waiting',
+  'sessions ended by hand',
+  'places deleted by hand',
+  'sessions that led several elections lost some places',
+  'leaders after one that spells its place otherwise',
+  'leaders that die as soon as they are announced',
+  'requests of a moved session refused',
+  'elections inside the ensemble',
+  'servers cut off',
+  'servers frozen',
+  'servers crashed',
+  'servers that lag',
+  'links cut',
+  'links to one server cut',
+  'requests with odd fates',
+  'members that are not ours',
+  'effects of an older term refused',
+  'work that overran its belief',
+  'crashes',
+  'restarts under the same name',
+  'children that outlived their parent',
+  'handles closed',
+  'withdrawals',
+  'stalls of a leader beyond its belief',
+  'stalls in the middle of a turn',
+  'suspensions of a leader beyond its belief',
+  'wall clocks set back',
+  'wall clocks set forward',
+  'event loops blocked by work',
+  'operator: vacate',
+  'operator: vacate by force',
+  'operator: transfer',
+  'operator: drain',
+  'operator: end',
+  'operator: reopen',
+  'operators refused',
+  'operators that ask at a win',
+  'operators that ask at a release',
+  'operators that ask too late',
+  'restarts while a write of before is on its way',
+  'writes of the dead that landed after their successor began',
+  'proclamations',
+  'hooks run',
+  'hooks that failed',
+  'views seen by observers',
+  'ended: resigned',
+  'ended: withdrawn',
+  'ended: work-finished',
+  'ended: work-failed',
+  'ended: renewal-failed',
+  'ended: session-expired',
+  'ended: disconnected',
+  'ended: record-gone',
+  'ended: vacated',
+  'ended: handed-over',
+  'ended: unhealthy',
+  'ended: stalled',
+  'ended: election-ended',
+];
+
+/** The place in a queue, on ZooKeeper. */
+export const queue: Mechanism = {
+  name: 'queue',
+  packages: ['incumbent'],
+  async load(distOf) {
+    const library = await loadLibrary(distOf('incumbent'));
+    return (seed, readable) => new QueueSimulation(library, seed, readable);
+  },
+  guarantees: queueGuarantees,
+  required,
+  variants: queueVariants,
+  // It finds so much so early that no other guarantee would have to.
+  foundFirst: ['proof'],
+};
