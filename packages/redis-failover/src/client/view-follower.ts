@@ -10,6 +10,9 @@ import { View } from './view.ts';
 /** The longest and the shortest pause before a confirmation that failed is tried again. */
 const retryPausesMs = { shortest: 20, longest: 500 };
 
+/** How often the clocks are looked at while something is believed. */
+const lookEveryMs = 250;
+
 /** Keeps a view up to date: follows the two znodes, confirms what they say, judges replies. */
 export class ViewFollower {
   readonly #zk: ZooKeeper;
@@ -22,6 +25,7 @@ export class ViewFollower {
   readonly #forgetState: () => void;
   /** Ends the pause of the loop that confirms. */
   #wakeConfirmer: () => void = () => {};
+  #looking: { cancel(): void } | undefined;
   /** Replies wait for a confirmation that is sent after this. */
   #wantedAfterMs = Number.NEGATIVE_INFINITY;
   /** Since when ZooKeeper is away, on the monotonic clock. */
@@ -177,6 +181,7 @@ export class ViewFollower {
   async close(): Promise<void> {
     this.#stop.abort();
     this.#forgetState();
+    this.#looking?.cancel();
     this.#wakeConfirmer();
     await this.#running;
     this.#looks.clear();
@@ -248,6 +253,7 @@ export class ViewFollower {
         sentMs = sentAt.monotonicMs;
         failed = undefined;
         this.#view.confirmed(proposal, sentAt);
+        if (this.#looking === undefined) this.#keepLooking();
         this.#tell();
       } catch {
         // Another version: the news of it is on its way. Else ZooKeeper is away, which its state says.
@@ -255,6 +261,15 @@ export class ViewFollower {
         failed = { proposal, times, atMs: this.#clock.monotonicMs() };
       }
     }
+  }
+
+  /** As long as something is believed, also while ZooKeeper does not answer. */
+  #keepLooking(): void {
+    const isBelieved = this.#view.look(readClocks(this.#clock));
+    this.#looking =
+      isBelieved && !this.#stop.signal.aborted
+        ? this.#clock.setTimer(() => this.#keepLooking(), lookEveryMs)
+        : undefined;
   }
 
   #checks({ recordVersion, nodesVersion }: Proposal): Confirmed[] {

@@ -97,6 +97,8 @@ export class View {
   /** The latest that was seen; it may be over. */
   #reign: KnownReign | undefined;
   #proposal: Proposal | undefined;
+  /** Replies to what was sent in these may count by time, also where another reign is known by now. */
+  readonly #believed: Set<KnownReign> = new Set();
 
   constructor(options: ViewOptions) {
     this.#options = options;
@@ -129,22 +131,36 @@ export class View {
   /** @param seen undefined: there is no such znode; null: it cannot be read, which says nothing */
   seeRecord(seen: Seen<PrimaryRecord> | undefined | null): void {
     this.#record = seen;
-    this.#look();
+    this.#understand();
   }
 
   seeNodes(seen: Seen<Nodes> | undefined | null): void {
     this.#nodes = seen;
     this.#lastNodes = seen?.value ?? this.#lastNodes;
-    this.#look();
+    this.#understand();
   }
 
   /** What was proposed has been confirmed by a transaction that was sent at `sentAt`. */
   confirmed({ reign, viewMs }: Proposal, sentAt: Instant): void {
     (reign as KnownReign).belief.extend(sentAt, viewMs);
+    this.#believed.add(reign as KnownReign);
+  }
+
+  /**
+   * Judges by both clocks what is believed, also of reigns that are known to be over. To be called often: a
+   * suspension and a clock that is set back must not both come between two looks.
+   * @returns whether something is believed
+   */
+  look(now: Instant): boolean {
+    for (const reign of this.#believed) {
+      if (reign.belief.remainingMs(now) <= 0) this.#believed.delete(reign);
+    }
+    return this.#believed.size > 0;
   }
 
   /** What the znodes say now has been confirmed, not too long ago. */
   believes(now: Instant): boolean {
+    this.look(now);
     const { reign } = this.#proposal ?? {};
     return reign !== undefined && (reign as KnownReign).belief.remainingMs(now) > 0;
   }
@@ -192,7 +208,7 @@ export class View {
     return this.#options.broken?.includes(rule) === true;
   }
 
-  #look(): void {
+  #understand(): void {
     if (this.#record === null || this.#nodes === null) {
       this.#proposal = undefined;
       return;
