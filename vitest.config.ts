@@ -39,7 +39,7 @@ export default defineConfig({
           name: 'integration',
           // After the unit tests: vitest wants an order for projects that differ in workers.
           sequence: { groupOrder: 1 },
-          include: ['{packages/*,examples}/test-integration/**/*.test.ts'],
+          include: ['{packages/*,examples,simulation}/test-integration/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
           // They mostly wait, so one more than the processors of CI; each file may start servers of

@@ -35,6 +35,7 @@ export {
   startSentinel,
 } from './redis.ts';
 export type { RespValue } from './resp.ts';
+export { RespConnection } from './resp.ts';
 export type {
   Dialect,
   FakeS3Options,

@@ -1,4 +1,6 @@
-/** One command to a Redis server, and its reply: enough to run one, without a client library. */
+/** Commands to a Redis server, and their replies: enough to run one, without a client library. */
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
@@ -38,12 +40,72 @@ export function respCommand(
       const { value } = parsed;
       finish(() => (value instanceof Error ? reject(value) : resolve(value)));
     });
-    const words = parts.map((part) => Buffer.from(String(part)));
-    socket.write(`*${words.length}\r\n`);
-    for (const word of words) {
-      socket.write(Buffer.concat([Buffer.from(`$${word.length}\r\n`), word, Buffer.from('\r\n')]));
-    }
+    socket.write(encode(parts));
   });
+}
+
+/** Commands one behind the other over one connection, without TLS and without a limit of time. */
+export class RespConnection {
+  readonly #socket: Socket;
+  readonly #waiting: { resolve(value: RespValue): void; reject(error: Error): void }[] = [];
+  #received: Buffer = Buffer.alloc(0);
+  #isOpen = true;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    socket.on('data', (chunk) => this.#read(chunk));
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      this.#isOpen = false;
+      for (const { reject } of this.#waiting.splice(0)) {
+        reject(new Error('the connection was closed'));
+      }
+    });
+  }
+
+  static async open({ port }: { readonly port: number }): Promise<RespConnection> {
+    const socket = connect({ host: '127.0.0.1', port });
+    await once(socket, 'connect');
+    return new RespConnection(socket);
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Rejects with the text of an error reply, and when the connection ends. */
+  send(parts: readonly (string | number)[]): Promise<RespValue> {
+    return new Promise((resolve, reject) => {
+      if (!this.#isOpen) return reject(new Error('the connection was closed'));
+      this.#waiting.push({ resolve, reject });
+      this.#socket.write(encode(parts));
+    });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #read(chunk: Buffer): void {
+    this.#received = Buffer.concat([this.#received, chunk]);
+    for (;;) {
+      const parsed = parse(this.#received, 0);
+      if (parsed === undefined) return;
+      this.#received = this.#received.subarray(parsed.end);
+      const first = this.#waiting.shift();
+      if (parsed.value instanceof Error) first?.reject(parsed.value);
+      else first?.resolve(parsed.value);
+    }
+  }
+}
+
+function encode(parts: readonly (string | number)[]): Buffer {
+  const words = parts.map((part) => Buffer.from(String(part)));
+  return Buffer.concat([
+    Buffer.from(`*${words.length}\r\n`),
+    ...words.flatMap((word) => [Buffer.from(`$${word.length}\r\n`), word, Buffer.from('\r\n')]),
+  ]);
 }
 
 interface Parsed {
@@ -71,6 +133,7 @@ function parse(bytes: Buffer, at: number): Parsed | undefined {
       return { value: bytes.toString('utf8', start, start + length), end: start + length + 2 };
     }
     case '*': {
+      if (Number(line) < 0) return { value: null, end: start };
       const values: RespValue[] = [];
       let end = start;
       for (let left = Number(line); left > 0; left -= 1) {

@@ -6,7 +6,6 @@
  */
 
 import { Attempts, OwnWrites } from '../attempts.ts';
-import { backoffMs } from '../backoff.ts';
 import { Belief } from '../belief.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import { readClocks } from '../clock.ts';
@@ -145,7 +144,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
             failures = hasMoved ? 0 : failures + 1;
             pauseMs = hasMoved
               ? Math.min(5, timing.retryBackoffMs) * random()
-              : backoffMs(this.#scope, failures);
+              : this.#backoffMs(failures);
           } else {
             failures = 0;
             candidacy.onWaiting(verdict.why);
@@ -158,7 +157,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
           if (trial?.bearsFailure() === false) return undefined;
           onTrouble('campaigning', error);
           failures += 1;
-          pauseMs = backoffMs(this.#scope, failures);
+          pauseMs = this.#backoffMs(failures);
         }
         // Who is proved gone was gone before the attempt that failed: that must not cut its pause short.
         const shown = failures > 0 ? undefined : sighting;
@@ -170,6 +169,12 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       const delisted = delist?.();
       if (seat === undefined) await Promise.all([delisted, this.#ghosts.withdraw()]);
     }
+  }
+
+  #backoffMs(failures: number): number {
+    const { timing, random } = this.#scope;
+    const ms = timing.retryBackoffMs * 2 ** Math.min(failures - 1, 6);
+    return Math.min(ms, timing.pollEveryMs) * (0.5 + random() / 2);
   }
 
   #judge(sighting: Sighting): Verdict {

@@ -22,9 +22,10 @@ export interface WatchLists {
 }
 
 export function writeConnectRequest(writer: JuteWriter, request: ConnectRequest): void {
-  const start = writer.beginFrame();
+  const start = writer.length;
+  writer.int32(0);
   connectRequest.write(writer, request);
-  writer.endFrame(start);
+  writer.patchInt32(start, writer.length - start - 4);
 }
 
 export function writeAuth(writer: JuteWriter, { scheme, credentials }: Credentials): void {
@@ -116,9 +117,10 @@ function writeFrame<T>(
   codec: Codec<T>,
   body: T,
 ): void {
-  const start = writer.beginFrame();
+  const start = writer.length;
+  writer.int32(0);
   writer.int32(xid);
   writer.int32(opcode);
   codec.write(writer, body);
-  writer.endFrame(start);
+  writer.patchInt32(start, writer.length - start - 4);
 }

@@ -1,0 +1,222 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makeServerDirectory, RedisServer, RespConnection } from '@incumbent/servers';
+import type { TestProxy } from '@incumbent/zookeeper/testing';
+import { freePorts, startProxy } from '@incumbent/zookeeper/testing';
+import type { GivenSettings } from '../settings.ts';
+import type { Layout } from './layout.ts';
+import { password } from './layout.ts';
+import type { Observation, Send } from './observe.ts';
+import { observe, said } from './observe.ts';
+import type { LinkFault, Step } from './steps.ts';
+
+interface Seat {
+  readonly server: RedisServer;
+  readonly directory: string;
+  readonly port: number;
+  state: 'down' | 'paused' | 'runs';
+  connection: RespConnection | undefined;
+}
+
+/** The steps on real servers. */
+export class ServerSide implements AsyncDisposable {
+  readonly layout: Layout;
+  readonly #seats: readonly Seat[];
+  readonly #proxies: ReadonlyMap<string, TestProxy>;
+  /** Of `#proxies`: those that do not pass everything. */
+  readonly #broken = new Set<string>();
+  readonly #blocked: { connection: RespConnection; reply: string }[] = [];
+
+  private constructor(seats: readonly Seat[], proxies: ReadonlyMap<string, TestProxy>) {
+    this.#seats = seats;
+    this.#proxies = proxies;
+    this.layout = {
+      ports: seats.map(({ port }) => port),
+      ways: [...proxies].map(([key, { port }]) => {
+        const [from, to] = key.split(' ').map(Number) as [number, number];
+        return { from, to, port };
+      }),
+    };
+  }
+
+  static async open(settings: readonly GivenSettings[]): Promise<ServerSide> {
+    const ports = await freePorts(settings.length);
+    const seats = await Promise.all(
+      settings.map(async (given, index) => seatAt(ports[index] as number, given)),
+    );
+    const proxies = new Map<string, TestProxy>();
+    for (const from of seats.keys()) {
+      for (const [to, { port }] of seats.entries()) {
+        if (from !== to) proxies.set(`${from} ${to}`, await startProxy({ port }));
+      }
+    }
+    return new ServerSide(seats, proxies);
+  }
+
+  async play(step: Step): Promise<string> {
+    if (step.type === 'settle') return '';
+    if (step.type === 'link') {
+      const key = `${step.from} ${step.to}`;
+      if (step.how === 'pass') this.#broken.delete(key);
+      else this.#broken.add(key);
+      await setProxy(this.#proxies.get(key) as TestProxy, step.how);
+      return '';
+    }
+    const seat = this.#seats[step.node] as Seat;
+    switch (step.type) {
+      case 'command':
+        return said((await sender(seat))(step.parts));
+      case 'block':
+        await this.#block(seat, step);
+        return '';
+      case 'start':
+        await this.#start(seat, step.node);
+        return '';
+      case 'kill':
+        await seat.server.kill();
+        seat.state = 'down';
+        return '';
+      case 'stop':
+        await seat.server.stop();
+        seat.state = 'down';
+        return '';
+      case 'pause':
+        await seat.server.freeze();
+        seat.state = 'paused';
+        return '';
+      case 'resume':
+        seat.server.thaw();
+        seat.state = 'runs';
+        return '';
+      case 'lose-data':
+        await rm(dataOf(seat.directory), { recursive: true });
+        await mkdir(dataOf(seat.directory));
+        return '';
+      case 'configure':
+        await configure(seat.directory, seat.port, step.settings);
+        return '';
+      default:
+        return step satisfies never;
+    }
+  }
+
+  async observe(reports: boolean): Promise<readonly Observation[]> {
+    const seen = await Promise.all(
+      this.#seats.map(async (seat): Promise<Observation> => {
+        if (seat.state !== 'runs') return { state: seat.state };
+        return observe(await sender(seat), reports);
+      }),
+    );
+    const blocked = this.#blocked.map(({ reply }) => reply);
+    return [...seen, Object.fromEntries(blocked.entries())];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { connection } of this.#blocked) connection.close();
+    for (const { connection } of this.#seats) connection?.close();
+    await Promise.all(this.#seats.map(({ server }) => server.close()));
+    await Promise.all([...this.#proxies.values()].map((proxy) => proxy.close()));
+  }
+
+  /**
+   * Nobody reaches it at first: in its first millisecond a server sends its replicas a PING, which a
+   * replica may come in time for, or not.
+   */
+  async #start(seat: Seat, node: number): Promise<void> {
+    const open = [...this.#proxies].filter(
+      ([key]) => key.endsWith(` ${node}`) && !this.#broken.has(key),
+    );
+    for (const [, proxy] of open) proxy.refuse();
+    await seat.server.start();
+    seat.state = 'runs';
+    for (const [, proxy] of open) await proxy.pass();
+  }
+
+  async #block(seat: Seat, { parts, first }: Step & { readonly type: 'block' }): Promise<void> {
+    const connection = await open(seat);
+    const entry = { connection, reply: 'waits' };
+    this.#blocked.push(entry);
+    if (first !== undefined) void said(connection.send(first));
+    void said(connection.send(parts)).then((reply) => {
+      entry.reply = reply;
+    });
+  }
+}
+
+async function seatAt(port: number, settings: GivenSettings): Promise<Seat> {
+  const directory = await makeServerDirectory('redis-model');
+  await mkdir(dataOf(directory));
+  await configure(directory, port, settings);
+  const server = new RedisServer(
+    {
+      program: 'redis-server',
+      directory,
+      arguments: [join(directory, 'redis.conf')],
+      // Whatever it says, such as that one has to log in: it listens.
+      isReady: async () => {
+        const connection = await RespConnection.open({ port });
+        await said(connection.send(['PING']));
+        connection.close();
+        return true;
+      },
+    },
+    port,
+    false,
+  );
+  return { server, directory, port, state: 'down', connection: undefined };
+}
+
+function dataOf(directory: string): string {
+  return join(directory, 'data');
+}
+
+async function configure(directory: string, port: number, settings: GivenSettings): Promise<void> {
+  const lines = [
+    `port ${port}`,
+    'bind 127.0.0.1',
+    `dir ${dataOf(directory)}`,
+    'loglevel notice',
+    // It looks at its children more often.
+    'hz 100',
+    ...Object.entries(settings).map(([name, value]) => `${name} ${value === '' ? '""' : value}`),
+  ];
+  await writeFile(join(directory, 'redis.conf'), `${lines.join('\n')}\n`);
+}
+
+async function sender(seat: Seat): Promise<Send> {
+  if (seat.connection?.isOpen !== true) seat.connection = await open(seat);
+  const { connection } = seat;
+  return (parts) => connection.send(parts);
+}
+
+async function open({ port }: Seat): Promise<RespConnection> {
+  const connection = await RespConnection.open({ port });
+  const greeting = await said(connection.send(['PING']));
+  if (greeting.startsWith('-NOAUTH')) await connection.send(['AUTH', password]);
+  return connection;
+}
+
+async function setProxy(proxy: TestProxy, how: LinkFault): Promise<void> {
+  switch (how) {
+    case 'pass':
+      // Connections that were held go on; those that cannot are reset.
+      try {
+        proxy.letGo();
+      } catch {
+        // It held nothing.
+      }
+      await proxy.pass();
+      return;
+    case 'refuse':
+      proxy.refuse();
+      return;
+    case 'hold-replies':
+      proxy.holdReplies();
+      return;
+    case 'hold-requests':
+      proxy.holdRequests();
+      return;
+    default:
+      how satisfies never;
+  }
+}

@@ -1,0 +1,599 @@
+import { AppendOnlyFile } from './aof.ts';
+import { Backlog } from './backlog.ts';
+import type { Blocked } from './client.ts';
+import { Client } from './client.ts';
+import type { Call, Command } from './commands.ts';
+import { findCommand } from './commands.ts';
+import { Dataset } from './dataset.ts';
+import type { Disk, Rdb } from './disk.ts';
+import { Downstream } from './downstream.ts';
+import { History } from './history.ts';
+import type { Machine } from './machine.ts';
+import type { Message } from './messages.ts';
+import { Pauses } from './pauses.ts';
+import type { Reply } from './reply.ts';
+import { ErrorReply, said } from './reply.ts';
+import { randomHexId } from './scheduler.ts';
+import { Settings } from './settings.ts';
+import type { Reader, Socket } from './socket.ts';
+import type { Entry } from './stream.ts';
+import { entryOf, getAckEntry, pingEntry, selectEntry } from './stream.ts';
+import { Upstream } from './upstream.ts';
+
+/** A forked child. There is one at a time (`hasActiveChildProcess`). */
+export interface Child {
+  /** `rdb-stream` writes to replicas and leaves no file. */
+  readonly kind: 'rdb-file' | 'rdb-stream' | 'aof';
+  readonly done: () => void;
+}
+
+/**
+ * - `only`: nearly every command is refused (`LOADING`).
+ * - `beside`: the data of before are served meanwhile (`async_loading`).
+ */
+export type Loading = 'only' | 'beside' | undefined;
+
+/** One process of Redis 7.0, from its start to its end. Names in comments are of its sources. */
+export class Server implements Reader {
+  readonly machine: Machine;
+  readonly runId: string;
+  readonly settings: Settings;
+  readonly history: History;
+  readonly downstream: Downstream;
+  readonly aof: AppendOnlyFile;
+  readonly pauses: Pauses;
+  readonly clients: Map<number, Client> = new Map();
+  readonly startedSeconds: number;
+  data: Dataset = new Dataset();
+  backlog: Backlog | undefined;
+  upstream: Upstream | undefined;
+  loading: Loading;
+  child: Child | undefined;
+  /** The replicas were told in which database the stream goes on (`slaveseldb`). */
+  streamsDatabase = false;
+  /** Changes since the last save. */
+  dirty = 0;
+  lastSaveSeconds: number;
+  readonly #accepted = new Set<Socket<Message>>();
+  #isDead = false;
+  #endedSilently = false;
+  #stopped: (() => void)[] | undefined;
+  #nextClientId = 3;
+  #wantsAck = false;
+  #loops = 0;
+  #shutdown:
+    | { readonly saves: boolean | undefined; readonly client: Client | undefined }
+    | undefined;
+
+  constructor(machine: Machine) {
+    this.machine = machine;
+    this.runId = randomHexId(machine.scheduler);
+    this.settings = new Settings(machine.configuration);
+    this.history = new History(machine.scheduler);
+    this.startedSeconds = this.seconds;
+    this.lastSaveSeconds = this.seconds;
+    this.downstream = new Downstream(this);
+    this.aof = new AppendOnlyFile(this);
+    this.pauses = new Pauses(this, () => this.#resume());
+    const [host, port] = machine.configuration.replicaof?.split(' ') ?? [];
+    if (host !== undefined) this.upstream = new Upstream(this, host, Number(port));
+    this.#load();
+  }
+
+  get nowMs(): number {
+    return this.machine.scheduler.now();
+  }
+
+  /** `server.unixtime` */
+  get seconds(): number {
+    return Math.floor(this.nowMs / 1_000);
+  }
+
+  get disk(): Disk {
+    return this.machine.disk;
+  }
+
+  get isDead(): boolean {
+    return this.#isDead;
+  }
+
+  get isStopped(): boolean {
+    return this.#stopped !== undefined;
+  }
+
+  get pausesWrites(): boolean {
+    return this.pauses.writes;
+  }
+
+  get isStopping(): boolean {
+    return this.#shutdown !== undefined;
+  }
+
+  // What runs in it, and when
+
+  read(run: () => void): void {
+    if (this.#isDead) return;
+    if (this.#stopped === undefined) run();
+    else this.#stopped.push(run);
+  }
+
+  get answers(): boolean {
+    return !this.#endedSilently || this.machine.isThere;
+  }
+
+  after(delayMs: number, run: () => void): void {
+    this.machine.scheduler.after(delayMs, () => this.read(run));
+  }
+
+  /** SIGSTOP. */
+  stop(): void {
+    this.#stopped ??= [];
+  }
+
+  /** SIGCONT: everything that has waited runs. */
+  go(): void {
+    const waiting = this.#stopped ?? [];
+    this.#stopped = undefined;
+    for (const run of waiting) this.read(run);
+  }
+
+  /** No code of it runs any more. @param how `silently`: its machine is gone as well */
+  end(how: 'killed' | 'silently'): void {
+    if (this.#isDead) return;
+    this.aof.end(how === 'silently');
+    this.#isDead = true;
+    this.#endedSilently = how === 'silently';
+    this.upstream?.end(how);
+    for (const socket of this.#accepted) {
+      if (how === 'silently') socket.vanish();
+      else socket.close();
+    }
+  }
+
+  // Connections
+
+  /** The kernel takes a connection. The process learns of it when it runs. */
+  accept(socket: Socket<Message>, peer: string): void {
+    this.#accepted.add(socket);
+    this.read(() => this.#serve(socket, peer));
+  }
+
+  #serve(socket: Socket<Message>, peer: string): void {
+    const isOpen = this.settings.text('requirepass') === '';
+    const client = new Client(this.#nextClientId, socket, peer, isOpen);
+    this.#nextClientId += 1;
+    this.clients.set(client.id, client);
+    socket.handlers = {
+      message: (message) => {
+        if (message.kind !== 'command') return;
+        client.queue.push(message.parts);
+        this.#work(client);
+      },
+      end: () => this.drop(client),
+    };
+  }
+
+  /** Closes the connection. */
+  drop(client: Client): void {
+    if (!this.clients.delete(client.id)) return;
+    client.socket.close();
+    this.#accepted.delete(client.socket);
+    client.queue.length = 0;
+    client.blocked = undefined;
+    this.downstream.detach(client);
+  }
+
+  /** @returns resolves the wait of a client, unless it is over already */
+  block(client: Client, blocked: Blocked): (reply: Reply) => void {
+    client.blocked = blocked;
+    return (reply) => {
+      if (client.blocked !== blocked) return;
+      client.blocked = undefined;
+      client.answer(reply);
+      this.#work(client);
+    };
+  }
+
+  execute(client: Client, parts: readonly string[]): void {
+    const name = (parts[0] ?? '').toLowerCase();
+    client.lastCommand = name;
+    const command = findCommand(name);
+    const refuse = (error: ErrorReply) => {
+      if (client.transaction !== undefined) client.transaction.isBroken = true;
+      if (name === 'exec') client.transaction = undefined;
+      client.answer(error);
+    };
+    if (command === undefined) {
+      refuse(unknownCommand(parts));
+      return;
+    }
+    if (parts.length < command.leastParts) {
+      refuse(wrongNumber(name));
+      return;
+    }
+    const refusal = this.#refusal(client, command, name);
+    if (refusal !== undefined) {
+      refuse(refusal);
+      return;
+    }
+    const { mayReplicate } = this.#combined(client, command, name);
+    const isReplica = client.replica !== undefined;
+    if (!isReplica && (this.pauses.all || (this.pauses.writes && mayReplicate))) {
+      client.blocked = { by: 'pause', parts };
+      this.pauses.postponed.push(client);
+      return;
+    }
+    if (client.transaction !== undefined && !command.runsInTransaction) {
+      if (command.isNoTransaction) {
+        refuse(new ErrorReply('ERR Command not allowed inside a transaction'));
+        return;
+      }
+      client.transaction.commands.push(parts);
+      client.answer('QUEUED');
+      return;
+    }
+    this.#call(client, command, parts);
+  }
+
+  /** @returns what the commands of a transaction answer */
+  callAll(client: Client, all: readonly (readonly string[])[], call: Call): Reply[] {
+    return all.map((parts) => {
+      const command = findCommand((parts[0] ?? '').toLowerCase()) as Command;
+      return command.run({ ...call, parts, isInTransaction: true, client }) ?? null;
+    });
+  }
+
+  // Data
+
+  /** A change by a client, or by the primary. */
+  put(key: string, value: string | undefined): void {
+    this.aof.note(key, this.data.put(key, value));
+    this.dirty += 1;
+  }
+
+  applyFromPrimary(commands: readonly (readonly string[])[]): void {
+    for (const parts of commands) {
+      findCommand((parts[0] ?? '').toLowerCase())?.apply?.(this, parts);
+    }
+  }
+
+  /** `replicationFeedSlaves`: a replica passes on what it was sent, and nothing of its own. */
+  feed(entry: Entry): void {
+    if (this.upstream !== undefined || this.backlog === undefined) return;
+    const namesDatabase = entry !== pingEntry && entry !== getAckEntry;
+    if (namesDatabase && !this.streamsDatabase) {
+      this.streamsDatabase = true;
+      this.downstream.feed(selectEntry, selectEntry.pieces);
+    }
+    this.downstream.feed(entry, entry.pieces);
+  }
+
+  createBacklog(): void {
+    this.backlog = new Backlog(this.history.offset, this.settings.count('repl-backlog-size'));
+  }
+
+  /** What an RDB file of now has in it (`rdbPopulateSaveInfo`). */
+  snapshot(): Rdb {
+    const { replId, offset } = this.history;
+    const isKnown =
+      this.upstream === undefined
+        ? this.backlog !== undefined
+        : this.upstream.master !== undefined || this.upstream.cached !== undefined;
+    return { data: this.data.copy(), position: isKnown ? { replId, offset } : undefined };
+  }
+
+  /** SAVE, and what a shutdown saves. */
+  save(): void {
+    this.disk.rdb = this.snapshot();
+    this.#saved(this.dirty);
+  }
+
+  /** BGSAVE. The file is there when the child has ended. */
+  saveInBackground(rdb: Rdb = this.snapshot()): void {
+    const { dirty } = this;
+    const child = this.startChild('rdb-file', () => {
+      this.disk.rdb = rdb;
+      this.#saved(dirty);
+      this.downstream.fileIsReady(rdb);
+    });
+    this.after(this.machine.speeds.saveMs(rdb.data.size), () => {
+      if (this.child === child) this.endChild();
+    });
+  }
+
+  // Children
+
+  startChild(kind: Child['kind'], done: () => void): Child {
+    const child = { kind, done };
+    this.child = child;
+    return child;
+  }
+
+  /** It is done (`checkChildrenDone`). */
+  endChild(): void {
+    const { child } = this;
+    this.child = undefined;
+    child?.done();
+    this.downstream.startCopies();
+    this.aof.startRewrite();
+  }
+
+  killChild(): void {
+    this.child = undefined;
+  }
+
+  // Roles
+
+  /** REPLICAOF host port (`replicationSetMaster`). */
+  follow(host: string, port: number): void {
+    this.upstream?.letGo();
+    this.#unblockAll();
+    const { upstream } = this;
+    if (upstream === undefined) {
+      this.upstream = new Upstream(this, host, port);
+      const { replId, offset } = this.history;
+      this.upstream.cached = { replId, offset };
+    } else {
+      upstream.host = host;
+      upstream.port = port;
+      upstream.cancel(false);
+    }
+    this.upstream?.connect();
+  }
+
+  /** REPLICAOF NO ONE (`replicationUnsetMaster`). */
+  lead(): void {
+    const { upstream } = this;
+    if (upstream === undefined) return;
+    upstream.letGo();
+    upstream.cancel(false);
+    this.upstream = undefined;
+    this.history.fork();
+    this.downstream.disconnect();
+    this.streamsDatabase = false;
+    this.downstream.idleSinceSeconds = this.seconds;
+    if (this.settings.isOn('appendonly')) this.aof.start();
+  }
+
+  // WAIT
+
+  /** All replicas are to report, when the command that wants it is over. */
+  wantAcknowledgements(): void {
+    this.#wantsAck = true;
+  }
+
+  /** A replica has reported, or is gone. */
+  acknowledged(): void {
+    for (const client of this.clients.values()) {
+      const { blocked } = client;
+      if (blocked?.by !== 'wait') continue;
+      const count = this.downstream.countAcknowledged(blocked.offset);
+      if (count < blocked.replicas) continue;
+      client.blocked = undefined;
+      client.answer(count);
+      this.#work(client);
+    }
+    if (this.#shutdown !== undefined && this.#replicasHaveAll()) this.#finishShutdown();
+  }
+
+  // The end
+
+  /**
+   * SHUTDOWN and SIGTERM: waits for replicas that have not reported all (`prepareForShutdown`).
+   * @param saves undefined: if it is configured to be saved at all
+   */
+  shutdown(saves: boolean | undefined, client: Client | undefined, now: boolean): void {
+    if (this.#shutdown !== undefined) return;
+    this.#shutdown = { saves: this.loading === undefined ? saves : false, client };
+    const timeoutMs = 1_000 * this.settings.count('shutdown-timeout');
+    if (now || timeoutMs === 0 || this.#replicasHaveAll()) {
+      this.#finishShutdown();
+      return;
+    }
+    if (!this.pausesWrites) this.feed(getAckEntry);
+    this.pauses.forShutdown();
+    const asked = this.#shutdown;
+    this.after(timeoutMs, () => {
+      if (this.#shutdown === asked) this.#finishShutdown();
+    });
+  }
+
+  // Inside
+
+  /** `loadDataFromDisk` of server.c */
+  #load(): void {
+    const keepsAof = this.settings.isOn('appendonly');
+    const { rdb, aof } = this.disk;
+    // Where an append-only file is configured, nothing else is looked at, and be it missing.
+    const data = keepsAof ? aof : rdb?.data;
+    const finish = () => {
+      this.loading = undefined;
+      if (data !== undefined) this.data = data.copy();
+      if (keepsAof) {
+        this.disk.aof ??= new Dataset();
+        this.aof.goOn();
+      } else if (rdb?.position !== undefined) {
+        this.#goOnFrom(rdb.position);
+      }
+      this.#tick();
+    };
+    const loadMs = this.machine.speeds.loadMs(data?.size ?? 0);
+    if (data === undefined || loadMs === 0) {
+      finish();
+      return;
+    }
+    this.loading = 'only';
+    this.after(loadMs, finish);
+  }
+
+  #goOnFrom(position: { readonly replId: string; readonly offset: number }): void {
+    const { history, upstream } = this;
+    history.offset = position.offset;
+    if (upstream !== undefined) {
+      history.replId = position.replId;
+      upstream.cached = { ...position };
+      return;
+    }
+    // A primary goes on under a new name, and serves those who know the former one.
+    history.replId2 = position.replId;
+    history.secondOffset = position.offset + 1;
+    this.createBacklog();
+  }
+
+  /** Once a second (`replicationCron`, and of `serverCron` what matters). */
+  #tick(): void {
+    this.after(1_000, () => this.#tick());
+    if (this.loading !== undefined) return;
+    this.upstream?.tick();
+    const period = this.settings.count('repl-ping-replica-period');
+    if (this.#loops % period === 0 && this.downstream.attached.length > 0) this.feed(pingEntry);
+    this.#loops += 1;
+    this.downstream.tick();
+    this.aof.startRewrite();
+    this.#saveNowAndThen();
+  }
+
+  #saveNowAndThen(): void {
+    if (this.child !== undefined) return;
+    const isDue = this.settings.savePoints.some(
+      ({ seconds, changes }) =>
+        this.dirty >= changes && this.seconds - this.lastSaveSeconds > seconds,
+    );
+    if (isDue) this.saveInBackground();
+  }
+
+  #saved(dirty: number): void {
+    this.dirty -= dirty;
+    this.lastSaveSeconds = this.seconds;
+  }
+
+  #work(client: Client): void {
+    while (client.blocked === undefined && this.clients.has(client.id)) {
+      const parts = client.queue.shift();
+      if (parts === undefined) return;
+      this.execute(client, parts);
+    }
+  }
+
+  /** `processCommand` of server.c, in its order. */
+  #refusal(client: Client, command: Command, name: string): ErrorReply | undefined {
+    const { settings, upstream } = this;
+    const { isWrite, runsStale, runsWhileLoading, runsBesideLoading } = this.#combined(
+      client,
+      command,
+      name,
+    );
+    if (!client.isAuthenticated && !command.needsNoAuth && settings.text('requirepass') !== '') {
+      return said.noAuth;
+    }
+    const wanted = settings.count('min-replicas-to-write');
+    const isChecked = wanted > 0 && settings.count('min-replicas-max-lag') > 0;
+    if (isWrite && upstream === undefined && isChecked && this.downstream.goodCount < wanted) {
+      return said.noReplicas;
+    }
+    if (isWrite && upstream !== undefined && settings.isOn('replica-read-only')) {
+      return said.readOnly;
+    }
+    const isStale = upstream !== undefined && !upstream.isConnected;
+    if (isStale && !settings.isOn('replica-serve-stale-data') && !runsStale) {
+      return said.masterDown;
+    }
+    if (this.loading === 'only' && !runsWhileLoading) return said.loading;
+    if (this.loading === 'beside' && !runsBesideLoading) return said.loading;
+    return undefined;
+  }
+
+  /** EXEC is what is in it. */
+  #combined(
+    { transaction }: Client,
+    command: Command,
+    name: string,
+  ): Omit<Command, 'run' | 'apply' | 'leastParts'> {
+    if (name !== 'exec' || transaction === undefined) return command;
+    const inside = transaction.commands.map(
+      ([each]) => findCommand((each ?? '').toLowerCase()) as Command,
+    );
+    return {
+      ...command,
+      isWrite: inside.some(({ isWrite }) => isWrite),
+      mayReplicate: inside.some(({ mayReplicate }) => mayReplicate),
+      runsStale: inside.every(({ runsStale }) => runsStale),
+      runsWhileLoading: inside.every(({ runsWhileLoading }) => runsWhileLoading),
+      runsBesideLoading: inside.every(({ runsBesideLoading }) => runsBesideLoading),
+    };
+  }
+
+  #call(client: Client, command: Command, parts: readonly string[]): void {
+    const propagated: (readonly string[])[] = [];
+    const reply = command.run({
+      server: this,
+      client,
+      parts,
+      isInTransaction: false,
+      propagate: (changed) => propagated.push(changed),
+    });
+    if (propagated.length > 0) this.feed(entryOf(propagated));
+    client.writtenOffset = this.history.offset;
+    if (reply !== undefined) client.answer(reply);
+    this.#askForAck();
+  }
+
+  #askForAck(): void {
+    if (!this.#wantsAck || this.pausesWrites) return;
+    this.#wantsAck = false;
+    this.feed(getAckEntry);
+  }
+
+  /** Writes are not paused any more. */
+  #resume(): void {
+    const waiting = this.pauses.postponed.splice(0);
+    this.upstream?.resume();
+    for (const client of waiting) {
+      if (client.blocked?.by !== 'pause' || !this.clients.has(client.id)) continue;
+      const { parts } = client.blocked;
+      client.blocked = undefined;
+      this.execute(client, parts);
+      this.#work(client);
+    }
+    this.#askForAck();
+  }
+
+  /** `disconnectAllBlockedClients`: they are told, and sent away. A pause is waited for on. */
+  #unblockAll(): void {
+    for (const client of [...this.clients.values()]) {
+      if (client.blocked === undefined || client.blocked.by === 'pause') continue;
+      client.answer(said.unblocked);
+      this.drop(client);
+    }
+  }
+
+  #replicasHaveAll(): boolean {
+    const { offset } = this.history;
+    return this.downstream.attached.every(({ ackOffset }) => ackOffset === offset);
+  }
+
+  #finishShutdown(): void {
+    const { saves, client } = this.#shutdown ?? {};
+    if (this.aof.waits && this.aof.isRewriting) {
+      // The only file would be the one of before.
+      this.#shutdown = undefined;
+      this.pauses.shutdownIsOff();
+      client?.answer(new ErrorReply('ERR Errors trying to SHUTDOWN. Check logs.'));
+      return;
+    }
+    if (saves ?? this.settings.savePoints.length > 0) this.save();
+    this.end('killed');
+    this.machine.exited();
+  }
+}
+
+function unknownCommand(parts: readonly string[]): ErrorReply {
+  const args = parts.slice(1).map((part) => `'${part}' `);
+  return new ErrorReply(
+    `ERR unknown command '${parts[0]}', with args beginning with: ${args.join('')}`,
+  );
+}
+
+function wrongNumber(name: string): ErrorReply {
+  return new ErrorReply(`ERR wrong number of arguments for '${name}' command`);
+}
