@@ -281,7 +281,6 @@ class ElectionHandle<Guard> implements Election<Guard> {
         last = view;
         if (view.state !== 'unknown') this.#scope.onAnswer?.(true);
         yield withJson(view);
-        if (signal.aborted) return;
       }
     } finally {
       forget();

@@ -396,8 +396,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'lease/race.js',
-        find: 'token: newest >= nextToken ? newest + 1n : nextToken,',
-        replace: 'token: (newest > 0n ? newest : 1n),',
+        find: 'token: this.#loss.nextToken,',
+        replace: 'token: previous?.token || 1n,',
       },
     ],
     breaks: ['tokens', 'overlap', 'margin', 'announced'],
@@ -406,9 +406,9 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'tokens begin anew when somebody deletes the record',
     edits: [
       {
-        file: 'lease/loss.js',
-        find: 'if (token > this.#highestToken)',
-        replace: 'if (false)',
+        file: 'lease/race.js',
+        find: 'token: this.#loss.nextToken,',
+        replace: 'token: (previous?.token ?? 0n) + 1n,',
       },
     ],
     breaks: ['tokens'],

@@ -1,5 +1,4 @@
 import type { Scope, Snapshot } from '../contest.ts';
-import { isIncurable } from '../errors.ts';
 import type { View } from '../record.ts';
 import { asError } from '../thrown.ts';
 import { LossWatch } from './loss.ts';
@@ -39,7 +38,6 @@ export async function* observeLease(
       } catch (error) {
         if (signal.aborted) return;
         view = { state: 'unknown', sinceUnixMs: clock.wallMs(), error: asError(error) };
-        if (isIncurable(error)) waitMs = timing.pollEveryMs;
       }
       yield view;
       try {

@@ -340,11 +340,9 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     state: SeatState,
   ): LeaseRecord {
     const wallMs = this.#scope.clock.wallMs();
-    const newest = previous?.token ?? 0n;
-    const { nextToken } = this.#loss;
     return {
       election: this.#scope.election,
-      token: newest >= nextToken ? newest + 1n : nextToken,
+      token: this.#loss.nextToken,
       nonce: this.#scope.uniqueId(),
       leaseMs: this.#scope.timing.leaseMs,
       ended: false,
