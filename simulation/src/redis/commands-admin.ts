@@ -126,9 +126,16 @@ function flagsOf({ replica, blocked, transaction }: Client): string {
   return flags === '' ? 'N' : flags;
 }
 
-/** CLIENT KILL ID n. */
-function kill(server: Server, client: Client, [how, id]: readonly string[]): Reply | undefined {
-  if (how?.toUpperCase() !== 'ID') return new ErrorReply('ERR syntax error');
+/** CLIENT KILL ID n, and CLIENT KILL TYPE replica or master. */
+function kill(server: Server, client: Client, words: readonly string[]): Reply | undefined {
+  const [how, id] = words.map((word) => word.toUpperCase());
+  if (how === 'TYPE' && id === 'MASTER') return server.upstream?.drop() === true ? 1 : 0;
+  if (how === 'TYPE' && (id === 'REPLICA' || id === 'SLAVE')) {
+    const replicas = [...server.clients.values()].filter(({ replica }) => replica !== undefined);
+    for (const replica of replicas) server.drop(replica);
+    return replicas.length;
+  }
+  if (how !== 'ID') return new ErrorReply('ERR syntax error');
   const target = server.clients.get(Number(id));
   if (target === undefined) return 0;
   if (target === client) {

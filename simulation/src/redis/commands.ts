@@ -103,7 +103,7 @@ const commands: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['xread', command(4, [], read)],
   ['wait', command(3, [], wait)],
   ['multi', command(1, [...anywhere, 'transaction'], begin)],
-  ['exec', command(1, [...anywhere, 'transaction'], execute)],
+  ['exec', command(1, [...anywhere, 'transaction'], end)],
   ['discard', command(1, [...anywhere, 'transaction'], discard)],
   ['save', command(1, ['no-async-loading', 'no-multi'], save)],
   ['bgsave', command(1, ['no-async-loading'], saveInBackground)],
@@ -257,15 +257,18 @@ function begin({ client }: Call): Reply {
   return ok;
 }
 
-function execute(call: Call): Reply {
-  const { client, server } = call;
+function end(call: Call): Reply {
+  const { client } = call;
   const { transaction } = client;
   if (transaction === undefined) return new ErrorReply('ERR EXEC without MULTI');
   client.transaction = undefined;
   if (transaction.isBroken) {
     return new ErrorReply('EXECABORT Transaction discarded because of previous errors.');
   }
-  return server.callAll(client, transaction.commands, call);
+  return transaction.commands.map((parts) => {
+    const queued = findCommand((parts[0] ?? '').toLowerCase());
+    return queued?.run({ ...call, parts, isInTransaction: true }) ?? null;
+  });
 }
 
 function discard({ client }: Call): Reply {
@@ -300,7 +303,7 @@ function shutdown({ server, client, parts }: Call): Reply | undefined {
   const words = parts.slice(1).map((part) => part.toUpperCase());
   const saves = words.includes('SAVE') ? true : words.includes('NOSAVE') ? false : undefined;
   server.block(client, { by: 'shutdown' });
-  server.shutdown(saves, client, words.includes('NOW'));
+  server.shutdown.begin({ saves, client, now: words.includes('NOW') });
   return undefined;
 }
 

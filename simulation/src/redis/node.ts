@@ -112,7 +112,7 @@ export class RedisNode {
 
   /** SIGTERM: it may wait for its replicas before it ends. */
   stop(): void {
-    this.#server?.shutdown(undefined, undefined, false);
+    this.#server?.shutdown.begin({});
   }
 
   /** SIGSTOP. */

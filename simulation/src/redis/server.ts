@@ -1,23 +1,25 @@
 import { AppendOnlyFile } from './aof.ts';
 import { Backlog } from './backlog.ts';
+import { boot } from './boot.ts';
 import type { Blocked } from './client.ts';
 import { Client } from './client.ts';
-import type { Call, Command } from './commands.ts';
 import { findCommand } from './commands.ts';
 import { Dataset } from './dataset.ts';
 import type { Disk, Rdb } from './disk.ts';
 import { Downstream } from './downstream.ts';
+import { execute } from './execute.ts';
 import { History } from './history.ts';
 import type { Machine } from './machine.ts';
 import type { Message } from './messages.ts';
 import { Pauses } from './pauses.ts';
 import type { Reply } from './reply.ts';
-import { ErrorReply, said } from './reply.ts';
+import { said } from './reply.ts';
 import { randomHexId } from './scheduler.ts';
 import { Settings } from './settings.ts';
+import { Shutdown } from './shutdown.ts';
 import type { Reader, Socket } from './socket.ts';
 import type { Entry } from './stream.ts';
-import { entryOf, getAckEntry, pingEntry, selectEntry } from './stream.ts';
+import { getAckEntry, pingEntry, selectEntry } from './stream.ts';
 import { Upstream } from './upstream.ts';
 
 /** A forked child. There is one at a time (`hasActiveChildProcess`). */
@@ -42,6 +44,7 @@ export class Server implements Reader {
   readonly downstream: Downstream;
   readonly aof: AppendOnlyFile;
   readonly pauses: Pauses;
+  readonly shutdown: Shutdown;
   readonly clients: Map<number, Client> = new Map();
   readonly startedSeconds: number;
   data: Dataset = new Dataset();
@@ -61,9 +64,6 @@ export class Server implements Reader {
   #nextClientId = 3;
   #wantsAck = false;
   #loops = 0;
-  #shutdown:
-    | { readonly saves: boolean | undefined; readonly client: Client | undefined }
-    | undefined;
 
   constructor(machine: Machine) {
     this.machine = machine;
@@ -75,9 +75,10 @@ export class Server implements Reader {
     this.downstream = new Downstream(this);
     this.aof = new AppendOnlyFile(this);
     this.pauses = new Pauses(this, () => this.#resume());
+    this.shutdown = new Shutdown(this);
     const [host, port] = machine.configuration.replicaof?.split(' ') ?? [];
     if (host !== undefined) this.upstream = new Upstream(this, host, Number(port));
-    this.#load();
+    boot(this, () => this.#tick());
   }
 
   get nowMs(): number {
@@ -103,10 +104,6 @@ export class Server implements Reader {
 
   get pausesWrites(): boolean {
     return this.pauses.writes;
-  }
-
-  get isStopping(): boolean {
-    return this.#shutdown !== undefined;
   }
 
   // What runs in it, and when
@@ -192,55 +189,6 @@ export class Server implements Reader {
       client.answer(reply);
       this.#work(client);
     };
-  }
-
-  execute(client: Client, parts: readonly string[]): void {
-    const name = (parts[0] ?? '').toLowerCase();
-    client.lastCommand = name;
-    const command = findCommand(name);
-    const refuse = (error: ErrorReply) => {
-      if (client.transaction !== undefined) client.transaction.isBroken = true;
-      if (name === 'exec') client.transaction = undefined;
-      client.answer(error);
-    };
-    if (command === undefined) {
-      refuse(unknownCommand(parts));
-      return;
-    }
-    if (parts.length < command.leastParts) {
-      refuse(wrongNumber(name));
-      return;
-    }
-    const refusal = this.#refusal(client, command, name);
-    if (refusal !== undefined) {
-      refuse(refusal);
-      return;
-    }
-    const { mayReplicate } = this.#combined(client, command, name);
-    const isReplica = client.replica !== undefined;
-    if (!isReplica && (this.pauses.all || (this.pauses.writes && mayReplicate))) {
-      client.blocked = { by: 'pause', parts };
-      this.pauses.postponed.push(client);
-      return;
-    }
-    if (client.transaction !== undefined && !command.runsInTransaction) {
-      if (command.isNoTransaction) {
-        refuse(new ErrorReply('ERR Command not allowed inside a transaction'));
-        return;
-      }
-      client.transaction.commands.push(parts);
-      client.answer('QUEUED');
-      return;
-    }
-    this.#call(client, command, parts);
-  }
-
-  /** @returns what the commands of a transaction answer */
-  callAll(client: Client, all: readonly (readonly string[])[], call: Call): Reply[] {
-    return all.map((parts) => {
-      const command = findCommand((parts[0] ?? '').toLowerCase()) as Command;
-      return command.run({ ...call, parts, isInTransaction: true, client }) ?? null;
-    });
   }
 
   // Data
@@ -373,72 +321,10 @@ export class Server implements Reader {
       client.answer(count);
       this.#work(client);
     }
-    if (this.#shutdown !== undefined && this.#replicasHaveAll()) this.#finishShutdown();
-  }
-
-  // The end
-
-  /**
-   * SHUTDOWN and SIGTERM: waits for replicas that have not reported all (`prepareForShutdown`).
-   * @param saves undefined: if it is configured to be saved at all
-   */
-  shutdown(saves: boolean | undefined, client: Client | undefined, now: boolean): void {
-    if (this.#shutdown !== undefined) return;
-    this.#shutdown = { saves: this.loading === undefined ? saves : false, client };
-    const timeoutMs = 1_000 * this.settings.count('shutdown-timeout');
-    if (now || timeoutMs === 0 || this.#replicasHaveAll()) {
-      this.#finishShutdown();
-      return;
-    }
-    if (!this.pausesWrites) this.feed(getAckEntry);
-    this.pauses.forShutdown();
-    const asked = this.#shutdown;
-    this.after(timeoutMs, () => {
-      if (this.#shutdown === asked) this.#finishShutdown();
-    });
+    this.shutdown.goOn();
   }
 
   // Inside
-
-  /** `loadDataFromDisk` of server.c */
-  #load(): void {
-    const keepsAof = this.settings.isOn('appendonly');
-    const { rdb, aof } = this.disk;
-    // Where an append-only file is configured, nothing else is looked at, and be it missing.
-    const data = keepsAof ? aof : rdb?.data;
-    const finish = () => {
-      this.loading = undefined;
-      if (data !== undefined) this.data = data.copy();
-      if (keepsAof) {
-        this.disk.aof ??= new Dataset();
-        this.aof.goOn();
-      } else if (rdb?.position !== undefined) {
-        this.#goOnFrom(rdb.position);
-      }
-      this.#tick();
-    };
-    const loadMs = this.machine.speeds.loadMs(data?.size ?? 0);
-    if (data === undefined || loadMs === 0) {
-      finish();
-      return;
-    }
-    this.loading = 'only';
-    this.after(loadMs, finish);
-  }
-
-  #goOnFrom(position: { readonly replId: string; readonly offset: number }): void {
-    const { history, upstream } = this;
-    history.offset = position.offset;
-    if (upstream !== undefined) {
-      history.replId = position.replId;
-      upstream.cached = { ...position };
-      return;
-    }
-    // A primary goes on under a new name, and serves those who know the former one.
-    history.replId2 = position.replId;
-    history.secondOffset = position.offset + 1;
-    this.createBacklog();
-  }
 
   /** Once a second (`replicationCron`, and of `serverCron` what matters). */
   #tick(): void {
@@ -471,74 +357,12 @@ export class Server implements Reader {
     while (client.blocked === undefined && this.clients.has(client.id)) {
       const parts = client.queue.shift();
       if (parts === undefined) return;
-      this.execute(client, parts);
+      execute(this, client, parts);
     }
   }
 
-  /** `processCommand` of server.c, in its order. */
-  #refusal(client: Client, command: Command, name: string): ErrorReply | undefined {
-    const { settings, upstream } = this;
-    const { isWrite, runsStale, runsWhileLoading, runsBesideLoading } = this.#combined(
-      client,
-      command,
-      name,
-    );
-    if (!client.isAuthenticated && !command.needsNoAuth && settings.text('requirepass') !== '') {
-      return said.noAuth;
-    }
-    const wanted = settings.count('min-replicas-to-write');
-    const isChecked = wanted > 0 && settings.count('min-replicas-max-lag') > 0;
-    if (isWrite && upstream === undefined && isChecked && this.downstream.goodCount < wanted) {
-      return said.noReplicas;
-    }
-    if (isWrite && upstream !== undefined && settings.isOn('replica-read-only')) {
-      return said.readOnly;
-    }
-    const isStale = upstream !== undefined && !upstream.isConnected;
-    if (isStale && !settings.isOn('replica-serve-stale-data') && !runsStale) {
-      return said.masterDown;
-    }
-    if (this.loading === 'only' && !runsWhileLoading) return said.loading;
-    if (this.loading === 'beside' && !runsBesideLoading) return said.loading;
-    return undefined;
-  }
-
-  /** EXEC is what is in it. */
-  #combined(
-    { transaction }: Client,
-    command: Command,
-    name: string,
-  ): Omit<Command, 'run' | 'apply' | 'leastParts'> {
-    if (name !== 'exec' || transaction === undefined) return command;
-    const inside = transaction.commands.map(
-      ([each]) => findCommand((each ?? '').toLowerCase()) as Command,
-    );
-    return {
-      ...command,
-      isWrite: inside.some(({ isWrite }) => isWrite),
-      mayReplicate: inside.some(({ mayReplicate }) => mayReplicate),
-      runsStale: inside.every(({ runsStale }) => runsStale),
-      runsWhileLoading: inside.every(({ runsWhileLoading }) => runsWhileLoading),
-      runsBesideLoading: inside.every(({ runsBesideLoading }) => runsBesideLoading),
-    };
-  }
-
-  #call(client: Client, command: Command, parts: readonly string[]): void {
-    const propagated: (readonly string[])[] = [];
-    const reply = command.run({
-      server: this,
-      client,
-      parts,
-      isInTransaction: false,
-      propagate: (changed) => propagated.push(changed),
-    });
-    if (propagated.length > 0) this.feed(entryOf(propagated));
-    client.writtenOffset = this.history.offset;
-    if (reply !== undefined) client.answer(reply);
-    this.#askForAck();
-  }
-
-  #askForAck(): void {
+  /** Unless writes are paused: it would be one (`sendGetackToReplicas`). */
+  askForAcknowledgements(): void {
     if (!this.#wantsAck || this.pausesWrites) return;
     this.#wantsAck = false;
     this.feed(getAckEntry);
@@ -552,10 +376,10 @@ export class Server implements Reader {
       if (client.blocked?.by !== 'pause' || !this.clients.has(client.id)) continue;
       const { parts } = client.blocked;
       client.blocked = undefined;
-      this.execute(client, parts);
+      execute(this, client, parts);
       this.#work(client);
     }
-    this.#askForAck();
+    this.askForAcknowledgements();
   }
 
   /** `disconnectAllBlockedClients`: they are told, and sent away. A pause is waited for on. */
@@ -566,34 +390,4 @@ export class Server implements Reader {
       this.drop(client);
     }
   }
-
-  #replicasHaveAll(): boolean {
-    const { offset } = this.history;
-    return this.downstream.attached.every(({ ackOffset }) => ackOffset === offset);
-  }
-
-  #finishShutdown(): void {
-    const { saves, client } = this.#shutdown ?? {};
-    if (this.aof.waits && this.aof.isRewriting) {
-      // The only file would be the one of before.
-      this.#shutdown = undefined;
-      this.pauses.shutdownIsOff();
-      client?.answer(new ErrorReply('ERR Errors trying to SHUTDOWN. Check logs.'));
-      return;
-    }
-    if (saves ?? this.settings.savePoints.length > 0) this.save();
-    this.end('killed');
-    this.machine.exited();
-  }
-}
-
-function unknownCommand(parts: readonly string[]): ErrorReply {
-  const args = parts.slice(1).map((part) => `'${part}' `);
-  return new ErrorReply(
-    `ERR unknown command '${parts[0]}', with args beginning with: ${args.join('')}`,
-  );
-}
-
-function wrongNumber(name: string): ErrorReply {
-  return new ErrorReply(`ERR wrong number of arguments for '${name}' command`);
 }

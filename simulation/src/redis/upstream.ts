@@ -121,6 +121,13 @@ export class Upstream {
     }
   }
 
+  /** Its connection is closed by somebody here. @returns whether there was one */
+  drop(): boolean {
+    if (this.master === undefined) return false;
+    this.#loseMaster(true);
+    return true;
+  }
+
   /** The process ends. */
   end(how: 'killed' | 'silently'): void {
     if (how === 'silently') this.#socket?.vanish();

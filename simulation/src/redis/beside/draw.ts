@@ -44,12 +44,16 @@ export class Drawing {
   readonly #layout: Layout;
   readonly #nodes: readonly RedisNode[];
   readonly #links = new Map<string, LinkFault>();
+  /** Those whose copies are never done. */
+  readonly #slow = new Set<number>();
+  readonly #isClosed: boolean;
   #blocked = 0;
 
   constructor(chance: Chance, layout: Layout, nodes: readonly RedisNode[]) {
     this.#chance = chance;
     this.#layout = layout;
     this.#nodes = nodes;
+    this.#isClosed = nodes[0]?.configuration.requirepass !== undefined;
   }
 
   /** All run, and mostly one leads the others, straight or in a chain. */
@@ -72,29 +76,122 @@ export class Drawing {
     const node = chance.below(this.#nodes.length);
     const { isRunning, isPaused } = this.#nodes[node] as RedisNode;
     if (!isRunning) return this.#ofOneThatIsDown(node);
-    if (isPaused) {
-      return [{ type: chance.chance(0.85) ? 'resume' : 'kill', node }];
-    }
+    if (isPaused) return [{ type: chance.chance(0.85) ? 'resume' : 'kill', node }];
+    const isSlow = this.#slow.has(node);
     return chance.weighted<() => readonly Step[]>([
       [26, () => this.#writes(node)],
       [3, () => this.#bigWrites(node)],
       [14, () => this.#replicaOf(node)],
       [6, () => [{ type: 'command', node, parts: ['REPLICAOF', 'NO', 'ONE'] }]],
       [5, () => [{ type: 'kill', node }]],
-      [4, () => [{ type: 'settle' }, { type: 'stop', node }]],
+      [3, () => this.#failsOver()],
+      // It would save before it ends.
+      [isSlow ? 0 : 4, () => [{ type: 'settle' }, this.#ends(node)]],
+      [isSlow ? 0 : 2, () => [{ type: 'command', node, parts: ['SAVE'] }]],
       [3, () => [{ type: 'settle' }, { type: 'pause', node }]],
       [8, () => this.#link()],
       [5, () => this.#configures(node)],
       [3, () => this.#pausesWrites(node)],
       [3, () => this.#blocks(node)],
-      [2, () => [{ type: 'command', node, parts: [chance.pick(['SAVE', 'BGSAVE'])] }]],
+      [2, () => [{ type: 'command', node, parts: ['BGSAVE'] }]],
+      [2, () => this.#copiesSlowly(node)],
+      [2, () => this.#pings(node)],
+      [1, () => this.#forgetsBacklog(node)],
+      [2, () => this.#closesConnections(node)],
+      [2, () => this.#losesPausedLink(node)],
       [3, () => [{ type: 'settle' }]],
       [1, () => [this.#write(node, ['FLUSHALL'])]],
       [2, () => [{ type: 'command', node, parts: ['CONFIG', 'REWRITE'] }]],
     ])();
   }
 
+  /** The way that a failover goes, with some of its steps left out. */
+  #failsOver(): readonly Step[] {
+    const chance = this.#chance;
+    const [former, next, third] = chance.pick([
+      [0, 1, 2],
+      [0, 2, 1],
+      [1, 0, 2],
+      [2, 1, 0],
+    ] as const);
+    const nodes = this.#nodes;
+    if ([former, next, third].some((node) => nodes[node]?.isRunning !== true)) return [];
+    if ([former, next, third].some((node) => nodes[node]?.isPaused === true)) return [];
+    const isFrozen = chance.chance(0.4);
+    const steps: readonly (readonly Step[])[] = [
+      [{ type: 'settle' }],
+      isFrozen ? [{ type: 'pause', node: former }] : [{ type: 'kill', node: former }],
+      [{ type: 'command', node: next, parts: ['REPLICAOF', 'NO', 'ONE'] }],
+      [this.#follow(third, next)],
+      this.#writes(next),
+      isFrozen ? [{ type: 'resume', node: former }] : [{ type: 'start', node: former }],
+      chance.chance(0.3) ? this.#writes(former) : [],
+      [this.#follow(former, next)],
+    ];
+    if (!isFrozen) this.#slow.delete(former);
+    return steps.flat();
+  }
+
+  #ends(node: number): Step {
+    const words = this.#chance.weighted<readonly string[] | undefined>([
+      [3, undefined],
+      [1, ['SHUTDOWN', 'SAVE']],
+      [1, ['SHUTDOWN', 'NOSAVE']],
+      [1, ['SHUTDOWN', 'NOW']],
+    ]);
+    return words === undefined ? { type: 'stop', node } : { type: 'block', node, parts: words };
+  }
+
+  /** Only as files: the child that streams one sees that nobody reads it when it writes on. */
+  #copiesSlowly(node: number): readonly Step[] {
+    const areSlow = !this.#slow.has(node);
+    if (areSlow) this.#slow.add(node);
+    return [
+      { type: 'command', node, parts: ['CONFIG', 'SET', 'repl-diskless-sync', 'no'] },
+      { type: 'slow-copies', node, areSlow },
+    ];
+  }
+
+  #pings(node: number): readonly Step[] {
+    const server = this.#nodes[node]?.server;
+    const hasReplicas = server?.upstream === undefined && server?.downstream.attached.length !== 0;
+    return hasReplicas ? [{ type: 'pings', node }] : [];
+  }
+
+  #forgetsBacklog(node: number): readonly Step[] {
+    const setting = ['CONFIG', 'SET', 'repl-backlog-ttl'];
+    return [
+      { type: 'command', node, parts: [...setting, '1'] },
+      { type: 'command', node, parts: [...setting, '0'] },
+    ];
+  }
+
+  #closesConnections(node: number): readonly Step[] {
+    const kind = this.#chance.pick(['replica', 'master']);
+    return [{ type: 'command', node, parts: ['CLIENT', 'KILL', 'TYPE', kind] }];
+  }
+
+  /** A connection to the primary is not gone on from if a pause held up what came over it. */
+  #losesPausedLink(node: number): readonly Step[] {
+    const server = this.#nodes[node]?.server;
+    const port = server?.upstream?.port;
+    const way = this.#layout.ways.find((each) => each.from === node && each.port === port);
+    const isWhole = way !== undefined && this.#faultOf(node, way.to) === 'pass';
+    const primary = isWhole ? this.#nodes[way.to] : undefined;
+    if (!isWhole || primary?.isRunning !== true || primary.isPaused) return [];
+    const { from, to } = way;
+    return [
+      { type: 'command', node, parts: ['CLIENT', 'PAUSE', '100000000', 'WRITE'] },
+      ...this.#writes(to),
+      { type: 'settle' },
+      { type: 'link', from, to, how: 'refuse' },
+      { type: 'command', node, parts: ['CLIENT', 'UNPAUSE'] },
+      { type: 'link', from, to, how: 'pass' },
+    ];
+  }
+
   #ofOneThatIsDown(node: number): readonly Step[] {
+    this.#slow.delete(node);
     const start: Step = { type: 'start', node };
     const { configuration } = this.#nodes[node] as RedisNode;
     return this.#chance.weighted<readonly Step[]>([
@@ -148,8 +245,9 @@ export class Drawing {
   }
 
   #replicaOf(node: number): readonly Step[] {
+    const mayGoRound = this.#chance.chance(0.1);
     const others = this.#layout.ways.filter(
-      ({ from, to }) => from === node && !this.#leads(to, node),
+      ({ from, to }) => from === node && (mayGoRound || !this.#leads(to, node)),
     );
     if (others.length === 0) return [{ type: 'command', node, parts: ['REPLICAOF', 'NO', 'ONE'] }];
     return [this.#follow(node, this.#chance.pick(others).to)];
@@ -188,14 +286,19 @@ export class Drawing {
 
   #follow(from: number, to: number): Step {
     const way = this.#layout.ways.find((each) => each.from === from && each.to === to);
-    return { type: 'command', node: from, parts: ['REPLICAOF', '127.0.0.1', `${way?.port}`] };
+    // Another name of the same.
+    const host = this.#chance.chance(0.15) ? '127.1' : '127.0.0.1';
+    return { type: 'command', node: from, parts: ['REPLICAOF', host, `${way?.port}`] };
   }
 
   #configures(node: number): readonly Step[] {
     const [name, value] = this.#chance.weighted<readonly [string, string]>([
       [2, ['replica-serve-stale-data', this.#chance.pick(['yes', 'no', 'yes'])]],
       [2, ['min-replicas-to-write', `${this.#chance.pick([0, 0, 1, 2])}`]],
-      [1, ['repl-diskless-sync', this.#chance.pick(['yes', 'no'])]],
+      [this.#slow.has(node) ? 0 : 1, ['repl-diskless-sync', this.#chance.pick(['yes', 'no'])]],
+      [1, ['replica-read-only', this.#chance.pick(['yes', 'yes', 'no'])]],
+      [1, ['repl-backlog-size', this.#chance.pick(['16384', '65536', '1mb'])]],
+      [this.#isClosed ? 2 : 0, ['requirepass', this.#chance.pick([password, ''])]],
       [1, ['repl-diskless-load', this.#chance.pick(['disabled', 'swapdb', 'on-empty-db'])]],
       [2, ['appendonly', this.#chance.pick(['yes', 'no'])]],
       [1, ['save', this.#chance.pick(['', savesAtTheEnd])]],
@@ -221,7 +324,15 @@ export class Drawing {
       [{ type: 'block', node, parts: ['SET', `blocked${this.#blocked}`, 'value'] }],
       // Whether replicas are asked depends on whether they have reported.
       [{ type: 'settle' }, { type: 'block', node, parts: wait }],
-      [{ type: 'block', node, parts: wait, first: ['INCR', 'n0'] }],
+      [{ type: 'block', node, parts: wait, first: [['INCR', 'n0']] }],
+      [
+        {
+          type: 'block',
+          node,
+          parts: ['EXEC'],
+          first: [['MULTI'], ['INCR', 'n0'], ['GET', 'n0'], ['SET', 'm', 'v'], ['DEL', 'n2']],
+        },
+      ],
     ]);
   }
 }

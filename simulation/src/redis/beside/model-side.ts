@@ -4,9 +4,10 @@ import type { RedisConnection } from '../model.ts';
 import { RedisModel } from '../model.ts';
 import type { RedisNode } from '../node.ts';
 import type { GivenSettings } from '../settings.ts';
+import { pingEntry } from '../stream.ts';
 import { VirtualTime } from '../virtual-time.ts';
 import type { Layout } from './layout.ts';
-import { password } from './layout.ts';
+import { calm, password } from './layout.ts';
 import type { Observation, Send, Value } from './observe.ts';
 import { observe, said } from './observe.ts';
 import type { LinkFault, Step } from './steps.ts';
@@ -23,6 +24,7 @@ export class ModelSide {
   readonly #links: ReadonlyMap<string, Link>;
   readonly #connections = new Map<number, RedisConnection>();
   readonly #blocked: string[] = [];
+  readonly #slow = new Set<number>();
 
   constructor(layout: Layout, settings: readonly GivenSettings[], random: () => number) {
     this.#time = new VirtualTime(random);
@@ -35,7 +37,9 @@ export class ModelSide {
     this.#model = new RedisModel({
       scheduler: this.#time,
       route: (from, address) => {
-        const way = ways.find((each) => each.from === from && each.address === address);
+        // 127.1 is another name of it.
+        const plain = address.replace(/^127\.1:/, '127.0.0.1:');
+        const way = ways.find((each) => each.from === from && each.address === plain);
         if (way !== undefined) return { node: way.to, link: way.link };
         const node = [...this.#model.nodes.values()].find((each) =>
           each.addresses.includes(address),
@@ -48,7 +52,11 @@ export class ModelSide {
         name: name(index),
         addresses: [`127.0.0.1:${port}`],
         settings: settings[index] ?? {},
-        speeds: { loadMs: () => 0, copyMs: () => 0 },
+        speeds: {
+          loadMs: () => 0,
+          copyMs: () => 0,
+          saveMs: (keys) => (this.#slow.has(index) && keys > 0 ? 1e9 : 1),
+        },
       }),
     );
   }
@@ -58,6 +66,17 @@ export class ModelSide {
     const reply = await this.#play(step);
     await this.#pass(settledMs);
     return reply;
+  }
+
+  /** So many PINGs of that node to its replicas. */
+  async ping(node: number, count: number): Promise<void> {
+    const server = this.nodes[node]?.server;
+    if (server === undefined) return;
+    const offset = server.history.offset + count * pingEntry.bytes;
+    server.settings.set('repl-ping-replica-period', '1');
+    while (server.history.offset < offset) await this.#pass(500);
+    server.settings.set('repl-ping-replica-period', calm['repl-ping-replica-period'] ?? '');
+    await this.#pass(settledMs);
   }
 
   async observe(reports: boolean): Promise<readonly Observation[]> {
@@ -84,7 +103,14 @@ export class ModelSide {
         await this.#block(step);
         return '';
       case 'start':
+        this.#slow.delete(step.node);
         node.start();
+        return '';
+      case 'slow-copies':
+        if (step.areSlow) this.#slow.add(step.node);
+        else this.#slow.delete(step.node);
+        return '';
+      case 'pings':
         return '';
       case 'kill':
         node.kill();
@@ -112,7 +138,7 @@ export class ModelSide {
   async #block({ node, parts, first }: Step & { readonly type: 'block' }): Promise<void> {
     const connection = await this.#open(node);
     const index = this.#blocked.push('waits') - 1;
-    if (first !== undefined) void said(connection.send(first) as Promise<Value>);
+    for (const each of first ?? []) void said(connection.send(each) as Promise<Value>);
     void said(connection.send(parts) as Promise<Value>).then((reply) => {
       this.#blocked[index] = reply;
     });

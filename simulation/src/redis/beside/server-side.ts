@@ -1,11 +1,12 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeServerDirectory, RedisServer, RespConnection } from '@incumbent/servers';
+import { makeServerDirectory, RedisServer, RespConnection, waitFor } from '@incumbent/servers';
 import type { TestProxy } from '@incumbent/zookeeper/testing';
 import { freePorts, startProxy } from '@incumbent/zookeeper/testing';
 import type { GivenSettings } from '../settings.ts';
+import { pingEntry } from '../stream.ts';
 import type { Layout } from './layout.ts';
-import { password } from './layout.ts';
+import { calm, password } from './layout.ts';
 import type { Observation, Send } from './observe.ts';
 import { observe, said } from './observe.ts';
 import type { LinkFault, Step } from './steps.ts';
@@ -14,7 +15,7 @@ interface Seat {
   readonly server: RedisServer;
   readonly directory: string;
   readonly port: number;
-  state: 'down' | 'paused' | 'runs';
+  isPaused: boolean;
   connection: RespConnection | undefined;
 }
 
@@ -72,21 +73,27 @@ export class ServerSide implements AsyncDisposable {
       case 'start':
         await this.#start(seat, step.node);
         return '';
+      case 'slow-copies': {
+        const delay = step.areSlow ? '1000000000' : '0';
+        await (await sender(seat))(['CONFIG', 'SET', 'rdb-key-save-delay', delay]);
+        return '';
+      }
+      case 'pings':
+        return '';
       case 'kill':
         await seat.server.kill();
-        seat.state = 'down';
+        seat.isPaused = false;
         return '';
       case 'stop':
         await seat.server.stop();
-        seat.state = 'down';
         return '';
       case 'pause':
         await seat.server.freeze();
-        seat.state = 'paused';
+        seat.isPaused = true;
         return '';
       case 'resume':
         seat.server.thaw();
-        seat.state = 'runs';
+        seat.isPaused = false;
         return '';
       case 'lose-data':
         await rm(dataOf(seat.directory), { recursive: true });
@@ -100,10 +107,28 @@ export class ServerSide implements AsyncDisposable {
     }
   }
 
+  /** Lets PINGs come to the replicas of that node. @returns how many */
+  async ping(node: number): Promise<number> {
+    const send = await sender(this.#seats[node] as Seat);
+    const setPeriod = (period: string | undefined) =>
+      send(['CONFIG', 'SET', 'repl-ping-replica-period', period ?? '']);
+    const read = async () => {
+      const info = String(await send(['INFO', 'replication']));
+      return Number(/master_repl_offset:(\d+)/.exec(info)?.[1]);
+    };
+    const before = await read();
+    await setPeriod('1');
+    await waitFor('a PING is sent', async () => (await read()) > before);
+    await setPeriod(calm['repl-ping-replica-period']);
+    return ((await read()) - before) / pingEntry.bytes;
+  }
+
   async observe(reports: boolean): Promise<readonly Observation[]> {
     const seen = await Promise.all(
       this.#seats.map(async (seat): Promise<Observation> => {
-        if (seat.state !== 'runs') return { state: seat.state };
+        // It may have ended by itself: SHUTDOWN.
+        if (seat.server.pid === undefined) return { state: 'down' };
+        if (seat.isPaused) return { state: 'paused' };
         return observe(await sender(seat), reports);
       }),
     );
@@ -118,17 +143,13 @@ export class ServerSide implements AsyncDisposable {
     await Promise.all([...this.#proxies.values()].map((proxy) => proxy.close()));
   }
 
-  /**
-   * Nobody reaches it at first: in its first millisecond a server sends its replicas a PING, which a
-   * replica may come in time for, or not.
-   */
+  /** Nobody reaches it at first: its first PING (see `firstPings`) comes in the first millisecond. */
   async #start(seat: Seat, node: number): Promise<void> {
     const open = [...this.#proxies].filter(
       ([key]) => key.endsWith(` ${node}`) && !this.#broken.has(key),
     );
     for (const [, proxy] of open) proxy.refuse();
     await seat.server.start();
-    seat.state = 'runs';
     for (const [, proxy] of open) await proxy.pass();
   }
 
@@ -136,7 +157,7 @@ export class ServerSide implements AsyncDisposable {
     const connection = await open(seat);
     const entry = { connection, reply: 'waits' };
     this.#blocked.push(entry);
-    if (first !== undefined) void said(connection.send(first));
+    for (const each of first ?? []) void said(connection.send(each));
     void said(connection.send(parts)).then((reply) => {
       entry.reply = reply;
     });
@@ -163,7 +184,7 @@ async function seatAt(port: number, settings: GivenSettings): Promise<Seat> {
     port,
     false,
   );
-  return { server, directory, port, state: 'down', connection: undefined };
+  return { server, directory, port, isPaused: false, connection: undefined };
 }
 
 function dataOf(directory: string): string {

@@ -11,7 +11,7 @@ export type Step =
       readonly node: number;
       readonly parts: readonly string[];
       /** Sent right before it, so that nothing comes in between. */
-      readonly first?: readonly string[];
+      readonly first?: readonly (readonly string[])[];
     }
   | { readonly type: 'start'; readonly node: number }
   /** SIGKILL. */
@@ -25,6 +25,10 @@ export type Step =
   | { readonly type: 'configure'; readonly node: number; readonly settings: GivenSettings }
   /** What lies between a replica and its primary. */
   | { readonly type: 'link'; readonly from: number; readonly to: number; readonly how: LinkFault }
+  /** Some PINGs to its replicas: as many as the server sends until it is told to end it. */
+  | { readonly type: 'pings'; readonly node: number }
+  /** A copy that it begins from now on is never done, and neither is a rewrite of its append-only file. */
+  | { readonly type: 'slow-copies'; readonly node: number; readonly areSlow: boolean }
   /** Until all replicas have reported what they have. */
   | { readonly type: 'settle' };
 
@@ -42,6 +46,9 @@ export function show(step: Step, ways: Layout['ways']): string {
   if (step.type === 'settle') return 'all replicas report';
   if (step.type === 'link') return `link ${name(step.from)} → ${name(step.to)}: ${step.how}`;
   if ('settings' in step) return `${name(step.node)} ${step.type}: ${showSettings(step.settings)}`;
+  if (step.type === 'slow-copies') {
+    return `${name(step.node)} copies ${step.areSlow ? 'slowly' : 'fast'}`;
+  }
   if (!('parts' in step)) return `${name(step.node)} ${step.type}`;
   const words = step.parts.map((part) =>
     part.length > 60 ? `${part.slice(0, 8)}… (${part.length})` : part,
@@ -49,8 +56,8 @@ export function show(step: Step, ways: Layout['ways']): string {
   const way = ways.find(({ port }) => words[0] === 'REPLICAOF' && words[2] === `${port}`);
   const command = way === undefined ? words.join(' ') : `REPLICAOF ${name(way.to)}`;
   if (step.type === 'command') return `${name(step.node)} ${command}`;
-  const first = step.first === undefined ? '' : `${step.first.join(' ')}, and `;
-  return `${name(step.node)} ${first}waits for ${command}`;
+  const first = (step.first ?? []).map((parts) => `${parts.join(' ')}; `).join('');
+  return `${name(step.node)} waits for ${first}${command}`;
 }
 
 /** What is not the same everywhere. */
