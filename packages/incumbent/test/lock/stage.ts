@@ -1,5 +1,6 @@
 import type { Backend } from '../../src/contest.ts';
 import { LockElection } from '../../src/lock/backend.ts';
+import type { LockSettings } from '../../src/lock/race.ts';
 import type { Holder, LockReading, LockStore } from '../../src/lock/store.ts';
 import type { Entry, QueueStore, RecordReading } from '../../src/queue/store.ts';
 import type { SimulatedQueueSession } from '../../src/testing/index.ts';
@@ -16,6 +17,8 @@ interface Claims {
 export class LockStage extends Stage {
   readonly #claims = new WeakMap<SimulatedQueueSession, Claims>();
   #wipedAfter = 0n;
+  /** What the backend is to do otherwise than here. */
+  settings: Partial<LockSettings<bigint>> = {};
 
   constructor() {
     super({ isMixed: true });
@@ -39,6 +42,7 @@ export class LockStage extends Stage {
           delayAfterWinMs: 0,
           pollMs: undefined,
           guard: ({ token }) => token,
+          ...this.settings,
         }),
     };
   }

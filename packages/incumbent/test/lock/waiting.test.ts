@@ -19,7 +19,10 @@ describe('whoever follows an unclean holder of the lock', () => {
     const next = b.election.campaign();
     await stage.clock.advance(10);
     cutOff(stage, a.session);
-    expect(await stage.handOver(first, next)).toBeGreaterThanOrEqual(waitMs);
+    const waitedMs = await stage.handOver(first, next);
+    expect(waitedMs).toBeGreaterThanOrEqual(waitMs);
+    // And not longer.
+    expect(waitedMs).toBeLessThan(waitMs + 20);
     await stage.soon((await next)[Symbol.asyncDispose]());
   });
 
@@ -261,4 +264,86 @@ it('nobody waits for who ended clean, nor for its own term', async () => {
   expect(fenced).toEqual([]);
   expect((await again).predecessor).toMatchObject({ id: 'b', clean: true });
   await (await again)[Symbol.asyncDispose]();
+});
+
+describe('a candidate for the lock that the store refuses', () => {
+  // R is 1 s, so the first pause is 250 ms, a quarter of it left out; none is longer than R.
+  const pauses = [0, 187.5, 562.5, 1_312.5, 2_062.5];
+
+  it('pauses twice as long after each failure, and begins anew when it was answered', async () => {
+    const stage = new LockStage();
+    const { clock } = stage;
+    const first = await stage.soon(stage.candidate('a').election.campaign());
+    const { session } = stage.candidate('b');
+    const troubleMs: number[] = [];
+    const startMs = clock.monotonicMs();
+    const onTrouble = () => troubleMs.push(clock.monotonicMs() - startMs);
+    const stop = new AbortController();
+    session.outage = 'refuses';
+    const campaign = stage.elect(session, 'b', { onTrouble }).campaign({ signal: stop.signal });
+    campaign.catch(() => {});
+    await clock.advance(2_100);
+    expect(troubleMs).toEqual(pauses);
+    session.outage = 'none';
+    await clock.advance(3_000);
+    expect(troubleMs).toEqual(pauses);
+    // It watches the holder now. Two looks fail when that one has gone.
+    session.next('read', { fail: 'before' }, 2);
+    await first[Symbol.asyncDispose]();
+    const term = await stage.soon(campaign);
+    const [failedMs, againMs] = troubleMs.slice(pauses.length) as [number, number];
+    expect(againMs - failedMs).toBe(187.5);
+    await stage.soon(term[Symbol.asyncDispose]());
+  });
+
+  it.each([
+    ['is there again', (session: SimulatedQueueSession) => session.restore()],
+    ['has ended the session', (session: SimulatedQueueSession) => session.expire()],
+  ])('tries again at once when the store %s', async (_, change) => {
+    const stage = new LockStage();
+    const { session, election } = stage.candidate('a');
+    session.suspend();
+    const campaign = election.campaign();
+    await stage.clock.advance(1_000);
+    const startMs = stage.clock.monotonicMs();
+    change(session);
+    session.restore();
+    await stage.clock.advance(0);
+    expect((await campaign).isLeading()).toBe(true);
+    expect(stage.clock.monotonicMs()).toBe(startMs);
+    await stage.soon((await campaign)[Symbol.asyncDispose]());
+  });
+});
+
+it('who does not wait hears that another candidate of its client is about to take the lock', async () => {
+  const stage = new LockStage();
+  const { session, election } = stage.candidate('a');
+  session.hold('enter');
+  const campaign = election.campaign();
+  await stage.clock.advance(10);
+  const other = stage.elect(session, 'b');
+  await expect(stage.soon(other.campaign({ wait: 0 }))).rejects.toMatchObject({
+    why: {
+      kind: 'unreachable',
+      cause: { message: 'another candidate on this client takes the lock' },
+    },
+  });
+  session.release('enter');
+  await (await stage.soon(campaign))[Symbol.asyncDispose]();
+});
+
+describe('who has given the lock up lets others go first', () => {
+  it.each([
+    ['for a second, where all watch it', undefined, 1_000],
+    ['until they have looked, and were answered', 50, 1_055],
+    ['also where they look seldom', 2_000, 3_200],
+  ])('%s', async (_, pollMs, asideMs) => {
+    const stage = new LockStage();
+    stage.settings = { pollMs };
+    const { session } = stage.candidate('a');
+    const scope = { election: 'jobs', timing: { operationTimeoutMs: 1_000 } } as never;
+    const candidate = { id: 'a', incarnation: '', addresses: [], metadata: {} };
+    const contest = stage.backendOf(session).open(scope).contest(candidate);
+    expect(contest.standAsideMs).toBeCloseTo(asideMs, 6);
+  });
 });

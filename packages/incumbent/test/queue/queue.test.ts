@@ -328,7 +328,7 @@ describe('every winner', () => {
 
 describe('where a mark ends the election', () => {
   /** A mark that is set by hand. */
-  function marked() {
+  function marked(hasRecord = true) {
     const stage = new Stage();
     const session = stage.store.connect();
     let isSet = false;
@@ -352,7 +352,18 @@ describe('where a mark ends the election', () => {
       set: async () => {},
       clear: async () => {},
     };
-    const times = noting(stage, session, () => ({ endMark }));
+    const times = noting(stage, session, (store) => ({
+      endMark,
+      // There is no record yet, or none any more.
+      ...(hasRecord
+        ? {}
+        : {
+            look: async (signal) => {
+              const { names } = await store.look(signal);
+              return { names, reading: { record: undefined, version: undefined } };
+            },
+          }),
+    }));
     return {
       stage,
       session,
@@ -400,6 +411,78 @@ describe('where a mark ends the election', () => {
     expect(watches()).toBe(2);
     await stage.soon(first[Symbol.asyncDispose]());
     await (await stage.soon(campaign))[Symbol.asyncDispose]();
+  });
+
+  it('an election without a record has not begun for who enters, and is over for who was in', async () => {
+    const { stage, session } = marked(false);
+    const first = await stage.soon(stage.candidate('a').election.campaign());
+    const campaign = stage.elect(session, 'b').campaign();
+    campaign.catch(() => {});
+    await stage.clock.advance(10);
+    expect(stage.store.waiting('jobs')).toEqual(['a', 'b']);
+    stage.store.deletePlace(stage.store.places('jobs')[1] as string);
+    await expect(stage.soon(campaign)).rejects.toMatchObject(ended);
+    await stage.soon(first[Symbol.asyncDispose]());
+  });
+
+  it.each([false, true])(
+    'an operator sets it and takes it back (it is set: %s)',
+    async (wasSet) => {
+      const { stage, session, put } = marked();
+      await stage.soon(stage.candidate('a').election.lead(() => {}));
+      if (wasSet) put();
+      const asked: unknown[] = [];
+      const open = session.open.bind(session);
+      session.open = (name) => {
+        const store = open(name);
+        return {
+          ...store,
+          amend: (change, signal) => {
+            asked.push(change.endMark);
+            return store.amend(change, signal);
+          },
+        };
+      };
+      const operator = stage.elect(session, 'o');
+      expect(await stage.soon(operator.end())).toMatchObject({ changed: true });
+      expect(stage.store.record('jobs')?.ended).toBe(true);
+      expect(await stage.soon(operator.reopen())).toMatchObject({ changed: true });
+      expect(stage.store.record('jobs')?.ended).toBe(false);
+      // What is as it should be is not asked for.
+      expect(asked).toEqual(wasSet ? [undefined, 'clear'] : ['set', undefined]);
+    },
+  );
+
+  it('it is all that an operator leaves where the record is somebody else’s', async () => {
+    const stage = new Stage();
+    const session = stage.store.connect();
+    const done: string[] = [];
+    const open = session.open.bind(session);
+    const note = (what: string) => async () => {
+      await stage.clock.sleep(5);
+      done.push(what);
+    };
+    session.open = (name) => {
+      const store = open(name);
+      return {
+        ...store,
+        read: async () => ({ record: undefined, version: 1, isForeign: true }),
+        endMark: {
+          isSet: async () => false,
+          watch: () => Promise.reject(new Error('not watched')),
+          set: note('set'),
+          clear: note('clear'),
+        },
+      };
+    };
+    stage.store.enterForeign('jobs', 'x');
+    const operator = stage.elect(session, 'o');
+    expect(await stage.soon(operator.reopen())).toMatchObject({ changed: true });
+    expect(done).toEqual(['clear']);
+    expect(stage.store.waiting('jobs')).toEqual(['x']);
+    expect(await stage.soon(operator.end())).toMatchObject({ changed: true });
+    expect(done).toEqual(['clear', 'set']);
+    expect(stage.store.waiting('jobs')).toEqual([]);
   });
 
   it('it is watched as long as a candidate waits', async () => {
