@@ -34,7 +34,6 @@ const replica = {
   connected_slaves: 0,
   master_replid: history,
   master_replid2: former,
-  // What it has received; it has applied less.
   master_repl_offset: 5000,
   second_repl_offset: 4001,
 };
@@ -58,10 +57,11 @@ describe('replication', () => {
     });
   });
 
-  test('of a replica: what it has applied counts', async () => {
+  test('of a replica: its position is not what its link says', async () => {
     const settings = { 'replica-serve-stale-data': 'no', 'min-replicas-to-write': '0' };
     expect(await readReplication(address, node(info(replica), settings))).toMatchObject({
-      ...{ role: 'replica', primary: '10.0.0.8:6379', linkUp: true, offset: 4900, priority: 50 },
+      ...{ role: 'replica', primary: '10.0.0.8:6379', linkUp: true, offset: 5000, priority: 50 },
+      ...{ linkOffset: 4900, isAside: false, hasBacklog: false, isEmpty: false },
       ...{ replicationId: history, formerReplicationId: former, formerOffset: 4001 },
       ...{ servesStaleReads: false, minReplicasToWrite: 0 },
     });
@@ -77,6 +77,73 @@ describe('replication', () => {
         loading: true,
       });
     }
+  });
+
+  test('of a replica that loads what it has copied, and of one that is far in its copy', async () => {
+    const down = { ...replica, master_link_status: 'down', master_sync_in_progress: 1 };
+    const emptied = { ...down, slave_repl_offset: 1, loading: 1 };
+    expect(await readReplication(address, node(info(emptied)))).toMatchObject({ loadsCopy: true });
+    for (const other of [
+      { loading: 0 },
+      { slave_repl_offset: 9 },
+      { master_sync_in_progress: 0 },
+    ]) {
+      expect(await readReplication(address, node(info({ ...emptied, ...other })))).toMatchObject({
+        loadsCopy: false,
+      });
+    }
+    const percentOf = async (fields: Readonly<Record<string, number>>) =>
+      (await readReplication(address, node(info({ ...down, ...fields })))).copiedPercent;
+    expect(await percentOf({ master_sync_total_bytes: 900, master_sync_read_bytes: 360 })).toBe(40);
+    expect(await percentOf({ master_sync_total_bytes: 900, master_sync_left_bytes: 90 })).toBe(90);
+    // Without a disk the primary does not know how much it will be.
+    expect(await percentOf({ master_sync_total_bytes: 0, master_sync_read_bytes: 77 })).toBe(
+      undefined,
+    );
+    expect(await percentOf({ master_sync_in_progress: 0 })).toBe(undefined);
+  });
+
+  test('of a node that is set aside', async () => {
+    const aside = info({ ...replica, master_host: '127.0.0.1', master_port: 1 });
+    expect(await readReplication(address, node(aside))).toMatchObject({
+      ...{ role: 'replica', primary: '127.0.0.1:1', isAside: true, offset: 5000 },
+    });
+  });
+
+  test('of one without a backlog', async () => {
+    for (const [repl_backlog_active, hasBacklog] of [
+      [1, true],
+      [0, false],
+    ] as const) {
+      const text = info({ ...primary, repl_backlog_active });
+      expect(await readReplication(address, node(text))).toMatchObject({ hasBacklog });
+    }
+  });
+
+  test('of one without keys and functions', async () => {
+    const without = (text: string) => text.replace('db0:keys=1,expires=0\r\n', '');
+    const isEmpty = async (text: string) => (await readReplication(address, node(text))).isEmpty;
+    expect(await isEmpty(without(info(primary)))).toBe(true);
+    expect(await isEmpty(without(info({ ...primary, number_of_functions: 0 })))).toBe(true);
+    expect(await isEmpty(without(info({ ...primary, number_of_functions: 1 })))).toBe(false);
+    expect(await isEmpty(info(primary))).toBe(false);
+    // Nothing said is not nothing there.
+    expect(await isEmpty(without(info(primary)).replace('# Keyspace', ''))).toBe(false);
+  });
+
+  test.each([
+    [
+      'nothing since the start',
+      { rdb_changes_since_last_save: 0, rdb_last_save_time: 1_000 },
+      false,
+    ],
+    ['a change', { rdb_changes_since_last_save: 1, rdb_last_save_time: 1_000 }, true],
+    ['a save', { rdb_changes_since_last_save: 0, rdb_last_save_time: 1_002 }, true],
+    ['what no one can know', { rdb_changes_since_last_save: 0 }, true],
+  ])('of one that has written %s', async (_, fields, hasWritten) => {
+    const clock = { server_time_usec: 1_060_500_000, uptime_in_seconds: 60 };
+    const text = info({ ...primary, ...clock, ...fields });
+    expect(await readReplication(address, node(text))).toMatchObject({ hasWritten });
   });
 
   test('of a replica of an IPv6 address', async () => {

@@ -1,6 +1,109 @@
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
 
+/**
+ * What the data of a primary include: for each stream of writes the offset up to which they do. The
+ * oldest stream comes first, that of the primary itself last.
+ */
+export type Lineage = ReadonlyMap<string, number>;
+
+/** How far a node's data are, as far as anybody can know. */
+export type Position =
+  | { readonly kind: 'known'; readonly stream: string; readonly offset: number }
+  /** Redis has emptied it, or it never had data. */
+  | { readonly kind: 'nothing' }
+  /** It reads its files: what it has is not known before it has read them. */
+  | { readonly kind: 'loading' }
+  /** It may have anything. */
+  | { readonly kind: 'unknown' };
+
+/**
+ * Whether the primary has all that the node may have, so that the node may be emptied. It goes one way:
+ * that the primary has a stream up to an offset does not say that this stream has what is the primary's.
+ * @param lineage as on record
+ * @param node asked before the primary: a replica may have got more since
+ */
+export function includes(primary: Replication, lineage: Lineage, node: Replication): boolean {
+  const held = lineageOf(primary, lineage);
+  const position = positionOf(node, new Map([...lineage, ...held]));
+  if (position.kind === 'nothing') return true;
+  if (position.kind !== 'known') return false;
+  return position.offset <= (held.get(position.stream) ?? -1);
+}
+
+/**
+ * What a node would include if it were the primary.
+ * @param lineage as on record: of the primary there
+ */
+export function lineageOf(node: Replication, lineage: Lineage): Lineage {
+  const { replicationId, formerReplicationId, offset } = node;
+  const streams = [...lineage.keys()];
+  // Whoever is in a stream has all streams before that, up to where the record says.
+  const at = streams.indexOf(replicationId);
+  const from =
+    at >= 0 || formerReplicationId === undefined ? at : streams.indexOf(formerReplicationId);
+  const held = new Map([...lineage].slice(0, Math.max(from, 0)));
+  if (formerReplicationId !== undefined) raise(held, formerReplicationId, forkOf(node));
+  held.set(replicationId, offset);
+  return held;
+}
+
+/** @param lineage the streams that are known */
+export function positionOf(node: Replication, lineage: Lineage): Position {
+  const { replicationId, formerReplicationId, offset } = node;
+  const isKnown = lineage.has(replicationId);
+  const wasKnown = formerReplicationId !== undefined && lineage.has(formerReplicationId);
+  const isEmptied = node.isEmpty && node.role === 'replica' && node.linkOffset === 1;
+  if (node.loadsCopy || isEmptied || (node.isEmpty && !isKnown && !wasKnown && !node.loading)) {
+    return { kind: 'nothing' };
+  }
+  if (node.loading) return { kind: 'loading' };
+  // PINGs and expired keys move the offset of a primary, too.
+  if (wasKnown && !node.hasWritten) {
+    return { kind: 'known', stream: formerReplicationId, offset: forkOf(node) };
+  }
+  const isOffsetFrozen = (node.role === 'primary' || node.isAside) && !node.hasBacklog;
+  if (isOffsetFrozen || !(isKnown || wasKnown)) return { kind: 'unknown' };
+  return { kind: 'known', stream: replicationId, offset };
+}
+
+/** More streams than that are not kept: the oldest goes first. */
+export const mostStreams: number = 16;
+
+/** What the lineage of a primary is after it has begun a stream of its own, or has written on. */
+export function goesOn(lineage: Lineage, primary: Replication): Lineage {
+  const { replicationId, formerReplicationId, offset } = primary;
+  const next = new Map(lineage);
+  const [last] = [...next.keys()].slice(-1);
+  if (formerReplicationId !== undefined) {
+    raise(next, formerReplicationId, forkOf(primary));
+  } else if (last !== undefined && last !== replicationId) {
+    // The same process has renamed its stream, as without replicas, and counts on.
+    raise(next, last, offset);
+  }
+  next.delete(replicationId);
+  next.set(replicationId, offset);
+  return new Map([...next].slice(-mostStreams));
+}
+
+/**
+ * What the lineage of a primary is when it includes a node with streams of its own, of which the node
+ * tells only the last two. They come first: whoever is in those has none of the streams of the primary.
+ * Of a node that has nothing they are not noted: it would be taken for one that has the data.
+ */
+export function joinedBy(lineage: Lineage, node: Replication): Lineage {
+  if (positionOf(node, lineage).kind !== 'known') return lineage;
+  const { replicationId, formerReplicationId, offset } = node;
+  const own = new Map([[replicationId, offset]]);
+  if (formerReplicationId !== undefined) own.set(formerReplicationId, forkOf(node));
+  const news = [...own].filter(([stream]) => !lineage.has(stream));
+  return new Map([...news, ...lineage].slice(-mostStreams));
+}
+
+function raise(lineage: Map<string, number>, stream: string, offset: number): void {
+  lineage.set(stream, Math.max(offset, lineage.get(stream) ?? -1));
+}
+
 /** Nodes by what they say of their data, asked at one time. */
 export type Replications = ReadonlyMap<NodeAddress, Replication>;
 

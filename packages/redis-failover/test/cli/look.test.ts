@@ -6,6 +6,7 @@ import type { Answer } from '../../src/cli/look/roles.ts';
 import type { Znodes } from '../../src/cli/look/znodes.ts';
 import type { PrimaryRecord } from '../../src/layout.ts';
 import type { Replication } from '../../src/redis/node-connection.ts';
+import { replication } from '../support/replication.ts';
 
 const record: PrimaryRecord = {
   term: 3,
@@ -30,24 +31,10 @@ const healthy: Znodes = {
 
 function says(change: Partial<Replication> = {}): Answer {
   return {
-    replication: {
-      runId: 'r',
-      role: 'replica',
-      replicationId: 'x',
-      formerReplicationId: undefined,
-      formerOffset: -1,
-      offset: 1,
-      primary: 'a:1',
-      linkUp: true,
-      syncing: false,
-      loading: false,
-      servesStaleReads: true,
-      keepsData: false,
-      priority: 100,
-      connectedReplicas: 0,
-      minReplicasToWrite: 0,
+    replication: replication({
+      ...{ role: 'replica', replicationId: 'x', offset: 1, primary: 'a:1' },
       ...change,
-    },
+    }),
   };
 }
 
