@@ -291,7 +291,8 @@ export class ZooKeeper implements AsyncDisposable {
 
   /**
    * Waits for calls that were made before, ends the session on the server and the client in any
-   * case within `closeTimeoutMs`. Calls that are not answered by then reject with ClosedError.
+   * case within `closeTimeoutMs`. Calls that are not answered by then reject: with
+   * ConnectionLossError if they were sent, else with ClosedError.
    * Idempotent. Rejects InvalidArgumentError alone, and has closed nothing then.
    */
   async close(options: { readonly keepSession?: boolean } = {}): Promise<void> {

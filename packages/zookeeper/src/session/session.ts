@@ -103,10 +103,9 @@ export class Session {
   /** Set until the whole handshake is over, with SASL and the answers to authentication. */
   #attemptDeadlineMs: number = Number.POSITIVE_INFINITY;
   #handshakeDone = false;
-  #connectedAtMs = 0;
   /** When this connection was ready for requests; never: not yet. */
   #readyAtMs: number = Number.POSITIVE_INFINITY;
-  #lastReceivedMs = 0;
+  #lastReceivedMs: number = Number.NEGATIVE_INFINITY;
   #pingSentMs: number | undefined;
   /** This connection was told who we are and what we watch. */
   #introduced = false;
@@ -125,7 +124,7 @@ export class Session {
   #timer: Timer | undefined;
   #timerAtMs: number = Number.POSITIVE_INFINITY;
   #closing: Promise<void> | undefined;
-  #reader: JuteReader = new JuteReader(new Uint8Array(0));
+  #reader: JuteReader | undefined;
   #readerBytes: Uint8Array | undefined;
 
   constructor(
@@ -364,14 +363,13 @@ export class Session {
         readOnly: this.#options.readOnly,
       });
     }).monotonicMs;
-    this.#introduced = false;
     // These take round trips of their own, and everything else must come after them.
     if (this.#options.sasl !== undefined || this.#doubtsView) return;
     this.#introduce();
     pipeline.rideAlong();
   }
   /** When the ConnectRequest of the present connection was sent. */
-  #attachSentMs = 0;
+  #attachSentMs: number = Number.NEGATIVE_INFINITY;
 
   /** Who we are and what we watch, in front of all requests. */
   #introduce(): void {
@@ -430,11 +428,10 @@ export class Session {
     if (!response.readOnly) this.#seenReadWrite = true;
     this.pipeline.confirmedMs = this.#attachSentMs;
     this.#handshakeDone = true;
-    this.#connectedAtMs = this.#options.clock.monotonicMs();
     this.#tally.connects += 1;
     publish('incumbent:zookeeper:connected', this.#number, {
       server,
-      elapsedMs: this.#connectedAtMs - startMs,
+      elapsedMs: this.#options.clock.monotonicMs() - startMs,
       sessionId: this.#id,
     });
     this.#schedule();
@@ -461,9 +458,8 @@ export class Session {
       user,
       () => this.#goOn(),
       (error) => {
-        if (connection === undefined || connection !== this.#connection) return;
         if (error instanceof AuthError) this.#failAuth();
-        else connection.destroy(error as Error);
+        else connection?.destroy(error as Error);
       },
     );
   }
@@ -479,7 +475,6 @@ export class Session {
 
   #ready(): void {
     const connection = this.#connection;
-    if (connection === undefined) return;
     this.#attemptDeadlineMs = Number.POSITIVE_INFINITY;
     this.#readyAtMs = this.#options.clock.monotonicMs();
     // Before the events of this connection: what comes after a gap is told after the gap.
@@ -489,7 +484,7 @@ export class Session {
     this.pipeline.writeHandshake((writer) => this.#auth.writeUnsent(writer));
     this.#setState(this.#attachedReadOnly ? 'read-only' : 'connected', undefined);
     // A listener may have closed the client, or taken so long that the session expired.
-    if (connection !== this.#connection || this.#isFinal()) return;
+    if (connection !== this.#connection) return;
     if (this.#closeSent === false) this.#sendClose();
     else this.pipeline.open();
     if (this.#attachedReadOnly) this.#searchReadWrite();
@@ -557,9 +552,7 @@ export class Session {
         },
       },
       () => {},
-      (error) => {
-        if (connection === this.#connection) connection?.destroy(error as Error);
-      },
+      (error) => connection?.destroy(error as Error),
     );
     this.pipeline.sendInHandshake(request, { path: '/' });
   }
@@ -578,9 +571,7 @@ export class Session {
     this.#readWriteSearch = stop;
     const connection = this.#connection;
     void findReadWriteServer(this.#options, this.#timing, stop.signal).then((found) => {
-      if (found && !stop.signal.aborted && connection === this.#connection) {
-        connection?.destroy(new Error('a server with a quorum was found'));
-      }
+      if (found) connection?.destroy(new Error('a server with a quorum was found'));
     }); // never rejects
   }
 
@@ -588,7 +579,7 @@ export class Session {
 
   #onFrame(bytes: Uint8Array, start: number, end: number): void {
     let reader = this.#reader;
-    if (bytes === this.#readerBytes) {
+    if (reader !== undefined && bytes === this.#readerBytes) {
       reader.seek(start, end);
     } else {
       reader = new JuteReader(bytes, start, end);
@@ -604,7 +595,7 @@ export class Session {
         return;
       case xids.ping:
         if (this.#pingSentMs === undefined) throw new ProtocolError('a ping was answered unasked');
-        this.#confirm(this.#pingSentMs);
+        this.pipeline.confirmedMs = Math.max(this.pipeline.confirmedMs, this.#pingSentMs);
         this.#pingSentMs = undefined;
         this.#sawZxid(zxid);
         return;
@@ -666,10 +657,6 @@ export class Session {
     if (this.#watchesRestored) this.#watchZxid = this.#lastZxid;
   }
 
-  #confirm(sentMs: number): void {
-    if (sentMs > this.pipeline.confirmedMs) this.pipeline.confirmedMs = sentMs;
-  }
-
   #publishReply(error: number): void {
     const head = this.pipeline.oldest;
     if (head === undefined) return;
@@ -685,10 +672,7 @@ export class Session {
 
   /** Sets the timer for whatever is due next. */
   #schedule(): void {
-    if (this.#isFinal()) {
-      this.#clearTimer();
-      return;
-    }
+    if (this.#isFinal()) return;
     const nowMs = this.#options.clock.monotonicMs();
     let dueMs = this.pipeline.expireOverdue(nowMs);
     dueMs = Math.min(dueMs, this.#attemptDeadlineMs, this.#expiryDueMs());
@@ -696,16 +680,16 @@ export class Session {
       dueMs = Math.min(dueMs, this.#silentDueMs());
       if (this.#pingSentMs === undefined) dueMs = Math.min(dueMs, this.#pingDueMs());
     }
-    this.#clearTimer();
-    if (dueMs < Number.POSITIVE_INFINITY) this.#setTimer(dueMs);
+    if (dueMs === Number.POSITIVE_INFINITY) this.#clearTimer();
+    else this.#setTimer(dueMs);
   }
 
   #silentDueMs(): number {
-    return Math.max(this.#lastReceivedMs, this.#connectedAtMs) + this.#timing.silenceMs;
+    return this.#lastReceivedMs + this.#timing.silenceMs;
   }
 
   #pingDueMs(): number {
-    return Math.max(this.pipeline.lastSentMs, this.#attachSentMs) + this.#timing.pingMs;
+    return this.pipeline.lastSentMs + this.#timing.pingMs;
   }
 
   #expiryDueMs(): number {
@@ -731,7 +715,6 @@ export class Session {
     ) {
       this.#tally.pings += 1;
       this.#pingSentMs = this.pipeline.writeHandshake(writePing).monotonicMs;
-      this.pipeline.lastSentMs = nowMs;
     }
     this.#schedule();
   }
@@ -758,7 +741,6 @@ export class Session {
 
   /** Overdue, and even an answer to the last thing that was sent would not change it. */
   #expireIfHopeless(): void {
-    if (!this.#isOverdue()) return;
     const { lastSentMs } = this.pipeline;
     const nowMs = this.#options.clock.monotonicMs();
     if (this.#handshakeDone && nowMs < lastSentMs + this.#timing.expiryMs) return;
@@ -778,7 +760,7 @@ export class Session {
   #expiryCheckPending = false;
 
   #isOverdue(): boolean {
-    return this.#id !== 0n && this.#options.clock.monotonicMs() >= this.#expiryDueMs();
+    return this.#options.clock.monotonicMs() >= this.#expiryDueMs();
   }
 
   #expireIfOverdue(): void {
@@ -793,7 +775,6 @@ export class Session {
     this.#id = 0n;
     this.#password = noPassword;
     this.#seenReadWrite = false;
-    this.#attachedReadOnly = false;
     this.#tally.expirations += 1;
     this.#connection?.destroy(error);
     this.pipeline.failAll((context) => sessionExpired({ ...context, cause: error }));
@@ -886,7 +867,6 @@ export class Session {
   #end(state: 'closed' | 'auth-failed', error: Error | undefined): void {
     if (this.#state === 'closed') return;
     this.#setState(state, error);
-    this.#clearTimer();
     this.#readWriteSearch?.abort();
     if (this.#closeSent === true) this.#connection?.end();
     else this.#connection?.destroy(error);
@@ -945,7 +925,7 @@ export class Session {
   }
 }
 
-const maxTimerMs = 2 ** 31 - 1;
+const maxTimerMs = 0x7fff_ffff;
 
 const eventNames: ReadonlyMap<number, RawEventType> = new Map([
   [eventTypes.created, 'created'],

@@ -30,6 +30,8 @@ export interface Script {
   readonly onConnect?: (request: ConnectRequest, peer: Peer) => void;
   /** Default: answers pings, auths, SetWatches and closeSession. */
   readonly onRequest?: (request: Received, peer: Peer) => void;
+  /** The answer to `isro`. Default: none. */
+  readonly isro?: () => string;
 }
 
 const kinds = new Map(
@@ -159,7 +161,10 @@ export class ScriptedServer implements AsyncDisposable {
     });
     socket.on('data', (chunk) => {
       // A client may ask for `isro`, which is no frame.
-      if (!greeted && chunk.length === 4) return;
+      if (!greeted && chunk.length === 4) {
+        if (this.script.isro !== undefined) socket.end(this.script.isro());
+        return;
+      }
       splitter.push(chunk);
     });
   }
