@@ -242,3 +242,11 @@ describe('several terms on one session', () => {
     ]);
   });
 });
+
+it('a store that tells of none of the places it was asked for has proved nothing', async () => {
+  const { clock, session, places } = stand(1);
+  const silent: QueueSession = { ...session, confirm: async () => ({ there: [], gone: [] }) };
+  const [place] = places as [Place];
+  const asked = Confirmations.of(silent, clock).confirm(place, () => true, 1_000, never);
+  await expect(asked).rejects.toThrow('the store has told of none of these places');
+});

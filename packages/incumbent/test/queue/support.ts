@@ -14,11 +14,12 @@ type Rest = Partial<ElectionOptions<bigint>>;
 
 /** Candidates on a simulated store with sessions, on one simulated clock. */
 export class Stage {
-  readonly clock = new SimulatedClock();
+  readonly clock: SimulatedClock;
   readonly store: SimulatedQueueStore;
 
-  constructor(options: Omit<SimulatedQueueOptions, 'clock'> = {}) {
-    this.store = new SimulatedQueueStore({ clock: this.clock, ...options });
+  constructor(options: Omit<SimulatedQueueOptions, 'clock'> = {}, clock = new SimulatedClock()) {
+    this.clock = clock;
+    this.store = new SimulatedQueueStore({ clock, ...options });
   }
 
   /** @param path as this session spells the queue */
