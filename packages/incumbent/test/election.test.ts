@@ -1,0 +1,295 @@
+// What a handle owes its callers, on a backend that does what the test says.
+import { describe, expect, test } from 'vitest';
+import type { Backend, ElectionBackend, Snapshot } from '../src/contest.ts';
+import type { CandidateStatus, ElectionOptions, View } from '../src/index.ts';
+import { createElection, NotElectedError } from '../src/index.ts';
+import { SimulatedClock, SimulatedLeaseStore } from '../src/testing/index.ts';
+import { Stage } from './queue/support.ts';
+import { lost } from './support/scripted-store.ts';
+
+const snapshot: Snapshot = {
+  view: { state: 'vacant', sinceUnixMs: 0 },
+  history: [],
+  drains: [],
+  request: undefined,
+  leaseMs: undefined,
+  holderGone: false,
+};
+
+function setUp(says: Partial<ElectionBackend<bigint>>) {
+  const clock = new SimulatedClock();
+  const backend: Backend<bigint> = {
+    kind: 'told',
+    description: 'what the test says',
+    open: () =>
+      ({
+        canListCandidates: true,
+        inspect: async () => snapshot,
+        close: async () => {},
+        ...says,
+      }) as ElectionBackend<bigint>,
+  };
+  const trouble: string[] = [];
+  const election = createElection({
+    name: 'jobs',
+    backend,
+    clock,
+    onTrouble: ({ what }) => trouble.push(what),
+  });
+  return { clock, election, trouble };
+}
+
+/** What becomes of a promise, awaited later. */
+function outcomeOf(promise: Promise<unknown>) {
+  const seen: { error?: unknown; isOver: boolean } = { isOver: false };
+  promise.then(
+    () => {
+      seen.isOver = true;
+    },
+    (error) => {
+      seen.isOver = true;
+      seen.error = error;
+    },
+  );
+  return seen;
+}
+
+describe('a request', () => {
+  test('is given up after six operation timeouts', async () => {
+    const { clock, election } = setUp({ inspect: lost, administer: lost, init: lost });
+    const asked = [election.leader(), election.vacate(), election.init()].map(outcomeOf);
+    const mostMs = 6 * election.timing.operationTimeoutMs;
+    await clock.advance(mostMs - 1);
+    expect(asked.map(({ isOver }) => isOver)).toEqual([false, false, false]);
+    await clock.advance(1);
+    for (const { error } of asked) expect(error).toMatchObject({ code: 'OPERATION_TIMEOUT' });
+  });
+
+  test('is given up when its caller, or the handle, wants no more', async () => {
+    const { clock, election } = setUp({ inspect: lost });
+    const stop = new AbortController();
+    const one = outcomeOf(election.leader({ signal: stop.signal }));
+    const other = outcomeOf(election.leader());
+    await clock.advance(1);
+    stop.abort(new Error('enough'));
+    await clock.advance(0);
+    expect(one.error).toMatchObject({ message: 'enough' });
+    expect(other.isOver).toBe(false);
+    await election.close();
+    await clock.advance(0);
+    expect(other.error).toMatchObject({ code: 'CLOSED' });
+  });
+});
+
+describe('a handle that is closed', () => {
+  test('waits for its store, for one operation timeout', async () => {
+    const { clock, election, trouble } = setUp({ close: lost });
+    const closed = outcomeOf(election.close());
+    await clock.advance(election.timing.operationTimeoutMs - 1);
+    expect(closed.isOver).toBe(false);
+    await clock.advance(1);
+    expect(closed).toEqual({ isOver: true });
+    expect(trouble).toEqual(['closing the store']);
+  });
+});
+
+describe('an observer', () => {
+  test('is told no view twice in a row, and of none when it has ended', async () => {
+    const leader = { id: 'a', incarnation: 'x', addresses: [], metadata: {} };
+    const led: View = { state: 'led', leader, token: 1n, sinceUnixMs: 5 };
+    const views: View[] = [
+      { state: 'vacant', sinceUnixMs: 1 },
+      { state: 'vacant', sinceUnixMs: 2 },
+      led,
+      { ...led, sinceUnixMs: 6 },
+      { ...led, leader: { ...leader, addresses: ['x:1'] } },
+      { ...led, leader: { ...leader, incarnation: 'y', addresses: ['x:1'] } },
+    ];
+    let isStopped = false;
+    const { election } = setUp({
+      observe: async function* (signal) {
+        yield* views;
+        if (!signal.aborted) await new Promise((r) => signal.addEventListener('abort', r));
+        isStopped = true;
+        // Too late.
+        yield { state: 'vacant', sinceUnixMs: 9 };
+      },
+    });
+    const seen: View[] = [];
+    const stop = new AbortController();
+    for await (const view of election.observe({ signal: stop.signal })) {
+      seen.push({ ...view });
+      if (seen.length === 4) stop.abort();
+    }
+    expect(seen).toEqual([views[0], views[2], views[4], views[5]]);
+    expect(isStopped).toBe(true);
+  });
+});
+
+/** Candidates on one lease. */
+class Leases {
+  readonly clock = new SimulatedClock();
+  readonly store = new SimulatedLeaseStore({ clock: this.clock });
+
+  candidate(id: string, options: Partial<ElectionOptions<bigint>> = {}) {
+    const connection = this.store.connect();
+    const { clock } = this;
+    const common = { name: 'jobs', clock, candidate: { id }, random: () => 0 };
+    return createElection<bigint>({ ...common, backend: connection.backend, ...options });
+  }
+}
+
+describe('each campaign of a handle', () => {
+  test('is that of the candidate that it was given', async () => {
+    const { store, candidate } = bound();
+    const election = candidate('a');
+    await election.lead(() => {
+      expect(store.record('jobs')?.holding?.candidate.id).toBe('a');
+    });
+    await election.lead(
+      () => {
+        expect(store.record('jobs')?.holding?.candidate).toMatchObject({
+          id: 'b',
+          addresses: ['x:1'],
+        });
+      },
+      { candidate: { id: 'b', addresses: ['x:1'] } },
+    );
+    expect((await election.history()).map(({ id }) => id)).toEqual(['a', 'b']);
+  });
+});
+
+function bound() {
+  const leases = new Leases();
+  return {
+    clock: leases.clock,
+    store: leases.store,
+    candidate: (...args: Parameters<Leases['candidate']>) => leases.candidate(...args),
+  };
+}
+
+describe('a job that is held', () => {
+  test('keeps the seat until so long after its term began', async () => {
+    const { clock, candidate } = bound();
+    const startMs = clock.monotonicMs();
+    let endedMs = Number.NaN;
+    const job = candidate('a')
+      .lead(() => clock.sleep('20s'), { holdAtLeast: '60s' })
+      .then(() => {
+        endedMs = clock.monotonicMs() - startMs;
+      });
+    await clock.advance(59_000);
+    expect(endedMs).toBeNaN();
+    await clock.advance(2_000);
+    await job;
+    expect(endedMs).toBe(60_000);
+  });
+
+  test('that takes longer than that is not held', async () => {
+    const { clock, candidate } = bound();
+    const job = candidate('a').lead(() => clock.sleep('20s'), { holdAtLeast: '10s' });
+    const seen = outcomeOf(job);
+    await clock.advance(20_100);
+    expect(seen).toEqual({ isOver: true });
+  });
+
+  test('is held no longer than that, however the clock is set', async () => {
+    const { clock, candidate } = bound();
+    const job = outcomeOf(candidate('a').lead(() => {}, { holdAtLeast: '10s' }));
+    await clock.advance(1);
+    clock.stepWall(-3_600_000);
+    await clock.advance(10_000);
+    expect(job).toEqual({ isOver: true });
+  });
+});
+
+describe('a candidate that waits so long', () => {
+  test('is told then, and gives up', async () => {
+    const { clock, candidate } = bound();
+    const term = await candidate('a').campaign();
+    const waiting = outcomeOf(candidate('b').campaign({ wait: '5s' }));
+    await clock.advance(4_999);
+    expect(waiting.isOver).toBe(false);
+    await clock.advance(1);
+    expect(waiting.error).toBeInstanceOf(NotElectedError);
+    expect(waiting.error).toMatchObject({ why: { kind: 'led', id: 'a', token: 1n } });
+    await term[Symbol.asyncDispose]();
+  });
+
+  test('does not when it was elected by then', async () => {
+    const { clock, candidate } = bound();
+    const term = await candidate('b').campaign({ wait: '5s' });
+    await clock.advance(10_000);
+    expect(term.isLeading()).toBe(true);
+    await term[Symbol.asyncDispose]();
+  });
+});
+
+describe('a candidate is told why its term ended', () => {
+  async function told(endIt: (stage: Stage, stop: AbortController) => void) {
+    const stage = new Stage();
+    const { election } = stage.candidate('a');
+    const statuses: CandidateStatus[] = [];
+    const stop = new AbortController();
+    const term = await stage.soon(
+      election.campaign({ signal: stop.signal, onStatus: (status) => statuses.push(status) }),
+    );
+    expect(statuses.at(-1)).toMatchObject({ role: 'leader' });
+    endIt(stage, stop);
+    await stage.clock.advance(10);
+    await stage.soon(term[Symbol.asyncDispose]());
+    return statuses.at(-1) as CandidateStatus;
+  }
+
+  test('by whatever went wrong', async () => {
+    const status = await told(({ store }) => store.deletePlace(store.places('jobs')[0] as string));
+    expect(status).toMatchObject({ role: 'none', error: { reason: 'record-gone' } });
+  });
+
+  test('and not by its own wish', async () => {
+    expect(await told((_, stop) => stop.abort(new Error('enough')))).not.toHaveProperty('error');
+    expect(await told(() => {})).not.toHaveProperty('error');
+  });
+});
+
+describe('a fence hook', () => {
+  test.each([
+    ['is told as much belief as is left before the work would have to stop', 0],
+    ['that takes it all has ended too late: the term does not begin', 11_000],
+  ])('%s', async (_, blocksMs) => {
+    const { clock, store, candidate } = bound();
+    const first = candidate('a');
+    await first.campaign();
+    const record = store.record('jobs')!;
+    // Its leader is gone without a word.
+    const second = candidate('b');
+    const remaining: number[] = [];
+    let led = 0;
+    const leading = outcomeOf(
+      second.lead(
+        () => {
+          led += 1;
+        },
+        {
+          onUnclean: (predecessor, context) => {
+            expect(predecessor).toMatchObject({ id: 'a', token: record.token });
+            expect(context.election).toBe('jobs');
+            expect(context.token).toBe(record.token + BigInt(remaining.length) + 1n);
+            remaining.push(context.remaining());
+            // The event loop stands still: no timer can say that it is over.
+            if (remaining.length === 1 && blocksMs > 0) clock.stall(blocksMs);
+          },
+        },
+      ),
+    );
+    store.put('jobs', { ...record, leaseMs: 1_000, nonce: 'somebody else' });
+    await clock.advance(10_000);
+    expect(remaining[0]).toBeGreaterThan(9_000);
+    expect(remaining[0]).toBeLessThanOrEqual(10_000);
+    expect(led).toBe(blocksMs === 0 ? 1 : 0);
+    await clock.advance(60_000);
+    expect(leading).toEqual({ isOver: true });
+    expect(led).toBe(1);
+    expect(remaining).toHaveLength(blocksMs === 0 ? 1 : 2);
+  });
+});

@@ -1,0 +1,487 @@
+// A term by itself: when it confirms its seat, in what order it ends, and what it tells whom.
+import { describe, expect, test } from 'vitest';
+import { Belief } from '../src/belief.ts';
+import { readClocks } from '../src/clock.ts';
+import type { Confirmation, Contest, Seat, SeatEnd, SeatState } from '../src/contest.ts';
+import type { Deadline } from '../src/deadline.ts';
+import { LeftBehindError } from '../src/errors.ts';
+import type { HeldTermOptions } from '../src/held-term.ts';
+import { HeldTerm } from '../src/held-term.ts';
+import { SimulatedClock } from '../src/testing/index.ts';
+import { resolveTiming } from '../src/timing.ts';
+import { onAbort } from '../src/wait.ts';
+import type { Watchdog } from '../src/watchdog.ts';
+
+/** D is 15 s: H is 12 s, G 2 s, R 3 s, X 2.5 s, the pause after a failure 750 ms. */
+const timing = resolveTiming();
+const { beliefMs, stopMarginMs, renewEveryMs } = timing;
+
+type Told = { readonly atMs: number; readonly endMs: number | undefined };
+
+/** A term on a seat that does what the test says. */
+function setUp(options: Partial<HeldTermOptions> = {}, seatSays: Partial<Seat<bigint>> = {}) {
+  const clock = new SimulatedClock();
+  const confirmed: number[] = [];
+  const events: string[] = [];
+  const released: SeatEnd[] = [];
+  const trouble: string[] = [];
+  const belief: Told[] = [];
+  const watched: Told[] = [];
+  const state: SeatState = { announced: true, actors: null, addresses: [], metadata: {} };
+  const told = (list: Told[]) => (deadline: Deadline | undefined) => {
+    list.push({ atMs: clock.monotonicMs(), endMs: deadline?.monotonicMs });
+  };
+  const script = {
+    confirm: async (want: SeatState, _signal: AbortSignal): Promise<Confirmation> => ({
+      outcome: 'confirmed',
+      sentAt: readClocks(clock),
+      state: want,
+    }),
+  };
+  const sentAt = readClocks(clock);
+  const seat: Seat<bigint> = {
+    token: 7n,
+    guard: 7n,
+    sentAt,
+    belief: new Belief(clock, beliefMs, sentAt),
+    state,
+    predecessor: undefined,
+    unfenced: [],
+    waitBeforeAnnounceMs: 0,
+    attach: () => void events.push('attached'),
+    confirm: (want, signal) => {
+      confirmed.push(clock.monotonicMs());
+      return script.confirm(want, signal);
+    },
+    release: async (end) => {
+      events.push('released');
+      released.push(end);
+      return true;
+    },
+    abandon: async () => void events.push('abandoned'),
+    ...seatSays,
+  };
+  const contest = { standAsideMs: 1_000, describe: async () => undefined };
+  const watchdog: Watchdog = { update: told(watched), close: () => {} };
+  const term = new HeldTerm(seat, contest as unknown as Contest<bigint>, {
+    scope: {
+      election: 'jobs',
+      clock,
+      timing,
+      random: () => 0.5,
+      uniqueId: () => 'id',
+      onTrouble: (what) => trouble.push(what),
+    },
+    candidate: { id: 'a', incarnation: 'of a', addresses: [], metadata: {} },
+    actors: 'self',
+    onBelief: told(belief),
+    watchdog,
+    ...options,
+  });
+  const fail = () => {
+    script.confirm = () => Promise.reject(new Error('no route'));
+  };
+  return { clock, term, script, fail, confirmed, events, released, trouble, belief, watched };
+}
+
+/** Ends a term whose work has nothing left to do. */
+async function end({ clock, term }: ReturnType<typeof setUp>) {
+  const disposed = term[Symbol.asyncDispose]();
+  await clock.advance(20_000);
+  await disposed;
+  return term.ended;
+}
+
+describe('a term confirms its seat', () => {
+  test('every R, from the sending of the last confirmation', async () => {
+    const all = setUp();
+    const { clock, confirmed, script } = all;
+    await clock.advance(2 * renewEveryMs);
+    expect(confirmed).toEqual([renewEveryMs, 2 * renewEveryMs]);
+    // The next one is a second old when it comes: it was shared.
+    script.confirm = async (state) => {
+      const { monotonicMs, wallMs } = readClocks(clock);
+      const sentAt = { monotonicMs: monotonicMs - 1_000, wallMs: wallMs - 1_000 };
+      return { outcome: 'confirmed', sentAt, state };
+    };
+    await clock.advance(2 * renewEveryMs - 1_000);
+    expect(confirmed.slice(2)).toEqual([3 * renewEveryMs, 4 * renewEveryMs - 1_000]);
+    await end(all);
+  });
+
+  test('after a pause when it has failed, and is uncertain meanwhile', async () => {
+    const all = setUp();
+    const { clock, term, confirmed, fail, script } = all;
+    await term.announce();
+    const { confirm } = script;
+    fail();
+    await clock.advance(renewEveryMs + 2_000);
+    expect(confirmed).toEqual([3_000, 3_750, 4_500]);
+    expect(term.state).toBe('uncertain');
+    expect(term.isLeading()).toBe(true);
+    script.confirm = confirm;
+    await clock.advance(250);
+    expect(term.state).toBe('leading');
+    await end(all);
+  });
+
+  test('after a pause when nothing was learnt', async () => {
+    const all = setUp();
+    const { clock, confirmed, script } = all;
+    script.confirm = async () => ({ outcome: 'unresolved' });
+    await clock.advance(renewEveryMs + 800);
+    expect(confirmed).toEqual([3_000, 3_750]);
+    await end(all);
+  });
+
+  test('at once on a hint, and when there is something to show', async () => {
+    const all = setUp();
+    const { clock, term, confirmed } = all;
+    await clock.advance(1_000);
+    term.onHint();
+    await clock.advance(500);
+    const shown = term.proclaim({ addresses: ['10.0.0.7:80'] });
+    await clock.advance(0);
+    await shown;
+    expect(confirmed).toEqual([1_000, 1_500]);
+    await end(all);
+  });
+
+  test('until its work has settled, if it was asked to go', async () => {
+    const all = setUp();
+    const { clock, term, confirmed, events } = all;
+    await term.announce();
+    await clock.advance(1_000);
+    term.resign();
+    expect(term.signal.aborted).toBe(true);
+    await clock.advance(10_000);
+    expect(term.state).toBe('stopping');
+    expect(term.isLeading()).toBe(true);
+    expect(confirmed).toEqual([3_000, 6_000, 9_000]);
+    expect(events).toEqual(['attached']);
+    term.settle();
+    await clock.advance(0);
+    expect(term.isLeading()).toBe(false);
+    expect(await term.ended).toEqual({ reason: 'resigned', released: true, overrunMs: 0 });
+    expect(events).toEqual(['attached', 'released']);
+  });
+
+  test('and for 30 s at the longest: then its belief runs out, and the seat is left', async () => {
+    const all = setUp();
+    const { clock, term, confirmed, events } = all;
+    await term.announce();
+    term.resign();
+    // Confirmed for the last time after 27 s.
+    await clock.advance(39_000);
+    expect(confirmed.at(-1)).toBe(27_000);
+    expect(events).toEqual(['attached', 'abandoned']);
+    expect(term.isLeading()).toBe(false);
+    await clock.advance(5_000);
+    term.settle();
+    await clock.advance(0);
+    const { overrunMs, ...outcome } = await term.ended;
+    expect(outcome).toEqual({ reason: 'resigned', released: false });
+    expect(overrunMs).toBe(5_000);
+  });
+});
+
+describe('a term that cannot be confirmed', () => {
+  test.each([
+    ['renewal-failed', true],
+    ['stalled', false],
+  ])('ends as %s, G before its belief', async (reason, fails) => {
+    const all = setUp();
+    const { clock, term, fail, script } = all;
+    await term.announce();
+    if (fails) fail();
+    // Not answered, before it is given up.
+    else script.confirm = (_, signal) => new Promise((_resolve, reject) => onAbort(signal, reject));
+    await clock.advance(beliefMs - stopMarginMs - 1);
+    expect(term.signal.aborted).toBe(false);
+    // Its timer looks again a little before that, and then after a millisecond at the least.
+    await clock.advance(2);
+    expect(term.signal.reason).toMatchObject({ reason });
+    expect(term.isLeading()).toBe(true);
+    expect(term.remaining()).toBe(stopMarginMs - 1);
+    await clock.advance(stopMarginMs);
+    expect(term.isLeading()).toBe(false);
+    term.settle();
+    await clock.advance(0);
+    expect(await term.ended).toMatchObject({ reason, released: false });
+  });
+
+  test.each([
+    ['superseded', true],
+    ['record-gone', true],
+    ['session-expired', true],
+    ['election-ended', true],
+    ['disconnected', false],
+    ['renewal-failed', false],
+  ] as const)('is lost as %s: its belief is over at once: %s', async (reason, isOver) => {
+    const all = setUp();
+    const { clock, term, events, released } = all;
+    await term.announce();
+    await clock.advance(10);
+    term.onLost(reason);
+    expect(term.signal.reason).toMatchObject({ reason });
+    expect(term.isLeading()).toBe(!isOver);
+    term.settle();
+    await clock.advance(0);
+    const takesSeat = ['superseded', 'record-gone', 'session-expired'].includes(reason);
+    // A seat that is not ours is not given back.
+    expect(events).toEqual(['attached', takesSeat ? 'abandoned' : 'released']);
+    expect(released).toHaveLength(takesSeat ? 0 : 1);
+    expect(await term.ended).toMatchObject({ reason, released: !takesSeat });
+  });
+
+  test('may be lost once more, and then nobody believes', async () => {
+    const all = setUp();
+    const { clock, term } = all;
+    await term.announce();
+    term.onLost('renewal-failed');
+    expect(term.isLeading()).toBe(true);
+    term.onLost('superseded');
+    expect(term.isLeading()).toBe(false);
+    term.settle();
+    await clock.advance(0);
+    expect((await term.ended).reason).toBe('renewal-failed');
+  });
+});
+
+describe('what operators ask for', () => {
+  test('the leader goes, and hands over to whom they name', async () => {
+    const all = setUp();
+    const { clock, term, released } = all;
+    await term.announce();
+    term.onRequest({ kind: 'transfer', to: 'b', nonce: 'x' });
+    term.onRequest({ kind: 'vacate', nonce: 'y' });
+    term.settle();
+    await clock.advance(0);
+    expect((await term.ended).reason).toBe('handed-over');
+    expect(released).toMatchObject([{ reservedFor: 'b', reserveMs: 15_000 }]);
+  });
+
+  test.each([
+    ['vacated', (term: HeldTerm<bigint>) => term.onRequest({ kind: 'vacate', nonce: 'x' })],
+    ['vacated', (term: HeldTerm<bigint>) => term.onDrained()],
+    ['election-ended', (term: HeldTerm<bigint>) => term.onElectionEnded()],
+    ['disconnected', (term: HeldTerm<bigint>) => term.onDisconnected()],
+  ])('it ends as %s', async (reason, ask) => {
+    const all = setUp();
+    const { clock, term, released } = all;
+    await term.announce();
+    await clock.advance(100);
+    ask(term);
+    // In order: its work may still settle.
+    expect(term.isLeading()).toBe(true);
+    term.settle();
+    await clock.advance(0);
+    expect((await term.ended).reason).toBe(reason);
+    expect(released).toMatchObject([{ reason, hasLed: true }]);
+    expect(released[0]).not.toHaveProperty('reserveMs');
+  });
+});
+
+describe('a seat that is given back', () => {
+  test('says from when to when it was led, and who is still to be fenced', async () => {
+    const unclean = { id: 'x', incarnation: 'of x', token: 1n, addresses: [], metadata: {} };
+    const stopped = setUp({}, { unfenced: [unclean] });
+    const wonMs = stopped.clock.wallMs();
+    await stopped.clock.advance(50);
+    stopped.term.stop('takeover-failed');
+    stopped.term.settle();
+    await stopped.clock.advance(0);
+    expect(stopped.released).toEqual([
+      {
+        reason: 'takeover-failed',
+        hasLed: false,
+        fromUnixMs: wonMs,
+        toUnixMs: wonMs + 50,
+        unfenced: [unclean],
+      },
+    ]);
+    const led = setUp({}, { unfenced: [unclean] });
+    await led.clock.advance(50);
+    await led.term.announce();
+    await led.clock.advance(50);
+    await end(led);
+    expect(led.released).toMatchObject([
+      { hasLed: true, fromUnixMs: wonMs + 50, toUnixMs: wonMs + 100, unfenced: [] },
+    ]);
+  });
+
+  test('stays closed for what is left of a hold, by either clock', async () => {
+    const all = setUp();
+    const { clock, term, released } = all;
+    await term.announce();
+    const untilUnixMs = clock.wallMs() + 60_000;
+    term.holdUntil(untilUnixMs, 60_000);
+    await clock.advance(20_000);
+    await end(all);
+    expect(released).toMatchObject([{ reserveMs: 40_000 }]);
+    const back = setUp();
+    await back.term.announce();
+    back.term.holdUntil(back.clock.wallMs() + 60_000, 60_000);
+    back.clock.stepWall(-10_000);
+    await end(back);
+    expect(back.released).toMatchObject([{ reserveMs: 60_000 }]);
+  });
+
+  test('is open again when its hold is over', async () => {
+    const all = setUp();
+    await all.term.announce();
+    all.term.holdUntil(all.clock.wallMs() + 5_000, 5_000);
+    await all.clock.advance(5_000);
+    await end(all);
+    expect(all.released[0]).not.toHaveProperty('reserveMs');
+  });
+
+  test('is waited for three operation timeouts, and one more if it heeds nothing', async () => {
+    let told: AbortSignal | undefined;
+    const all = setUp(
+      {},
+      {
+        release: (_end, signal) => {
+          told = signal;
+          return new Promise(() => {});
+        },
+      },
+    );
+    const { clock, term, trouble } = all;
+    await term.announce();
+    void term[Symbol.asyncDispose]();
+    await clock.advance(7_499);
+    expect(told?.aborted).toBe(false);
+    await clock.advance(1);
+    expect(told?.aborted).toBe(true);
+    let isOver = false;
+    void term.ended.then(() => {
+      isOver = true;
+    });
+    await clock.advance(2_499);
+    expect(isOver).toBe(false);
+    await clock.advance(1);
+    expect(await term.ended).toEqual({ reason: 'resigned', released: false, overrunMs: 0 });
+    expect(trouble).toEqual(['releasing']);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('or is left behind: whoever asks is told so', async () => {
+    const error = new LeftBehindError('p-1');
+    const all = setUp({}, { release: () => Promise.reject(error) });
+    await all.term.announce();
+    expect(await end(all)).toEqual({ reason: 'resigned', released: false, overrunMs: 0, error });
+    const other = setUp({}, { release: () => Promise.reject(new Error('no route')) });
+    expect(await end(other)).toEqual({ reason: 'resigned', released: false, overrunMs: 0 });
+    const theirs = setUp({}, { release: async () => false });
+    expect(await end(theirs)).toMatchObject({ released: false });
+  });
+});
+
+describe('when belief ends', () => {
+  test('is told at every extension, and that it is over; the watchdog until the work has settled', async () => {
+    const all = setUp();
+    const { clock, term, belief, watched } = all;
+    await term.announce();
+    await clock.advance(renewEveryMs);
+    const extended = [
+      { atMs: 0, endMs: beliefMs },
+      { atMs: renewEveryMs, endMs: renewEveryMs + beliefMs },
+    ];
+    expect(belief).toEqual(extended);
+    expect(watched).toEqual(extended);
+    term.resign();
+    term.settle();
+    await clock.advance(0);
+    const over = { atMs: renewEveryMs, endMs: undefined };
+    expect(belief).toEqual([...extended, over]);
+    expect(watched).toEqual([...extended, over]);
+  });
+
+  test('while the work goes on, the watchdog still counts', async () => {
+    const all = setUp();
+    const { clock, term, belief, watched } = all;
+    await term.announce();
+    term.onLost('superseded');
+    await clock.advance(100);
+    // Belief is over at once; the process is not to be killed before it would have been.
+    expect(belief.at(-1)).toEqual({ atMs: 0, endMs: undefined });
+    expect(watched).toEqual([{ atMs: 0, endMs: beliefMs }]);
+    term.settle();
+    expect(watched.at(-1)).toEqual({ atMs: 100, endMs: undefined });
+    await clock.advance(0);
+    expect((await term.ended).overrunMs).toBe(100);
+  });
+
+  test.each([
+    [
+      'throws',
+      () => {
+        throw new Error('no listener');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('no listener'))],
+  ])('who %s is trouble, and no end', async (_, onBelief) => {
+    const all = setUp({ onBelief });
+    await all.clock.advance(0);
+    expect(all.trouble).toEqual(['onBelief']);
+    await all.term.announce();
+    expect(all.term.isLeading()).toBe(true);
+    await end(all);
+  });
+});
+
+test('a hook that goes on is work that has not settled', async () => {
+  const { clock, term, events } = setUp();
+  let settle = () => {};
+  term.holdSettling(
+    new Promise((resolve) => {
+      settle = resolve;
+    }),
+  );
+  term.stop('takeover-failed');
+  term.settle();
+  await clock.advance(1_000);
+  expect(events).toEqual(['attached']);
+  settle();
+  await clock.advance(0);
+  expect(events).toEqual(['attached', 'released']);
+  expect((await term.ended).reason).toBe('takeover-failed');
+});
+
+test('a term that has not been announced does not lead', async () => {
+  const all = setUp();
+  const { term } = all;
+  expect(term.isLeading()).toBe(false);
+  expect(term.remaining()).toBe(0);
+  expect(() => term.assertLeading()).toThrow('7');
+  await term.announce();
+  expect(term.remaining()).toBe(beliefMs);
+  term.assertLeading();
+  term.assertLeading(beliefMs - 1);
+  await all.clock.advance(1);
+  expect(() => term.assertLeading(beliefMs - 1)).toThrow();
+  expect(() => term.assertLeading(beliefMs)).toThrow('less than the belief of 12000 ms');
+  await end(all);
+});
+
+test('what it proclaims is shown before it is answered, unless it ends or nobody waits', async () => {
+  const all = setUp();
+  const { clock, term, fail } = all;
+  await term.announce();
+  fail();
+  const stop = new AbortController();
+  const unheard = term.proclaim({ addresses: [] }, { signal: stop.signal });
+  unheard.catch(() => {});
+  const lost = term.proclaim({ addresses: [] });
+  lost.catch(() => {});
+  await clock.advance(10);
+  stop.abort(new Error('enough'));
+  await expect(unheard).rejects.toThrow('enough');
+  term.resign();
+  await expect(lost).rejects.toMatchObject({ reason: 'resigned' });
+  await expect(term.proclaim({}, { signal: stop.signal })).rejects.toMatchObject({
+    reason: 'resigned',
+  });
+  await end(all);
+});
