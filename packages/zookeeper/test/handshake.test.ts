@@ -93,6 +93,15 @@ describe('SetWatches', () => {
     expect(packetsOf(lists, 1_024).length).toBe(2);
   });
 
+  it.each([
+    [96, 1],
+    [97, 2],
+  ])('leave 64 bytes for what a packet has besides its paths: ten of %d bytes', (length, count) => {
+    // Each behind its length, of four bytes.
+    expect(packetsOf({ data: paths('d', 10, length) }, 1_064)).toHaveLength(count);
+    expect(packetsOf({ persistent: paths('p', 10, length) }, 1_064)).toHaveLength(count);
+  });
+
   it('send a path alone that is above the limit: it is not lost', () => {
     const [first, , last] = paths('d', 3, 10);
     const long = `/${'x'.repeat(200_000)}`;

@@ -1,4 +1,5 @@
 import dns from 'node:dns/promises';
+import { getEventListeners } from 'node:events';
 import { syncBuiltinESMExports } from 'node:module';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Hosts } from '../src/session/hosts.ts';
@@ -117,5 +118,30 @@ describe('Hosts', () => {
     expect(errors.map(({ message }) => message)).toEqual(['slow could not be resolved in time']);
     // Also when the bound was over before.
     expect((await hosts.resolve(bound.signal, ignore)).map(({ name }) => name)).toEqual(['quick']);
+  });
+
+  it('waits for a name as long as it may, and leaves nothing on the bound', async () => {
+    const { signal } = new AbortController();
+    vi.spyOn(dns, 'lookup').mockImplementation((async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return [{ address: '10.0.0.1', family: 4 }];
+    }) as never);
+    syncBuiltinESMExports();
+    const errors: Error[] = [];
+    const hosts = new Hosts([{ host: 'a', port: 1 }], inOrder);
+    const found = hosts.resolve(signal, (error) => errors.push(error));
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    expect(await found).toEqual([{ host: '10.0.0.1', port: 1, name: 'a' }]);
+    expect(errors).toEqual([]);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  });
+
+  it('is the order of the draw: each place gets any of those up to it, the last place first', () => {
+    const all = [1, 2, 3, 4].map((port) => ({ host: '127.0.0.1', port }));
+    const drawn = (...numbers: number[]) =>
+      new Hosts(all, () => numbers.shift() as number).literal()!.map(({ port }) => port);
+    expect(drawn(0, 0, 0)).toEqual([2, 3, 4, 1]);
+    expect(drawn(0.99, 0.4, 0)).toEqual([3, 1, 2, 4]);
+    expect(drawn(0.26, 0.99, 0.51)).toEqual([1, 4, 3, 2]);
   });
 });

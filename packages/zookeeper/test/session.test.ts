@@ -1,4 +1,6 @@
-import { getEventListeners } from 'node:events';
+import { getEventListeners, once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { ClientOptions, StateChange } from '../src/index.ts';
 import { AuthError, connect, createClient } from '../src/index.ts';
@@ -272,6 +274,20 @@ describe('time', () => {
     expect(named('ping')).toHaveLength(2);
   });
 
+  it('a ping that was not answered keeps no other connection from being asked', async () => {
+    const { server, client, states, named, pass } = await setup({ onRequest: () => {} });
+    await client.connected();
+    await pass(3_000);
+    await until('it pings', () => named('ping').length === 1);
+    await pass(1_000);
+    server.peers[0]!.socket.end();
+    await until('it comes back', () => states().length >= 3);
+    expect(states()).toEqual(['connected', 'suspended', 'connected']);
+    await pass(3_000);
+    await until('it pings', () => named('ping').length === 2);
+    expect(named('ping').map(({ connection }) => connection)).toEqual([1, 2]);
+  });
+
   it('passes without a timer that has nothing to do', async () => {
     const { clock, client } = await setup({ onRequest: () => {} });
     await client.connected();
@@ -352,6 +368,8 @@ describe('time', () => {
       await until('it is heard', () => client.counters.notifications > notifications);
     }
     expect(states()).toEqual(['connected']);
+    // The one that is not answered is enough.
+    expect(client.counters.pings).toBe(1);
     server.script = { onConnect: () => {} };
     await pass(1);
     await until('it expires', () => states().includes('expired'));
@@ -371,7 +389,13 @@ describe('time', () => {
     });
     await client.connected();
     clock.stall(2 * timeoutMs);
-    await clock.runUntilSettled(client.connected());
+    let isConnected = false;
+    const connected = client.connected().then(() => {
+      isConnected = true;
+    });
+    for (let i = 0; i < 10; i += 1) await Promise.resolve();
+    expect(isConnected).toBe(false);
+    await clock.runUntilSettled(connected);
     expect(client.session!.id).toBe(2n);
   });
 
@@ -450,6 +474,26 @@ describe('time', () => {
     // Each 0.45 s; or more and more seldom, up to a quarter of the timeout.
     if (often) expect(server.peers.length).toBeGreaterThan(30);
     else expect(server.peers.length).toBeLessThan(25);
+  });
+});
+
+describe('a server that closes before TLS has begun', () => {
+  it('is asked as often as one that is not there: it has dropped nobody', async () => {
+    let taken = 0;
+    const server = createServer((socket) => {
+      taken += 1;
+      socket.on('error', () => {});
+      socket.destroy();
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const clock = new TestClock();
+    const client = createClient(`zks://127.0.0.1:${port}`, { clock, sessionTimeoutMs: timeoutMs });
+    await clock.advance(20_000, 50, 2);
+    await client.close();
+    server.close();
+    expect(taken).toBeGreaterThan(30);
   });
 });
 
@@ -586,6 +630,50 @@ describe('what a server says', () => {
   });
 });
 
+describe('with SASL', () => {
+  const sasl = { username: 'joe', password: 'secret' };
+
+  it('a refusal of what was not given yet is no refusal of ours', async () => {
+    const { client, losses } = await setup(
+      { onConnect: (_, peer) => peer.reply(-4, 0n, -115) },
+      { sasl },
+    );
+    await until('it is left', () => losses.length >= 1);
+    expect(losses[0]).toMatch(/answers the handshake with an error/);
+    expect(client.state).toBe('connecting');
+  });
+
+  it('watches that were not told of yet are not confirmed', async () => {
+    const { client, losses, named } = await setup(
+      { onRequest: (_, peer) => peer.reply(-8, 1n) },
+      { sasl },
+    );
+    await until('it is left', () => losses.length >= 1);
+    expect(losses[0]).toMatch(/watches were confirmed unasked/);
+    expect(client.state).toBe('connecting');
+    expect(named('sasl').length).toBeGreaterThan(0);
+  });
+
+  it('a refusal is the end', async () => {
+    const { client, states } = await setup(
+      { onRequest: ({ xid }, peer) => peer.reply(xid, 1n, -115) },
+      { sasl },
+    );
+    await until('it is refused', () => states().length >= 1);
+    expect(client.state).toBe('auth-failed');
+  });
+
+  it('anything else that goes wrong ends the connection, not the client', async () => {
+    const { client, losses } = await setup(
+      { onRequest: ({ xid }, peer) => peer.reply(xid, 1n, -1) },
+      { sasl },
+    );
+    await until('it is left', () => losses.length >= 1);
+    expect(losses[0]).toMatch(/sasl/);
+    expect(client.state).toBe('connecting');
+  });
+});
+
 describe('authentication', () => {
   const auth = [{ scheme: 'digest', credentials: 'joe:secret' }];
 
@@ -644,6 +732,30 @@ describe('authentication', () => {
     await client.close();
     expect(states()).toEqual(['auth-failed', 'closed']);
     await expect(client.stat('/a')).rejects.toMatchObject({ code: 'CLOSED' });
+  });
+
+  it('is not begun on a connection that a subscriber has made useless', async () => {
+    let stalls = 0;
+    let sessions = 0n;
+    const { server, clock, client, states, named } = await setup(
+      {
+        onConnect: ({ sessionId }, peer) => {
+          if (sessionId === 0n) sessions += 1n;
+          peer.accept({ timeoutMs, sessionId: sessions });
+        },
+      },
+      { auth },
+    );
+    onChannel('incumbent:zookeeper:connected', () => {
+      stalls += 1;
+      if (stalls > 1) return;
+      clock.stall(2 * timeoutMs);
+      expect(client.state).toBe('expired');
+    });
+    await clock.runUntil('it is connected', () => states().at(-1) === 'connected');
+    expect(named('auth').map(({ connection }) => connection)).toEqual([1, 2]);
+    expect(server.greetings).toHaveLength(2);
+    expect(client.session!.id).toBe(2n);
   });
 
   it('asked for later is given at once, changes no state, and leaves nothing behind', async () => {

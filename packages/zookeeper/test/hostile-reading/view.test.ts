@@ -1,17 +1,20 @@
 import { describe, expect, it } from 'vitest';
+import type { ClientOptions } from '../../src/index.ts';
 import { createClient } from '../../src/index.ts';
 import { requests } from '../../src/protocol/requests.ts';
 import { FakeZooKeeper } from '../../src/testing/index.ts';
+import { subscribeInEach } from './channels.ts';
 import { TestClock } from './clock.ts';
 import { closeAfterEach } from './closing.ts';
 import { ScriptedServer } from './scripted-server.ts';
 
 const later = closeAfterEach();
+const onChannel = subscribeInEach();
 const timeoutMs = 10_000;
 
 /** A client that has seen transaction 500, and the server that it has seen it on. */
-async function setup() {
-  const world: { zxid: bigint; does: 'serve' | 'shut-out' | 'nothing' } = {
+async function setup(options: ClientOptions = {}) {
+  const world: { zxid: bigint; does: 'serve' | 'shut-out' | 'stutter' | 'nothing' } = {
     zxid: 500n,
     does: 'serve',
   };
@@ -20,6 +23,10 @@ async function setup() {
     await ScriptedServer.start({
       onConnect: ({ lastZxidSeen }, peer) => {
         if (world.does === 'nothing') return;
+        if (world.does === 'stutter') {
+          peer.socket.end(Uint8Array.of(0));
+          return;
+        }
         if (world.does === 'shut-out' || lastZxidSeen > world.zxid) peer.socket.end();
         else peer.accept({ sessionId: ++sessions, timeoutMs });
       },
@@ -34,7 +41,7 @@ async function setup() {
   );
   const clock = new TestClock();
   const client = later(
-    createClient(server.connectionString, { clock, sessionTimeoutMs: timeoutMs }),
+    createClient(server.connectionString, { clock, sessionTimeoutMs: timeoutMs, ...options }),
     clock,
   );
   await client.connected();
@@ -67,12 +74,46 @@ describe('what was seen', () => {
     expect(client.state).toBe('expired');
     expect(seenSince(1)).toContain(0n);
     world.does = 'serve';
+    const trouble: unknown[] = [];
+    onChannel('incumbent:zookeeper:trouble', (message) => trouble.push(message));
     const seen: bigint[] = [];
     client.onState(() => seen.push(client.lastZxid));
     await clock.runUntil('it is connected again', () => client.state === 'connected', 50);
     expect(seen).toEqual([500n]);
     expect(client.lastZxid).toBe(500n);
+    expect(trouble).toEqual([]);
+    // The next expiry begins to count anew.
+    world.does = 'shut-out';
+    const before = server.greetings.length;
+    server.peers.at(-1)!.socket.end();
+    await clock.runUntil('it expires', () => client.state === 'expired', 50);
+    await clock.advance(0.8 * timeoutMs, 100);
+    expect(new Set(seenSince(before))).toEqual(new Set([500n]));
   });
+
+  it('is asked for before anything else is said', async () => {
+    const { world, server, clock, client } = await setup({
+      auth: [{ scheme: 'digest', credentials: 'joe:secret' }],
+    });
+    world.zxid = 3n;
+    server.peers[0]!.socket.end();
+    await clock.runUntil('it expires', () => client.state === 'expired', 50);
+    await clock.runUntil('it is connected again', () => client.state === 'connected', 50);
+    const last = server.received.filter(({ connection }) => connection === server.peers.length);
+    expect(last.map(({ name }) => name)).toEqual(['sync', 'auth']);
+  });
+
+  it.each(['nothing', 'stutter'] as const)(
+    'is not given up where every server does something else: %s',
+    async (does) => {
+      const { world, server, clock, client, seenSince } = await setup();
+      world.does = does;
+      server.peers[0]!.socket.end();
+      await clock.advance(3 * timeoutMs, 250);
+      expect(client.state).toBe('expired');
+      expect(new Set(seenSince(1))).toEqual(new Set([500n]));
+    },
+  );
 
   it('is not given up for one refusal, and a timeout of other failures', async () => {
     const { world, server, clock, client, seenSince } = await setup();
