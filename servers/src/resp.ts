@@ -84,6 +84,7 @@ export class RespConnection {
   }
 
   close(): void {
+    this.#isOpen = false;
     this.#socket.destroy();
   }
 

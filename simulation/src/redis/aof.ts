@@ -30,7 +30,7 @@ export class AppendOnlyFile {
   }
 
   get isRewriting(): boolean {
-    return this.#server.child?.kind === 'aof';
+    return this.#server.children.current?.kind === 'aof';
   }
 
   get waits(): boolean {
@@ -44,7 +44,7 @@ export class AppendOnlyFile {
 
   stop(): void {
     if (this.#state === 'on') this.#write();
-    if (this.isRewriting) this.#server.killChild();
+    if (this.isRewriting) this.#server.children.kill();
     this.#state = 'off';
     this.#unsynced = [];
   }
@@ -59,12 +59,13 @@ export class AppendOnlyFile {
   /** When no other child runs. */
   startRewrite(): void {
     const server = this.#server;
-    if (this.#state !== 'waits' || server.child !== undefined) return;
-    const child = server.startChild('aof', () => {
-      this.#state = 'on';
-    });
-    server.after(server.machine.speeds.saveMs(server.data.size), () => {
-      if (server.child === child) server.endChild();
+    if (this.#state !== 'waits' || server.children.current !== undefined) return;
+    server.children.start({
+      kind: 'aof',
+      forMs: server.machine.speeds.saveMs(server.data.size),
+      done: () => {
+        this.#state = 'on';
+      },
     });
   }
 

@@ -214,7 +214,7 @@ function flushAll({ server, parts, propagate }: Call): Reply {
 
 function applyFlushAll(server: Server): void {
   for (const key of server.data.keys) server.put(key, undefined);
-  if (server.child?.kind.startsWith('rdb') === true) server.killChild();
+  if (server.children.isSaving) server.children.kill();
   if (server.settings.savePoints.length > 0) server.save();
 }
 
@@ -278,7 +278,7 @@ function discard({ client }: Call): Reply {
 }
 
 function save({ server }: Call): Reply {
-  if (server.child?.kind.startsWith('rdb') === true) {
+  if (server.children.isSaving) {
     return new ErrorReply('ERR Background save already in progress');
   }
   server.save();
@@ -286,10 +286,10 @@ function save({ server }: Call): Reply {
 }
 
 function saveInBackground({ server }: Call): Reply {
-  if (server.child?.kind.startsWith('rdb') === true) {
+  if (server.children.isSaving) {
     return new ErrorReply('ERR Background save already in progress');
   }
-  if (server.child !== undefined) {
+  if (server.children.current !== undefined) {
     return new ErrorReply(
       "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in " +
         'order to schedule a BGSAVE whenever possible.',

@@ -1,4 +1,5 @@
 import type { Hold } from './backlog.ts';
+import type { Child } from './children.ts';
 import type { Client } from './client.ts';
 import type { Rdb } from './disk.ts';
 import type { Message } from './messages.ts';
@@ -40,6 +41,8 @@ export class Downstream {
   /** When the last one went, in seconds. */
   idleSinceSeconds: number;
   goodCount = 0;
+  /** How replicas were served, as INFO counts it. */
+  readonly served = { full: 0, partly: 0, notPartly: 0 };
   /** A child writes to sockets, and has sent all. */
   #childHasExited = false;
 
@@ -58,7 +61,12 @@ export class Downstream {
     if (server.upstream !== undefined && !server.upstream.isConnected) {
       return new ErrorReply("NOMASTERLINK Can't SYNC while not connected with my master");
     }
-    if (asked !== undefined && this.#goOn(client, asked)) return undefined;
+    if (asked !== undefined && this.#goOn(client, asked)) {
+      this.served.partly += 1;
+      return undefined;
+    }
+    if (asked !== undefined && asked.replId !== '?') this.served.notPartly += 1;
+    this.served.full += 1;
     const replica = this.#attach(client, 'wait-start');
     if (this.attached.length === 1 && server.backlog === undefined) {
       // What was written before the first replica came is in no offset.
@@ -90,7 +98,7 @@ export class Downstream {
     if (replica === undefined) return;
     replica.ackOffset = Math.max(replica.ackOffset, offset);
     replica.ackSeconds = this.#server.seconds;
-    if (replica.state === 'wait-end' && this.#childHasExited) this.#server.endChild();
+    if (replica.state === 'wait-end' && this.#childHasExited) this.#server.children.end();
     if (replica.startsOnAck && replica.state === 'online') this.#stream(replica);
     this.#server.acknowledged();
   }
@@ -124,7 +132,7 @@ export class Downstream {
     for (const replica of [...this.attached]) {
       const waits =
         replica.state === 'wait-start' ||
-        (replica.state === 'wait-end' && this.#server.child?.kind !== 'rdb-stream');
+        (replica.state === 'wait-end' && this.#server.children.current?.kind !== 'rdb-stream');
       if (waits) send(replica, { kind: 'newline' });
       const isLate = seconds - replica.ackSeconds > settings.count('repl-timeout');
       if (replica.state === 'online' && isLate) this.#server.drop(replica.client);
@@ -145,8 +153,8 @@ export class Downstream {
 
   /** `replicationStartPendingFork` */
   startCopies(): void {
-    const { child, seconds, settings } = this.#server;
-    if (child !== undefined) return;
+    const { children, seconds, settings } = this.#server;
+    if (children.current !== undefined) return;
     const waiting = this.attached.filter(({ state }) => state === 'wait-start');
     if (waiting.length === 0) return;
     const longest = Math.max(...waiting.map(({ askedSeconds }) => seconds - askedSeconds));
@@ -174,7 +182,7 @@ export class Downstream {
   }
 
   /** All was streamed. They report, and then get what was written meanwhile. */
-  streamHasEnded(): void {
+  #streamHasEnded(): void {
     this.#childHasExited = false;
     for (const replica of this.attached.filter(({ state }) => state === 'wait-end')) {
       this.#putOnline(replica);
@@ -214,8 +222,8 @@ export class Downstream {
   }
 
   #begin(replica: AttachedReplica): void {
-    const { child, settings } = this.#server;
-    if (child?.kind === 'rdb-file') {
+    const { children, settings } = this.#server;
+    if (children.current?.kind === 'rdb-file') {
       const other = this.attached.find(({ state }) => state === 'wait-end');
       if (other === undefined) return;
       replica.pending = [...other.pending];
@@ -225,7 +233,7 @@ export class Downstream {
     }
     const isDelayed =
       settings.isOn('repl-diskless-sync') && settings.count('repl-diskless-sync-delay') > 0;
-    if (child === undefined && !isDelayed) this.#startCopy();
+    if (children.current === undefined && !isDelayed) this.#startCopy();
   }
 
   /** `startBgsaveForReplication` */
@@ -243,19 +251,22 @@ export class Downstream {
     for (const replica of this.attached.filter(({ state }) => state === 'wait-end')) {
       send(replica, { kind: 'copy-begins' });
     }
-    const saveMs = server.machine.speeds.saveMs(rdb.data.size);
-    const child = server.startChild('rdb-stream', () => this.streamHasEnded());
+    const { scheduler, speeds } = server.machine;
+    const saveMs = speeds.saveMs(rdb.data.size);
+    const exitMs = scheduler.random() * childExitMs;
+    const child: Child = {
+      kind: 'rdb-stream',
+      forMs: saveMs + exitMs + scheduler.random() * reapMs,
+      done: () => this.#streamHasEnded(),
+    };
+    server.children.start(child);
     server.after(saveMs, () => {
-      if (server.child !== child) return;
+      if (server.children.current !== child) return;
       for (const replica of this.attached.filter(({ state }) => state === 'wait-end')) {
         send(replica, { kind: 'copy-ends', rdb, wasStreamed: true });
       }
-      server.after(server.machine.scheduler.random() * childExitMs, () => {
-        if (server.child !== child) return;
-        this.#childHasExited = true;
-        server.after(server.machine.scheduler.random() * reapMs, () => {
-          if (server.child === child) server.endChild();
-        });
+      server.after(exitMs, () => {
+        this.#childHasExited = server.children.current === child;
       });
     });
   }
@@ -285,10 +296,10 @@ export class Downstream {
 
   /** Nobody waits any more for what the child writes (`freeClient` of networking.c). */
   #dropChild({ state }: AttachedReplica): void {
-    const { child, settings } = this.#server;
+    const { children, settings } = this.#server;
     if (state !== 'wait-end' || this.attached.some((other) => other.state === 'wait-end')) return;
-    const isWanted = child?.kind === 'rdb-file' && settings.savePoints.length > 0;
-    if (child?.kind.startsWith('rdb') === true && !isWanted) this.#server.killChild();
+    const isWanted = children.current?.kind === 'rdb-file' && settings.savePoints.length > 0;
+    if (children.isSaving && !isWanted) children.kill();
   }
 
   #forgetBacklog(): void {

@@ -2,10 +2,16 @@ import type { Server } from './server.ts';
 
 /** What INFO says, with the fields that anybody here reads (`genRedisInfoString` of server.c). */
 export function infoText(server: Server): string {
+  const { served } = server.downstream;
   const sections = {
     Server: serverFields(server),
     Clients: clientFields(server),
     Persistence: persistenceFields(server),
+    Stats: {
+      sync_full: served.full,
+      sync_partial_ok: served.partly,
+      sync_partial_err: served.notPartly,
+    },
     Replication: replicationFields(server),
     Keyspace: server.data.size === 0 ? {} : { db0: `keys=${server.data.size},expires=0,avg_ttl=0` },
   };
@@ -40,12 +46,12 @@ function clientFields({ clients, upstream }: Server): Fields {
   };
 }
 
-function persistenceFields({ loading, dirty, child, aof, lastSaveSeconds }: Server): Fields {
+function persistenceFields({ loading, dirty, children, aof, lastSaveSeconds }: Server): Fields {
   return {
     loading: flag(loading === 'only'),
     async_loading: flag(loading === 'beside'),
     rdb_changes_since_last_save: dirty,
-    rdb_bgsave_in_progress: flag(child?.kind.startsWith('rdb') === true),
+    rdb_bgsave_in_progress: flag(children.isSaving),
     rdb_last_save_time: lastSaveSeconds,
     aof_enabled: flag(aof.isEnabled),
     aof_rewrite_in_progress: flag(aof.isRewriting),

@@ -101,12 +101,14 @@ export class RedisNode {
 
   /** SIGKILL. What was written to files stays. */
   kill(): void {
-    this.#end('killed');
+    this.#server?.kill();
+    this.#server = undefined;
   }
 
   /** The machine loses its power: nobody is told, and what was not synced to disk is lost. */
   cutPower(): void {
-    this.#end('silently');
+    this.#server?.vanish();
+    this.#server = undefined;
     this.#isGone = true;
   }
 
@@ -138,10 +140,5 @@ export class RedisNode {
     const socket = new Socket<Message>(server);
     server.accept(socket, peer);
     return socket;
-  }
-
-  #end(how: 'killed' | 'silently'): void {
-    this.#server?.end(how);
-    this.#server = undefined;
   }
 }

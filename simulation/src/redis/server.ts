@@ -1,6 +1,7 @@
 import { AppendOnlyFile } from './aof.ts';
 import { Backlog } from './backlog.ts';
 import { boot } from './boot.ts';
+import { Children } from './children.ts';
 import type { Blocked } from './client.ts';
 import { Client } from './client.ts';
 import { findCommand } from './commands.ts';
@@ -22,13 +23,6 @@ import type { Entry } from './stream.ts';
 import { getAckEntry, pingEntry, selectEntry } from './stream.ts';
 import { Upstream } from './upstream.ts';
 
-/** A forked child. There is one at a time (`hasActiveChildProcess`). */
-export interface Child {
-  /** `rdb-stream` writes to replicas and leaves no file. */
-  readonly kind: 'rdb-file' | 'rdb-stream' | 'aof';
-  readonly done: () => void;
-}
-
 /**
  * - `only`: nearly every command is refused (`LOADING`).
  * - `beside`: the data of before are served meanwhile (`async_loading`).
@@ -43,6 +37,7 @@ export class Server implements Reader {
   readonly history: History;
   readonly downstream: Downstream;
   readonly aof: AppendOnlyFile;
+  readonly children: Children;
   readonly pauses: Pauses;
   readonly shutdown: Shutdown;
   readonly clients: Map<number, Client> = new Map();
@@ -51,7 +46,6 @@ export class Server implements Reader {
   backlog: Backlog | undefined;
   upstream: Upstream | undefined;
   loading: Loading;
-  child: Child | undefined;
   /** The replicas were told in which database the stream goes on (`slaveseldb`). */
   streamsDatabase = false;
   /** Changes since the last save. */
@@ -59,7 +53,7 @@ export class Server implements Reader {
   lastSaveSeconds: number;
   readonly #accepted = new Set<Socket<Message>>();
   #isDead = false;
-  #endedSilently = false;
+  #hasVanished = false;
   #stopped: (() => void)[] | undefined;
   #nextClientId = 3;
   #wantsAck = false;
@@ -74,6 +68,7 @@ export class Server implements Reader {
     this.lastSaveSeconds = this.seconds;
     this.downstream = new Downstream(this);
     this.aof = new AppendOnlyFile(this);
+    this.children = new Children(this);
     this.pauses = new Pauses(this, () => this.#resume());
     this.shutdown = new Shutdown(this);
     const [host, port] = machine.configuration.replicaof?.split(' ') ?? [];
@@ -115,7 +110,7 @@ export class Server implements Reader {
   }
 
   get answers(): boolean {
-    return !this.#endedSilently || this.machine.isThere;
+    return !this.#hasVanished || this.machine.isThere;
   }
 
   after(delayMs: number, run: () => void): void {
@@ -134,17 +129,37 @@ export class Server implements Reader {
     for (const run of waiting) this.read(run);
   }
 
-  /** No code of it runs any more. @param how `silently`: its machine is gone as well */
-  end(how: 'killed' | 'silently'): void {
+  /** SIGKILL. What is forked from it may work on. */
+  kill(): void {
     if (this.#isDead) return;
-    this.aof.end(how === 'silently');
+    this.#end(false);
+    this.children.outlive(() => this.#close());
+  }
+
+  /** It ends by itself, and its children with it. */
+  exit(): void {
+    this.#end(false);
+    this.#close();
+    this.machine.exited();
+  }
+
+  /** Its machine is gone: nobody is told. */
+  vanish(): void {
+    if (this.#isDead) return;
+    this.#hasVanished = true;
+    this.#end(true);
+    this.upstream?.vanish();
+    for (const socket of this.#accepted) socket.vanish();
+  }
+
+  #end(powerFails: boolean): void {
+    this.aof.end(powerFails);
     this.#isDead = true;
-    this.#endedSilently = how === 'silently';
-    this.upstream?.end(how);
-    for (const socket of this.#accepted) {
-      if (how === 'silently') socket.vanish();
-      else socket.close();
-    }
+  }
+
+  #close(): void {
+    this.upstream?.end();
+    for (const socket of this.#accepted) socket.close();
   }
 
   // Connections
@@ -239,35 +254,17 @@ export class Server implements Reader {
   /** BGSAVE. The file is there when the child has ended. */
   saveInBackground(rdb: Rdb = this.snapshot()): void {
     const { dirty } = this;
-    const child = this.startChild('rdb-file', () => {
-      this.disk.rdb = rdb;
-      this.#saved(dirty);
-      this.downstream.fileIsReady(rdb);
+    this.children.start({
+      kind: 'rdb-file',
+      forMs: this.machine.speeds.saveMs(rdb.data.size),
+      alone: () => {
+        this.disk.rdb = rdb;
+      },
+      done: () => {
+        this.#saved(dirty);
+        this.downstream.fileIsReady(rdb);
+      },
     });
-    this.after(this.machine.speeds.saveMs(rdb.data.size), () => {
-      if (this.child === child) this.endChild();
-    });
-  }
-
-  // Children
-
-  startChild(kind: Child['kind'], done: () => void): Child {
-    const child = { kind, done };
-    this.child = child;
-    return child;
-  }
-
-  /** It is done (`checkChildrenDone`). */
-  endChild(): void {
-    const { child } = this;
-    this.child = undefined;
-    child?.done();
-    this.downstream.startCopies();
-    this.aof.startRewrite();
-  }
-
-  killChild(): void {
-    this.child = undefined;
   }
 
   // Roles
@@ -340,7 +337,7 @@ export class Server implements Reader {
   }
 
   #saveNowAndThen(): void {
-    if (this.child !== undefined) return;
+    if (this.children.current !== undefined) return;
     const isDue = this.settings.savePoints.some(
       ({ seconds, changes }) =>
         this.dirty >= changes && this.seconds - this.lastSaveSeconds > seconds,

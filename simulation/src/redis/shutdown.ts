@@ -61,7 +61,6 @@ export class Shutdown {
     const isSaved = saves ?? server.settings.savePoints.length > 0;
     // It has only a part of its data while it loads them.
     if (isSaved && server.loading === undefined) server.save();
-    server.end('killed');
-    server.machine.exited();
+    server.exit();
   }
 }

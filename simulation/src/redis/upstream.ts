@@ -129,9 +129,13 @@ export class Upstream {
   }
 
   /** The process ends. */
-  end(how: 'killed' | 'silently'): void {
-    if (how === 'silently') this.#socket?.vanish();
+  end(): void {
     this.#disconnect();
+  }
+
+  /** Its machine is gone. */
+  vanish(): void {
+    this.#socket?.vanish();
   }
 
   /** Writes are not paused any more. */
@@ -300,7 +304,7 @@ export class Upstream {
   #beginLoading(keeps: boolean): void {
     const server = this.#server;
     server.aof.stop();
-    if (server.child?.kind.startsWith('rdb') === true) server.killChild();
+    if (server.children.isSaving) server.children.kill();
     const isSameHistory = keeps && server.history.replId === this.#announced.replId;
     if (!keeps) {
       this.#leaveHistory();

@@ -10,14 +10,18 @@ import type { Layout } from './layout.ts';
 import { calm, password } from './layout.ts';
 import type { Observation, Send, Value } from './observe.ts';
 import { observe, said } from './observe.ts';
+import type { Says, Side } from './side.ts';
+import { parseInfo } from './side.ts';
 import type { LinkFault, Step } from './steps.ts';
 import { name } from './steps.ts';
 
 /** Longer than anything here takes that has no time limit of its own. */
 const settledMs = 4_000;
+const pollMs = 50;
+const longestMs = 30_000;
 
 /** The steps on the model. */
-export class ModelSide {
+export class ModelSide implements Side {
   readonly nodes: readonly RedisNode[];
   readonly #time: VirtualTime;
   readonly #model: RedisModel;
@@ -26,7 +30,13 @@ export class ModelSide {
   readonly #blocked: string[] = [];
   readonly #slow = new Set<number>();
 
-  constructor(layout: Layout, settings: readonly GivenSettings[], random: () => number) {
+  /** @param loadMs of each node: how long it reads its data */
+  constructor(
+    layout: Layout,
+    settings: readonly GivenSettings[],
+    random: () => number,
+    loadMs = 0,
+  ) {
     this.#time = new VirtualTime(random);
     const ways = layout.ways.map(({ from, to, port }) => {
       const link = new Link(() => 0.05 + 0.1 * random());
@@ -53,7 +63,7 @@ export class ModelSide {
         addresses: [`127.0.0.1:${port}`],
         settings: settings[index] ?? {},
         speeds: {
-          loadMs: () => 0,
+          loadMs: () => loadMs,
           copyMs: () => 0,
           saveMs: (keys) => (this.#slow.has(index) && keys > 0 ? 1e9 : 1),
         },
@@ -63,9 +73,20 @@ export class ModelSide {
 
   /** @returns the reply of a command */
   async play(step: Step): Promise<string> {
-    const reply = await this.#play(step);
+    const reply = await this.act(step);
     await this.#pass(settledMs);
     return reply;
+  }
+
+  async info(node: number): Promise<ReadonlyMap<string, string>> {
+    return parseInfo(String(await this.#await((await this.#sender(node))(['INFO']))));
+  }
+
+  async until(node: number, what: string, says: Says): Promise<void> {
+    for (let passed = 0; !says(await this.info(node)); passed += pollMs) {
+      if (passed > longestMs) throw new Error(`not within ${longestMs} ms: ${what}`);
+      await this.#pass(pollMs);
+    }
   }
 
   /** So many PINGs of that node to its replicas. */
@@ -89,7 +110,7 @@ export class ModelSide {
     return [...seen, Object.fromEntries(this.#blocked.entries())];
   }
 
-  async #play(step: Step): Promise<string> {
+  async act(step: Step): Promise<string> {
     if (step.type === 'settle') return '';
     if (step.type === 'link') {
       setLink(this.#links.get(`${name(step.from)}${name(step.to)}`) as Link, step.how);
@@ -114,6 +135,7 @@ export class ModelSide {
         return '';
       case 'kill':
         node.kill();
+        this.#connections.get(step.node)?.close();
         return '';
       case 'stop':
         node.stop();
@@ -175,8 +197,9 @@ export class ModelSide {
   }
 
   async #pass(ms: number): Promise<void> {
-    for (let passed = 0; passed < ms; passed += 500) {
-      this.#time.advance(500);
+    const atOnceMs = Math.min(ms, 500);
+    for (let passed = 0; passed < ms; passed += atOnceMs) {
+      this.#time.advance(atOnceMs);
       await turn();
     }
   }

@@ -17,6 +17,7 @@ const compared: readonly RegExp[] = [
   /^(slave_read_repl_offset|slave_repl_offset|slave_priority|slave_read_only)$/,
   /^(connected_slaves|min_slaves_good_slaves|master_replid|master_replid2)$/,
   /^(master_repl_offset|second_repl_offset|repl_backlog_active|repl_backlog_size)$/,
+  /^(sync_full|sync_partial_ok|sync_partial_err)$/,
   /^(repl_backlog_first_byte_offset|repl_backlog_histlen|db0)$/,
 ];
 

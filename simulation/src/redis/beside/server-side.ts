@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import process from 'node:process';
 import { makeServerDirectory, RedisServer, RespConnection, waitFor } from '@incumbent/servers';
 import type { TestProxy } from '@incumbent/zookeeper/testing';
 import { freePorts, startProxy } from '@incumbent/zookeeper/testing';
@@ -9,6 +11,8 @@ import type { Layout } from './layout.ts';
 import { calm, password } from './layout.ts';
 import type { Observation, Send } from './observe.ts';
 import { observe, said } from './observe.ts';
+import type { Says, Side } from './side.ts';
+import { parseInfo } from './side.ts';
 import type { LinkFault, Step } from './steps.ts';
 
 interface Seat {
@@ -20,12 +24,14 @@ interface Seat {
 }
 
 /** The steps on real servers. */
-export class ServerSide implements AsyncDisposable {
+export class ServerSide implements Side, AsyncDisposable {
   readonly layout: Layout;
   readonly #seats: readonly Seat[];
   readonly #proxies: ReadonlyMap<string, TestProxy>;
   /** Of `#proxies`: those that do not pass everything. */
   readonly #broken = new Set<string>();
+  /** Children of servers that were killed. They may never be done. */
+  readonly #orphans: number[] = [];
   readonly #blocked: { connection: RespConnection; reply: string }[] = [];
 
   private constructor(seats: readonly Seat[], proxies: ReadonlyMap<string, TestProxy>) {
@@ -54,7 +60,19 @@ export class ServerSide implements AsyncDisposable {
     return new ServerSide(seats, proxies);
   }
 
-  async play(step: Step): Promise<string> {
+  play(step: Step): Promise<string> {
+    return this.act(step);
+  }
+
+  async info(node: number): Promise<ReadonlyMap<string, string>> {
+    return parseInfo(String(await (await sender(this.#seats[node] as Seat))(['INFO'])));
+  }
+
+  until(node: number, what: string, says: Says): Promise<void> {
+    return waitFor(what, async () => says(await this.info(node)));
+  }
+
+  async act(step: Step): Promise<string> {
     if (step.type === 'settle') return '';
     if (step.type === 'link') {
       const key = `${step.from} ${step.to}`;
@@ -81,7 +99,9 @@ export class ServerSide implements AsyncDisposable {
       case 'pings':
         return '';
       case 'kill':
+        this.#orphans.push(...childrenOf(seat.server.pid));
         await seat.server.kill();
+        seat.connection?.close();
         seat.isPaused = false;
         return '';
       case 'stop':
@@ -139,7 +159,9 @@ export class ServerSide implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { connection } of this.#blocked) connection.close();
     for (const { connection } of this.#seats) connection?.close();
+    this.#orphans.push(...this.#seats.flatMap(({ server }) => childrenOf(server.pid)));
     await Promise.all(this.#seats.map(({ server }) => server.close()));
+    for (const orphan of this.#orphans) kill(orphan);
     await Promise.all([...this.#proxies.values()].map((proxy) => proxy.close()));
   }
 
@@ -185,6 +207,22 @@ async function seatAt(port: number, settings: GivenSettings): Promise<Seat> {
     false,
   );
   return { server, directory, port, isPaused: false, connection: undefined };
+}
+
+function childrenOf(pid: number | undefined): readonly number[] {
+  if (pid === undefined) return [];
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return text.split(' ').filter(Boolean).map(Number);
+}
+
+function kill(pid: number): void {
+  try {
+    // The number may have been given away since.
+    const name = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    if (name.startsWith('redis-')) process.kill(pid, 'SIGKILL');
+  } catch {
+    // It is gone.
+  }
 }
 
 function dataOf(directory: string): string {
