@@ -28,6 +28,7 @@ describe('Deque', () => {
             model.unshift(one.value);
           }
           expect(deque.length).toBe(model.length);
+          expect(deque.first).toBe(model[0]);
           expect(model.map((_, i) => deque.at(i))).toEqual(model);
         }
       }),

@@ -168,6 +168,24 @@ export class JuteWriter {
     this.#length = length;
   }
 
+  /**
+   * Leaves room for the length of a frame.
+   * @returns what `endFrame` is to be given
+   */
+  beginFrame(): number {
+    return this.#reserve(4);
+  }
+
+  /**
+   * Writes how much has followed `beginFrame`.
+   * @returns it, in bytes
+   */
+  endFrame(start: number): number {
+    const bytes = this.#length - start - 4;
+    this.#view.setInt32(start, bytes);
+    return bytes;
+  }
+
   int32(value: number): void {
     const at = this.#reserve(4);
     this.#view.setInt32(at, value);

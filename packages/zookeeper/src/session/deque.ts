@@ -8,6 +8,11 @@ export class Deque<T> {
     return this.#length;
   }
 
+  get first(): T | undefined {
+    // Places that nothing stands in are undefined.
+    return this.#items[this.#head];
+  }
+
   /** The item at `index` from the front, which must exist. */
   at(index: number): T {
     return this.#items[(this.#head + index) & (this.#items.length - 1)] as T;

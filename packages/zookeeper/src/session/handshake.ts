@@ -22,10 +22,9 @@ export interface WatchLists {
 }
 
 export function writeConnectRequest(writer: JuteWriter, request: ConnectRequest): void {
-  const start = writer.length;
-  writer.int32(0);
+  const start = writer.beginFrame();
   connectRequest.write(writer, request);
-  writer.patchInt32(start, writer.length - start - 4);
+  writer.endFrame(start);
 }
 
 export function writeAuth(writer: JuteWriter, { scheme, credentials }: Credentials): void {
@@ -117,10 +116,9 @@ function writeFrame<T>(
   codec: Codec<T>,
   body: T,
 ): void {
-  const start = writer.length;
-  writer.int32(0);
+  const start = writer.beginFrame();
   writer.int32(xid);
   writer.int32(opcode);
   codec.write(writer, body);
-  writer.patchInt32(start, writer.length - start - 4);
+  writer.endFrame(start);
 }

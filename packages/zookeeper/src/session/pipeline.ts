@@ -44,8 +44,11 @@ export interface Sink {
 const maxXid = 0x7fff_ffff;
 /** So many calls that were given up may stand in the queue before it is cleaned. */
 const maxSettledInQueue = 1_000;
-/** Output buffers above this are not kept. */
+/** Output above this leaves at once, and its buffer is not kept. */
 const maxKeptBytes = 256 * 1024;
+const maxKeptBuffers = 4;
+/** What a new output buffer has room for before it grows. */
+const newBufferBytes = 16_384;
 
 export class Pipeline {
   readonly #limits: PipelineLimits;
@@ -62,7 +65,7 @@ export class Pipeline {
   /** Requests may be sent: the handshake is over. */
   #open = false;
   #congested = false;
-  #out: JuteWriter = new JuteWriter(16 * 1024);
+  #out: JuteWriter = new JuteWriter(newBufferBytes);
   #outSentAt: Instant | undefined;
   #flushScheduled = false;
   readonly #spare: JuteWriter[] = [];
@@ -71,7 +74,7 @@ export class Pipeline {
     this.#writeOut();
   };
   /** When something was last handed to the connection. */
-  lastSentMs = 0;
+  lastSentMs: number = Number.NEGATIVE_INFINITY;
   /** The latest send time of anything that was answered. */
   confirmedMs: number = Number.NEGATIVE_INFINITY;
 
@@ -108,7 +111,7 @@ export class Pipeline {
 
   /** The request whose reply is due next. */
   get oldest(): PendingRequest | undefined {
-    return this.#inFlight.length > 0 ? this.#inFlight.at(0) : undefined;
+    return this.#inFlight.first;
   }
 
   get inFlight(): number {
@@ -133,19 +136,15 @@ export class Pipeline {
   /** Ends a call before its reply. A reply that still comes is read and dropped. */
   abandon(request: PendingRequest, error: () => unknown): void {
     if (request.settled) return;
-    if (request.frame !== undefined) this.#leaveQueue(request);
+    if (request.frame !== undefined) this.#leaveQueue(request, request.frame);
     this.#failRequest(request, error);
   }
 
   // The connection ------------------------------------------------------------------------------
 
-  /** A connection begins: nothing of the last one is left. */
+  /** A connection begins; `detach` has left nothing of the last one. */
   attach(sink: Sink): void {
     this.#sink = sink;
-    this.#open = false;
-    this.#congested = false;
-    this.#out.reset();
-    this.#outSentAt = undefined;
   }
 
   /**
@@ -231,9 +230,7 @@ export class Pipeline {
     this.#queued = 0;
     this.#queuedBytes = 0;
     for (const request of all) {
-      if (request.settled) continue;
-      request.frame = undefined;
-      this.#failRequest(request, () => error(request.context));
+      if (!request.settled) this.#failRequest(request, () => error(request.context));
     }
   }
 
@@ -257,17 +254,17 @@ export class Pipeline {
     const head = this.#inFlight.shift();
     if (head === undefined) throw new ProtocolError('a reply to no request');
     const sentMs = head.sentAt.monotonicMs;
-    if (sentMs > this.confirmedMs) this.confirmedMs = sentMs;
+    // A ping that was sent later may have been answered before.
+    this.confirmedMs = Math.max(this.confirmedMs, sentMs);
     this.#tally.replies += 1;
     const latencyMs = nowMs - sentMs;
     this.#tally.latencySumMs += latencyMs;
-    if (latencyMs > this.#tally.latencyMaxMs) this.#tally.latencyMaxMs = latencyMs;
-    head.frame = undefined;
+    this.#tally.latencyMaxMs = Math.max(this.#tally.latencyMaxMs, latencyMs);
     if (!head.settled) {
       head.zxid = zxid;
       this.#settle(head, error, reader);
     }
-    if (this.#queue.length > 0 && this.#open) this.#pump();
+    if (this.#open) this.#pump();
   }
 
   #settle(request: PendingRequest, error: number, reader: JuteReader): void {
@@ -337,14 +334,14 @@ export class Pipeline {
     const sentAt = this.#startTurn();
     const out = this.#out;
     const start = out.length;
+    let bytes: number;
     try {
-      this.#writeFrame(out, request, this.#nextXid, body);
+      bytes = this.#writeFrame(out, request, body);
     } catch (error) {
       this.#takeBack(start);
       this.#failRequest(request, () => error);
       return;
     }
-    const bytes = out.length - start - 4;
     if (bytes > this.#limits.maxRequestBytes) {
       this.#takeBack(start);
       this.#failTooLarge(request, bytes);
@@ -358,13 +355,13 @@ export class Pipeline {
 
   #enqueue(request: PendingRequest, body: unknown): void {
     const writer = new JuteWriter();
+    let bytes: number;
     try {
-      this.#writeFrame(writer, request, 0, body);
+      bytes = this.#writeFrame(writer, request, body);
     } catch (error) {
       this.#failRequest(request, () => error);
       return;
     }
-    const bytes = writer.length - 4;
     if (bytes > this.#limits.maxRequestBytes) {
       this.#failTooLarge(request, bytes);
       return;
@@ -372,7 +369,7 @@ export class Pipeline {
     if (
       !request.cleansUp &&
       (this.#queued >= this.#limits.maxQueuedRequests ||
-        this.#queuedBytes + bytes > this.#limits.maxQueuedBytes)
+        this.#queuedBytes + writer.length > this.#limits.maxQueuedBytes)
     ) {
       this.#failRequest(
         request,
@@ -388,12 +385,12 @@ export class Pipeline {
     this.#setDeadline(request, this.#clock.monotonicMs());
   }
 
-  #leaveQueue(request: PendingRequest): void {
-    if (!request.wasSent) {
-      this.#queued -= 1;
-      this.#queuedBytes -= request.frame?.length ?? 0;
-    }
+  #leaveQueue(request: PendingRequest, frame: Uint8Array): void {
     request.frame = undefined;
+    // What rides along with the handshake has left it already.
+    if (request.wasSent) return;
+    this.#queued -= 1;
+    this.#queuedBytes -= frame.length;
   }
 
   /**
@@ -406,13 +403,16 @@ export class Pipeline {
     }
   }
 
-  #writeFrame(writer: JuteWriter, request: PendingRequest, xid: number, body: unknown): void {
-    const start = writer.length;
-    writer.int32(0);
-    writer.int32(xid);
+  /**
+   * With the number that is next: what waits is given another one when it is sent.
+   * @returns how long it is
+   */
+  #writeFrame(writer: JuteWriter, request: PendingRequest, body: unknown): number {
+    const start = writer.beginFrame();
+    writer.int32(this.#nextXid);
     writer.int32(request.kind.opcode);
     request.kind.request.write(writer, body);
-    writer.patchInt32(start, writer.length - start - 4);
+    return writer.endFrame(start);
   }
 
   #setDeadline(request: PendingRequest, nowMs: number): void {
@@ -424,8 +424,9 @@ export class Pipeline {
 
   /** Moves requests from the queue into the output, as far as `admits` and the limits allow. */
   #pump(admits?: (request: PendingRequest) => boolean): void {
-    while (this.#queue.length > 0 && !this.#congested) {
-      const request = this.#queue.at(0);
+    for (;;) {
+      const request = this.#queue.first;
+      if (request === undefined || this.#congested) return;
       if (request.settled) {
         this.#queue.shift();
         continue;
@@ -479,12 +480,13 @@ export class Pipeline {
     const sentAt = this.#outSentAt;
     this.#outSentAt = undefined;
     if (out.length === 0 || this.#sink === undefined || sentAt === undefined) return;
-    this.#out = this.#spare.pop() ?? new JuteWriter(16 * 1024);
+    this.#out = this.#spare.pop() ?? new JuteWriter(newBufferBytes);
     this.lastSentMs = sentAt.monotonicMs;
     this.#tally.bytesSent += out.length;
     const goOn = this.#sink.write(out.written(), () => {
       out.reset();
-      if (out.capacity <= maxKeptBytes && this.#spare.length < 4) this.#spare.push(out);
+      if (out.capacity <= maxKeptBytes && this.#spare.length < maxKeptBuffers)
+        this.#spare.push(out);
     });
     if (!goOn) this.#congested = true;
   }

@@ -7,9 +7,9 @@ import { replyHeader, watcherEvent } from '../../protocol/messages.ts';
 /** A frame: its length and what `write` writes. */
 export function frame(write: (writer: JuteWriter) => void): Uint8Array {
   const writer = new JuteWriter(128);
-  writer.int32(0);
+  const start = writer.beginFrame();
   write(writer);
-  writer.patchInt32(0, writer.length - 4);
+  writer.endFrame(start);
   return writer.written();
 }
 

@@ -1,5 +1,6 @@
-import { FakeZooKeeper } from '../../src/testing/fake/fake-zookeeper.ts';
-import { behaviour } from './suite.ts';
+// The suite that every server must pass, on the one that needs none installed.
+import { FakeZooKeeper } from '../src/testing/fake/fake-zookeeper.ts';
+import { behaviour } from '../test-integration/behaviour/suite.ts';
 
 behaviour({
   name: 'FakeZooKeeper',
