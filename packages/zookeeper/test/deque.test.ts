@@ -34,4 +34,27 @@ describe('Deque', () => {
       }),
     );
   });
+
+  it('keeps many, at both ends, through all changes', () => {
+    const deque = new Deque<number>();
+    let model: number[] = [];
+    const same = () => {
+      expect(deque.length).toBe(model.length);
+      expect(model.map((_, i) => deque.at(i))).toEqual(model);
+      expect(deque.first).toBe(model[0]);
+    };
+    same();
+    for (let i = 0; i < 100; i += 1) {
+      deque.push(i);
+      deque.unshift(-i);
+      model = [-i, ...model, i];
+      same();
+    }
+    for (let i = 0; i < 37; i += 1) expect(deque.shift()).toBe(model.shift());
+    deque.filter((item) => item % 2 === 0);
+    model = model.filter((item) => item % 2 === 0);
+    same();
+    while (model.length > 0) expect(deque.shift()).toBe(model.shift());
+    expect([deque.shift(), deque.first, deque.length]).toEqual([undefined, undefined, 0]);
+  });
 });

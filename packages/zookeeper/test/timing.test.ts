@@ -11,6 +11,14 @@ describe('sessionTiming', () => {
   });
 });
 
+describe('the parts of a timeout', () => {
+  it('are a third, six tenths and 0.95 of it', () => {
+    expect(sessionTiming(9_000)).toEqual({
+      ...{ timeoutMs: 9_000, pingMs: 3_000, silenceMs: 5_400, expiryMs: 8_550 },
+    });
+  });
+});
+
 describe('attemptMs', () => {
   const none = Number.POSITIVE_INFINITY;
 
@@ -60,6 +68,14 @@ describe('backoffMs', () => {
       attempts += 1;
     }
     expect(attempts).toBeLessThanOrEqual(10);
+  });
+
+  it('goes on to double for a server that drops us, from the fifth pause on', () => {
+    const pauses = [0, 1, 2, 3, 4, 5, 6, 7, 1_000].map((round) =>
+      backoffMs(round, true, sessionTiming(60_000), most),
+    );
+    expect(pauses).toEqual([100, 150, 225, 337.5, 506.25, 1_012.5, 2_025, 2_500, 2_500]);
+    expect(backoffMs(1_000, false, sessionTiming(60_000), least)).toBe(337.5);
   });
 
   it('keeps well within the session timeout', () => {
