@@ -1,0 +1,52 @@
+// How a seat on a lease is given back, and what of its writes is remembered.
+import { expect, test } from 'vitest';
+import { SimulatedClock } from '../../src/testing/index.ts';
+import { candidate, leaseMs } from '../support/scripted-candidate.ts';
+import { ScriptedStore } from '../support/scripted-store.ts';
+
+test('a release is tried again soon, and then less and less soon', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  const election = candidate(store, clock);
+  const term = await election.campaign();
+  expect(election.timing).toMatchObject({ retryBackoffMs: 500, operationTimeoutMs: leaseMs / 6 });
+  const triesMs: number[] = [];
+  const startMs = clock.monotonicMs();
+  store.onSwap = async () => {
+    triesMs.push(clock.monotonicMs() - startMs);
+    throw new Error('no route');
+  };
+  const disposed = term[Symbol.asyncDispose]();
+  // It is given up after three operation timeouts.
+  await clock.advance(leaseMs);
+  await disposed;
+  const pauses = triesMs.map((ms, i) => ms - (triesMs[i - 1] ?? 0));
+  expect(pauses).toEqual([0, 50, 100, 200, 400, ...pauses.slice(5).map(() => 500)]);
+  expect(triesMs.at(-1)).toBeLessThan(leaseMs / 2);
+  expect(pauses.length).toBeGreaterThan(10);
+  expect(await term.ended).toMatchObject({ released: false });
+  await election.close();
+});
+
+test('a store that is set back to a win that was answered makes its handle wait like all others', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  const election = candidate(store, clock);
+  const first = await election.campaign();
+  const win = store.record;
+  // Somebody takes the seat, and it finds that out before it has confirmed anything.
+  store.hold('c', first.token + 1n, leaseMs);
+  await clock.advance(2_000);
+  expect(first.signal.aborted).toBe(true);
+  await first[Symbol.asyncDispose]();
+  const next = election.campaign();
+  store.record = win;
+  store.version += 1;
+  const { swaps } = store;
+  // Somebody else may have won since the win, and still believe.
+  await clock.advance(leaseMs - 2_500);
+  expect(store.swaps).toBe(swaps);
+  await clock.advance(2 * leaseMs);
+  await (await next)[Symbol.asyncDispose]();
+  await election.close();
+});
