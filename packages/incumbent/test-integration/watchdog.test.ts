@@ -15,18 +15,27 @@ const work = `
   const lead = ([{ createElection }, { memory }]) => {
     const election = createElection({ name: 'jobs', backend: memory(), lease: '1s' });
     return election.lead(stuck, { watchdog: 'kill' });
+  };
+  // The watchdog has nothing to watch until the other one gives the seat back.
+  const wait = ([{ createElection }, { memory }]) => {
+    const common = { name: 'jobs', backend: memory(), lease: '1s' };
+    const other = createElection(common);
+    void other.lead(
+      () => {
+        void createElection(common).lead(stuck, { watchdog: 'kill' });
+      },
+      { holdAtLeast: '1s' },
+    );
   };`;
 const both = `Promise.all([import(${dist('index.js')}), import(${dist('backends/memory/index.js')})])`;
 
 test.each([
   ['a module', ['--input-type=module', '-e', `${work} lead(await ${both});`]],
   ['a script', ['--input-type=commonjs', '-e', `${work} void ${both}.then(lead);`]],
-])(
-  'the watchdog ends a process whose work is stuck, also where the process evaluates %s',
-  async (_, args) => {
-    const cwd = fileURLToPath(new URL('..', import.meta.url));
-    const child = spawn(process.execPath, args, { cwd, stdio: ['ignore', 'inherit', 'inherit'] });
-    onTestFinished(() => void child.kill('SIGKILL'));
-    expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
-  },
-);
+  ['a candidate that has waited', ['--input-type=module', '-e', `${work} wait(await ${both});`]],
+])('the watchdog ends a process whose work is stuck, also that of %s', async (_, args) => {
+  const cwd = fileURLToPath(new URL('..', import.meta.url));
+  const child = spawn(process.execPath, args, { cwd, stdio: ['ignore', 'inherit', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
+});
