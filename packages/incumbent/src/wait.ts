@@ -64,7 +64,7 @@ export function bounded<T>(
     const timer = setPatience(clock, timeoutMs, () =>
       giveUp(new OperationTimeoutError(what, timeoutMs)),
     );
-    signal.addEventListener('abort', onAbort, { once: true });
+    signal.addEventListener('abort', onAbort);
     const settle = (finish: () => void) => {
       timer.cancel();
       signal.removeEventListener('abort', onAbort);
@@ -144,7 +144,7 @@ export class Wakeup {
         Math.min(Math.max(0, ms), maxTimerMs),
         background,
       );
-      signal?.addEventListener('abort', onAbort, { once: true });
+      signal?.addEventListener('abort', onAbort);
       this.#waiter = () => {
         this.#raised = false;
         finish(() => resolve(true));

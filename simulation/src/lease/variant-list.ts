@@ -580,7 +580,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'no pause after a failure',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'backoff.js',
         find: 'return Math.min(ms, timing.pollEveryMs) * (0.5 + random() / 2);',
         replace: 'return 0 * ms * random();',
       },

@@ -6,6 +6,7 @@
  */
 
 import { Attempts, OwnWrites } from '../attempts.ts';
+import { backoffMs } from '../backoff.ts';
 import { Belief } from '../belief.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import { readClocks } from '../clock.ts';
@@ -144,7 +145,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
             failures = hasMoved ? 0 : failures + 1;
             pauseMs = hasMoved
               ? Math.min(5, timing.retryBackoffMs) * random()
-              : this.#backoffMs(failures);
+              : backoffMs(this.#scope, failures);
           } else {
             failures = 0;
             candidacy.onWaiting(verdict.why);
@@ -157,7 +158,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
           if (trial?.bearsFailure() === false) return undefined;
           onTrouble('campaigning', error);
           failures += 1;
-          pauseMs = this.#backoffMs(failures);
+          pauseMs = backoffMs(this.#scope, failures);
         }
         // Who is proved gone was gone before the attempt that failed: that must not cut its pause short.
         const shown = failures > 0 ? undefined : sighting;
@@ -169,12 +170,6 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       const delisted = delist?.();
       if (seat === undefined) await Promise.all([delisted, this.#ghosts.withdraw()]);
     }
-  }
-
-  #backoffMs(failures: number): number {
-    const { timing, random } = this.#scope;
-    const ms = timing.retryBackoffMs * 2 ** Math.min(failures - 1, 6);
-    return Math.min(ms, timing.pollEveryMs) * (0.5 + random() / 2);
   }
 
   #judge(sighting: Sighting): Verdict {

@@ -8,6 +8,7 @@
  * number that it had when it was won.
  */
 import { Attempts, OwnWrites } from '../attempts.ts';
+import { backoffMs } from '../backoff.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import type { Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
@@ -135,7 +136,7 @@ export class LockRace<Guard> implements Contest<Guard> {
           }
           // What is made by nobody we see, and cannot be made by us, must not make this loop hot.
           failures = step === 0 ? failures + 1 : 0;
-          pauseMs = failures > 1 ? this.#backoffMs(failures - 1) : step;
+          pauseMs = failures > 1 ? backoffMs(this.#scope, failures - 1) : step;
           if (once && step > 0) return undefined;
         } catch (error) {
           if (signal.aborted) throw signal.reason;
@@ -145,7 +146,7 @@ export class LockRace<Guard> implements Contest<Guard> {
           onTrouble('campaigning', error);
           hasFailed = true;
           failures += 1;
-          pauseMs = this.#backoffMs(failures);
+          pauseMs = backoffMs(this.#scope, failures);
         }
         signal.throwIfAborted();
         if (pauseMs > 0) await wakeup.wait(clock, pauseMs, signal);
@@ -157,12 +158,6 @@ export class LockRace<Guard> implements Contest<Guard> {
       const { entry } = standing;
       if (!won && entry !== undefined) await this.#leftovers.leave(entry, undefined);
     }
-  }
-
-  #backoffMs(failures: number): number {
-    const { timing, random } = this.#scope;
-    const ms = timing.retryBackoffMs * 2 ** Math.min(failures - 1, 6);
-    return Math.min(ms, timing.pollEveryMs) * (0.5 + random() / 2);
   }
 
   /** One decision. @returns the seat, or how long to wait for an event; 0: look again at once */

@@ -6,6 +6,7 @@
  * ARCHITECTURE.md, "Why the queue is safe".
  */
 import { Attempts, OwnWrites } from '../attempts.ts';
+import { backoffMs } from '../backoff.ts';
 import type { CandidateInfo } from '../candidate.ts';
 import type { Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
@@ -160,7 +161,7 @@ export class Queue<Guard> implements Contest<Guard> {
               if (once) return undefined;
               // Once is an operator's wish or a session's end; again and again must not be hot.
               exits += 1;
-              if (exits > 1) pauseMs = this.#backoffMs(exits - 1);
+              if (exits > 1) pauseMs = backoffMs(this.#scope, exits - 1);
             }
           }
         } catch (error) {
@@ -170,7 +171,7 @@ export class Queue<Guard> implements Contest<Guard> {
           if (once) return undefined;
           onTrouble('campaigning', error);
           failures += 1;
-          pauseMs = this.#backoffMs(failures);
+          pauseMs = backoffMs(this.#scope, failures);
         }
         if (pauseMs > 0) {
           isPausing = true;
@@ -182,12 +183,6 @@ export class Queue<Guard> implements Contest<Guard> {
       stopListening();
       if (!won && line !== undefined) await this.#leave(line);
     }
-  }
-
-  #backoffMs(failures: number): number {
-    const { timing, random } = this.#scope;
-    const ms = timing.retryBackoffMs * 2 ** Math.min(failures - 1, 6);
-    return Math.min(ms, timing.pollEveryMs) * (0.5 + random() / 2);
   }
 
   /**
