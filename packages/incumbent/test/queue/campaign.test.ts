@@ -528,6 +528,24 @@ describe('the seat is free, and not for it', () => {
     expect((await campaign)?.token).toBe(stage.store.record('jobs')?.token);
   });
 
+  it.each<readonly [string, (untilUnixMs: number) => Partial<QueueRecord>]>([
+    ['a drain', (untilUnixMs) => ({ drains: [{ id: 'a', untilUnixMs }] })],
+    [
+      'a reservation',
+      (untilUnixMs) => ({ reservation: { for: 'x', reserveMs: 1e6, untilUnixMs } }),
+    ],
+  ])('and an operator who lifts %s is noticed within a poll', async (_what, fields) => {
+    const stage = new Stage();
+    stage.store.put('jobs', { ...blank, ...fields(stage.clock.wallMs() + 1e6) });
+    const a = new Contestant(stage, 'a');
+    const campaign = a.campaign();
+    await stage.clock.advance(100);
+    stage.store.put('jobs', blank);
+    await stage.clock.advance(timing.pollEveryMs - 100);
+    expect(await campaign).toBeDefined();
+    expect(a.told).toHaveLength(1);
+  });
+
   it('but for somebody who stands behind it: it goes behind that one', async () => {
     const { stage, seat, b, campaign } = await behindLeader();
     const c = new Contestant(stage, 'c');

@@ -250,3 +250,32 @@ it('a store that tells of none of the places it was asked for has proved nothing
   const asked = Confirmations.of(silent, clock).confirm(place, () => true, 1_000, never);
   await expect(asked).rejects.toThrow('the store has told of none of these places');
 });
+
+it('a proof that is answered late does not make an older one of a newer', async () => {
+  const { clock, confirmations, places, asked, hold } = stand(1);
+  const [place] = places as [Place];
+  const answers = hold();
+  const sentFrom = async (fromMs: number) => {
+    const confirming = confirmations.confirm(
+      place,
+      ({ monotonicMs }) => monotonicMs >= fromMs,
+      1_000,
+      never,
+    );
+    await clock.advance(0);
+    return { confirming };
+  };
+  await clock.advance(1);
+  const first = await sentFrom(1);
+  await clock.advance(1);
+  const second = await sentFrom(2);
+  expect(asked).toHaveLength(2);
+  answers[1]?.();
+  expect(await second.confirming).toMatchObject({ monotonicMs: 2 });
+  answers[0]?.();
+  expect(await first.confirming).toMatchObject({ monotonicMs: 1 });
+  await clock.advance(1);
+  const third = await sentFrom(2);
+  expect(asked).toHaveLength(2);
+  expect(await third.confirming).toMatchObject({ monotonicMs: 2 });
+});

@@ -1,0 +1,287 @@
+// What a candidate for the lock does until it has it: what it is told, and for how long a winner waits.
+import { describe, expect, it } from 'vitest';
+import type { Seat } from '../../src/contest.ts';
+import type { LockSettings } from '../../src/lock/race.ts';
+import type { QueueRecord } from '../../src/queue/record.ts';
+import { emptyQueueRecord } from '../../src/queue/record.ts';
+import { Contestant, never } from '../queue/contestant.ts';
+import { beliefMs, waitMs } from '../queue/support.ts';
+import { LockStage } from './stage.ts';
+
+const blank = emptyQueueRecord('jobs', 'n');
+const end = { reason: 'resigned', hasLed: true, fromUnixMs: 1, toUnixMs: 2, unfenced: [] } as const;
+
+const announce = (seat: Seat<bigint>) => seat.confirm({ ...seat.state, announced: true }, never);
+
+/** A holder of the lock, announced, and who waits for it. */
+async function behindHolder(isAnnounced = true) {
+  const stage = new LockStage();
+  const a = new Contestant(stage, 'a');
+  const seat = await a.win();
+  if (isAnnounced) expect(await announce(seat)).toMatchObject({ outcome: 'confirmed' });
+  const b = new Contestant(stage, 'b');
+  const campaign = b.campaign();
+  await stage.clock.advance(10);
+  const deleteLock = async () => {
+    stage.store.deletePlace(stage.store.places('jobs')[0] as string);
+    await stage.clock.advance(0);
+  };
+  return { stage, a, seat, b, campaign, deleteLock };
+}
+
+describe('for how long a winner waits', () => {
+  it('behind one that is gone: its belief', async () => {
+    const { seat, campaign, deleteLock } = await behindHolder();
+    await deleteLock();
+    const next = await campaign;
+    expect(next?.waitBeforeAnnounceMs).toBeCloseTo(waitMs, 6);
+    expect(next?.unfenced).toMatchObject([{ id: 'a', token: seat.token }]);
+  });
+
+  it('behind one that has given it back: not at all', async () => {
+    const { stage, seat, campaign } = await behindHolder();
+    await seat.release(end, never);
+    await stage.clock.advance(0);
+    expect(await campaign).toMatchObject({ waitBeforeAnnounceMs: 0, unfenced: [] });
+  });
+
+  it('behind one that was never announced: not at all', async () => {
+    const { campaign, deleteLock } = await behindHolder(false);
+    await deleteLock();
+    expect(await campaign).toMatchObject({ waitBeforeAnnounceMs: 0, unfenced: [] });
+  });
+
+  it('where the record was deleted by hand: as if the one it has followed had led', async () => {
+    const { stage, campaign, deleteLock } = await behindHolder();
+    stage.wipe();
+    await deleteLock();
+    expect((await campaign)?.waitBeforeAnnounceMs).toBeCloseTo(waitMs, 6);
+    // Who has followed nobody has nobody to wait for.
+    const fresh = new LockStage();
+    fresh.wipe();
+    expect((await new Contestant(fresh, 'c').win()).waitBeforeAnnounceMs).toBe(0);
+  });
+
+  it('and as long as that one believed, although an operator’s record says nothing of it', async () => {
+    const stage = new LockStage();
+    const seat = await new Contestant(stage, 'a').win();
+    await announce(seat);
+    stage.store.put('jobs', { ...stage.store.record('jobs')!, beliefMs: 2 * beliefMs });
+    const b = new Contestant(stage, 'b');
+    const campaign = b.campaign();
+    await stage.clock.advance(10);
+    stage.wipe();
+    stage.store.put('jobs', blank);
+    // It looks again while the holder is there, and sees what the operator wrote.
+    await stage.clock.advance(30_000);
+    stage.store.deletePlace(stage.store.places('jobs')[0] as string);
+    await stage.clock.advance(0);
+    expect((await campaign)?.waitBeforeAnnounceMs).toBeCloseTo(2 * waitMs, 6);
+  });
+
+  it('but not for one that ended clean before', async () => {
+    const stage = new LockStage();
+    const seat = await new Contestant(stage, 'a').win();
+    await announce(seat);
+    stage.store.put('jobs', { ...stage.store.record('jobs')!, beliefMs: 2 * beliefMs });
+    const b = new Contestant(stage, 'b');
+    const campaign = b.campaign();
+    await stage.clock.advance(10);
+    // The next holder comes at once; nobody is told in between.
+    stage.store.put('jobs', { ...stage.store.record('jobs')!, leadership: undefined });
+    await stage.clock.advance(30_000);
+    stage.wipe();
+    stage.store.deletePlace(stage.store.places('jobs')[0] as string);
+    await stage.clock.advance(0);
+    // Somebody may have led whose record was deleted: as long as we would believe.
+    expect((await campaign)?.waitBeforeAnnounceMs).toBeCloseTo(waitMs, 6);
+  });
+
+  it('after its own term: not at all', async () => {
+    const stage = new LockStage();
+    const a = new Contestant(stage, 'a');
+    const seat = await a.win();
+    await announce(seat);
+    stage.store.deletePlace(stage.store.places('jobs')[0] as string);
+    await expect(seat.release(end, never)).resolves.toBe(false);
+    expect(await a.win()).toMatchObject({ waitBeforeAnnounceMs: 0, unfenced: [] });
+  });
+
+  it.each<readonly [string, Partial<LockSettings<bigint>>, number]>([
+    ['each winner its delay', { delayAfterWinMs: 700 }, 700],
+    ['the longer of both', { delayAfterWinMs: 7_000 }, 7_000],
+    ['nothing, where it does not wait', { waitsForPredecessor: false }, 0],
+  ])('%s', async (_what, settings, ms) => {
+    const stage = new LockStage();
+    stage.settings = settings;
+    const seat = await new Contestant(stage, 'a').win();
+    expect(seat.waitBeforeAnnounceMs).toBe(settings.delayAfterWinMs ?? 0);
+    if (settings.delayAfterWinMs === 700) return;
+    await announce(seat);
+    stage.store.deletePlace(stage.store.places('jobs')[0] as string);
+    expect((await new Contestant(stage, 'b').win()).waitBeforeAnnounceMs).toBe(ms);
+  });
+});
+
+describe('the lock is free, and not for it', () => {
+  const second = 1_000;
+
+  it.each<readonly [string, Partial<QueueRecord>, object | undefined]>([
+    [
+      'for another',
+      { reservation: { for: 'x', reserveMs: 1e6, untilUnixMs: second } },
+      { kind: 'reserved', for: 'x' },
+    ],
+    [
+      'for nobody',
+      { reservation: { for: undefined, reserveMs: 1e6, untilUnixMs: second } },
+      { kind: 'reserved' },
+    ],
+    ['for itself', { reservation: { for: 'a', reserveMs: 1e6, untilUnixMs: second } }, undefined],
+    [
+      'for another, until now',
+      { reservation: { for: 'x', reserveMs: 1e6, untilUnixMs: 0 } },
+      undefined,
+    ],
+    [
+      'for another, for as long as it has looked',
+      { reservation: { for: 'x', reserveMs: 0, untilUnixMs: second } },
+      undefined,
+    ],
+    ['drained', { drains: [{ id: 'a', untilUnixMs: second }] }, { kind: 'drained' }],
+    ['drained until now', { drains: [{ id: 'a', untilUnixMs: 0 }] }, undefined],
+    ['another is drained', { drains: [{ id: 'x', untilUnixMs: second }] }, undefined],
+  ])('%s', async (_what, { reservation, drains = [] }, why) => {
+    const stage = new LockStage();
+    const nowMs = stage.clock.wallMs();
+    stage.store.put('jobs', {
+      ...blank,
+      ...(reservation && {
+        reservation: { ...reservation, untilUnixMs: nowMs + reservation.untilUnixMs },
+      }),
+      drains: drains.map(({ id, untilUnixMs }) => ({ id, untilUnixMs: nowMs + untilUnixMs })),
+    });
+    const a = new Contestant(stage, 'a');
+    if (why === undefined) {
+      await a.win();
+      expect(a.told).toEqual([]);
+      return;
+    }
+    expect(await a.campaign('none')).toBeUndefined();
+    expect(a.told).toEqual([{ ...why, untilUnixMs: nowMs + second }]);
+    const campaign = a.campaign();
+    await stage.clock.advance(second - 1);
+    expect(stage.store.places('jobs')).toEqual([]);
+    await stage.clock.advance(1);
+    expect(await campaign).toBeDefined();
+  });
+
+  it('and an operator who lifts that is noticed within a poll', async () => {
+    const stage = new LockStage();
+    const untilUnixMs = stage.clock.wallMs() + 3_600_000;
+    stage.store.put('jobs', { ...blank, drains: [{ id: 'a', untilUnixMs }] });
+    const a = new Contestant(stage, 'a');
+    const campaign = a.campaign();
+    await stage.clock.advance(100);
+    stage.store.put('jobs', blank);
+    await stage.clock.advance(900);
+    expect(await campaign).toBeDefined();
+    // It has looked twice, and not more often.
+    expect(a.told).toHaveLength(1);
+  });
+});
+
+describe('who has the lock is told', () => {
+  it('by the record, if it names the holder', async () => {
+    const { seat, b } = await behindHolder();
+    expect(b.following).toMatchObject([
+      [expect.any(String), { kind: 'led', id: 'a', token: seat.token }],
+    ]);
+    expect(b.session.sent.get('members')).toBe(1);
+  });
+
+  it('by the lock itself, if the record names somebody else', async () => {
+    const { stage, campaign, deleteLock } = await behindHolder();
+    await deleteLock();
+    const seat = (await campaign)!;
+    const c = new Contestant(stage, 'c');
+    void c.campaign();
+    await stage.clock.advance(0);
+    expect(c.following).toMatchObject([
+      [expect.any(String), { kind: 'led', id: 'b', token: seat.token }],
+    ]);
+  });
+
+  it('and a holder that changes is followed', async () => {
+    const { stage, seat, b } = await behindHolder();
+    await seat.release({ ...end, reserveMs: 5_000, reservedFor: 'x' }, never);
+    const x = new Contestant(stage, 'x');
+    const next = await x.win();
+    await stage.clock.advance(1_000);
+    expect(b.following.at(-1)?.[1]).toMatchObject({ id: 'x', token: next.token });
+  });
+});
+
+it('it looks again when half a minute is over, less a random tenth, and no sooner', async () => {
+  const { stage, b } = await behindHolder();
+  const total = () => [...b.session.sent.values()].reduce((sum, n) => sum + n, 0);
+  const before = total();
+  await stage.clock.advance(0.95 * 30_000 - 11);
+  expect(total()).toBe(before);
+  await stage.clock.advance(11);
+  expect(total()).toBeGreaterThan(before);
+});
+
+it('who polls sets no watch, and looks so often, less a random tenth', async () => {
+  const stage = new LockStage();
+  stage.settings = { pollMs: 2_000 };
+  const a = new Contestant(stage, 'a');
+  const seat = await a.win();
+  const b = new Contestant(stage, 'b');
+  const campaign = b.campaign();
+  await stage.clock.advance(10);
+  await seat.release(end, never);
+  await stage.clock.advance(1_889);
+  expect(stage.store.places('jobs')).toEqual([]);
+  await stage.clock.advance(1);
+  expect(await campaign).toBeDefined();
+  expect(b.session.sent.get('watch')).toBeUndefined();
+});
+
+it('who does not wait is told that another had it since it asked', async () => {
+  const stage = new LockStage();
+  const a = new Contestant(stage, 'a');
+  // It finds the lock taken when it is about to take it, and then looks again.
+  a.session.hold('list');
+  const campaign = a.campaign('none');
+  await stage.clock.advance(0);
+  const b = new Contestant(stage, 'b');
+  const seat = await b.win();
+  await announce(seat);
+  a.session.hold('read');
+  a.session.release('list');
+  await stage.clock.advance(0);
+  await seat.release(end, never);
+  a.session.release('read');
+  await stage.clock.advance(0);
+  expect(await campaign).toBeUndefined();
+  expect(a.told).toMatchObject([{ kind: 'led', id: 'b', over: true }]);
+  expect(stage.store.places('jobs')).toEqual([]);
+});
+
+it('a term has the name that the candidate was presented by last', async () => {
+  const stage = new LockStage();
+  const a = new Contestant(stage, 'a');
+  a.contest.present({ id: 'a', incarnation: 'twice', addresses: [], metadata: {} });
+  await announce(await a.win());
+  expect(stage.store.record('jobs')?.leadership?.candidate.incarnation).toBe('twice');
+});
+
+it('while the store has no quorum, nothing is concluded and nothing asked', async () => {
+  const stage = new LockStage();
+  const a = new Contestant(stage, 'a');
+  a.session.suspend();
+  expect(await a.campaign('none')).toBeUndefined();
+  expect(a.told).toMatchObject([{ kind: 'unreachable' }]);
+  expect(a.session.sent.size).toBe(0);
+});
