@@ -70,7 +70,7 @@ export async function administerQueue(
     if (reading.isForeign === true && endMark !== undefined) {
       if (request.kind === 'reopen') {
         await ask('taking back the end', (operation) => endMark.clear(operation));
-      } else if (request.kind === 'end') {
+      } else {
         await ask('marking the end', (operation) => endMark.set(operation));
         // The mark says it all, and nobody who waits may be promoted on the way.
         await removeAll(store, members, ask);

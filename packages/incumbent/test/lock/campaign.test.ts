@@ -285,3 +285,21 @@ it('while the store has no quorum, nothing is concluded and nothing asked', asyn
   expect(a.told).toMatchObject([{ kind: 'unreachable' }]);
   expect(a.session.sent.size).toBe(0);
 });
+
+it('whoever is drained while it has no answer leaves the lock to others on its client', async () => {
+  const stage = new LockStage();
+  const a = new Contestant(stage, 'a');
+  const b = new Contestant(stage, 'b', { session: a.session });
+  a.session.next('enter', { fail: 'before' });
+  void a.campaign();
+  await stage.clock.advance(0);
+  const campaign = b.campaign();
+  await stage.clock.advance(0);
+  // The first may have made it, for all that anybody knows.
+  expect(b.told).toMatchObject([{ kind: 'unreachable' }]);
+  const untilUnixMs = stage.clock.wallMs() + 3_600_000;
+  stage.store.put('jobs', { ...blank, drains: [{ id: 'a', untilUnixMs }] });
+  await stage.clock.advance(1_000);
+  expect(a.told.at(-1)).toEqual({ kind: 'drained', untilUnixMs });
+  expect(await campaign).toBeDefined();
+});

@@ -187,15 +187,19 @@ describe('what a confirmation costs and counts', () => {
     expect(sent()).toBe(4);
   });
 
-  it('the announcement is a proof as well', async () => {
+  it('the announcement is a proof as well, and one that was sent before it is none any more', async () => {
     const { stage, a, seat } = await seated();
-    await stage.clock.advance(10);
+    const b = new Contestant(stage, 'b', { name: 'other', session: a.session });
+    const other = await b.win();
+    await stage.clock.advance(5);
+    // For both terms.
+    await other.confirm(other.state, never);
+    await stage.clock.advance(5);
     const next = { ...seat.state, metadata: { port: '1' } };
     expect(await seat.confirm(next, never)).toMatchObject({ sentAt: { monotonicMs: 10 } });
-    // A proof that was sent before it is not newer.
     await stage.clock.advance(10);
     expect(await seat.confirm(next, never)).toMatchObject({ sentAt: { monotonicMs: 20 } });
-    expect(a.session.sent.get('confirm')).toBe(1);
+    expect(a.session.sent.get('confirm')).toBe(2);
   });
 
   it('a record that must not be written leaves the place to be confirmed', async () => {
