@@ -188,16 +188,24 @@ async function run(
       return { mutant, kind, by, why, isReached, ms: performance.now() - fromMs };
     };
     const shown = (path: string) => path.replace(`${root}/`, '');
-    const verdict = await tests.try(
+    const { quick, slow } = tests.filesFor(
       number,
       (path) => kills.get(`${mutant.file} ${shown(path)}`) ?? 0,
     );
-    if (verdict.kind === 'timeout') return fate('timeout', 'the time limit of the tests');
-    if (verdict.kind === 'failed') return fate('failed', shown(verdict.testFile), verdict.text);
-    if (seeds?.reaches(number) !== true) return fate('survived');
-    const seed = await seeds.try(number);
-    if (seed.kind === 'timeout') return fate('timeout', 'the time limit of the seeds');
-    return seed.kind === 'failed' ? fate('failed', 'seeds', seed.text) : fate('survived');
+    const byTests = async (files: typeof quick): Promise<Fate | undefined> => {
+      const verdict = await tests.try(number, files);
+      if (verdict.kind === 'timeout') return fate('timeout', 'the time limit of the tests');
+      if (verdict.kind === 'failed') return fate('failed', shown(verdict.testFile), verdict.text);
+      return undefined;
+    };
+    const bySeeds = async (): Promise<Fate | undefined> => {
+      if (seeds?.reaches(number) !== true) return undefined;
+      const verdict = await seeds.try(number);
+      if (verdict.kind === 'timeout') return fate('timeout', 'the time limit of the seeds');
+      if (verdict.kind === 'failed') return fate('failed', 'seeds', verdict.text);
+      return undefined;
+    };
+    return (await byTests(quick)) ?? (await bySeeds()) ?? (await byTests(slow)) ?? fate('survived');
   };
   async function prepareSeeds(): Promise<Seeds | undefined> {
     if (options.seeds === 0) return undefined;

@@ -22,6 +22,8 @@ export type Verdict =
 
 /** The processes of vitest that start, and their first tests, on a machine that does much else. */
 const startAllowanceMs = 20_000;
+/** Seeds find most of what the unit tests do not, in less time than all unit tests take. */
+const quickMs = 6_000;
 /** A test, or all tests together, may take so much longer than without a mutant. */
 const slownessAllowed = 5;
 
@@ -67,33 +69,52 @@ export class UnitTests {
     this.#files = files;
   }
 
-  /** @param usefulness the files with the highest numbers run first, if they cost the same */
-  async try(mutant: number, usefulness: (path: string) => number): Promise<Verdict> {
+  /**
+   * The files that come by a mutant, in two parts: those that are tried before the seeds are, and those
+   * that take longer.
+   * @param usefulness the files with the highest numbers run first, if they cost the same
+   */
+  filesFor(
+    mutant: number,
+    usefulness: (path: string) => number,
+  ): { readonly quick: readonly TestFile[]; readonly slow: readonly TestFile[] } {
     const price = ({ ms, path }: TestFile) => (ms + 50) / (1 + usefulness(path));
     const files = this.#files
       .filter(({ reached }) => reached.has(mutant))
       .sort((a, b) => price(a) - price(b));
+    let sumMs = 0;
+    const quick = files.filter(({ ms }) => {
+      sumMs += ms;
+      return sumMs <= quickMs;
+    });
+    return { quick, slow: files.filter((file) => !quick.includes(file)) };
+  }
+
+  async try(mutant: number, files: readonly TestFile[]): Promise<Verdict> {
     for (let tries = 1; ; tries += 1) {
       const verdict = await this.#run(mutant, files);
-      if (verdict.kind === 'passed' || (await this.#isTheMutants(verdict, files))) return verdict;
-      if (tries === 2)
-        throw new Error(`without a mutant a test fails: ${describeVerdict(verdict)}`);
+      if (verdict.kind === 'passed') return verdict;
+      const control = await this.#withoutMutant(verdict, files);
+      if (control.kind === 'passed') return verdict;
+      // It may have been what other mutants have left in the process.
+      this.end();
+      if (tries === 3)
+        throw new Error(`without a mutant a test fails: ${describeVerdict(control)}`);
     }
   }
 
   /**
-   * Whether the tests pass without the mutant. What took too long is asked about each time: it may
+   * How the tests end without the mutant. What took too long is asked about each time: it may
    * have been the machine.
    */
-  async #isTheMutants(verdict: Verdict, files: readonly TestFile[]): Promise<boolean> {
+  async #withoutMutant(verdict: Verdict, files: readonly TestFile[]): Promise<Verdict> {
     const testFile = verdict.kind === 'failed' ? verdict.testFile : '';
     const tookLong = verdict.kind !== 'failed' || /timed? ?out/i.test(verdict.text);
-    if (!tookLong && this.#controlled.has(testFile)) return true;
+    if (!tookLong && this.#controlled.has(testFile)) return { kind: 'passed' };
     const suspects = files.filter(({ path }) => testFile === '' || path === testFile);
     const control = await this.#run(undefined, suspects);
-    if (control.kind !== 'passed') return false;
-    this.#controlled.add(testFile);
-    return true;
+    if (control.kind === 'passed') this.#controlled.add(testFile);
+    return control;
   }
 
   async #run(mutant: number | undefined, files: readonly TestFile[]): Promise<Verdict> {
