@@ -30,6 +30,8 @@ npm run mutate -- race.ts '#judge'        mutants whose id contains all of these
   --tests WORD      only test files with this in their path, and no seeds: to try a new test
   --list            print the mutants and run nothing
   --seeds N         seeds of each mechanism of the simulation (default 150; 0: none)
+  --most-seconds N  leave out the longest test files that come by a mutant, so that the others
+                    take N s at the most: for a look in a short time; survivors may be none
   --processes N     mutants at a time (default: one for each processor)
   --json FILE       write what became of each mutant`;
 
@@ -191,6 +193,7 @@ async function run(
     const { quick, slow } = tests.filesFor(
       number,
       (path) => kills.get(`${mutant.file} ${shown(path)}`) ?? 0,
+      options.mostMs,
     );
     const byTests = async (files: typeof quick): Promise<Fate | undefined> => {
       const verdict = await tests.try(number, files);
@@ -248,6 +251,7 @@ interface Options {
   readonly sample: number | undefined;
   readonly seed: number;
   readonly seeds: number;
+  readonly mostMs: number;
   readonly processes: number;
   readonly json: string | undefined;
   readonly again: string | undefined;
@@ -263,6 +267,7 @@ function readArguments(): Options {
         sample: { type: 'string' },
         seed: { type: 'string', default: '1' },
         seeds: { type: 'string', default: '150' },
+        'most-seconds': { type: 'string' },
         processes: { type: 'string', default: String(availableParallelism()) },
         json: { type: 'string' },
         again: { type: 'string' },
@@ -294,6 +299,10 @@ function readArguments(): Options {
       sample: values.sample === undefined ? undefined : whole('sample', values.sample, 1),
       seed: whole('seed', values.seed, 0),
       seeds: values.tests === undefined ? whole('seeds', values.seeds, 0) : 0,
+      mostMs:
+        values['most-seconds'] === undefined
+          ? Number.POSITIVE_INFINITY
+          : 1_000 * whole('most-seconds', values['most-seconds'], 1),
       processes: whole('processes', values.processes, 1),
       json: values.json === undefined ? undefined : resolve(values.json),
       again: values.again,

@@ -72,11 +72,13 @@ export class UnitTests {
   /**
    * The files that come by a mutant, in two parts: those that are tried before the seeds are, and those
    * that take longer.
+   * @param mostMs what all of them may take together; the longest are left out
    * @param usefulness the files with the highest numbers run first, if they cost the same
    */
   filesFor(
     mutant: number,
     usefulness: (path: string) => number,
+    mostMs: number,
   ): { readonly quick: readonly TestFile[]; readonly slow: readonly TestFile[] } {
     const price = ({ ms, path }: TestFile) => (ms + 50) / (1 + usefulness(path));
     const files = this.#files
@@ -84,10 +86,16 @@ export class UnitTests {
       .sort((a, b) => price(a) - price(b));
     let sumMs = 0;
     const quick = files.filter(({ ms }) => {
+      if (sumMs + ms > quickMs) return false;
       sumMs += ms;
-      return sumMs <= quickMs;
+      return true;
     });
-    return { quick, slow: files.filter((file) => !quick.includes(file)) };
+    const others = files.filter((file) => !quick.includes(file));
+    const slow = others.filter(({ ms }) => {
+      sumMs += ms;
+      return sumMs <= mostMs;
+    });
+    return { quick, slow };
   }
 
   async try(mutant: number, files: readonly TestFile[]): Promise<Verdict> {
