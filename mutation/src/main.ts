@@ -27,7 +27,7 @@ npm run mutate -- --only lease,lock       of these groups: ${groupNames.join(', 
 npm run mutate -- --sample 300 --seed 1   300 mutants, the same ones for the same number
 npm run mutate -- race.ts '#judge'        mutants whose id contains all of these words
   --again FILE      the survivors of an earlier run's --json
-  --tests WORD      only test files with this in their path, and no seeds: to try a new test
+  --tests A,B       only test files with one of these in their path; and no seeds, unless --seeds says so
   --list            print the mutants and run nothing
   --seeds N         seeds of each mechanism of the simulation (default 150; 0: none)
   --most-seconds N  leave out the longest test files that come by a mutant, so that the others
@@ -266,7 +266,7 @@ function readArguments(): Options {
         only: { type: 'string' },
         sample: { type: 'string' },
         seed: { type: 'string', default: '1' },
-        seeds: { type: 'string', default: '150' },
+        seeds: { type: 'string' },
         'most-seconds': { type: 'string' },
         processes: { type: 'string', default: String(availableParallelism()) },
         json: { type: 'string' },
@@ -298,7 +298,7 @@ function readArguments(): Options {
       words: positionals,
       sample: values.sample === undefined ? undefined : whole('sample', values.sample, 1),
       seed: whole('seed', values.seed, 0),
-      seeds: values.tests === undefined ? whole('seeds', values.seeds, 0) : 0,
+      seeds: whole('seeds', values.seeds ?? (values.tests === undefined ? '150' : '0'), 0),
       mostMs:
         values['most-seconds'] === undefined
           ? Number.POSITIVE_INFINITY

@@ -54,7 +54,7 @@ async function answer({ mutant, testFiles, testTimeoutMs }: Question): Promise<A
   if (testTimeoutMs !== undefined) project.config.testTimeout = testTimeoutMs;
   const specifications =
     testFiles === undefined
-      ? await vitest.globTestSpecifications(tests === undefined ? [] : [tests])
+      ? await vitest.globTestSpecifications(tests?.split(',') ?? [])
       : testFiles.map((file) => project.createSpecification(file));
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
   const runs = testModules.map(describeRun);
