@@ -16,7 +16,15 @@ import { mutantsOf } from './mutants.ts';
 import { makePlan, writePlan } from './plan.ts';
 import { refusedOf } from './refused.ts';
 import type { Findings } from './report.ts';
-import { asJson, duration, startProgress, survivorsIn, table, unjudged } from './report.ts';
+import {
+  asJson,
+  duration,
+  killedIn,
+  startProgress,
+  survivorsIn,
+  table,
+  unjudged,
+} from './report.ts';
 import { buildLibrary, observeSeeds, Seeds } from './seeds.ts';
 import type { Fate, Judgements } from './survivors.ts';
 import { readSurvivors, staleOf } from './survivors.ts';
@@ -27,13 +35,14 @@ npm run mutate -- --only lease,lock       of these groups: ${groupNames.join(', 
 npm run mutate -- --sample 300 --seed 1   300 mutants, the same ones for the same number
 npm run mutate -- race.ts '#judge'        mutants whose id contains all of these words
   --again FILE      the survivors of an earlier run's --json
+  --resume FILE     take over what an earlier run's --json has as killed, and try the rest
   --tests A,B       only test files with one of these in their path; and no seeds, unless --seeds says so
   --list            print the mutants and run nothing
   --seeds N         seeds of each mechanism of the simulation (default 150; 0: none)
   --most-seconds N  leave out the longest test files that come by a mutant, so that the others
                     take N s at the most: for a look in a short time; survivors may be none
   --processes N     mutants at a time (default: one for each processor)
-  --json FILE       write what became of each mutant`;
+  --json FILE       write what became of each mutant, every now and then`;
 
 /** A run that cannot say anything: the code as it is does not pass. */
 class Refusal extends Error {}
@@ -91,9 +100,16 @@ async function main(): Promise<number> {
     return 0;
   }
   console.log(`${mutants.length} mutants; the compiler refuses ${refused.size} others`);
-  const fates = await run(mutants, judgements, read);
+  const earlier = options.resume === undefined ? new Map() : killedIn(options.resume);
+  const killed = mutants.flatMap((mutant) => {
+    const fate = earlier.get(mutant.id);
+    return fate === undefined ? [] : [{ mutant, ...fate }];
+  });
+  const conclusion = (tried: readonly Fate[]) => findingsOf([...killed, ...tried]);
+  const left = mutants.filter(({ id }) => !earlier.has(id));
+  if (killed.length > 0) console.log(`${killed.length} of them were killed in ${options.resume}`);
   const known = new Set(all.map(({ id }) => id).filter((id) => !refused.has(id)));
-  const findings: Findings = {
+  const findingsOf = (fates: readonly Fate[]): Findings => ({
     fates: fates.map((fate) => ({ ...fate, group: groupOf.get(fate.mutant.file) as Group })),
     judgements,
     stale: staleOf(judgements, fates, {
@@ -101,8 +117,11 @@ async function main(): Promise<number> {
       known,
       everyFile: new Set(groupOf.keys()),
     }),
+  });
+  const save = (tried: readonly Fate[]) => {
+    if (options.json !== undefined) writeFileSync(options.json, asJson(conclusion(tried)));
   };
-  if (options.json !== undefined) writeFileSync(options.json, asJson(findings));
+  const findings = conclusion(await run(left, judgements, read, save));
   return conclude(findings);
 }
 
@@ -136,6 +155,7 @@ async function run(
   mutants: readonly Mutant[],
   judgements: Judgements,
   read: (file: string) => string,
+  save: (tried: readonly Fate[]) => void,
 ): Promise<readonly Fate[]> {
   const plan = makePlan(
     mutants,
@@ -164,6 +184,7 @@ async function run(
       const [number, mutant] = next;
       const fate = await tryMutant(number, mutant, tests, seeds);
       fates.push(fate);
+      if (fates.length % 10 === 0) save(fates);
       if (fate.by !== undefined) {
         const key = `${mutant.file} ${fate.by}`;
         kills.set(key, (kills.get(key) ?? 0) + 1);
@@ -220,6 +241,7 @@ async function run(
   }
   await Promise.all(Array.from({ length: options.processes }, work));
   progress.stop();
+  save(fates);
   return fates;
 }
 
@@ -255,6 +277,7 @@ interface Options {
   readonly processes: number;
   readonly json: string | undefined;
   readonly again: string | undefined;
+  readonly resume: string | undefined;
   readonly tests: string | undefined;
   readonly list: boolean;
 }
@@ -271,6 +294,7 @@ function readArguments(): Options {
         processes: { type: 'string', default: String(availableParallelism()) },
         json: { type: 'string' },
         again: { type: 'string' },
+        resume: { type: 'string' },
         tests: { type: 'string' },
         list: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
@@ -306,6 +330,7 @@ function readArguments(): Options {
       processes: whole('processes', values.processes, 1),
       json: values.json === undefined ? undefined : resolve(values.json),
       again: values.again,
+      resume: values.resume,
       tests: values.tests,
       list: values.list,
     };

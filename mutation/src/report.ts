@@ -95,6 +95,21 @@ export function survivorsIn(path: string): ReadonlySet<string> {
   return new Set(mutants.filter(({ fate }) => fate === 'survived').map(({ id }) => id));
 }
 
+/** What an earlier run has killed, by the ids. The tests have not become fewer since. */
+export function killedIn(path: string): ReadonlyMap<string, Omit<Fate, 'mutant'>> {
+  const { mutants } = JSON.parse(readFileSync(path, 'utf8')) as {
+    mutants: readonly (Omit<Fate, 'mutant' | 'kind'> & {
+      readonly id: string;
+      readonly fate: Fate['kind'];
+    })[];
+  };
+  return new Map(
+    mutants.flatMap(({ id, fate: kind, by, why, isReached, ms }) =>
+      kind === 'survived' ? [] : [[id, { kind, by, why, isReached, ms }]],
+    ),
+  );
+}
+
 /** On stderr: a line that renews itself on a terminal, else one now and then. */
 export function startProgress(describe: () => string): { stop: () => void } {
   const { isTTY, columns } = process.stderr;
