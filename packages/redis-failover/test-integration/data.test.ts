@@ -18,9 +18,9 @@ const writes = 200;
 /** As it is by default. */
 const proven = { rejoin: 'proven' } as const;
 
-describe
-  .skipIf(missing !== undefined)
-  .concurrent('no write is lost that a node has which can be reached', () => {
+describe.skipIf(missing !== undefined)(
+  'no write is lost that a node has which can be reached',
+  () => {
     test('when somebody else has promoted a live primary, and a stale replica is left (A1)', async (context) => {
       const stage = await Stage.open(context, zooKeeper.server);
       const before = stage.manager('before', proven);
@@ -31,8 +31,9 @@ describe
       await cutLink(stage, third);
       await stage.set.at(second).promote();
       await write(stage, second);
-      stage.manager('one', proven);
+      const { story } = stage.manager('one', proven);
       expect(await stage.published(undefined, term)).toMatchObject({ primary: second });
+      expect(story.all('moved')).toMatchObject([{ reason: 'found', to: second }]);
       expect(await written(stage, second)).toBe(writes);
     });
 
@@ -164,7 +165,8 @@ describe
       const next = await stage.published(undefined, term);
       expect(await written(stage, next.primary as NodeAddress)).toBe(writes);
     });
-  });
+  },
+);
 
 describe.skipIf(missing !== undefined)('a node that has what the primary lacks', () => {
   /** The first one has writes that the second one, the primary, never got. */

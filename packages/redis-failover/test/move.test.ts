@@ -142,6 +142,18 @@ describe('who is promoted', () => {
     },
   );
 
+  it('is the one with most of the data also while it copies, and does not load yet (F5)', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', { ...replicaOf('F', 100), syncing: true, linkUp: false }, all),
+      new FakeNode('B', replicaOf('F', 10)),
+    );
+    world.node('F').isSilent = true;
+    const moved = await world.move({ reason: 'down', available: ['A', 'B'] });
+    expect(moved.primary).toBe('A');
+    expect(world.node('B').keys).toEqual(all);
+  });
+
   it('is who has more of the stream of before, and not who wrote for itself since (M13)', async () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(150), all),
