@@ -1,6 +1,4 @@
-import type { Message } from './messages.ts';
 import type { Server } from './server.ts';
-import type { Socket } from './socket.ts';
 
 /** A forked child. There is one at a time (`hasActiveChildProcess`). */
 export interface Child {
@@ -18,10 +16,6 @@ export class Children {
   readonly #server: Server;
   #current: Child | undefined;
   #endsAtMs = 0;
-  /** Connections that the child has open, too: those of its parent when it was forked. */
-  #shared: ReadonlySet<Socket<Message>> = new Set();
-  /** Tell that such connections are closed. */
-  #closed: (() => void)[] = [];
 
   constructor(server: Server) {
     this.#server = server;
@@ -38,7 +32,6 @@ export class Children {
   start(child: Child): void {
     this.#current = child;
     this.#endsAtMs = this.#server.nowMs + child.forMs;
-    this.#shared = new Set(this.#server.sockets);
     this.#server.after(child.forMs, () => {
       if (this.#current === child) this.end();
     });
@@ -47,7 +40,7 @@ export class Children {
   /** It is done (`checkChildrenDone`). */
   end(): void {
     const child = this.#current;
-    this.kill();
+    this.#current = undefined;
     child?.alone?.();
     child?.done();
     this.#server.downstream.startCopies();
@@ -56,28 +49,23 @@ export class Children {
 
   kill(): void {
     this.#current = undefined;
-    this.#shared = new Set();
-    for (const tell of this.#closed.splice(0)) tell();
   }
 
-  /** The parent closes a connection. While a child has it open, too, the other end does not learn of it. */
-  close(socket: Socket<Message>): void {
-    if (this.#shared.has(socket)) this.#closed.push(socket.closeHere());
-    else socket.close();
-  }
-
-  /** The parent was killed. A child that writes a file works on. */
-  outlive(): void {
+  /**
+   * The parent was killed. A child that writes a file works on, and holds all connections of its parent
+   * open until it ends: nobody is told of the death before.
+   * @param ended called then; at once without such a child
+   */
+  outlive(ended: () => void): void {
     const child = this.#current;
     const forMs = this.#endsAtMs - this.#server.nowMs;
-    // One that streams writes to its parent, and ends when nobody reads it.
     if (child === undefined || child.kind === 'rdb-stream' || forMs <= 0) {
-      this.kill();
+      ended();
       return;
     }
     this.#server.machine.scheduler.after(forMs, () => {
       child.alone?.();
-      this.kill();
+      ended();
     });
   }
 }

@@ -1,7 +1,6 @@
 import type { Nodes, PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
-import { goesOn, writtenLineage } from './lineage.ts';
 import { TroubleError } from './trouble.ts';
 
 /** What the managers and their nodes say where no record of ours stands yet. */
@@ -95,10 +94,8 @@ export function strangePrimary(node: NodeAddress, all: readonly NodeAddress[]): 
 export function firstRecord(
   primary: NodeAddress,
   replication: Replication | undefined,
-  more: Omit<PrimaryRecord, 'term' | 'primary' | 'former' | 'replicationId' | 'runId' | 'lineage'>,
+  more: Omit<PrimaryRecord, 'term' | 'primary' | 'former' | 'replicationId' | 'runId'>,
 ): PrimaryRecord {
   const { replicationId = null, runId = null } = replication ?? {};
-  const lineage =
-    replication === undefined ? {} : { lineage: writtenLineage(goesOn(new Map(), replication)) };
-  return { term: 1, primary, former: null, replicationId, runId, ...lineage, ...more };
+  return { term: 1, primary, former: null, replicationId, runId, ...more };
 }

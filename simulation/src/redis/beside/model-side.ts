@@ -125,7 +125,6 @@ export class ModelSide implements Side {
         return '';
       case 'start':
         this.#slow.delete(step.node);
-        this.#resetLinksTo(step.node);
         node.start();
         return '';
       case 'slow-copies':
@@ -155,14 +154,6 @@ export class ModelSide implements Side {
         return '';
       default:
         return step satisfies never;
-    }
-  }
-
-  /** As the proxies do: see `ServerSide`. */
-  #resetLinksTo(node: number): void {
-    for (const [key, link] of this.#links) {
-      const isWhole = !link.refuses && !link.forth.isHeld && !link.back.isHeld;
-      if (key.endsWith(name(node)) && isWhole) link.reset();
     }
   }
 

@@ -1,7 +1,4 @@
 /** Whether all is well with a set of Redis servers, by its znodes and by what the servers say. */
-
-import { missingFrom } from '../../manager/join.ts';
-import { recordedLineage } from '../../manager/lineage.ts';
 import type { NodeAddress } from '../../node-address.ts';
 import type { Answer } from './roles.ts';
 import type { Znodes } from './znodes.ts';
@@ -15,7 +12,6 @@ export type ProblemCode =
   | 'NODE_UNREACHABLE'
   | 'NODE_REFUSED'
   | 'ROLE'
-  | 'QUARANTINED'
   | 'REPLICATION'
   | 'RECORDS_DIFFER';
 
@@ -37,7 +33,7 @@ export function findProblems(
 ): readonly Problem[] {
   const primary = primaryOf(znodes) ?? undefined;
   const ofNodes = [...answers].flatMap(([node, answer]) =>
-    nodeProblems(node, answer, primary, znodes, answers),
+    nodeProblems(node, answer, primary, znodes),
   );
   return [...recordProblems(znodes), ...ofNodes];
 }
@@ -77,8 +73,7 @@ function nodeProblems(
   node: NodeAddress,
   { replication, error }: Answer,
   primary: NodeAddress | undefined,
-  { nodes, record }: Znodes,
-  answers: ReadonlyMap<NodeAddress, Answer>,
+  { nodes }: Znodes,
 ): readonly Problem[] {
   const problem = (code: ProblemCode, message: string): Problem => ({ code, message, node });
   const isDown = nodes?.unavailable.includes(node) === true;
@@ -89,25 +84,7 @@ function nodeProblems(
       'code' in error && error.code === 'NODE_REFUSED' ? 'NODE_REFUSED' : 'NODE_UNREACHABLE';
     return [problem(code, error.message)];
   }
-  const { role, primary: followed, linkUp, syncing, loading, copiedPercent } = replication;
-  if (replication.isAside) {
-    const own = primary === undefined ? undefined : answers.get(primary)?.replication;
-    const lacks =
-      own?.role !== 'primary' || record === undefined
-        ? ''
-        : `; ${primary} lacks ${missingFrom(own, recordedLineage(record), replication)}`;
-    const at = `at ${replication.offset} in ${replication.replicationId}`;
-    const discard =
-      node === primary ? '' : `, or incumbent-redis discard ${node} to throw them away`;
-    return [
-      problem(
-        'QUARANTINED',
-        `${node} is set aside with its data (${at}${lacks}): say incumbent-redis keep ${node} to go on ` +
-          `with them${discard}`,
-      ),
-      ...down,
-    ];
-  }
+  const { role, primary: followed, linkUp, syncing, loading } = replication;
   if (node === primary && role !== 'primary') {
     const whom = followed === undefined ? '' : ` of ${followed}`;
     return [problem('ROLE', `${node} is the primary on record, and is a replica${whom}`), ...down];
@@ -121,13 +98,7 @@ function nodeProblems(
     return [problem('ROLE', `${node} follows ${followed}, and the primary is ${primary}`), ...down];
   }
   if (loading || syncing) {
-    return [
-      ...down,
-      problem(
-        'REPLICATION',
-        `${node} takes a whole copy of the data${copiedPercent === undefined ? '' : `, ${copiedPercent} %`}`,
-      ),
-    ];
+    return [...down, problem('REPLICATION', `${node} takes a whole copy of the data`)];
   }
   return linkUp
     ? down
