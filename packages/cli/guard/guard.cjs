@@ -398,7 +398,19 @@ function groupIsGone(group, lookForZombies) {
     isListed = false;
   }
   if (isListed && !lookForZombies) return false;
-  return procIsOurs() ? onlyZombiesLeft(group, isListed) : !isListed;
+  if (!procIsOurs()) return !isListed;
+  if (onlyZombiesLeft(group, isListed)) return true;
+  // The last of the dead may have been reaped while we looked for them.
+  return isListed && groupIsUnknown(group) && onlyZombiesLeft(group, false);
+}
+
+function groupIsUnknown(group) {
+  try {
+    process.kill(-group, 0);
+    return false;
+  } catch (error) {
+    return error.code === 'ESRCH';
+  }
 }
 
 /**

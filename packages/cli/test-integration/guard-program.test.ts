@@ -1,8 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { groupIsGone } from '../src/guard/group.ts';
 import type { SupervisorOptions } from './guard-helpers.ts';
 import {
@@ -424,6 +425,21 @@ test.skipIf(!linux)(
     expect(groupIsGone(zombie, true)).toBe(true);
     // Alive, each of them with one thread.
     expect(groupIsGone(group, true)).toBe(false);
+  },
+);
+
+test.skipIf(!linux)(
+  'a dead process that is reaped during the look does not count as alive',
+  async () => {
+    const child = spawn('true', { detached: true, stdio: 'ignore' });
+    await once(child, 'exit');
+    const group = child.pid as number;
+    const asked = vi.spyOn(process, 'kill');
+    onTestFinished(() => asked.mockRestore());
+    // The first look found it still.
+    asked.mockImplementationOnce(() => true);
+    expect(groupIsGone(group, true)).toBe(true);
+    expect(asked).toHaveBeenCalledTimes(2);
   },
 );
 
