@@ -6,7 +6,14 @@ import type { Replication } from '../redis/node-connection.ts';
 import type { Fenced } from './fence.ts';
 import { lastCallMs, waitForViews } from './fence.ts';
 import type { Replications } from './lineage.ts';
-import { hasAllOf, isOfLineage, isSameLineage, mainLineage, offsetIn } from './lineage.ts';
+import {
+  hasAllOf,
+  isEmptied,
+  isOfLineage,
+  isSameLineage,
+  mainLineage,
+  offsetIn,
+} from './lineage.ts';
 import type { MovePlan, MoveWorld } from './move-world.ts';
 import { NoCandidateError } from './move-world.ts';
 import { rankCandidates } from './strategies.ts';
@@ -210,8 +217,12 @@ export function eligible(
 ): Replications {
   const ready = new Map(
     [...known].filter(
-      ([node, { syncing, loading, priority }]) =>
-        !syncing && !loading && (priority > 0 || node === target),
+      ([node, each]) =>
+        !each.syncing &&
+        !each.loading &&
+        // One that has just started is at 0.
+        !(isEmptied(each) && each.offset > 0) &&
+        (each.priority > 0 || node === target),
     ),
   );
   // Whom somebody else made the primary may have other data: the others have copied them already.

@@ -53,8 +53,11 @@ export function positionOf(node: Replication, lineage: Lineage): Position {
   const { replicationId, formerReplicationId, offset } = node;
   const isKnown = lineage.has(replicationId);
   const wasKnown = formerReplicationId !== undefined && lineage.has(formerReplicationId);
-  const isEmptied = node.isEmpty && node.role === 'replica' && node.linkOffset === 1;
-  if (node.loadsCopy || isEmptied || (node.isEmpty && !isKnown && !wasKnown && !node.loading)) {
+  if (
+    node.loadsCopy ||
+    isEmptied(node) ||
+    (node.isEmpty && !isKnown && !wasKnown && !node.loading)
+  ) {
     return { kind: 'nothing' };
   }
   if (node.loading) return { kind: 'loading' };
@@ -65,6 +68,11 @@ export function positionOf(node: Replication, lineage: Lineage): Position {
   const isOffsetFrozen = (node.role === 'primary' || node.isAside) && !node.hasBacklog;
   if (isOffsetFrozen || !(isKnown || wasKnown)) return { kind: 'unknown' };
   return { kind: 'known', stream: replicationId, offset };
+}
+
+/** For a copy that broke off. It still says the stream and the offset of what it had. */
+export function isEmptied({ isEmpty, role, linkOffset }: Replication): boolean {
+  return isEmpty && role === 'replica' && linkOffset === 1;
 }
 
 /** More streams than that are not kept: the oldest goes first. */
