@@ -68,6 +68,7 @@ export class CandidateProcess implements Client {
   #belief: Instant | undefined;
   #beliefToldMs = 0;
   #campaign: AbortController | undefined;
+  #wantsToJoin = false;
   #orphanUntilMs = 0;
   #child: number | undefined;
 
@@ -114,6 +115,7 @@ export class CandidateProcess implements Client {
 
   /** Takes part until withdrawn. */
   join(): void {
+    this.#wantsToJoin = true;
     if (this.#campaign !== undefined || !this.alive || this.closingSinceMs !== undefined) return;
     const campaign = new AbortController();
     this.#campaign = campaign;
@@ -121,12 +123,15 @@ export class CandidateProcess implements Client {
       () => {
         this.#campaign = undefined;
         this.#sim.guarantees.checkWithdrawn(this);
+        // Asked to join again while it was still withdrawing.
+        if (this.#wantsToJoin) this.join();
       },
       (error) => this.#sim.world.fail('errors', `${this.name}: ${describeError(error)}`),
     );
   }
 
   withdraw(): void {
+    this.#wantsToJoin = false;
     if (this.#campaign === undefined || this.#campaign.signal.aborted) return;
     this.#campaign.abort(new Withdrawn());
   }

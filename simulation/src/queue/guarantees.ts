@@ -51,7 +51,7 @@ export const queueGuarantees = {
   leader: 'somebody leads within the bound once faults have stopped (L)',
   keeping: 'an undisturbed leader keeps its term',
   settling: 'promises of the library settle within their bounds',
-  closed: 'a closed handle asks the store for nothing more',
+  closed: 'a closed handle writes nothing more but to give up what it has',
   rejections: 'no rejection goes unhandled',
   timers: 'nothing is thrown from a timer, and no timer is longer than Node keeps',
   errors: 'the library rejects with nothing but what it documents',
@@ -314,6 +314,24 @@ export class QueueGuarantees {
 
   // --- the store ---
 
+  /** Deletes a place, or takes back an announcement whose answer was lost: the seat is vacant then. */
+  #givesUp(operations: readonly Operation[]): boolean {
+    const { path } = this.#contest;
+    return operations.every(
+      (operation) =>
+        operation.type === 'delete' ||
+        (operation.type === 'set' &&
+          operation.path === path &&
+          this.#recordIn(operation.data)?.leadership === undefined),
+    );
+  }
+
+  #recordIn(data: Uint8Array | null | undefined): QueueRecord | undefined {
+    if (data === null || data === undefined || data.length === 0) return undefined;
+    const { path } = this.#contest;
+    return inFull(this.#sim.library.decodeQueueRecord(text.decode(data), path), path);
+  }
+
   onRequest(process: QueueProcess, request: Request): void {
     const { world, scenario } = this.#sim;
     const candidacy = process.candidacies.find(({ contest }) => contest === this.#contest);
@@ -321,9 +339,7 @@ export class QueueGuarantees {
     const paths = pathsOf(request);
     const { path } = this.#contest;
     if (!paths.some((each) => each === path || parentOf(each) === path)) return;
-    const isGivingUp = request.kind === 'write' && request.operations[0]?.type === 'delete';
-    const isFinding = request.kind !== 'write';
-    if (candidacy.isClosed && !isGivingUp && !isFinding) {
+    if (candidacy.isClosed && request.kind === 'write' && !this.#givesUp(request.operations)) {
       world.fail('closed', `${candidacy.name} sends a request after close() has resolved`);
     }
     if (request.kind === 'write' && request.operations[0]?.type === 'create') {
@@ -373,12 +389,7 @@ export class QueueGuarantees {
     if (node !== undefined) this.#commits.push(world.nowMs);
     this.#onProof(session, operations);
     if (operations.some((operation) => operation.type === 'set' && operation.path === path)) {
-      const data = node?.data;
-      const record =
-        data === null || data === undefined || data.length === 0
-          ? undefined
-          : inFull(this.#sim.library.decodeQueueRecord(text.decode(data), path), path);
-      this.#onRecord(record, session, transaction, operations);
+      this.#onRecord(this.#recordIn(node?.data), session, transaction, operations);
     }
     // After the record: what an operator removes has to stand beside what it writes.
     for (const [changed, child] of transaction.changes) {
