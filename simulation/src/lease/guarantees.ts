@@ -716,6 +716,8 @@ export class Guarantees {
 
   /** Somebody deleted or overwrote the record by hand. */
   forgetTokens(): void {
+    // The tokens begin anew, and with them whose term was revoked.
+    this.#revokedAtMs.clear();
     this.#highestToken = 0n;
     this.#unfenced.clear();
   }
