@@ -131,18 +131,20 @@ export class CandidateProcess implements Client {
   }
 
   withdraw(): void {
+    if (!this.alive) return;
     this.#wantsToJoin = false;
     if (this.#campaign === undefined || this.#campaign.signal.aborted) return;
     this.#campaign.abort(new Withdrawn());
   }
 
   resign(): void {
-    this.running?.term.resign();
+    // Whoever is told so may be dead by now.
+    if (this.alive) this.running?.term.resign();
   }
 
   /** Leaves in good order: closes, and exits once its work has settled. */
   close(exited: () => void): void {
-    if (this.closingSinceMs !== undefined) return;
+    if (!this.alive || this.closingSinceMs !== undefined) return;
     this.closingSinceMs = this.#sim.world.nowMs;
     const again = this.#random.chance(0.2);
     void this.#election

@@ -279,7 +279,9 @@ export class Guarantees {
       const record = server.commit(beneath)?.record;
       records.push(record);
       if (!this.#holds(process, record)) return records;
-      const token = record?.token;
+      const { token, nonce } = record as LeaseRecord;
+      // One that came back from a backup stands where it was written first.
+      beneath = server.commits.find((each) => each.record?.nonce === nonce)?.version ?? beneath;
       while (server.commit(beneath)?.record?.token === token) beneath -= 1;
     }
   }

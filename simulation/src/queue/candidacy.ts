@@ -102,13 +102,15 @@ export class Candidacy {
   }
 
   withdraw(): void {
+    if (!this.process.alive) return;
     this.#wantsToJoin = false;
     if (this.#campaign === undefined || this.#campaign.signal.aborted) return;
     this.#campaign.abort(new Withdrawn());
   }
 
   resign(): void {
-    this.running?.term.resign();
+    // Whoever is told so may be dead by now.
+    if (this.process.alive) this.running?.term.resign();
   }
 
   async close(): Promise<void> {
