@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import type { TestModule, Vitest } from 'vitest/node';
 import { createVitest } from 'vitest/node';
+import { ofThisRun } from './of-this-run.ts';
 import { readPlan } from './plan.ts';
 
 export interface Question {
@@ -57,8 +58,9 @@ async function answer({ mutant, testFiles, testTimeoutMs }: Question): Promise<A
       ? await vitest.globTestSpecifications(tests?.split(',') ?? [])
       : testFiles.map((file) => project.createSpecification(file));
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
-  const runs = testModules.map(describeRun);
-  const failed = testModules.find((module) => module.state() === 'failed');
+  const modules = ofThisRun(testModules, specifications);
+  const runs = modules.map(describeRun);
+  const failed = modules.find((module) => module.state() === 'failed');
   if (failed !== undefined) {
     return { failure: { testFile: failed.moduleId, text: whyFailed(failed) }, runs };
   }
