@@ -24,8 +24,9 @@ function setUp(options: Partial<ElectionOptions<bigint>> = {}) {
   stores += 1;
   const description = `store ${stores}`;
   const backend: Backend<bigint> = { ...connection.backend, description };
-  const wait = (name: string) => {
-    const election = createElection({ name, backend, clock, random: () => 0.5, ...options });
+  const handle = (name: string) =>
+    createElection({ name, backend, clock, random: () => 0.5, ...options });
+  const lead = (election: ReturnType<typeof handle>) => {
     const stop = new AbortController();
     running.push(stop);
     const led = election.lead(
@@ -36,9 +37,13 @@ function setUp(options: Partial<ElectionOptions<bigint>> = {}) {
       { signal: stop.signal },
     );
     led.catch(() => {});
+  };
+  const wait = (name: string) => {
+    const election = handle(name);
+    lead(election);
     return election;
   };
-  return { clock, connection, description, wait };
+  return { clock, connection, description, handle, lead, wait };
 }
 
 test('a store that has not answered for one lease is warned of once, with all that is known', async () => {
@@ -74,6 +79,24 @@ test('a store that answers now and then is not away', async () => {
     await clock.advance('8s');
   }
   expect(emitted).not.toHaveBeenCalled();
+});
+
+test('a store that answers an observer was not silent before', async () => {
+  const { clock, connection, handle, lead } = setUp();
+  const election = handle('jobs');
+  const stop = new AbortController();
+  running.push(stop);
+  const views = election.observe({ signal: stop.signal });
+  void (async () => {
+    for await (const _ of views);
+  })();
+  await clock.advance('1m');
+  connection.outage = 'refuses';
+  lead(election);
+  await clock.advance('10s');
+  expect(emitted).not.toHaveBeenCalled();
+  await clock.advance('20s');
+  expect(emitted).toHaveBeenCalledTimes(1);
 });
 
 test('a leader’s silent store is warned of after one lease as well', async () => {
