@@ -285,6 +285,26 @@ for (const kind of ['model', 'servers']) {
       await trio.says(b, { master_link_status: 'down' });
     });
 
+    test('while a child of a server writes a file, nobody learns that the server closed a connection', async (context) => {
+      const trio = await Trio.open(kind, context, [none, none, none]);
+      await trio.follow(b, a);
+      await trio.follow(c, b);
+      await trio.say(a, 'SET key value');
+      await trio.caughtUp(c, a);
+      const before = await trio.ids(c);
+      await trio.side.act({ type: 'slow-copies', node: b, areSlow: true });
+      await trio.say(b, 'BGSAVE');
+      await trio.say(b, 'REPLICAOF NO ONE');
+      expect((await trio.side.info(b)).get('connected_slaves')).toBe('0');
+      expect((await trio.ids(b)).id2).toBe(before.id);
+      await trio.side.until(
+        c,
+        'it has heard nothing for 2 s, and takes its primary for linked',
+        (info) => Number(info.get('master_last_io_seconds_ago')) >= 2,
+      );
+      expect(await trio.ids(c)).toEqual(before);
+    });
+
     test('a pause of writes on a replica holds up what it is sent, and a break then costs a whole copy', async (context) => {
       const trio = await Trio.open(kind, context, [none, none]);
       await trio.follow(b, a);

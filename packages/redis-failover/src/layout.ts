@@ -68,6 +68,11 @@ export interface PrimaryRecord {
    * that comes back with another one has lost its data, and a node with another one has other data.
    */
   readonly replicationId: string | null;
+  /**
+   * What the data of the primary include: each stream of writes with the offset up to which they do, the
+   * oldest first, its own last. Absent in what version 0.1.0 has written.
+   */
+  readonly lineage?: Readonly<Record<string, number>>;
   /** Of the process of the primary (`run_id`): only another one can have lost data. */
   readonly runId: string | null;
   /**
@@ -92,6 +97,11 @@ export interface PrimaryRecord {
  */
 export interface FailoverRequest {
   readonly node: NodeAddress | null;
+  /**
+   * Absent: a failover. What an operator says of a node that is set aside: its data are the ones to keep,
+   * or may be thrown away. Managers of version 0.1.0 cannot read such a request, and pass it over.
+   */
+  readonly action?: 'keep' | 'discard' | undefined;
   readonly requestedBy: string;
   /** Absent until a manager has dealt with it. */
   readonly outcome?:
@@ -112,15 +122,17 @@ export function encodeReport({ available, unavailable }: Report): string {
 
 export function encodePrimary(record: PrimaryRecord): string {
   const { term, primary, former, replicationId, runId, gemViews, viewMs } = record;
-  const { manager, token, manualSeen } = record;
+  const { manager, token, manualSeen, lineage } = record;
   return JSON.stringify({
     ...{ term, primary, former, replicationId, runId },
+    ...(lineage === undefined ? {} : { lineage }),
     ...(gemViews ? { gemViews } : {}),
     ...{ viewMs, manager, token, manualSeen },
   });
 }
 
-export function encodeRequest({ node, requestedBy, outcome }: FailoverRequest): string {
+export function encodeRequest({ node, action, requestedBy, outcome }: FailoverRequest): string {
+  if (action !== undefined) return JSON.stringify({ action, target: node, requestedBy, outcome });
   return JSON.stringify({ node, requestedBy, outcome });
 }
 
@@ -150,13 +162,14 @@ export function decodeReport(path: string, text: string): Report {
 export function decodePrimary(path: string, text: string): PrimaryRecord {
   const record = parseObject(path, text) as Partial<Record<keyof PrimaryRecord, unknown>>;
   const { term, primary, former, viewMs, manager, token, manualSeen } = record;
-  const { replicationId = null, runId = null, gemViews = false } = record;
+  const { replicationId = null, runId = null, gemViews = false, lineage } = record;
   const valid =
     isCount(term) &&
     (primary === null || isText(primary)) &&
     (former === null || isText(former)) &&
     (replicationId === null || isText(replicationId)) &&
     (runId === null || isText(runId)) &&
+    (lineage === undefined || isOffsets(lineage)) &&
     typeof gemViews === 'boolean' &&
     isCount(viewMs) &&
     isText(manager) &&
@@ -166,18 +179,27 @@ export function decodePrimary(path: string, text: string): PrimaryRecord {
     ? {
         ...{ term, primary, former, replicationId, runId, gemViews, viewMs },
         ...{ manager, token, manualSeen },
+        ...(lineage === undefined ? {} : { lineage }),
       }
     : refuse(path, text, 'term, primary, former, viewMs, manager, token, manualSeen');
 }
 
 /** @throws LayoutError */
 export function decodeRequest(path: string, text: string): FailoverRequest {
-  const { node, requestedBy, outcome } = parseObject(path, text);
+  const { action, target, requestedBy, outcome, ...more } = parseObject(path, text);
+  const asked: FailoverRequest['action'] =
+    (action === 'keep' || action === 'discard') && isText(target) ? action : undefined;
+  const node = asked === undefined ? more['node'] : target;
   if (!(node === null || isText(node)) || !isText(requestedBy)) {
     return refuse(path, text, 'node, requestedBy');
   }
-  if (outcome === undefined) return { node, requestedBy };
-  return { node, requestedBy, outcome: outcome as NonNullable<FailoverRequest['outcome']> };
+  const request: FailoverRequest = {
+    node,
+    requestedBy,
+    ...(asked === undefined ? {} : { action: asked }),
+  };
+  if (outcome === undefined) return request;
+  return { ...request, outcome: outcome as NonNullable<FailoverRequest['outcome']> };
 }
 
 /** A znode holds something else than it should. Nothing is changed then. */
@@ -217,6 +239,15 @@ function isText(value: unknown): value is string {
 
 function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every(isText);
+}
+
+function isOffsets(value: unknown): value is Readonly<Record<string, number>> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    Object.values(value).every(Number.isSafeInteger)
+  );
 }
 
 function isCount(value: unknown): value is number {

@@ -16,6 +16,7 @@ test('a replica that Redis has emptied is not promoted, whatever offset it still
     ['a:1' as NodeAddress, emptied],
     ['b:1' as NodeAddress, stale],
   ]);
-  const fit = eligible(known, record, { reason: 'down', target: undefined }, true);
+  const world = { nodes: [...known.keys()] };
+  const fit = eligible(known, record, { reason: 'down', target: undefined }, world);
   expect([...fit.keys()]).toEqual(['b:1']);
 });

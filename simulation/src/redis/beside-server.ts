@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util';
 import { Random } from '../harness/random.ts';
 import { playEpisode } from './beside/play.ts';
+import { Tally } from './beside/tally.ts';
 
 /** Then three nodes begin from nothing again, with other settings. */
 const episodeSteps = 40;
@@ -17,6 +18,7 @@ const wanted = Number(values.steps);
 let seed = Number(values.seed);
 let steps = 0;
 let differences = 0;
+const tally = new Tally();
 for (; steps < wanted; seed += 1) {
   const drawn = new Random(seed);
   const ofModel = new Random(seed, 1);
@@ -27,6 +29,7 @@ for (; steps < wanted; seed += 1) {
     values.trace ? (line) => process.stdout.write(`  ${line}\n`) : undefined,
   );
   steps += episode.steps;
+  tally.add(episode.tally);
   if (episode.differences.length > 0) {
     differences += 1;
     process.stdout.write(`seed ${seed}, after:\n`);
@@ -34,5 +37,6 @@ for (; steps < wanted; seed += 1) {
     for (const line of episode.differences) process.stdout.write(`  DIFFERENCE ${line}\n`);
   }
 }
+for (const line of tally.lines) process.stdout.write(`${line}\n`);
 process.stdout.write(`${steps} steps, ${differences} differences\n`);
 process.exitCode = differences === 0 ? 0 : 1;

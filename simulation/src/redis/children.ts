@@ -1,4 +1,6 @@
+import type { Message } from './messages.ts';
 import type { Server } from './server.ts';
+import type { Socket } from './socket.ts';
 
 /** A forked child. There is one at a time (`hasActiveChildProcess`). */
 export interface Child {
@@ -16,6 +18,10 @@ export class Children {
   readonly #server: Server;
   #current: Child | undefined;
   #endsAtMs = 0;
+  /** Connections that the child has open, too: those of its parent when it was forked. */
+  #shared: ReadonlySet<Socket<Message>> = new Set();
+  /** Tell that such connections are closed. */
+  #closed: (() => void)[] = [];
 
   constructor(server: Server) {
     this.#server = server;
@@ -32,6 +38,7 @@ export class Children {
   start(child: Child): void {
     this.#current = child;
     this.#endsAtMs = this.#server.nowMs + child.forMs;
+    this.#shared = new Set(this.#server.sockets);
     this.#server.after(child.forMs, () => {
       if (this.#current === child) this.end();
     });
@@ -40,7 +47,7 @@ export class Children {
   /** It is done (`checkChildrenDone`). */
   end(): void {
     const child = this.#current;
-    this.#current = undefined;
+    this.kill();
     child?.alone?.();
     child?.done();
     this.#server.downstream.startCopies();
@@ -49,23 +56,28 @@ export class Children {
 
   kill(): void {
     this.#current = undefined;
+    this.#shared = new Set();
+    for (const tell of this.#closed.splice(0)) tell();
   }
 
-  /**
-   * The parent was killed. A child that writes a file works on, and holds all connections of its parent
-   * open until it ends: nobody is told of the death before.
-   * @param ended called then; at once without such a child
-   */
-  outlive(ended: () => void): void {
+  /** The parent closes a connection. While a child has it open, too, the other end does not learn of it. */
+  close(socket: Socket<Message>): void {
+    if (this.#shared.has(socket)) this.#closed.push(socket.closeHere());
+    else socket.close();
+  }
+
+  /** The parent was killed. A child that writes a file works on. */
+  outlive(): void {
     const child = this.#current;
     const forMs = this.#endsAtMs - this.#server.nowMs;
+    // One that streams writes to its parent, and ends when nobody reads it.
     if (child === undefined || child.kind === 'rdb-stream' || forMs <= 0) {
-      ended();
+      this.kill();
       return;
     }
     this.#server.machine.scheduler.after(forMs, () => {
       child.alone?.();
-      ended();
+      this.kill();
     });
   }
 }

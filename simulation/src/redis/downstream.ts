@@ -43,6 +43,8 @@ export class Downstream {
   goodCount = 0;
   /** How replicas were served, as INFO counts it. */
   readonly served = { full: 0, partly: 0, notPartly: 0 };
+  /** For replicas alone, and to be removed where nothing is kept (`RDBGeneratedByReplication`). */
+  #madeFile = false;
   /** A child writes to sockets, and has sent all. */
   #childHasExited = false;
 
@@ -139,6 +141,7 @@ export class Downstream {
     }
     this.#forgetBacklog();
     this.startCopies();
+    this.#removeFile();
     this.countGood();
   }
 
@@ -244,6 +247,7 @@ export class Downstream {
       this.#setUp(replica, server.history.offset);
     }
     if (!server.settings.isOn('repl-diskless-sync')) {
+      this.#madeFile = server.settings.isOn('rdb-del-sync-files');
       server.saveInBackground(rdb);
       return;
     }
@@ -300,6 +304,16 @@ export class Downstream {
     if (state !== 'wait-end' || this.attached.some((other) => other.state === 'wait-end')) return;
     const isWanted = children.current?.kind === 'rdb-file' && settings.savePoints.length > 0;
     if (children.isSaving && !isWanted) children.kill();
+  }
+
+  /** `removeRDBUsedToSyncReplicas` */
+  #removeFile(): void {
+    const { settings, disk } = this.#server;
+    if (!settings.isOn('rdb-del-sync-files')) this.#madeFile = false;
+    const isInUse = this.attached.some(({ state }) => state !== 'online');
+    if (!this.#madeFile || isInUse || settings.keepsData || disk.rdb === undefined) return;
+    this.#madeFile = false;
+    disk.rdb = undefined;
   }
 
   #forgetBacklog(): void {

@@ -73,7 +73,7 @@ export class RedisNode {
   }
 
   get isPaused(): boolean {
-    return this.#server?.isStopped === true;
+    return this.#server?.loop.isStopped === true;
   }
 
   get host(): string {
@@ -119,12 +119,12 @@ export class RedisNode {
 
   /** SIGSTOP. */
   pause(): void {
-    this.#server?.stop();
+    this.#server?.loop.stop();
   }
 
   /** SIGCONT. */
   resume(): void {
-    this.#server?.go();
+    this.#server?.loop.go();
   }
 
   /** The data directory, and not the configuration file. Only while no process runs. */
@@ -137,7 +137,7 @@ export class RedisNode {
   /** @internal the kernel takes a connection, whether or not the process runs on */
   accept(peer: string): Socket<Message> {
     const server = this.#server as Server;
-    const socket = new Socket<Message>(server);
+    const socket = new Socket<Message>(server.loop);
     server.accept(socket, peer);
     return socket;
   }

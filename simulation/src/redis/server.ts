@@ -8,6 +8,7 @@ import { findCommand } from './commands.ts';
 import { Dataset } from './dataset.ts';
 import type { Disk, Rdb } from './disk.ts';
 import { Downstream } from './downstream.ts';
+import { EventLoop } from './event-loop.ts';
 import { execute } from './execute.ts';
 import { History } from './history.ts';
 import type { Machine } from './machine.ts';
@@ -18,7 +19,7 @@ import { said } from './reply.ts';
 import { randomHexId } from './scheduler.ts';
 import { Settings } from './settings.ts';
 import { Shutdown } from './shutdown.ts';
-import type { Reader, Socket } from './socket.ts';
+import type { Socket } from './socket.ts';
 import type { Entry } from './stream.ts';
 import { getAckEntry, pingEntry, selectEntry } from './stream.ts';
 import { Upstream } from './upstream.ts';
@@ -30,8 +31,9 @@ import { Upstream } from './upstream.ts';
 export type Loading = 'only' | 'beside' | undefined;
 
 /** One process of Redis 7.0, from its start to its end. Names in comments are of its sources. */
-export class Server implements Reader {
+export class Server {
   readonly machine: Machine;
+  readonly loop: EventLoop;
   readonly runId: string;
   readonly settings: Settings;
   readonly history: History;
@@ -52,15 +54,14 @@ export class Server implements Reader {
   dirty = 0;
   lastSaveSeconds: number;
   readonly #accepted = new Set<Socket<Message>>();
-  #isDead = false;
   #hasVanished = false;
-  #stopped: (() => void)[] | undefined;
   #nextClientId = 3;
   #wantsAck = false;
   #loops = 0;
 
   constructor(machine: Machine) {
     this.machine = machine;
+    this.loop = new EventLoop(() => !this.#hasVanished || machine.isThere);
     this.runId = randomHexId(machine.scheduler);
     this.settings = new Settings(machine.configuration);
     this.history = new History(machine.scheduler);
@@ -89,12 +90,10 @@ export class Server implements Reader {
     return this.machine.disk;
   }
 
-  get isDead(): boolean {
-    return this.#isDead;
-  }
-
-  get isStopped(): boolean {
-    return this.#stopped !== undefined;
+  /** All connections that it has. */
+  get sockets(): readonly Socket<Message>[] {
+    const { socket } = this.upstream ?? {};
+    return socket === undefined ? [...this.#accepted] : [...this.#accepted, socket];
   }
 
   get pausesWrites(): boolean {
@@ -103,63 +102,38 @@ export class Server implements Reader {
 
   // What runs in it, and when
 
-  read(run: () => void): void {
-    if (this.#isDead) return;
-    if (this.#stopped === undefined) run();
-    else this.#stopped.push(run);
-  }
-
-  get answers(): boolean {
-    return !this.#hasVanished || this.machine.isThere;
-  }
-
   after(delayMs: number, run: () => void): void {
-    this.machine.scheduler.after(delayMs, () => this.read(run));
-  }
-
-  /** SIGSTOP. */
-  stop(): void {
-    this.#stopped ??= [];
-  }
-
-  /** SIGCONT: everything that has waited runs. */
-  go(): void {
-    const waiting = this.#stopped ?? [];
-    this.#stopped = undefined;
-    for (const run of waiting) this.read(run);
+    this.machine.scheduler.after(delayMs, () => this.loop.read(run));
   }
 
   /** SIGKILL. What is forked from it may work on. */
   kill(): void {
-    if (this.#isDead) return;
+    if (this.loop.isDead) return;
     this.#end(false);
-    this.children.outlive(() => this.#close());
+    for (const socket of this.sockets) this.children.close(socket);
+    this.children.outlive();
   }
 
   /** It ends by itself, and its children with it. */
   exit(): void {
     this.#end(false);
-    this.#close();
+    this.children.kill();
+    for (const socket of this.sockets) socket.close();
     this.machine.exited();
   }
 
   /** Its machine is gone: nobody is told. */
   vanish(): void {
-    if (this.#isDead) return;
+    if (this.loop.isDead) return;
     this.#hasVanished = true;
     this.#end(true);
-    this.upstream?.vanish();
-    for (const socket of this.#accepted) socket.vanish();
+    for (const socket of this.sockets) socket.vanish();
   }
 
   #end(powerFails: boolean): void {
     this.aof.end(powerFails);
-    this.#isDead = true;
-  }
-
-  #close(): void {
-    this.upstream?.end();
-    for (const socket of this.#accepted) socket.close();
+    this.upstream?.giveUp();
+    this.loop.end();
   }
 
   // Connections
@@ -167,7 +141,7 @@ export class Server implements Reader {
   /** The kernel takes a connection. The process learns of it when it runs. */
   accept(socket: Socket<Message>, peer: string): void {
     this.#accepted.add(socket);
-    this.read(() => this.#serve(socket, peer));
+    this.loop.read(() => this.#serve(socket, peer));
   }
 
   #serve(socket: Socket<Message>, peer: string): void {
@@ -188,7 +162,7 @@ export class Server implements Reader {
   /** Closes the connection. */
   drop(client: Client): void {
     if (!this.clients.delete(client.id)) return;
-    client.socket.close();
+    this.children.close(client.socket);
     this.#accepted.delete(client.socket);
     client.queue.length = 0;
     client.blocked = undefined;

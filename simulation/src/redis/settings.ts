@@ -54,6 +54,11 @@ export class Settings {
     return this.text(name) === 'yes';
   }
 
+  /** Anything is written to disk for later (`allPersistenceDisabled`). */
+  get keepsData(): boolean {
+    return this.savePoints.length > 0 || this.isOn('appendonly');
+  }
+
   get savePoints(): readonly { readonly seconds: number; readonly changes: number }[] {
     const numbers = this.text('save').split(' ').filter(Boolean).map(Number);
     return Array.from({ length: numbers.length / 2 }, (_, index) => ({

@@ -26,6 +26,8 @@ export class Socket<Message> {
   #link: Link | undefined;
   #breakIt: (() => void) | undefined;
   #isOpen = true;
+  /** Closed here, while another process has it open. */
+  #isShared = false;
 
   constructor(reader: Reader) {
     this.#reader = reader;
@@ -72,6 +74,17 @@ export class Socket<Message> {
     this.#out?.push('end');
   }
 
+  /** Another process has it open: the other end is told of nothing. @returns tells it after all */
+  closeHere(): () => void {
+    if (!this.#isOpen) return () => {};
+    this.#isOpen = false;
+    this.#isShared = true;
+    return () => {
+      this.#isShared = false;
+      this.#out?.push('end');
+    };
+  }
+
   /** The machine is gone: nobody is told. */
   vanish(): void {
     this.#isOpen = false;
@@ -83,7 +96,8 @@ export class Socket<Message> {
       return;
     }
     // A reset is what a machine answers for a connection that it does not know.
-    if (item !== 'end' && this.#reader.answers) this.#out?.push('end');
+    const isUnknown = this.#reader.answers && !this.#isShared;
+    if (item !== 'end' && isUnknown) this.#out?.push('end');
     if (item === 'end') this.#forget();
   }
 

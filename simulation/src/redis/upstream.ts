@@ -53,6 +53,10 @@ export class Upstream {
     this.port = port;
   }
 
+  get socket(): Socket<Message> | undefined {
+    return this.#socket;
+  }
+
   get isConnected(): boolean {
     return this.state === 'connected';
   }
@@ -77,7 +81,7 @@ export class Upstream {
     this.#lastHeardOfCopySeconds = this.#server.seconds;
     this.#connecting = this.#server.machine.connect(
       `${this.host}:${this.port}`,
-      this.#server,
+      this.#server.loop.urgent,
       (socket) => this.#shakeHands(socket),
       () => {
         this.#connecting = undefined;
@@ -129,13 +133,8 @@ export class Upstream {
   }
 
   /** The process ends. */
-  end(): void {
-    this.#disconnect();
-  }
-
-  /** Its machine is gone. */
-  vanish(): void {
-    this.#socket?.vanish();
+  giveUp(): void {
+    this.#connecting?.giveUp();
   }
 
   /** Writes are not paused any more. */
@@ -298,6 +297,7 @@ export class Upstream {
     const finish = () => this.#copyIsLoaded(rdb, wasStreamed);
     if (loadMs > 0) server.after(loadMs, finish);
     else finish();
+    server.loop.release();
   }
 
   /** @param keeps the data of before until all is read: `swapdb` */
@@ -305,12 +305,30 @@ export class Upstream {
     const server = this.#server;
     server.aof.stop();
     if (server.children.isSaving) server.children.kill();
+    this.#waitForCopy();
     const isSameHistory = keeps && server.history.replId === this.#announced.replId;
     if (!keeps) {
       this.#leaveHistory();
       server.data.clear();
     }
     server.loading = isSameHistory ? 'beside' : 'only';
+  }
+
+  /**
+   * A copy that is read as it comes is waited for: the server looks at other things after every 2 MB
+   * of it, and at nothing while the copy does not go on. Half of them go on.
+   */
+  #waitForCopy(): void {
+    const { loop, machine, settings } = this.#server;
+    if (!this.#readsCopyAtOnce || machine.scheduler.random() < 0.5) return;
+    loop.hold();
+    const socket = this.#socket;
+    machine.scheduler.after(1_000 * settings.count('repl-timeout'), () =>
+      loop.urgent.read(() => {
+        const stillWaits = this.#socket === socket && this.state === 'transfer';
+        if (stillWaits && this.#unread === undefined) this.#copyFailed();
+      }),
+    );
   }
 
   /** `replicationAttachToNewMaster` */
@@ -326,16 +344,14 @@ export class Upstream {
     const keeps = server.settings.text('repl-diskless-load') === 'swapdb';
     if (!keeps) server.data.clear();
     this.cancel(true);
+    server.loop.release();
   }
 
   #copyIsLoaded(rdb: Rdb, wasStreamed: boolean): void {
     const server = this.#server;
     const { history, settings } = server;
-    const keepsNoFile =
-      settings.isOn('rdb-del-sync-files') &&
-      settings.savePoints.length === 0 &&
-      !settings.isOn('appendonly');
-    if (!this.#readsCopyAtOnce && keepsNoFile) server.disk.rdb = undefined;
+    const removesFile = settings.isOn('rdb-del-sync-files') && !settings.keepsData;
+    if (!this.#readsCopyAtOnce && removesFile) server.disk.rdb = undefined;
     if (this.#readsCopyAtOnce && settings.text('repl-diskless-load') === 'swapdb') {
       this.#leaveHistory();
     }
@@ -399,7 +415,7 @@ export class Upstream {
   #disconnect(): void {
     this.#connecting?.giveUp();
     this.#connecting = undefined;
-    this.#socket?.close();
+    if (this.#socket !== undefined) this.#server.children.close(this.#socket);
     this.#socket = undefined;
     this.#expected = [];
     this.#unread = undefined;

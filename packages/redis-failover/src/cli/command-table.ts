@@ -32,6 +32,10 @@ const timeoutOption = () =>
   new Option('--timeout <duration>', 'how long ZooKeeper may take to answer')
     .argParser(duration)
     .default('10s', '10s');
+const waitOption = () =>
+  new Option('--wait <duration>', 'how long to wait until it is done')
+    .argParser(duration)
+    .default('30s', '30s');
 const jsonOption = () => new Option('--json', 'print one JSON object a line');
 
 function commonOptions(command: Command): void {
@@ -42,6 +46,12 @@ function commonOptions(command: Command): void {
 function questionOptions(command: Command): void {
   commonOptions(command);
   command.addOption(timeoutOption()).addOption(jsonOption());
+}
+
+function decisionOptions(command: Command): void {
+  command.argument('<host:port>', 'the node');
+  questionOptions(command);
+  command.addOption(waitOption());
 }
 
 export const commands: readonly CommandEntry[] = [
@@ -116,13 +126,37 @@ export const commands: readonly CommandEntry[] = [
     define: (command) => {
       command.argument('[host:port]', 'the node to promote');
       questionOptions(command);
-      command.addOption(
-        new Option('--wait <duration>', 'how long to wait until it is done')
-          .argParser(duration)
-          .default('30s', '30s'),
-      );
+      command.addOption(waitOption());
     },
     load: async () => loaded((await import('./commands/failover.ts')).failover),
+  },
+  {
+    name: 'keep',
+    summary: 'the data of a node that is set aside are the ones to keep',
+    description:
+      'Makes a node the primary that is set aside (status: QUARANTINED). Nodes that have what it lacks ' +
+      'are set aside in its place. Ends with 1 when it was refused or nobody did it; then the request ' +
+      'is withdrawn.',
+    examples: [
+      { line: 'incumbent-redis keep redis1:6379 -z zk1,zk2,zk3', about: 'go on with its data' },
+    ],
+    define: decisionOptions,
+    load: async () => loaded((await import('./commands/failover.ts')).keep),
+  },
+  {
+    name: 'discard',
+    summary: 'throw away what only a node has that is set aside',
+    description:
+      'Makes a node a replica of the primary that is set aside (status: QUARANTINED). What only that ' +
+      'node has is lost. Ends with 1 when it was refused or nobody did it; then the request is withdrawn.',
+    examples: [
+      {
+        line: 'incumbent-redis discard redis1:6379 -z zk1,zk2,zk3',
+        about: 'it copies the primary',
+      },
+    ],
+    define: decisionOptions,
+    load: async () => loaded((await import('./commands/failover.ts')).discard),
   },
   {
     name: 'watch',

@@ -31,7 +31,7 @@ const withdrawTimeoutMs = 5_000;
 export async function requestFailover(
   zk: ZooKeeper,
   paths: Paths,
-  request: Pick<FailoverRequest, 'node' | 'requestedBy'>,
+  request: Pick<FailoverRequest, 'node' | 'requestedBy' | 'action'>,
   { signal, timeoutMs }: RequestOptions,
 ): Promise<RequestedFailover> {
   signal?.throwIfAborted();

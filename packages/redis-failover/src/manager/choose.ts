@@ -5,14 +5,15 @@ import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
 import type { Fenced } from './fence.ts';
 import { lastCallMs, waitForViews } from './fence.ts';
+import { missingFrom } from './join.ts';
 import type { Replications } from './lineage.ts';
 import {
-  hasAllOf,
+  includes,
   isEmptied,
-  isOfLineage,
-  isSameLineage,
-  mainLineage,
+  largestGroup,
   offsetIn,
+  positionOf,
+  recordedLineage,
 } from './lineage.ts';
 import type { MovePlan, MoveWorld } from './move-world.ts';
 import { NoCandidateError } from './move-world.ts';
@@ -26,8 +27,12 @@ const mostIncompleteAttempts = 5;
 
 export interface Choice {
   readonly chosen: NodeAddress;
+  /** What it had when it was chosen. */
+  readonly has: Replication;
   /** The others that have answered: only those are told to copy it. */
   readonly answered: readonly NodeAddress[];
+  /** Whoever asked for another one is refused: the node of before goes on. */
+  readonly refusal?: string | undefined;
 }
 
 export async function choose(
@@ -37,63 +42,68 @@ export async function choose(
   plan: MovePlan,
   world: MoveWorld,
 ): Promise<Choice> {
-  const asked = new Set(plan.available);
-  if (former !== null && fenced.how === 'silent') asked.delete(former);
-  if (former !== null && fenced.how !== 'silent') asked.add(former);
+  const isSilent = former !== null && fenced.how === 'silent';
+  const asked = new Set(world.nodes);
+  if (former !== null) isSilent ? asked.delete(former) : asked.add(former);
   const [known, isBack] = await Promise.all([
-    askAll([...asked], world),
-    former !== null && fenced.how === 'silent' && fenced.answers !== true
-      ? answersSoon(former, world)
-      : false,
+    askEverybody([...asked], isSilent ? plan.available : [...plan.available, former ?? ''], world),
+    isSilent && fenced.answers !== true ? answersSoon(former, world) : false,
   ]);
   if (isBack) {
     giveUpFor(world, `${former} is there again, and is asked first what it has`);
   }
-  expectAll(asked, known, world);
-  const fit = new Map(eligible(known, record, plan, isComplete(known, record, world)));
-  const choice = (chosen: NodeAddress): Choice => {
+  expectAll(
+    [...asked].filter((node) => plan.available.includes(node) || node === former),
+    known,
+    world,
+  );
+  const fit = new Map(eligible(known, record, plan, world));
+  const choice = (chosen: NodeAddress, has: Replication, refusal?: string): Choice => {
     const answered = [...known.keys()].filter((node) => node !== chosen);
-    return { chosen, answered };
+    return { chosen, has, answered, refusal };
   };
+  const stood = fenced.how === 'paused' ? fenced.replication : undefined;
   if (former !== null && fenced.how === 'paused' && plan.target !== former) {
     const last = fit.get(former);
     fit.delete(former);
     const mayGoOn = plan.reason !== 'request' && plan.reason !== 'found';
     const isLeft = last !== undefined && fit.size === 0 && mayGoOn;
-    if (
-      isLeft ||
-      isGivenBack(last ?? restartedWithAll(known.get(former)), fenced, fit, former, plan)
-    ) {
+    if (last !== undefined && (isLeft || isGivenBack(last, fenced, fit, former, record, plan))) {
       // Else somebody may go on in the term of before, beside others in the new one.
       await waitForViews(record, world);
-      return choice(former);
+      return choice(former, last);
     }
   }
   const best = bestOf(fit, record, plan, world);
   const chosen = plan.target ?? best;
-  if (best === undefined || chosen === undefined || !fit.has(chosen)) {
+  const has = fit.get(chosen ?? '');
+  if (best === undefined || chosen === undefined || has === undefined) {
     throw new NoCandidateError(`nobody can be promoted: ${describe(known, world)}`);
   }
-  if (plan.reason === 'found') return choice(chosen);
-  const { replicationId } = record;
-  const most = offsetIn(fit.get(best) as Replication, replicationId);
-  const owed = former === null ? 0 : owedBy(former, fenced, fit.get(chosen) as Replication, world);
-  try {
-    await waitForOffset(chosen, Math.max(most, owed), replicationId, world);
-  } catch (error) {
-    // What only the node of before has is lost when that one is down, as the managers say.
-    if (plan.reason === 'request' || owed <= most) throw error;
+  if (plan.reason === 'found' || plan.reason === 'keep' || chosen === former) {
+    return choice(chosen, has);
   }
-  return choice(chosen);
+  const isRequest = plan.reason === 'request';
+  const others = [...fit].filter(([node]) => node !== chosen && node !== former);
+  const needed: [NodeAddress, Replication][] = isRequest ? others : [];
+  if (stood !== undefined && former !== null) needed.push([former, stood]);
+  // Who is not connected gets nothing more.
+  const forMs = isRequest || has.linkUp ? catchUpMs : 0;
+  const lacks = await waitForAll(chosen, needed, forMs, record, world);
+  if (typeof lacks !== 'string') return choice(chosen, lacks);
+  if (former === null || stood === undefined) throw new NoCandidateError(lacks);
+  // It has what nobody else has, and nobody has written anywhere since: so it goes on.
+  await waitForViews(record, world);
+  return choice(former, stood, isRequest ? lacks : undefined);
 }
 
 /**
  * Who is up and does not answer may have more than all others. Another manager may reach it; when
  * nobody seems to, it is gone on without.
  */
-function expectAll(asked: ReadonlySet<NodeAddress>, known: Replications, world: MoveWorld): void {
+function expectAll(asked: readonly NodeAddress[], known: Replications, world: MoveWorld): void {
   if (world.hooks.broken?.includes('any-replica')) return;
-  const missing = [...asked].filter((node) => !known.has(node));
+  const missing = asked.filter((node) => !known.has(node));
   if (missing.length === 0) return;
   giveUpFor(
     world,
@@ -119,31 +129,23 @@ async function answersSoon(node: NodeAddress, world: MoveWorld): Promise<boolean
   return Promise.race([answer, world.sleep(lastCallMs).then(() => false)]);
 }
 
-/** It writes every command to a file, and has read it: nobody can have more, whatever the stream is called. */
-function restartedWithAll(former: Replication | undefined): Replication | undefined {
-  return former?.keepsData === true && !former.loading && !former.syncing ? former : undefined;
-}
-
-/** Nobody is missing who may have data of the set; the node of before only if it is silent. */
-export function isComplete(known: Replications, record: PrimaryRecord, world: MoveWorld): boolean {
-  const former = record.primary ?? record.former;
-  return (
-    world.nodes.every((node) => known.has(node) || node === former) &&
-    [...known.values()].every(({ syncing, loading }) => !syncing && !loading)
-  );
-}
-
 function bestOf(
   fit: Replications,
-  { replicationId }: PrimaryRecord,
+  record: PrimaryRecord,
   plan: MovePlan,
   world: MoveWorld,
 ): NodeAddress | undefined {
-  const sign = world.hooks.broken?.includes('any-replica') ? -1 : 1;
+  const isBroken = world.hooks.broken?.includes('any-replica') === true;
+  const lineage = recordedLineage(record);
+  const whole = [...fit].filter(([node, each]) =>
+    [...fit].every(([other, its]) => other === node || includes(each, lineage, its)),
+  );
+  // Where streams have forked, nobody has all: then what counts is the stream on record.
+  const pool = isBroken || whole.length === 0 ? [...fit] : whole;
   const ranked = rankCandidates(
-    [...fit].map(([address, replication]) => ({
+    pool.map(([address, replication]) => ({
       address,
-      offset: sign * offsetIn(replication, replicationId),
+      offset: (isBroken ? -1 : 1) * offsetIn(replication, record.replicationId),
       latencyMs: plan.latencyMs(address),
       unavailableTo: plan.unavailableTo(address),
       priority: replication.priority,
@@ -157,34 +159,52 @@ function bestOf(
   return (able ?? first)?.address;
 }
 
-/** What the node of before has written, and a replica that follows it can still get. */
-function owedBy(
-  former: NodeAddress,
-  fenced: Fenced,
-  chosen: Replication,
-  world: MoveWorld,
-): number {
-  const follows = chosen.role === 'replica' && world.hands.follows(chosen, former);
-  if (fenced.how !== 'paused' || !follows || !chosen.linkUp) return 0;
-  return isSameLineage(fenced.replication, chosen) ? fenced.replication.offset : 0;
-}
-
 /**
  * Nothing was written anywhere since the record names nobody, so the node of before lacks nothing: it
  * goes on when it is there again, unless somebody wants another one or the managers say it is down.
  */
 function isGivenBack(
-  last: Replication | undefined,
+  last: Replication,
   fenced: Extract<Fenced, { how: 'paused' }>,
   fit: Replications,
   former: NodeAddress,
+  record: PrimaryRecord,
   { reason, available }: MovePlan,
 ): boolean {
   const mayBe =
     reason === 'unfinished' ? available.includes(former) : reason === 'down' && fenced.cameBack;
-  if (!mayBe || last?.role !== 'primary') return false;
-  if (restartedWithAll(last) !== undefined) return true;
-  return [...fit.values()].every((other) => hasAllOf(last, other));
+  if (!mayBe || last.role !== 'primary') return false;
+  const lineage = recordedLineage(record);
+  return [...fit.values()].every((other) => includes(last, lineage, other));
+}
+
+/**
+ * All of the set: that managers do not see a node does not make its data worth less. Nobody waits for
+ * long for a node that they do not see.
+ */
+export async function askEverybody(
+  nodes: readonly NodeAddress[],
+  available: readonly NodeAddress[],
+  world: MoveWorld,
+): Promise<Replications> {
+  const seen = nodes.filter((node) => available.includes(node));
+  const unseen = nodes.filter((node) => !available.includes(node));
+  const answers = await Promise.all([
+    askAll(seen, world),
+    ...unseen.map((node) =>
+      Promise.race([
+        askAll([node], world),
+        world.sleep(lastCallMs).then((): Replications => new Map()),
+      ]),
+    ),
+  ]);
+  const known = new Map(answers.flatMap((each) => [...each]));
+  return new Map(
+    nodes.flatMap((node) => {
+      const answer = known.get(node);
+      return answer === undefined ? [] : [[node, answer] as const];
+    }),
+  );
 }
 
 /** Those that answer, each with what it says of itself. */
@@ -213,52 +233,54 @@ export function eligible(
   known: Replications,
   record: PrimaryRecord,
   { reason, target }: Pick<MovePlan, 'reason' | 'target'>,
-  isWhole: boolean,
+  world: Pick<MoveWorld, 'nodes'>,
 ): Replications {
+  const former = record.primary ?? record.former;
+  const isKept = (node: NodeAddress) => node === target && reason === 'keep';
   const ready = new Map(
     [...known].filter(
       ([node, each]) =>
-        !each.syncing &&
         !each.loading &&
         // One that has just started is at 0.
         !(isEmptied(each) && each.offset > 0) &&
-        (each.priority > 0 || node === target),
+        (each.priority > 0 || node === target) &&
+        (!each.isAside || node === former || isKept(node)),
     ),
   );
   // Whom somebody else made the primary may have other data: the others have copied them already.
-  return reason === 'found' ? ready : mainLineage(ready, streamOf(known, record), isWhole);
+  if (reason === 'found') return ready;
+  if (reason === 'keep') return new Map([...ready].filter(([node]) => node === target));
+  if (record.replicationId === null) return largestGroup(ready);
+  const lineage = recordedLineage(record);
+  const kindOf = (each: Replication) => positionOf(each, lineage).kind;
+  const placed = new Map([...ready].filter(([, each]) => kindOf(each) === 'known'));
+  if (placed.size > 0) return placed;
+  // One that has nothing takes over only where nobody can have anything.
+  const isEmpty =
+    world.nodes.every((node) => known.has(node)) &&
+    [...known.values()].every((each) => kindOf(each) === 'nothing');
+  return isEmpty ? ready : new Map();
 }
 
-/**
- * The stream of writes that counts: that of the record, but where its primary was started anew and has
- * read its data from a file that does not say of which stream they are.
- */
-function streamOf(known: Replications, record: PrimaryRecord): string | null {
-  const { primary, former, replicationId, runId } = record;
-  const last = known.get(primary ?? former ?? '');
-  if (last === undefined || replicationId === null || isOfLineage(last, replicationId)) {
-    return replicationId;
-  }
-  const isAnew = last.role === 'primary' && last.runId !== runId;
-  return isAnew && restartedWithAll(last) !== undefined ? last.replicationId : replicationId;
-}
-
-/** @param known the stream of writes in which the offset counts */
-async function waitForOffset(
+/** @returns what the node says when it has all of that; else what it lacks, in words */
+async function waitForAll(
   node: NodeAddress,
-  offset: number,
-  known: string | null,
+  needed: readonly (readonly [NodeAddress, Replication])[],
+  forMs: number,
+  record: PrimaryRecord,
   world: MoveWorld,
-): Promise<void> {
-  if (world.hooks.broken?.includes('any-replica')) return;
-  const deadline = world.nowMs() + catchUpMs;
+): Promise<Replication | string> {
+  const deadline = world.nowMs() + forMs;
+  const lineage = recordedLineage(record);
   for (;;) {
-    const has = offsetIn(await world.hands.replication(node), known);
-    if (has >= offset) return;
+    const has = await world.hands.replication(node);
+    const lacking = needed.find(([, each]) => !includes(has, lineage, each));
+    if (lacking === undefined || world.hooks.broken?.includes('any-replica')) return has;
     if (world.nowMs() >= deadline) {
-      throw new NoCandidateError(
-        `${node} lacks ${offset - has} bytes of what was written, and has not got them in ` +
-          formatDuration(catchUpMs),
+      const [other, its] = lacking;
+      return (
+        `${node} lacks what ${other} has (${missingFrom(has, lineage, its)}), and has not got it in ` +
+        formatDuration(forMs)
       );
     }
     await world.sleep(20);
@@ -267,9 +289,12 @@ async function waitForOffset(
 }
 
 export function describe(known: Replications, { errors }: MoveWorld): string {
-  const answers = [...known].map(([node, { role, offset, syncing, loading, priority }]) => {
-    const state = loading ? 'loading its data' : syncing ? 'getting its data' : `at ${offset}`;
-    return `${node} (${role}, ${state}${priority === 0 ? ', replica-priority 0' : ''})`;
+  const answers = [...known].map(([node, each]) => {
+    const { role, offset, syncing, loading, priority, isAside } = each;
+    const at = `at ${offset} in ${each.replicationId.slice(0, 8)}`;
+    const state = loading ? 'loading its data' : syncing ? `copying, ${at}` : at;
+    const place = isAside ? 'set aside' : role;
+    return `${node} (${place}, ${state}${priority === 0 ? ', replica-priority 0' : ''})`;
   });
   const others = [...errors].flatMap(([node, { message }]) => (known.has(node) ? [] : [message]));
   return [...(answers.length === 0 ? ['no other node answers'] : answers), ...others].join('; ');

@@ -1,6 +1,7 @@
 import type { Nodes, PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
+import { goesOn, writtenLineage } from './lineage.ts';
 import { TroubleError } from './trouble.ts';
 
 /** What the managers and their nodes say where no record of ours stands yet. */
@@ -94,8 +95,10 @@ export function strangePrimary(node: NodeAddress, all: readonly NodeAddress[]): 
 export function firstRecord(
   primary: NodeAddress,
   replication: Replication | undefined,
-  more: Omit<PrimaryRecord, 'term' | 'primary' | 'former' | 'replicationId' | 'runId'>,
+  more: Omit<PrimaryRecord, 'term' | 'primary' | 'former' | 'replicationId' | 'runId' | 'lineage'>,
 ): PrimaryRecord {
   const { replicationId = null, runId = null } = replication ?? {};
-  return { term: 1, primary, former: null, replicationId, runId, ...more };
+  const lineage =
+    replication === undefined ? {} : { lineage: writtenLineage(goesOn(new Map(), replication)) };
+  return { term: 1, primary, former: null, replicationId, runId, ...lineage, ...more };
 }

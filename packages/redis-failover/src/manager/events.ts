@@ -25,7 +25,9 @@ export type MoveReason =
   /** Somebody else made another node the primary, whom the others follow. */
   | 'found'
   /** Somebody else, or a restart, has made it a replica. */
-  | 'lost-role';
+  | 'lost-role'
+  /** An operator has said that its data are the ones to keep. */
+  | 'keep';
 
 /** What a manager tells: for logs and metrics. Nothing of it is needed to go on. */
 export type ManagerEvent =
@@ -65,6 +67,18 @@ export type ManagerEvent =
   | { readonly type: 'move-failed'; readonly reason: MoveReason; readonly error: Error }
   /** A node was made a replica of the primary. */
   | { readonly type: 'reconciled'; readonly node: NodeAddress; readonly primary: NodeAddress }
+  /** A node may have what the primary lacks: it is set aside, with its data, until an operator decides. */
+  | {
+      readonly type: 'quarantined';
+      readonly node: NodeAddress;
+      readonly primary: NodeAddress;
+      readonly stream: string;
+      readonly offset: number;
+      /** What the primary lacks, in words. */
+      readonly missing: string;
+    }
+  /** It would not rewrite its configuration: after a restart it may be what it was before. */
+  | { readonly type: 'config-not-kept'; readonly node: NodeAddress; readonly error: Error }
   /** Connections of earlier managers were closed on a node. */
   | { readonly type: 'fenced'; readonly node: NodeAddress; readonly connections: number }
   /** Why nothing is done at the moment; told when it begins and when it changes. */
@@ -109,5 +123,7 @@ export interface ManagerStatus {
   readonly managers: number;
   readonly requiredManagers: number;
   readonly trouble: Trouble | undefined;
+  /** Nodes that are set aside until an operator decides; known to the elected one only. */
+  readonly quarantined: readonly NodeAddress[];
   readonly moves: { readonly done: number; readonly failed: number };
 }

@@ -2,6 +2,7 @@
 import type { PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
+import { isSameProcess } from './lineage.ts';
 import type { MovePlan, MoveWorld } from './move-world.ts';
 
 /** Of clock rates, as everywhere in `incumbent`: one clock 5 % fast, the other 5 % slow. */
@@ -13,10 +14,19 @@ const leastPauseMs = 15_000;
 /** For how long a node that was silent is listened to once more before somebody else is promoted. */
 export const lastCallMs: number = 200;
 
+/** How often a primary that is gone is asked whether it is back. */
+const watchEveryMs = 50;
+
 /** How the primary of before cannot acknowledge any more. */
 export type Fenced =
   /** It answers, and keeps those waiting who write. `cameBack`: it did not answer at first. */
-  | { readonly how: 'paused'; readonly replication: Replication; readonly cameBack: boolean }
+  | {
+      readonly how: 'paused';
+      readonly replication: Replication;
+      readonly cameBack: boolean;
+      /** Until then nothing was written there since `replication`. */
+      readonly untilMs: number;
+    }
   /** It answers, and is a replica. */
   | { readonly how: 'replica' }
   /**
@@ -35,10 +45,30 @@ export async function fence(
   if (reason === 'request') {
     throw new Error(`${former} is up and could not be told to stop its writes: nothing is moved`);
   }
-  await waitForViews(record, world);
+  const watch = new AbortController();
+  watchReturn(former, record, watch.signal, world).catch(() => {});
+  await waitForViews(record, world).finally(() => watch.abort());
   // It may be there again, perhaps after a restart and with more than its replicas have.
   const again = tryToStop(former, record, true, world).catch(() => asked);
   return Promise.race([again, world.sleep(lastCallMs).then(() => asked)]);
+}
+
+/** In another process it may have less, and its replicas would copy that while clients are waited for. */
+async function watchReturn(
+  former: NodeAddress,
+  record: PrimaryRecord,
+  watch: AbortSignal,
+  world: MoveWorld,
+): Promise<void> {
+  while (!watch.aborted && !world.signal.aborted) {
+    const says = await world.hands.replication(former).catch(() => undefined);
+    if (watch.aborted) return;
+    if (says?.role === 'primary' && !isSameProcess(record, says)) {
+      await world.hands.setAside(former);
+      return;
+    }
+    await world.sleep(watchEveryMs);
+  }
 }
 
 async function tryToStop(
@@ -49,15 +79,21 @@ async function tryToStop(
 ): Promise<Fenced> {
   let answers = false;
   try {
-    const { role } = await world.hands.replication(former);
+    const says = await world.hands.replication(former);
     answers = true;
-    if (role === 'replica') return { how: 'replica' };
+    if (says.role === 'replica') return { how: 'replica' };
+    if (!isSameProcess(record, says)) {
+      // Nobody shall copy what it has come back with, before it is known what it lacks.
+      await world.hands.setAside(former);
+      return { how: 'replica' };
+    }
+    const pauseMs = Math.max(leastPauseMs, 3 * viewFactor * record.viewMs);
+    const untilMs = world.nowMs() + pauseMs;
     if (!world.hooks.broken?.includes('no-pause')) {
-      const pauseMs = Math.max(leastPauseMs, 3 * viewFactor * record.viewMs);
       await world.hands.pauseWrites(former, Math.ceil(pauseMs));
     }
     // Asked after the pause: this is all that was ever written.
-    return { how: 'paused', replication: await world.hands.replication(former), cameBack };
+    return { how: 'paused', replication: await world.hands.replication(former), cameBack, untilMs };
   } catch {
     world.signal.throwIfAborted();
     return { how: 'silent', answers };

@@ -3,6 +3,7 @@ import type { NodeAddress } from '../node-address.ts';
 import { parseNodeAddress } from '../node-address.ts';
 import type { NodeAccess, Replication } from '../redis/node-connection.ts';
 import { NodeConnection } from '../redis/node-connection.ts';
+import { asideAddress } from '../redis/replication.ts';
 import type { ManagerEvent } from './events.ts';
 import type { ManagerHooks } from './hooks.ts';
 
@@ -34,6 +35,8 @@ export class Hands implements Disposable {
   readonly #term: Term;
   readonly #held = new Map<NodeAddress, Promise<NodeConnection>>();
   readonly #close = () => this[Symbol.dispose]();
+  /** Nodes that did not keep in their configuration what they are. */
+  readonly #notKept = new Set<NodeAddress>();
   #closed = false;
 
   constructor(settings: HandsSettings, term: Term) {
@@ -65,6 +68,31 @@ export class Hands implements Disposable {
     const replication = await connection.replication();
     if (replication.role === 'replica') return;
     throw new Error(`${node} was told to follow ${primary}, and says that it is a primary`);
+  }
+
+  /**
+   * It takes no writes from now on, copies nobody, and keeps its data.
+   * @returns what it has: nothing can be added to that any more
+   */
+  async setAside(node: NodeAddress): Promise<Replication> {
+    const connection = await this.#on(node);
+    const { host, port } = parseNodeAddress('a node', asideAddress);
+    await this.#change(connection, ['REPLICAOF', host, `${port}`]);
+    const replication = await connection.replication();
+    if (replication.role === 'replica') return replication;
+    throw new Error(`${node} was set aside, and says that it is a primary`);
+  }
+
+  /** After a restart it is what it is now. Where the node does not want to, that is told once. */
+  async keepConfig(node: NodeAddress): Promise<void> {
+    try {
+      await this.#change(await this.#on(node), ['CONFIG', 'REWRITE']);
+    } catch (error) {
+      this.#term.signal.throwIfAborted();
+      if (this.#notKept.has(node)) return;
+      this.#notKept.add(node);
+      this.#settings.tell({ type: 'config-not-kept', node, error: error as Error });
+    }
   }
 
   /** Whether a replica follows that node. */

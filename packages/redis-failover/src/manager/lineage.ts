@@ -1,3 +1,4 @@
+import type { PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
 
@@ -108,6 +109,34 @@ export function joinedBy(lineage: Lineage, node: Replication): Lineage {
   return new Map([...news, ...lineage].slice(-mostStreams));
 }
 
+/** What the record says; of one that version 0.1.0 has written only the stream of the primary is known. */
+export function recordedLineage({ lineage, replicationId }: StreamsOnRecord): Lineage {
+  if (lineage !== undefined) return new Map(Object.entries(lineage));
+  return replicationId === null ? new Map() : new Map([[replicationId, 0]]);
+}
+
+type StreamsOnRecord = Pick<PrimaryRecord, 'lineage' | 'replicationId'>;
+
+/** As it stands in the record. */
+export function writtenLineage(lineage: Lineage): Readonly<Record<string, number>> {
+  return Object.fromEntries(lineage);
+}
+
+/** Whether the primary on record still runs in the process on record, and nobody has emptied it. */
+export function isSameProcess(
+  record: Pick<PrimaryRecord, 'lineage' | 'replicationId' | 'runId'>,
+  primary: Replication,
+): boolean {
+  if (record.runId === null) return true;
+  if (record.runId !== primary.runId) return false;
+  const lineage = recordedLineage(record);
+  const { replicationId, formerReplicationId, offset } = primary;
+  if (lineage.size === 0 || lineage.has(replicationId)) return true;
+  if (formerReplicationId !== undefined) return lineage.has(formerReplicationId);
+  // Without replicas Redis begins a new stream, and counts on.
+  return offset >= Math.max(...lineage.values());
+}
+
 function raise(lineage: Map<string, number>, stream: string, offset: number): void {
   lineage.set(stream, Math.max(offset, lineage.get(stream) ?? -1));
 }
@@ -115,42 +144,10 @@ function raise(lineage: Map<string, number>, stream: string, offset: number): vo
 /** Nodes by what they say of their data, asked at one time. */
 export type Replications = ReadonlyMap<NodeAddress, Replication>;
 
-/** Whether the offsets of two nodes count the same stream of writes, at least in its beginning. */
-export function isSameLineage(a: Replication, b: Replication): boolean {
-  return isOfLineage(a, b.replicationId) || isOfLineage(b, a.replicationId) || haveSameFormer(a, b);
-}
-
 /** Whether the data of a node are those of that stream, or go on from it. */
 export function isOfLineage(replication: Replication, replicationId: string): boolean {
   const { replicationId: id, formerReplicationId } = replication;
   return id === replicationId || formerReplicationId === replicationId;
-}
-
-/** Whether a node has all that another one had of the stream that the first one is in. */
-export function hasAllOf(node: Replication, other: Replication): boolean {
-  if (other.replicationId === node.replicationId) return other.offset <= node.offset;
-  // Since then the other one has written a stream of its own: to whom, is for the caller to know.
-  if (other.formerReplicationId === node.replicationId) return forkOf(other) <= node.offset;
-  // This one was started anew with its data, and goes on from there.
-  if (other.replicationId === node.formerReplicationId) return other.offset <= forkOf(node);
-  if (haveSameFormer(node, other)) return forkOf(other) <= forkOf(node);
-  return false;
-}
-
-/**
- * Whether a primary, whose process was started anew, came back with less than another node has of the
- * stream that it wrote before: without its data or with an older copy of them. Its replicas would copy
- * that.
- */
-export function hasLess(primary: Replication, other: Replication, written: string): boolean {
-  if (other.syncing || other.loading || !isOfLineage(other, written)) return false;
-  // It is reading them, or has read them: from such a file it cannot tell which stream they are of.
-  if (primary.loading || primary.keepsData) return false;
-  if (primary.replicationId === written) return false;
-  if (primary.formerReplicationId !== written) return true;
-  return (
-    other.replicationId !== primary.replicationId && forkOf(primary) < offsetIn(other, written)
-  );
 }
 
 /** The last byte of the stream of before: Redis gives the first one that is not of it. */
@@ -168,38 +165,8 @@ export function offsetIn(replication: Replication, known: string | null): number
   return Math.min(offset, forkOf(replication));
 }
 
-/**
- * The nodes whose data can be compared, and count: those of the known stream, and what goes on from it.
- * A node that was set up anew, that has lost its data, or that wrote on for itself after another one
- * was made the primary, has another one.
- * @param isComplete nobody is missing who may have data of the known stream: where none has, those of
- *   the largest group count
- */
-export function mainLineage(
-  replications: Replications,
-  known: string | null,
-  isComplete: boolean,
-): Replications {
-  const ofKnown = known === null ? new Map() : descendants(replications, known);
-  if (ofKnown.size > 0) return ofKnown;
-  return known === null || isComplete ? largestGroup(replications) : new Map();
-}
-
-function descendants(replications: Replications, known: string): Map<NodeAddress, Replication> {
-  const streams = new Set([known]);
-  for (let grown = true; grown; ) {
-    grown = false;
-    for (const { replicationId, formerReplicationId } of replications.values()) {
-      if (formerReplicationId === undefined || streams.has(replicationId)) continue;
-      if (!streams.has(formerReplicationId)) continue;
-      streams.add(replicationId);
-      grown = true;
-    }
-  }
-  return new Map([...replications].filter(([, each]) => streams.has(each.replicationId)));
-}
-
-function largestGroup(replications: Replications): Replications {
+/** Where no stream is on record: the nodes that share one, as many as there are. */
+export function largestGroup(replications: Replications): Replications {
   let groups: Map<NodeAddress, Replication>[] = [];
   for (const [node, replication] of replications) {
     const isJoined = (group: Replications) =>
@@ -214,6 +181,8 @@ function largestGroup(replications: Replications): Replications {
   return groups[0] ?? new Map();
 }
 
-function haveSameFormer(a: Replication, b: Replication): boolean {
-  return a.formerReplicationId !== undefined && a.formerReplicationId === b.formerReplicationId;
+function isSameLineage(a: Replication, b: Replication): boolean {
+  const { formerReplicationId: former } = a;
+  if (former !== undefined && former === b.formerReplicationId) return true;
+  return isOfLineage(a, b.replicationId) || isOfLineage(b, a.replicationId);
 }

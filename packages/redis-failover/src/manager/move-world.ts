@@ -1,8 +1,8 @@
 import type { PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
-import type { ManagerEvent, MoveReason } from './events.ts';
-import type { Hands } from './hands.ts';
+import type { MoveReason } from './events.ts';
 import type { ManagerHooks } from './hooks.ts';
+import type { JoinWorld } from './join.ts';
 import type { Change, Keeper } from './keeper.ts';
 
 /** What a move goes by. */
@@ -28,11 +28,9 @@ export interface Publication {
   readonly also?: (moved: Moved) => NonNullable<Change['also']>;
 }
 
-export interface MoveWorld {
+export interface MoveWorld extends JoinWorld {
   readonly keeper: Keeper;
-  readonly hands: Hands;
   readonly hooks: ManagerHooks;
-  readonly tell: (event: ManagerEvent) => void;
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
   readonly sleep: (forMs: number) => Promise<void>;

@@ -1,10 +1,14 @@
 import type { PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
-import { askAll, choose, describe, eligible, isComplete } from './choose.ts';
+import type { Replication } from '../redis/node-connection.ts';
+import { askEverybody, choose, describe, eligible } from './choose.ts';
 import type { ManagerStep } from './events.ts';
 import type { Fenced } from './fence.ts';
 import { fence, waitForEarlierViews, waitForViews } from './fence.ts';
+import { join, missingFrom, StreamNotes } from './join.ts';
 import { isRefusedAt } from './keeper.ts';
+import type { Lineage, Replications } from './lineage.ts';
+import { goesOn, includes, lineageOf, recordedLineage, writtenLineage } from './lineage.ts';
 import type { Moved, MovePlan, MoveWorld } from './move-world.ts';
 import { MoveRefusedError, NoCandidateError } from './move-world.ts';
 
@@ -43,17 +47,28 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
   const fenced = await step('fence', former, () =>
     former === null ? nobody : fence(former, record, plan, world),
   );
-  const { chosen, answered } = await step(
+  const { chosen, has, answered, refusal } = await step(
     'choose',
     former,
     () => choose(former, fenced, record, plan, world),
     (choice) => choice.chosen,
   );
-  await step('promote', chosen, () => promote(chosen, record, world));
+  const streams = await step('promote', chosen, () => promote(chosen, has, record, world));
   const followers = await step('redirect', chosen, () =>
-    redirect(chosen, answered, { former, fenced }, record, world),
+    redirect(chosen, answered, { former, fenced, streams }, record, world),
   );
-  await step('publish', chosen, () => publish(chosen, followers, record, plan, world));
+  // What whoever asked is told when it goes wrong, is not that it is done.
+  const told = refusal === undefined ? plan : { ...plan, withPublication: undefined };
+  await step('publish', chosen, () =>
+    publish(
+      chosen,
+      followers,
+      { ...record, lineage: writtenLineage(streams.lineage) },
+      told,
+      world,
+    ),
+  );
+  await Promise.all([chosen, ...answered].map((node) => world.hands.keepConfig(node)));
   world.memory.incompleteAttempts = 0;
   const moved = { primary: chosen, term: record.term + 1 };
   const tookMs = world.nowMs() - began;
@@ -65,6 +80,7 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
     reason: plan.reason,
     tookMs,
   });
+  if (refusal !== undefined) throw new MoveRefusedError(`${refusal}: ${chosen} goes on`);
   return moved;
 }
 
@@ -73,11 +89,9 @@ const nobody: Promise<Fenced> = Promise.resolve({ how: 'silent' });
 /** Before anything is changed. */
 async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld): Promise<void> {
   const { target, available, reason } = plan;
-  const known = await askAll(
-    reason === 'down' ? available.filter((node) => node !== record.primary) : available,
-    world,
-  );
-  const fit = eligible(known, record, plan, isComplete(known, record, world));
+  const others = world.nodes.filter((node) => reason !== 'down' || node !== record.primary);
+  const known = await askEverybody(others, available, world);
+  const fit = eligible(known, record, plan, world);
   if (reason === 'request') {
     const missing = available.find((node) => !known.has(node));
     if (missing !== undefined) {
@@ -87,24 +101,47 @@ async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld
     }
   }
   if (target === undefined) {
-    if ([...fit.keys()].some((node) => reason === 'lost-role' || node !== record.primary)) return;
+    const isOther = (node: NodeAddress) =>
+      reason === 'lost-role' || reason === 'lost-data' || node !== record.primary;
+    if ([...fit.keys()].some(isOther)) return;
     throw new NoCandidateError(
       `nobody can take over from ${record.primary}: ` +
-        (available.every((node) => node === record.primary)
+        (known.size === 0 || [...known.keys()].every((node) => node === record.primary)
           ? 'no other node is up'
           : describe(known, world)),
     );
   }
-  if (fit.has(target)) return;
+  const why = whyNot(target, known, fit, record, plan);
+  if (why !== undefined) throw new MoveRefusedError(`${target} cannot be promoted: ${why}`);
+}
+
+function whyNot(
+  target: NodeAddress,
+  known: Replications,
+  fit: Replications,
+  record: PrimaryRecord,
+  { available, reason }: MovePlan,
+): string | undefined {
   const wanted = known.get(target);
-  const why = !available.includes(target)
-    ? 'the managers say that it is down'
-    : wanted === undefined
-      ? 'it does not answer this manager'
-      : wanted.syncing || wanted.loading
-        ? 'it is still getting its data'
-        : 'its data do not go on from those of the primary';
-  throw new MoveRefusedError(`${target} cannot be promoted: ${why}`);
+  if (!available.includes(target)) return 'the managers say that it is down';
+  if (wanted === undefined) return 'it does not answer this manager';
+  if (wanted.loading || (reason === 'request' && wanted.syncing)) {
+    const { copiedPercent } = wanted;
+    return copiedPercent === undefined
+      ? 'it is still copying the data, or loading them; try again in a moment'
+      : `it is still copying the data, ${copiedPercent} %; try again in a moment`;
+  }
+  if (!fit.has(target)) {
+    return wanted.isAside ? 'it is set aside' : 'its data do not go on from those of the primary';
+  }
+  const primary = known.get(record.primary ?? '');
+  if (reason !== 'request' || wanted.linkUp || primary === undefined) return undefined;
+  const lineage = recordedLineage(record);
+  if (includes(wanted, lineage, primary)) return undefined;
+  return (
+    `it has no connection with its primary, and lacks what ${record.primary} has ` +
+    `(${missingFrom(wanted, lineage, primary)})`
+  );
 }
 
 async function revoke(
@@ -126,37 +163,73 @@ async function revoke(
   world.revokedAtMs = world.nowMs();
 }
 
+/** @returns the lineage of the new primary: as it will stand in the record */
 async function promote(
   chosen: NodeAddress,
+  has: Replication,
   record: PrimaryRecord,
   world: MoveWorld,
-): Promise<void> {
+): Promise<StreamNotes> {
   // Before it takes writes: somebody may have a connection to it from when it was the primary last.
   await waitForEarlierViews(record, world);
+  const before = recordedLineage(record);
+  const lineage = lineageOf(has, before);
+  const note = (next: Lineage) =>
+    world.keeper.write({ record: { ...record, lineage: writtenLineage(next) } });
+  // Redis forgets it with the promotion.
+  if (!before.has(has.replicationId)) await note(lineage);
+  let promoted: Replication;
   try {
-    await world.hands.makePrimary(chosen);
+    promoted = await world.hands.makePrimary(chosen);
     world.refused.delete(chosen);
   } catch (error) {
     world.refused.add(chosen);
     throw error;
   }
+  if (!isStillThere(has, promoted)) {
+    throw new Error(
+      `${chosen} has not the data any more that it was chosen by: it is looked again`,
+    );
+  }
+  const streams = new StreamNotes(goesOn(lineage, promoted), note);
+  // Nobody copies a stream that the record does not name.
+  if (!before.has(promoted.replicationId)) await note(streams.lineage);
+  return streams;
+}
+
+/** It may have been emptied for a copy since, or have been started anew. */
+function isStillThere(has: Replication, promoted: Replication): boolean {
+  if (promoted.runId !== has.runId) return false;
+  if (has.role === 'primary') return promoted.replicationId === has.replicationId;
+  if (promoted.formerReplicationId !== has.replicationId) return false;
+  return promoted.formerOffset - 1 >= has.offset;
 }
 
 async function redirect(
   chosen: NodeAddress,
   answered: readonly NodeAddress[],
-  { former, fenced }: { readonly former: NodeAddress | null; readonly fenced: Fenced },
+  from: {
+    readonly former: NodeAddress | null;
+    readonly fenced: Fenced;
+    readonly streams: StreamNotes;
+  },
   record: PrimaryRecord,
   world: MoveWorld,
 ): Promise<readonly NodeAddress[]> {
+  const { former, fenced, streams } = from;
   const follows = new Set<NodeAddress>();
+  let isStopped = false;
   await Promise.all(
     answered.map(async (node) => {
+      const isHeld = node === former && fenced.how === 'paused' && world.nowMs() < fenced.untilMs;
+      const stoodAt = isHeld ? fenced.replication : undefined;
       try {
-        await world.hands.makeReplica(node, chosen);
-        follows.add(node);
+        const joined = await join({ node, primary: chosen, streams, stoodAt }, world);
+        if (joined === 'joined') follows.add(node);
+        if (node !== former || joined === 'loading') return;
+        isStopped = true;
         // Now whoever was kept waiting there is refused.
-        if (node === former) await world.hands.resumeWrites(node);
+        await world.hands.resumeWrites(node);
       } catch {
         // Who cannot be reached now is reconciled when it can.
         world.signal.throwIfAborted();
@@ -165,7 +238,7 @@ async function redirect(
   );
   // It answered, and then went away: whether it takes writes again cannot be known.
   const isLost = fenced.how !== 'silent' && former !== null && former !== chosen;
-  if (isLost && !follows.has(former)) await waitForViews(record, world);
+  if (isLost && !isStopped) await waitForViews(record, world);
   return [...follows];
 }
 
@@ -176,7 +249,8 @@ async function publish(
   plan: MovePlan,
   world: MoveWorld,
 ): Promise<void> {
-  const { role, replicationId, runId } = await world.hands.replication(chosen);
+  const own = await world.hands.replication(chosen);
+  const { role, replicationId, runId } = own;
   if (role !== 'primary') {
     throw new Error(`${chosen} was made the primary, and says now that it is a replica`);
   }
@@ -187,7 +261,14 @@ async function publish(
     slaves: followers,
     unavailable: world.nodes.filter((node) => node !== chosen && !followers.includes(node)),
   };
-  const next = { ...record, term: record.term + 1, primary: chosen, replicationId, runId };
+  const next = {
+    ...record,
+    term: record.term + 1,
+    primary: chosen,
+    replicationId,
+    runId,
+    lineage: writtenLineage(goesOn(recordedLineage(record), own)),
+  };
   const { also, path, manualSeen = record.manualSeen } = plan.withPublication ?? {};
   const change = { record: { ...next, manualSeen }, nodes };
   try {

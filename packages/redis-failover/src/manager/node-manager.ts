@@ -35,6 +35,7 @@ export class NodeManager {
   #record: PrimaryRecord | undefined;
   #verdicts: ReadonlyMap<NodeAddress, Verdict> = new Map();
   #trouble: Trouble | undefined;
+  #quarantined: readonly NodeAddress[] = [];
   #board: ReportBoard | undefined;
   readonly #moves = { done: 0, failed: 0 };
   readonly #memory: MoveMemory = { incompleteAttempts: 0 };
@@ -69,6 +70,7 @@ export class NodeManager {
       managers: this.#board?.current().size ?? 0,
       requiredManagers: requiredNodeManagers,
       trouble: this.#trouble,
+      quarantined: isLeading ? this.#quarantined : [],
       moves: { ...this.#moves },
     };
   }
@@ -249,7 +251,9 @@ export class NodeManager {
     readonly record?: PrimaryRecord | undefined;
     readonly trouble?: Trouble | undefined;
     readonly verdicts?: ReadonlyMap<NodeAddress, Verdict>;
+    readonly quarantined?: readonly NodeAddress[];
   }): void {
+    if (shown.quarantined !== undefined) this.#quarantined = shown.quarantined;
     if ('record' in shown) this.#showRecord(shown.record);
     if (shown.verdicts !== undefined) this.#verdicts = shown.verdicts;
     if (!('trouble' in shown)) return;

@@ -50,6 +50,12 @@ export interface ManagerOptions extends NodeAccess {
    * ZooKeeper and never lowered there.
    */
   readonly clientView?: Duration;
+  /**
+   * `always` (default): a node that comes back copies the primary in any case, and what only that node had
+   * is thrown away. `proven`: only if the primary has all that the node may have; else it is set aside
+   * until an operator decides.
+   */
+  readonly rejoin?: 'proven' | 'always';
   /** Told of everything that happens; what it throws is passed over. */
   readonly onEvent?: (event: ManagerEvent) => void;
 }
@@ -68,6 +74,7 @@ export interface ResolvedOptions {
   readonly requiredNodeManagers: number;
   readonly sessionTimeoutMs: number;
   readonly clientViewMs: number;
+  readonly rejoin: 'proven' | 'always';
   readonly onEvent: (event: ManagerEvent) => void;
 }
 
@@ -88,6 +95,7 @@ const names: Readonly<Record<keyof ManagerOptions, true>> = {
   requiredNodeManagers: true,
   sessionTimeout: true,
   clientView: true,
+  rejoin: true,
   onEvent: true,
 };
 
@@ -117,6 +125,7 @@ export function resolveOptions(options: ManagerOptions): ResolvedOptions {
     requiredNodeManagers: requireManagers(options),
     sessionTimeoutMs: span('sessionTimeout', options.sessionTimeout ?? 6_000, 1_000, 3_600_000),
     clientViewMs: span('clientView', options.clientView ?? 1_000, 100, 60_000),
+    rejoin: oneOf('rejoin', options.rejoin ?? 'always', ['proven', 'always'] as const),
     onEvent: options.onEvent ?? (() => {}),
   };
 }

@@ -5,13 +5,21 @@ import type { ZooKeeperGuard } from 'incumbent/zookeeper';
 import type { Nodes, Paths, PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
-import { discoverPrimary, firstRecord, primariesOf, strangePrimary } from './discover.ts';
+import { discoverPrimary, firstRecord, strangePrimary } from './discover.ts';
 import type { ManagerEvent, MoveReason, Trouble } from './events.ts';
 import { gemManagers } from './gem-lock.ts';
 import { Hands } from './hands.ts';
 import type { ManagerHooks } from './hooks.ts';
+import { join, StreamNotes } from './join.ts';
 import { Keeper } from './keeper.ts';
-import { hasAllOf, hasLess, isOfLineage } from './lineage.ts';
+import {
+  goesOn,
+  includes,
+  isSameProcess,
+  positionOf,
+  recordedLineage,
+  writtenLineage,
+} from './lineage.ts';
 import { movePrimary } from './move.ts';
 import type { MoveMemory, MovePlan, MoveWorld } from './move-world.ts';
 import { MoveRefusedError } from './move-world.ts';
@@ -41,6 +49,7 @@ export interface Realm {
     readonly record?: PrimaryRecord | undefined;
     readonly trouble?: Trouble | undefined;
     readonly verdicts?: ReadonlyMap<NodeAddress, Verdict>;
+    readonly quarantined?: readonly NodeAddress[];
   }) => void;
   readonly nowMs: () => number;
   readonly memory: MoveMemory;
@@ -57,6 +66,12 @@ const mostTroubleMs = 15_000;
 
 /** For how long a manager waits for its own report without a word. */
 const mostSilenceMs = 10_000;
+
+/** For how long a primary that came back waits for nodes that are up and do not answer. */
+const patienceMs = 10_000;
+
+/** How often everything is looked at while the primary does not answer: it may come back empty. */
+const watchEveryMs = 50;
 
 /** How often everything is looked at when nothing is told. */
 const lookEveryMs = 1_000;
@@ -78,7 +93,7 @@ export async function reign(realm: Realm, term: Term<ZooKeeperGuard>): Promise<v
   while (!term.signal.aborted) {
     const goesOn = await ruler.look();
     if (!goesOn) return;
-    await realm.wake.wait(lookEveryMs, term.signal);
+    await realm.wake.wait(ruler.isPrimaryShaky() ? watchEveryMs : lookEveryMs, term.signal);
   }
 }
 
@@ -104,6 +119,9 @@ class Ruler {
   #failedAttempts = 0;
   #troubledSinceMs: number | undefined;
   #silentSinceMs: number | undefined;
+  /** When the primary on record was first seen in another process, and not accepted yet. */
+  #returnedAtMs: number | undefined;
+  #primary: NodeAddress | undefined;
   #verdicts: ReadonlyMap<NodeAddress, Verdict> = new Map();
   #known: ReadonlyMap<NodeAddress, Replication> = new Map();
   #errors: ReadonlyMap<NodeAddress, Error> = new Map();
@@ -131,6 +149,8 @@ class Ruler {
       memory: realm.memory,
       managers: () => realm.board.current().size,
       othersLapseAtMs: Number.NEGATIVE_INFINITY,
+      rejoin: options.rejoin,
+      quarantined: new Map(),
     };
   }
 
@@ -141,6 +161,7 @@ class Ruler {
       await this.#expectNoRubyManagers();
       if (!this.#judge()) return true;
       await this.#look();
+      show({ quarantined: this.#asideNodes() });
       this.#failedAttempts = 0;
       this.#troubledSinceMs = undefined;
       show({ trouble: undefined });
@@ -161,19 +182,32 @@ class Ruler {
     this.#keeper.forget();
     const { record, nodes } = await this.#keeper.read();
     this.#realm.show({ record });
+    this.#primary = record?.primary ?? undefined;
     if (record === undefined) return this.#begin(nodes);
     if (record.gemViews) await this.#outliveTheGem(record);
+    // An operator is heard also while there is no primary.
+    if (await this.#serveDecision(record)) return;
     if (record.primary === null) return this.#move('unfinished', {});
     if (!this.#realm.options.nodes.includes(record.primary)) {
       throw strangePrimary(record.primary, this.#realm.options.nodes);
     }
-    if (!this.#isUp(record.primary)) return this.#move('down', {});
     await this.#askAll();
     const primary = this.#known.get(record.primary);
-    if (primary?.role === 'replica') return this.#followOthers(record);
-    if (primary !== undefined && this.#hasLostItsData(record, primary)) {
-      return this.#move('lost-data', {});
+    const isSame = primary !== undefined && isSameProcess(record, primary);
+    if (!this.#isUp(record.primary) || primary?.role === 'replica') {
+      // Somebody else may have moved it already: then that one is the primary.
+      const other = this.#otherPrimary(record);
+      if (other !== undefined) return this.#move('found', { target: other });
     }
+    if (!this.#isUp(record.primary) && !(isSame && this.#isIrreplaceable(record, primary))) {
+      return this.#move('down', {});
+    }
+    if (primary !== undefined && !isSame && !primary.loading) {
+      if (!(await this.#accepts(record, primary))) return;
+    } else {
+      this.#returnedAtMs = undefined;
+    }
+    if (primary?.role === 'replica') return this.#move('lost-role', {});
     if (primary !== undefined) await this.#noteLineage(primary);
     if (await this.#serve(record.primary)) return;
     await this.#reconcile(record.primary);
@@ -240,6 +274,10 @@ class Ruler {
     this.#verdicts = verdicts;
     show({ verdicts });
     return true;
+  }
+
+  #asideNodes(): readonly NodeAddress[] {
+    return [...this.#known].flatMap(([node, { isAside }]) => (isAside ? [node] : []));
   }
 
   #isUp(node: NodeAddress): boolean {
@@ -341,45 +379,139 @@ class Ruler {
     this.#realm.wake.call();
   }
 
-  /**
-   * The primary on record is a replica: somebody else has moved it, or has broken it, or it was started
-   * anew and its configuration says so. Whoever is a primary now is taken for it only if nothing is
-   * lost by that, or is lost already.
-   */
-  async #followOthers({ primary, replicationId }: PrimaryRecord): Promise<void> {
-    const primaries = primariesOf(this.#known);
-    const [target] = primaries;
-    const found = target === undefined ? undefined : this.#known.get(target);
-    if (target === undefined || found === undefined || primaries.length > 1) {
-      return this.#move('lost-role', {});
-    }
-    const others = [...this.#known].filter(([node]) => node !== target);
-    const isFollowed =
-      this.#known.size === this.#realm.options.nodes.length &&
-      others.every(([, each]) => this.#hands.follows(each, target) && each.linkUp);
-    const isOurs =
-      replicationId !== null &&
-      isOfLineage(found, replicationId) &&
-      this.#known.has(primary ?? '') &&
-      others.every(([, each]) => !isOfLineage(each, replicationId) || hasAllOf(found, each));
-    if (isFollowed || isOurs) return this.#move('found', { target });
-    await this.#move('lost-role', {});
+  /** Its last check was bad, and it does not count as down yet. */
+  isPrimaryShaky(): boolean {
+    const node = this.#primary;
+    if (node === undefined) return false;
+    const { state, failures } = this.#realm.sightOf(node);
+    return state === 'available' && failures > 0;
   }
 
-  #hasLostItsData(record: PrimaryRecord, primary: Replication): boolean {
-    const { primary: node, replicationId, runId } = record;
-    // The same process has what it had, whatever it calls it: without replicas the name changes.
-    if (replicationId === null || runId === primary.runId) return false;
-    return [...this.#known].some(
-      ([other, each]) => other !== node && hasLess(primary, each, replicationId),
+  /**
+   * A primary that somebody else has made. It is taken for the one of the set if it goes on from the
+   * record and includes all others whose position is known, or if all others have copied it already.
+   */
+  #otherPrimary(record: PrimaryRecord): NodeAddress | undefined {
+    const lineage = recordedLineage(record);
+    const all = [...this.#known];
+    const found = all.filter(([node, each]) => {
+      if (node === record.primary || each.role !== 'primary' || each.loading) return false;
+      const others = all.filter(([other]) => other !== node);
+      const isFollowed =
+        all.length === this.#realm.options.nodes.length &&
+        others.every(([, its]) => this.#hands.follows(its, node) && its.linkUp);
+      const goesOnFromIt = positionOf(each, lineage).kind === 'known';
+      const hasAll = others.every(
+        ([, its]) => positionOf(its, lineage).kind !== 'known' || includes(each, lineage, its),
+      );
+      return isFollowed || (goesOnFromIt && hasAll);
+    });
+    return found.length === 1 ? found[0]?.[0] : undefined;
+  }
+
+  /**
+   * The primary on record runs in another process, and may have lost something: it is taken as it is
+   * only if it includes all others whose position is known. Else it is set aside, so that nobody copies
+   * what it has lost.
+   * @returns false while it is not known, or when another one has been made the primary
+   */
+  async #accepts(record: PrimaryRecord, primary: Replication): Promise<boolean> {
+    const node = record.primary as NodeAddress;
+    const lineage = recordedLineage(record);
+    const { options, nowMs } = this.#realm;
+    const others = [...this.#known].filter(([other]) => other !== node);
+    const lost = others.some(
+      ([, each]) => positionOf(each, lineage).kind === 'known' && !includes(primary, lineage, each),
+    );
+    const missing = options.nodes.filter(
+      (other) => this.#known.get(other)?.loading !== false && other !== node,
+    );
+    const isWaitedFor = missing.some((other) => this.#isUp(other));
+    this.#returnedAtMs ??= nowMs();
+    const isPatient = isWaitedFor && nowMs() - this.#returnedAtMs < patienceMs;
+    const hasNothing = positionOf(primary, lineage).kind === 'nothing' && missing.length > 0;
+    if (!lost && !isPatient && !hasNothing) {
+      // By its configuration, or because it was set aside while others were waited for.
+      if (primary.role === 'replica') await this.#move('lost-role', {});
+      return primary.role === 'primary';
+    }
+    if (primary.role === 'primary') await this.#hands.setAside(node);
+    if (lost) {
+      await this.#move('lost-data', {});
+      return false;
+    }
+    throw new TroubleError(
+      'NO_PRIMARY',
+      `${node} was started anew${hasNothing ? ' and has no data' : ''}, and ${missing.join(', ')} ` +
+        `may have more: ${hasNothing ? 'bring a node back that has them, or say ' : 'it is waited for; '}` +
+        `incumbent-redis keep ${node}${hasNothing ? ' if there are none' : ' ends that'}`,
     );
   }
 
-  async #noteLineage({ replicationId, runId, loading }: Replication): Promise<void> {
+  /**
+   * The managers say that it is down, and this one reaches it: it goes on where no other node has, or can
+   * still get, all that it has.
+   */
+  #isIrreplaceable(record: PrimaryRecord, primary: Replication): boolean {
+    if (primary.role !== 'primary' || primary.loading) return false;
+    const lineage = recordedLineage(record);
+    return ![...this.#known].some(
+      ([node, each]) =>
+        node !== record.primary &&
+        !each.isAside &&
+        !each.loading &&
+        each.priority > 0 &&
+        positionOf(each, lineage).kind === 'known' &&
+        (each.linkUp || includes(each, lineage, primary)),
+    );
+  }
+
+  /** What an operator says of a node that is set aside. @returns whether something was done */
+  async #serveDecision(record: PrimaryRecord): Promise<boolean> {
+    const { zk, paths, options, tell, wake } = this.#realm;
+    const wishes = await openRequests(zk, paths, this.#term.signal);
+    const wish = wishes.find(({ action }) => action !== undefined);
+    if (wish === undefined) return false;
+    const { node, publication, action } = wish;
+    try {
+      if (node === null || !options.nodes.includes(node)) {
+        throw new MoveRefusedError(
+          `${node} is not one of the nodes that are managed: ${options.nodes.join(', ')}`,
+        );
+      }
+      if (action === 'keep') {
+        await this.#move('keep', { target: node, withPublication: publication });
+      } else {
+        const { primary, term } = record;
+        const says = primary === null ? undefined : await this.#hands.replication(primary);
+        if (primary === null || says?.role !== 'primary') {
+          throw new MoveRefusedError('there is no primary at the moment that it could copy');
+        }
+        if (node === primary) throw new MoveRefusedError(`${node} is the primary`);
+        await this.#hands.makeReplica(node, primary);
+        this.#world.quarantined.delete(node);
+        tell({ type: 'reconciled', node, primary });
+        await wish.fulfil?.({ primary, term });
+        await this.#hands.keepConfig(node);
+      }
+    } catch (error) {
+      this.#term.signal.throwIfAborted();
+      await wish.refuse?.((error as Error).message);
+      throw error;
+    }
+    wake.call();
+    return true;
+  }
+
+  /** How the primary calls its stream now, and which process it is. */
+  async #noteLineage(primary: Replication): Promise<void> {
     const { record } = await this.#keeper.read();
+    const { replicationId, runId, loading } = primary;
     if (record === undefined || loading) return;
-    if (record.replicationId === replicationId && record.runId === runId) return;
-    await this.#keeper.write({ record: { ...record, replicationId, runId } });
+    const isNoted = record.lineage !== undefined || record.replicationId === null;
+    if (record.replicationId === replicationId && record.runId === runId && isNoted) return;
+    const lineage = writtenLineage(goesOn(recordedLineage(record), primary));
+    await this.#keeper.write({ record: { ...record, replicationId, runId, lineage } });
   }
 
   /** @returns whether something was done, so that everything is to be looked at again */
@@ -389,7 +521,9 @@ class Ruler {
     const { record } = await this.#keeper.read();
     if (record === undefined) return false;
     const manual = await manualWish(zk, paths, record.manualSeen, signal);
-    const wishes = await openRequests(zk, paths, signal);
+    const wishes = (await openRequests(zk, paths, signal)).filter(
+      ({ action }) => action === undefined,
+    );
     const [wish] = manual === undefined ? wishes : [manual];
     if (wish === undefined) return false;
     await this.#fulfil(wish, record, primary);
@@ -441,12 +575,23 @@ class Ruler {
       const strays = [...this.#known].filter(
         ([node, each]) => node !== primary && !this.#hands.follows(each, primary),
       );
-      for (const [node] of strays) {
+      const { record } = await this.#keeper.read();
+      const streams = new StreamNotes(
+        record === undefined ? new Map() : recordedLineage(record),
+        async (lineage) => {
+          const { record: now } = await this.#keeper.read();
+          if (now === undefined) return;
+          await this.#keeper.write({ record: { ...now, lineage: writtenLineage(lineage) } });
+        },
+      );
+      for (const [node, each] of strays) {
         try {
-          await this.#hands.makeReplica(node, primary);
+          const joined = await join({ node, primary, streams }, this.#world);
+          if (joined === 'loading') continue;
           // A pause that a move has left there would hold up what it is to copy.
           await this.#hands.resumeWrites(node);
-          this.#realm.tell({ type: 'reconciled', node, primary });
+          if (joined === 'joined') this.#realm.tell({ type: 'reconciled', node, primary });
+          if (joined === 'joined' || !each.isAside) await this.#hands.keepConfig(node);
         } catch (error) {
           this.#term.signal.throwIfAborted();
           this.#errors = new Map([...this.#errors, [node, error as Error]]);
@@ -476,8 +621,10 @@ class Ruler {
       const replication = this.#known.get(node);
       // Others see it, and this manager does not: what it says is not known.
       if (replication === undefined) return true;
-      const { role, linkUp, syncing, loading, servesStaleReads } = replication;
-      return role === 'replica' && !loading && (servesStaleReads || (linkUp && !syncing));
+      const { role, linkUp, syncing, loading, isAside, servesStaleReads } = replication;
+      return (
+        role === 'replica' && !loading && !isAside && (servesStaleReads || (linkUp && !syncing))
+      );
     };
     return {
       master: primary,

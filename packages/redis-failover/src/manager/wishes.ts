@@ -9,6 +9,8 @@ import type { Moved, Publication } from './move-world.ts';
 export interface Wish {
   /** null: the best replica. */
   readonly node: NodeAddress | null;
+  /** Left out: a failover. */
+  readonly action?: FailoverRequest['action'];
   /** What a publication that fulfils it writes besides. */
   readonly publication: Publication;
   /** How the refusal is told to whoever asked; undefined where the record takes note of it. */
@@ -91,6 +93,7 @@ function wishOf(zk: ZooKeeper, path: string, version: number, request: FailoverR
   };
   return {
     node: request.node,
+    action: request.action,
     publication: {
       path,
       also: (moved) => (transaction) => {

@@ -40,8 +40,6 @@ export interface Replication {
   readonly loading: boolean;
   /** It loads what it has copied: of what it had before nothing is left. */
   readonly loadsCopy: boolean;
-  /** It writes every command to a file, so a start of its process loses (nearly) nothing. */
-  readonly keepsData: boolean;
   /** Whether a replica answers reads while its link is down. True where CONFIG GET is refused. */
   readonly servesStaleReads: boolean;
   /** `replica-priority`: 0 is never to be promoted. */
@@ -120,7 +118,6 @@ function replicationOf(
     copiedPercent: syncing ? copiedPercent(fields) : undefined,
     loading: text('loading') === '1' || text('async_loading') === '1',
     loadsCopy: text('loading') === '1' && syncing && linkOffset === 1,
-    keepsData: text('aof_enabled') === '1',
     priority: count('slave_priority', 100),
     connectedReplicas: count('connected_slaves', 0),
   };

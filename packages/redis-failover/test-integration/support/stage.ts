@@ -112,6 +112,9 @@ export class Stage {
       root: this.root,
       // The grant is what decides; a successor waits that long.
       sessionTimeout: '4s',
+      // A primary that stood still executes what was sent to it when it goes on: then nobody else has
+      // that, and it would be set aside. Tests of just that say `proven`.
+      rejoin: 'always',
       ...this.#access,
       ...settings,
     };

@@ -32,6 +32,7 @@ export class FakeManager {
       managers: 0,
       requiredManagers: requiredNodeManagers,
       trouble: undefined,
+      quarantined: [],
       moves: { done: 0, failed: 0 },
     };
   }

@@ -85,6 +85,8 @@ export class FakeWorld {
       memory: { incompleteAttempts: 0 },
       managers: () => this.managers,
       othersLapseAtMs: Number.NEGATIVE_INFINITY,
+      rejoin: 'proven',
+      quarantined: new Map(),
     };
   }
 
@@ -157,6 +159,13 @@ export class FakeWorld {
         node.says = { ...source.says, runId: node.says.runId, role: 'replica', primary: of };
         node.keys = source.keys;
       },
+      setAside: async (address) => {
+        const node = reach(address);
+        const aside = { role: 'replica', primary: '127.0.0.1:1', isAside: true } as const;
+        node.says = { ...node.says, ...aside, linkUp: false };
+        return node.says;
+      },
+      keepConfig: async () => {},
       follows: (says, of) => says.primary === of,
       pauseWrites: async (address) => {
         reach(address).isPaused = true;

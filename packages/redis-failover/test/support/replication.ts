@@ -20,7 +20,6 @@ export function replication(more: Partial<Replication> = {}): Replication {
     copiedPercent: undefined,
     loading: false,
     loadsCopy: false,
-    keepsData: false,
     servesStaleReads: true,
     priority: 100,
     connectedReplicas: 0,

@@ -125,6 +125,7 @@ export class ModelSide implements Side {
         return '';
       case 'start':
         this.#slow.delete(step.node);
+        this.#resetLinksTo(step.node);
         node.start();
         return '';
       case 'slow-copies':
@@ -154,6 +155,14 @@ export class ModelSide implements Side {
         return '';
       default:
         return step satisfies never;
+    }
+  }
+
+  /** As the proxies do: see `ServerSide`. */
+  #resetLinksTo(node: number): void {
+    for (const [key, link] of this.#links) {
+      const isWhole = !link.refuses && !link.forth.isHeld && !link.back.isHeld;
+      if (key.endsWith(name(node)) && isWhole) link.reset();
     }
   }
 

@@ -8,6 +8,7 @@ import { Renaming } from './renaming.ts';
 import { ServerSide } from './server-side.ts';
 import type { Step } from './steps.ts';
 import { show, showSettings } from './steps.ts';
+import { Tally } from './tally.ts';
 
 /** How long the servers may take until they are where the model says that they come to. */
 const patienceMs = 15_000;
@@ -21,6 +22,8 @@ export interface Episode {
   /** What differs after the last step; empty: nothing. */
   readonly differences: readonly string[];
   readonly played: readonly string[];
+  /** How often which kind of thing was played or seen. */
+  readonly tally: Tally;
 }
 
 /**
@@ -39,6 +42,7 @@ export async function playEpisode(
   const model = new ModelSide(servers.layout, settings, random);
   const renaming = new Renaming();
   const drawing = new Drawing(chance, servers.layout, model.nodes);
+  const tally = new Tally();
   const played: string[] = settings.map((each) => showSettings(each));
   const beginning = drawing.begin();
   let queue: Step[] = [...beginning];
@@ -50,15 +54,17 @@ export async function playEpisode(
     const line = show(step, servers.layout.ways);
     tell(line);
     played.push(line);
+    tally.played(step);
     const reports = step.type === 'settle';
     const [said, answered] = await playStep(step, model, servers);
     const differences =
       said === answered
         ? await meet(model, servers, renaming, reports)
         : [`the reply: the model says ${said}, the server ${answered}`];
-    if (differences.length > 0) return { steps: count, differences, played };
+    tally.seen(model.nodes);
+    if (differences.length > 0) return { steps: count, differences, played, tally };
   }
-  return { steps: count, differences: [], played };
+  return { steps: count, differences: [], played, tally };
 }
 
 async function playStep(

@@ -84,6 +84,7 @@ export class ServerSide implements Side, AsyncDisposable {
     const seat = this.#seats[step.node] as Seat;
     switch (step.type) {
       case 'command':
+        if (/SAVE$/.test(step.parts[0] ?? '')) await removedFiles(seat);
         return said((await sender(seat))(step.parts));
       case 'block':
         await this.#block(seat, step);
@@ -99,12 +100,14 @@ export class ServerSide implements Side, AsyncDisposable {
       case 'pings':
         return '';
       case 'kill':
+        await removedFiles(seat);
         this.#orphans.push(...childrenOf(seat.server.pid));
         await seat.server.kill();
         seat.connection?.close();
         seat.isPaused = false;
         return '';
       case 'stop':
+        await removedFiles(seat);
         await seat.server.stop();
         return '';
       case 'pause':
@@ -165,7 +168,10 @@ export class ServerSide implements Side, AsyncDisposable {
     await Promise.all([...this.#proxies.values()].map((proxy) => proxy.close()));
   }
 
-  /** Nobody reaches it at first: its first PING (see `firstPings`) comes in the first millisecond. */
+  /**
+   * Nobody reaches it at first: its first PING (see `firstPings`) comes in the first millisecond.
+   * Connections that a child of its former process has open are reset by that.
+   */
   async #start(seat: Seat, node: number): Promise<void> {
     const open = [...this.#proxies].filter(
       ([key]) => key.endsWith(` ${node}`) && !this.#broken.has(key),
@@ -176,6 +182,7 @@ export class ServerSide implements Side, AsyncDisposable {
   }
 
   async #block(seat: Seat, { parts, first }: Step & { readonly type: 'block' }): Promise<void> {
+    if (parts[0] === 'SHUTDOWN') await removedFiles(seat);
     const connection = await open(seat);
     const entry = { connection, reply: 'waits' };
     this.#blocked.push(entry);
@@ -240,6 +247,18 @@ async function configure(directory: string, port: number, settings: GivenSetting
     ...Object.entries(settings).map(([name, value]) => `${name} ${value === '' ? '""' : value}`),
   ];
   await writeFile(join(directory, 'redis.conf'), `${lines.join('\n')}\n`);
+}
+
+/** A file that was made for replicas is removed within a second, where that is wanted. */
+async function removedFiles(seat: Seat): Promise<void> {
+  if (seat.isPaused) return;
+  const send = await sender(seat);
+  const [, removes] = (await send(['CONFIG', 'GET', 'rdb-del-sync-files'])) as readonly string[];
+  if (removes !== 'yes') return;
+  const uptime = async () =>
+    Number(/uptime_in_seconds:(\d+)/.exec(String(await send(['INFO', 'server'])))?.[1]);
+  const before = await uptime();
+  await waitFor('it has looked for such files', async () => (await uptime()) >= before + 3);
 }
 
 async function sender(seat: Seat): Promise<Send> {

@@ -21,7 +21,23 @@ interface FailoverFlags extends FlagValues {
   readonly operands: readonly string[];
 }
 
-export async function failover(flags: FailoverFlags, context: Context): Promise<number> {
+export function failover(flags: FailoverFlags, context: Context): Promise<number> {
+  return ask(undefined, flags, context);
+}
+
+export function keep(flags: FailoverFlags, context: Context): Promise<number> {
+  return ask('keep', flags, context);
+}
+
+export function discard(flags: FailoverFlags, context: Context): Promise<number> {
+  return ask('discard', flags, context);
+}
+
+async function ask(
+  action: 'keep' | 'discard' | undefined,
+  flags: FailoverFlags,
+  context: Context,
+): Promise<number> {
   const [operand] = flags.operands;
   const node =
     operand === undefined ? null : formatNodeAddress(parseNodeAddress('the node', operand));
@@ -33,12 +49,16 @@ export async function failover(flags: FailoverFlags, context: Context): Promise<
   };
   return withZooKeeper(place, flags.timeout, context, async ({ zk, signal, takeTime }) => {
     const znodes = await readZnodes(zk, paths, signal);
-    refuseFutile(node, znodes, place.root);
+    refuseFutile(node, action, znodes, place.root);
     if (znodes.leader === undefined)
       note(`no manager leads at the moment; waiting for ${flags.wait}`);
     takeTime();
     const startedAtMs = performance.now();
-    const request = { node, requestedBy: `incumbent-redis on ${hostname()} (${process.pid})` };
+    const request = {
+      node,
+      action,
+      requestedBy: `incumbent-redis on ${hostname()} (${process.pid})`,
+    };
     const options = { signal: context.signal, timeoutMs };
     const { primary, term } = await requestFailover(zk, paths, request, options).catch(
       (error: unknown) => {
@@ -49,17 +69,26 @@ export async function failover(flags: FailoverFlags, context: Context): Promise<
     );
     const tookMs = Math.round(performance.now() - startedAtMs);
     const former = primaryOf(znodes) ?? null;
+    const done =
+      action === 'discard'
+        ? `${node} copies ${primary}`
+        : `${primary} is the primary: term ${term}`;
     context.stdout.write(
       flags.json
         ? `${toJson({ primary, term, former, tookMs })}\n`
-        : `${visible(primary)} is the primary: term ${term} (took ${milliseconds(tookMs)})\n`,
+        : `${visible(done)} (took ${milliseconds(tookMs)})\n`,
     );
     return exitCodes.ok;
   });
 }
 
 /** What no manager would do, said before one is asked: then what is wrong can be told in full. */
-function refuseFutile(node: NodeAddress | null, znodes: Znodes, root: string): void {
+function refuseFutile(
+  node: NodeAddress | null,
+  action: 'keep' | 'discard' | undefined,
+  znodes: Znodes,
+  root: string,
+): void {
   const refuse = (code: string, message: string): never => {
     throw new CommandError(code, exitCodes.no, message);
   };
@@ -82,7 +111,8 @@ function refuseFutile(node: NodeAddress | null, znodes: Znodes, root: string): v
   if (!known.includes(node)) {
     refuse('UNKNOWN_NODE', `${node} is none of the nodes here: ${known.join(', ')}`);
   }
-  if (node === primaryOf(znodes)) {
+  // A primary on record may be set aside.
+  if (node === primaryOf(znodes) && action !== 'keep') {
     const term = record === undefined ? '' : ` (term ${record.term})`;
     refuse('ALREADY_PRIMARY', `${node} is the primary already${term}: name another node, or none`);
   }

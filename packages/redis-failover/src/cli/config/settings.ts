@@ -28,6 +28,7 @@ export type SettingKey =
   | 'required_node_managers'
   | 'client_view'
   | 'session_timeout'
+  | 'rejoin'
   | 'id'
   | 'listen'
   | 'log_level'
@@ -177,6 +178,15 @@ export const managerSettings: readonly Setting[] = [
     value: '<duration>',
     about: 'how long clients go on without ZooKeeper; a failover waits it out',
     byDefault: '1s',
+  },
+  {
+    key: 'rejoin',
+    flag: 'rejoin',
+    kind: 'choice',
+    value: '<when>',
+    choices: ['proven', 'always'],
+    about: 'a node that comes back copies the primary only when nothing is lost by that, or in any case',
+    byDefault: 'always',
   },
   {
     key: 'session_timeout',

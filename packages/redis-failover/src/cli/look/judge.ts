@@ -1,4 +1,7 @@
 /** Whether all is well with a set of Redis servers, by its znodes and by what the servers say. */
+
+import { missingFrom } from '../../manager/join.ts';
+import { recordedLineage } from '../../manager/lineage.ts';
 import type { NodeAddress } from '../../node-address.ts';
 import type { Answer } from './roles.ts';
 import type { Znodes } from './znodes.ts';
@@ -12,6 +15,7 @@ export type ProblemCode =
   | 'NODE_UNREACHABLE'
   | 'NODE_REFUSED'
   | 'ROLE'
+  | 'QUARANTINED'
   | 'REPLICATION'
   | 'RECORDS_DIFFER';
 
@@ -33,7 +37,7 @@ export function findProblems(
 ): readonly Problem[] {
   const primary = primaryOf(znodes) ?? undefined;
   const ofNodes = [...answers].flatMap(([node, answer]) =>
-    nodeProblems(node, answer, primary, znodes),
+    nodeProblems(node, answer, primary, znodes, answers),
   );
   return [...recordProblems(znodes), ...ofNodes];
 }
@@ -73,7 +77,8 @@ function nodeProblems(
   node: NodeAddress,
   { replication, error }: Answer,
   primary: NodeAddress | undefined,
-  { nodes }: Znodes,
+  { nodes, record }: Znodes,
+  answers: ReadonlyMap<NodeAddress, Answer>,
 ): readonly Problem[] {
   const problem = (code: ProblemCode, message: string): Problem => ({ code, message, node });
   const isDown = nodes?.unavailable.includes(node) === true;
@@ -84,7 +89,25 @@ function nodeProblems(
       'code' in error && error.code === 'NODE_REFUSED' ? 'NODE_REFUSED' : 'NODE_UNREACHABLE';
     return [problem(code, error.message)];
   }
-  const { role, primary: followed, linkUp, syncing, loading } = replication;
+  const { role, primary: followed, linkUp, syncing, loading, copiedPercent } = replication;
+  if (replication.isAside) {
+    const own = primary === undefined ? undefined : answers.get(primary)?.replication;
+    const lacks =
+      own?.role !== 'primary' || record === undefined
+        ? ''
+        : `; ${primary} lacks ${missingFrom(own, recordedLineage(record), replication)}`;
+    const at = `at ${replication.offset} in ${replication.replicationId}`;
+    const discard =
+      node === primary ? '' : `, or incumbent-redis discard ${node} to throw them away`;
+    return [
+      problem(
+        'QUARANTINED',
+        `${node} is set aside with its data (${at}${lacks}): say incumbent-redis keep ${node} to go on ` +
+          `with them${discard}`,
+      ),
+      ...down,
+    ];
+  }
   if (node === primary && role !== 'primary') {
     const whom = followed === undefined ? '' : ` of ${followed}`;
     return [problem('ROLE', `${node} is the primary on record, and is a replica${whom}`), ...down];
@@ -98,7 +121,13 @@ function nodeProblems(
     return [problem('ROLE', `${node} follows ${followed}, and the primary is ${primary}`), ...down];
   }
   if (loading || syncing) {
-    return [...down, problem('REPLICATION', `${node} takes a whole copy of the data`)];
+    return [
+      ...down,
+      problem(
+        'REPLICATION',
+        `${node} takes a whole copy of the data${copiedPercent === undefined ? '' : `, ${copiedPercent} %`}`,
+      ),
+    ];
   }
   return linkUp
     ? down

@@ -31,6 +31,7 @@ export function whyNotReady(status: ManagerStatus): NotReady | undefined {
 export function readyBody(status: ManagerStatus): object {
   const why = whyNotReady(status);
   const { id, state, token, zookeeper, primary, term, managers, requiredManagers, nodes } = status;
+  const { quarantined } = status;
   return {
     ready: why === undefined,
     ...(why === undefined ? {} : { code: why.code, message: why.message }),
@@ -40,6 +41,8 @@ export function readyBody(status: ManagerStatus): object {
     zookeeper,
     primary: primary ?? null,
     term: term ?? null,
+    degraded: quarantined.length > 0,
+    quarantined,
     managers,
     requiredManagers,
     nodes: nodes.map(({ address, state: seen, failures, latencyMs, error, judged }) => ({

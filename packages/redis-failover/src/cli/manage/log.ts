@@ -127,6 +127,18 @@ function lineOf(event: ManagerEvent): LogLine {
         fields: { node, primary },
       };
     }
+    case 'quarantined': {
+      const { node, primary, stream, offset, missing } = event;
+      const message =
+        `${node} is set aside with its data: ${primary} lacks what it has (${missing}). An operator ` +
+        'decides: incumbent-redis status';
+      return { level: 'error', message, fields: { node, primary, stream, offset, missing } };
+    }
+    case 'config-not-kept': {
+      const { node, error } = event;
+      const message = `${node} keeps in its configuration what it was before: ${error.message}`;
+      return { level: 'info', message, fields: { node, ...errorFields(error) } };
+    }
     case 'fenced': {
       const { node, connections } = event;
       const what = connections === 1 ? 'a connection' : `${connections} connections`;

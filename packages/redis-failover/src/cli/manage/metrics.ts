@@ -11,6 +11,7 @@ const reasons: Readonly<Record<MoveReason, true>> = {
   found: true,
   'lost-role': true,
   'lost-data': true,
+  keep: true,
 };
 
 export class Metrics {
@@ -119,6 +120,12 @@ export class Metrics {
       'node_judged_up',
       'Whether the node is up to all managers together; told by the elected one only',
       ({ judged }) => upOr(judged),
+    );
+    ofNodes(
+      'node_quarantined',
+      'Whether the node is set aside until an operator decides; told by the elected one only',
+      ({ address }, all) =>
+        all.state === 'leading' ? Number(all.quarantined.includes(address)) : undefined,
     );
     ofNodes('node_primary', 'Whether the node is the primary by the record', ({ address }, all) =>
       all.primary === undefined ? undefined : address === all.primary ? 1 : 0,

@@ -1,0 +1,266 @@
+// Whose data count, on real servers: the ways in which acknowledged writes were lost (A1, F1 to F5). In
+// each a node that can be reached has the writes, and by what it seems another one was taken.
+import type { RedisServer } from '@incumbent/servers';
+import { startRedis } from '@incumbent/servers';
+import type { TestContext } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { requestFailover } from '../src/client/request-failover.ts';
+import type { ManagerHooks } from '../src/manager/hooks.ts';
+import type { NodeAddress } from '../src/node-address.ts';
+import { parseInfo } from '../src/redis/replication.ts';
+import { addressOf } from './support/redis-set.ts';
+import { missing, useZooKeeper } from './support/servers.ts';
+import { Stage } from './support/stage.ts';
+import { until } from './support/waiting.ts';
+
+const zooKeeper = useZooKeeper();
+const writes = 200;
+/** As it is by default. */
+const proven = { rejoin: 'proven' } as const;
+
+describe.skipIf(missing !== undefined)(
+  'no write is lost that a node has which can be reached',
+  () => {
+    test('when somebody else has promoted a live primary, and a stale replica is left (A1)', async (context) => {
+      const stage = await Stage.open(context, zooKeeper.server);
+      const before = stage.manager('before', proven);
+      const [first, second, third] = await nodesOf(stage);
+      const { term } = await stage.published(first);
+      await before.stop();
+      await stage.set.at(first).kill();
+      await cutLink(stage, third);
+      await stage.set.at(second).promote();
+      await write(stage, second);
+      const { story } = stage.manager('one', proven);
+      expect(await stage.published(undefined, term)).toMatchObject({ primary: second });
+      expect(story.all('moved')).toMatchObject([{ reason: 'found', to: second }]);
+      expect(await written(stage, second)).toBe(writes);
+    });
+
+    test('when the primary comes back empty, whatever its configuration promises (F1)', async (context) => {
+      const stage = await Stage.open(context, zooKeeper.server);
+      // Long enough for it to come back before it counts as down.
+      const { story } = stage.manager('one', { ...proven, maxFailures: 20 });
+      const [first] = await nodesOf(stage);
+      const { term } = await stage.published(first);
+      await stage.set.command(first, 'CONFIG', 'SET', 'appendonly', 'yes');
+      await write(stage, first);
+      expect(await stage.set.command(first, 'WAIT', 2, 10_000)).toBe(2);
+      // Replicas begin to copy a second after it is there, at the earliest.
+      const lost = await emptied(context, stage, first, ['--appendonly', 'yes']);
+      const next = await stage.published(undefined, term);
+      expect(next.primary).not.toBe(first);
+      expect(await written(stage, next.primary as NodeAddress)).toBe(writes);
+      expect(story.all('moved').at(-1)).toMatchObject({ reason: 'lost-data' });
+      await until(
+        'it has copied the data',
+        async () => (await lost.command('LLEN', 'w')) === writes,
+      );
+    });
+
+    test('when a failover is asked for, and the replica has lost its link (F2)', async (context) => {
+      const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
+      stage.manager('one', { ...proven, maxFailures: 20 });
+      const [first, second] = await nodesOf(stage);
+      const { term } = await stage.published(first);
+      await cutLink(stage, second);
+      await write(stage, first);
+      const client = await stage.client();
+      const { host, port } = { host: '127.0.0.1', port: stage.set.at(second).port };
+      await expect(client.manualFailover({ host, port })).rejects.toMatchObject({
+        code: 'REQUEST_REFUSED',
+        message: expect.stringMatching(/has no connection with its primary, and lacks .*\d+ bytes/),
+      });
+      expect(await stage.record()).toMatchObject({ primary: first, term });
+      expect(await written(stage, first)).toBe(writes);
+      // Nobody is kept waiting.
+      await stage.set.command(first, 'SET', 'after', '1');
+    });
+
+    test('when the link is lost after the failover was begun: the one of before goes on (F2)', async (context) => {
+      const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
+      const [first, second] = stage.set.addresses as [NodeAddress, NodeAddress];
+      const onStep: ManagerHooks['onStep'] = async (step) => {
+        if (step !== 'after revoke') return;
+        await cutLink(stage, second);
+        await write(stage, first);
+      };
+      stage.manager('one', { ...proven, maxFailures: 20 }, { onStep });
+      await nodesOf(stage);
+      const client = await stage.client();
+      await expect(client.manualFailover()).rejects.toMatchObject({
+        code: 'REQUEST_REFUSED',
+        message: expect.stringMatching(/lacks what .* has \(\d+ bytes .* goes on/),
+      });
+      expect(await stage.record()).toMatchObject({ primary: first });
+      expect(await written(stage, first)).toBe(writes);
+      await stage.set.command(first, 'SET', 'after', '1');
+    });
+
+    test('when most managers do not reach the replica that has most (F3)', async (context) => {
+      const stage = await Stage.open(context, zooKeeper.server);
+      const [first, second, third] = stage.set.addresses as [NodeAddress, NodeAddress, NodeAddress];
+      const elected = stage.manager('elected', proven);
+      await elected.story.told('elected');
+      await nodesOf(stage);
+      const proxy = await stage.redisLink(second);
+      proxy.refuse();
+      const reach = (node: NodeAddress) => (node === second ? addressOf(proxy) : node);
+      for (const id of ['two', 'three']) stage.manager(id, proven, { reach });
+      await elected.story.told(
+        'judged',
+        (told) => told.node === second && told.state === 'unavailable',
+      );
+      const { term } = await stage.published(first);
+      await cutLink(stage, third);
+      await write(stage, first);
+      expect(await stage.set.command(first, 'WAIT', 1, 10_000)).toBe(1);
+      await stage.set.at(first).kill();
+      expect(await stage.published(undefined, term)).toMatchObject({ primary: second });
+      expect(await written(stage, second)).toBe(writes);
+    });
+
+    test('when the primary comes back empty while its only replica stands still (F4)', async (context) => {
+      const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
+      const { story } = stage.manager('one', { ...proven, maxFailures: 20, nodeTimeout: '200ms' });
+      const [first, second] = await nodesOf(stage);
+      const { term } = await stage.published(first);
+      await write(stage, first);
+      expect(await stage.set.command(first, 'WAIT', 1, 10_000)).toBe(1);
+      await stage.set.at(second).freeze();
+      await stage.set.at(first).kill();
+      await stage.set.at(first).start();
+      await story.told('trouble', ({ trouble }) =>
+        /was started anew and has no data/.test(trouble.message),
+      );
+      stage.set.at(second).thaw();
+      expect(await stage.published(undefined, term)).toMatchObject({ primary: second });
+      expect(await written(stage, second)).toBe(writes);
+      await until(
+        'the other one has copied them',
+        async () => (await written(stage, first)) === writes,
+      );
+    });
+
+    test('when the replica that has most copies, and has not begun to load (F5)', async (context) => {
+      const stage = await Stage.open(context, zooKeeper.server);
+      const [first, second, third] = await nodesOf(stage, 'one');
+      const { term } = await stage.published(first);
+      await cutLink(stage, third);
+      await write(stage, first);
+      expect(await stage.set.command(first, 'WAIT', 1, 10_000)).toBe(1);
+      // A copy that takes long: the replica has no partial way back, and its data still.
+      await stage.set.command(first, 'CONFIG', 'SET', 'repl-diskless-sync', 'no');
+      await stage.set.command(first, 'CONFIG', 'SET', 'rdb-key-save-delay', 100_000);
+      await stage.set.command(first, 'CONFIG', 'SET', 'repl-backlog-size', 16_384);
+      await cutLink(stage, second);
+      await stage.set.command(first, 'SET', 'big', 'x'.repeat(100_000));
+      for (let i = 0; i < 50; i += 1) await stage.set.command(first, 'SET', `k${i}`, 'v');
+      await stage.set.command(second, 'CONFIG', 'SET', 'masterauth', '');
+      await until('it copies', async () => {
+        const info = parseInfo(String(await stage.set.command(second, 'INFO', 'replication')));
+        return info.get('master_sync_in_progress') === '1';
+      });
+      await stage.set.at(first).kill();
+      const next = await stage.published(undefined, term);
+      expect(await written(stage, next.primary as NodeAddress)).toBe(writes);
+    });
+  },
+);
+
+describe.skipIf(missing !== undefined)('a node that has what the primary lacks', () => {
+  /** The first one has writes that the second one, the primary, never got. */
+  async function forked(context: TestContext) {
+    const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
+    const { story, manager } = stage.manager('one', proven);
+    const [first, second] = await nodesOf(stage);
+    const { term } = await stage.published(first);
+    await cutLink(stage, second);
+    await write(stage, first);
+    await stage.set.at(first).freeze();
+    await stage.published(second, term);
+    stage.set.at(first).thaw();
+    const told = await story.told('quarantined', ({ node }) => node === first);
+    expect(told).toMatchObject({
+      primary: second,
+      missing: expect.stringMatching(/^\d+ bytes of writes/),
+    });
+    await stage.set.command(second, 'CONFIG', 'SET', 'masterauth', '');
+    const ask = (action: 'keep' | 'discard', node: NodeAddress) =>
+      requestFailover(
+        stage.zk,
+        stage.paths,
+        { action, node, requestedBy: 'the test' },
+        { timeoutMs: 30_000 },
+      );
+    return { stage, manager, first, second, ask };
+  }
+
+  test('is set aside, and copies the primary when an operator says so', async (context) => {
+    const { stage, manager, first, second, ask } = await forked(context);
+    await until('it is shown', () => manager.status.quarantined.includes(first));
+    expect(await written(stage, first)).toBe(writes);
+    await expect(stage.set.command(first, 'SET', 'k', 'v')).rejects.toThrow('READONLY');
+    expect(await ask('discard', first)).toMatchObject({ primary: second });
+    await stage.formed();
+    expect(await written(stage, first)).toBe(0);
+    await until('it is shown no more', () => !manager.status.quarantined.includes(first));
+  });
+
+  test('is the primary again when an operator says so, and the other one is judged by that', async (context) => {
+    const { stage, first, second, ask } = await forked(context);
+    await stage.set.command(second, 'SET', 'new', 'value');
+    expect(await ask('keep', first)).toMatchObject({ primary: first });
+    await stage.published(first);
+    expect(await written(stage, first)).toBe(writes);
+    // It has a write that the new primary lacks.
+    await until('the other one is set aside', async () => {
+      const info = parseInfo(String(await stage.set.command(second, 'INFO', 'replication')));
+      return info.get('master_port') === '1';
+    });
+    expect(await stage.set.command(second, 'GET', 'new')).toBe('value');
+    expect(await ask('discard', second)).toMatchObject({ primary: first });
+    await stage.formed();
+  });
+});
+
+/** The primary first, when all is in place. */
+async function nodesOf(
+  stage: Stage,
+  manager?: string,
+): Promise<readonly [NodeAddress, NodeAddress, NodeAddress]> {
+  if (manager !== undefined) stage.manager(manager, proven);
+  await stage.published();
+  await stage.formed();
+  return stage.set.addresses as readonly string[] as readonly [string, string, string];
+}
+
+/** So many writes that Redis acknowledges. */
+async function write(stage: Stage, node: NodeAddress): Promise<void> {
+  const values = Array.from({ length: writes }, (_, at) => at);
+  expect(await stage.set.command(node, 'RPUSH', 'w', ...values)).toBe(writes);
+}
+
+async function written(stage: Stage, node: NodeAddress): Promise<unknown> {
+  return stage.set.command(node, 'LLEN', 'w');
+}
+
+/** A replica keeps what it has, and gets nothing more. */
+async function cutLink(stage: Stage, replica: NodeAddress): Promise<void> {
+  await stage.set.command(replica, 'CONFIG', 'SET', 'masterauth', 'wrong');
+  await stage.set.command(replica, 'CLIENT', 'KILL', 'TYPE', 'master');
+}
+
+/** The same node with a directory that is lost. */
+async function emptied(
+  { onTestFinished }: TestContext,
+  stage: Stage,
+  node: NodeAddress,
+  extra: readonly string[],
+): Promise<RedisServer> {
+  const { port } = stage.set.at(node);
+  await stage.set.at(node).kill();
+  const server = await startRedis({ port, arguments: extra });
+  onTestFinished(() => server.close());
+  return server;
+}
