@@ -521,6 +521,23 @@ describe.skipIf(missing !== undefined).concurrent('a watcher', () => {
     expect(watched.told.map(({ state }) => state)).not.toContain('unavailable');
   });
 
+  test('a node that is there again before the next check is told of: it may have lost its data', async (context) => {
+    const stage = new Stage(context);
+    const server = await stage.redis();
+    const watched = stage.watch(addressOf(server), { checkEveryMs: 24 * 3_600_000 });
+    await watched.becomes('available');
+    await until('it blocks', async () =>
+      String(await server.command('CLIENT', 'LIST')).includes('cmd=xread'),
+    );
+    const before = watched.told.length;
+    // As after a restart that is over before anybody has tried to connect.
+    const list = String(await server.command('CLIENT', 'LIST'));
+    const ids = [...list.matchAll(/^id=(\d+) .* name=watch /gm)].map(([, id]) => id as string);
+    for (const id of ids) await server.command('CLIENT', 'KILL', 'ID', id);
+    await until('it is told', () => watched.told.length > before);
+    expect(watched.story).toEqual(['available 0']);
+  });
+
   test('when it is closed, it is silent, and its connections are gone', async (context) => {
     const stage = new Stage(context);
     const server = await stage.redis();

@@ -58,6 +58,8 @@ export class NodeWatcher {
   readonly #wake: Wake = new Wake();
   /** The connection for PING. */
   #checking: NodeConnection | undefined;
+  /** The node ended that connection, and answers over another one: it may be another process. */
+  #isAnew = false;
   #isBlocking = false;
   #blockedAtMs = Number.NEGATIVE_INFINITY;
   #sight: NodeSight;
@@ -67,6 +69,7 @@ export class NodeWatcher {
    * Begins at once.
    * @param onChange told when state, failures or error have changed, when the latency is another
    *   one by half of it and 2 ms at least, and, without any of these, when the node has changed its role
+   *   or may have been started again
    */
   constructor(
     address: NodeAddress,
@@ -123,7 +126,10 @@ export class NodeWatcher {
 
   /** @returns how long the answer took */
   async #ping(): Promise<number> {
-    if (this.#checking?.isOpen !== true) this.#checking = await this.#open();
+    if (this.#checking?.isOpen !== true) {
+      this.#isAnew = this.#checking !== undefined;
+      this.#checking = await this.#open();
+    }
     const sentAtMs = performance.now();
     try {
       await this.#checking.command(['PING']);
@@ -149,7 +155,8 @@ export class NodeWatcher {
     };
     const isNews =
       last.state !== 'available' || last.failures > 0 || last.error?.message !== refusal?.message;
-    if (isNews || hasMoved) this.#tell();
+    if (isNews || hasMoved || this.#isAnew) this.#tell();
+    this.#isAnew = false;
     if (refusal !== undefined) return;
     const { checkEveryMs } = this.#options;
     if (!this.#isBlocking && performance.now() - this.#blockedAtMs >= checkEveryMs) {
