@@ -24,9 +24,8 @@ function setUp(options: Partial<ElectionOptions<bigint>> = {}) {
   stores += 1;
   const description = `store ${stores}`;
   const backend: Backend<bigint> = { ...connection.backend, description };
-  const handle = (name: string) =>
-    createElection({ name, backend, clock, random: () => 0.5, ...options });
-  const lead = (election: ReturnType<typeof handle>) => {
+  const wait = (name: string) => {
+    const election = createElection({ name, backend, clock, random: () => 0.5, ...options });
     const stop = new AbortController();
     running.push(stop);
     const led = election.lead(
@@ -37,13 +36,9 @@ function setUp(options: Partial<ElectionOptions<bigint>> = {}) {
       { signal: stop.signal },
     );
     led.catch(() => {});
-  };
-  const wait = (name: string) => {
-    const election = handle(name);
-    lead(election);
     return election;
   };
-  return { clock, connection, description, handle, lead, wait };
+  return { clock, connection, description, wait };
 }
 
 test('a store that has not answered for one lease is warned of once, with all that is known', async () => {
@@ -82,8 +77,10 @@ test('a store that answers now and then is not away', async () => {
 });
 
 test('a store that answers an observer was not silent before', async () => {
-  const { clock, connection, handle, lead } = setUp();
-  const election = handle('jobs');
+  const clock = new SimulatedClock();
+  const session = new SimulatedQueueStore({ clock }).connect();
+  const backend = { ...session.backend, description: 'observed' };
+  const election = createElection({ name: 'jobs', backend, clock });
   const stop = new AbortController();
   running.push(stop);
   const views = election.observe({ signal: stop.signal });
@@ -91,8 +88,8 @@ test('a store that answers an observer was not silent before', async () => {
     for await (const _ of views);
   })();
   await clock.advance('1m');
-  connection.outage = 'refuses';
-  lead(election);
+  session.outage = 'refuses';
+  election.campaign({ signal: stop.signal }).catch(() => {});
   await clock.advance('10s');
   expect(emitted).not.toHaveBeenCalled();
   await clock.advance('20s');

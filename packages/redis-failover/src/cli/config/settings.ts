@@ -185,7 +185,8 @@ export const managerSettings: readonly Setting[] = [
     kind: 'choice',
     value: '<when>',
     choices: ['proven', 'always'],
-    about: 'a node that comes back copies the primary only when nothing is lost by that, or in any case',
+    about:
+      'a node that comes back copies the primary only when nothing is lost by that, or in any case',
     byDefault: 'always',
   },
   {
