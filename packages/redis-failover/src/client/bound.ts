@@ -1,3 +1,6 @@
+import type { Clock, Timer } from '@incumbent/zookeeper';
+import { systemClock } from '../clock.ts';
+
 /** The time of a call is over. */
 export class TimeUp extends Error {
   override readonly name: string = 'TimeUp';
@@ -5,12 +8,18 @@ export class TimeUp extends Error {
 
 /** All calls that go on, so that they can be ended together. */
 export class Bounds {
+  readonly #timers: Clock;
   readonly #bounds = new Set<Bound>();
   #closed: { readonly reason: Error } | undefined;
 
+  constructor(timers: Clock = systemClock) {
+    this.#timers = timers;
+  }
+
   /** @param signal the caller's */
   begin(ms: number, signal: AbortSignal | undefined): Bound {
-    const bound = new Bound(ms, signal, (ended) => this.#bounds.delete(ended));
+    const forget = (ended: Bound) => this.#bounds.delete(ended);
+    const bound = new Bound(ms, signal, forget, this.#timers);
     this.#bounds.add(bound);
     if (this.#closed !== undefined) bound.end(this.#closed.reason);
     return bound;
@@ -27,7 +36,7 @@ export class Bounds {
  * AbortSignal of its own unless somebody asks for it: there is one of these for each command.
  */
 export class Bound implements Disposable {
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Timer;
   readonly #signal: AbortSignal | undefined;
   readonly #forget: (bound: Bound) => void;
   readonly #listeners = new Set<() => void>();
@@ -35,11 +44,16 @@ export class Bound implements Disposable {
   #over: { readonly reason: unknown } | undefined;
   #controller: AbortController | undefined;
 
-  constructor(ms: number, signal: AbortSignal | undefined, forget: (bound: Bound) => void) {
+  constructor(
+    ms: number,
+    signal: AbortSignal | undefined,
+    forget: (bound: Bound) => void,
+    timers: Clock = systemClock,
+  ) {
     this.#signal = signal;
     this.#forget = forget;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
-    this.#timer = setTimeout(() => this.end(new TimeUp()), Math.ceil(ms));
+    this.#timer = timers.setTimer(() => this.end(new TimeUp()), ms);
     if (signal?.aborted === true) this.#onAbort();
   }
 
@@ -94,7 +108,7 @@ export class Bound implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    clearTimeout(this.#timer);
+    this.#timer.cancel();
     this.#signal?.removeEventListener('abort', this.#onAbort);
     this.#forget(this);
   }

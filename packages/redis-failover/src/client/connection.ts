@@ -1,5 +1,6 @@
 import type { Clock } from '@incumbent/zookeeper';
 import { formatDuration } from 'incumbent';
+import { systemClock } from '../clock.ts';
 import type { NodeAddress } from '../node-address.ts';
 import { parseNodeAddress } from '../node-address.ts';
 import { errorOfReply, NodeRefusedError, NodeUnreachableError } from '../redis/errors.ts';
@@ -15,6 +16,8 @@ export interface ConnectionOptions {
   /** undefined: it is not verified. */
   readonly role: 'primary' | 'replica' | undefined;
   readonly clock: Clock;
+  /** Default: those of the machine. */
+  readonly timers?: Clock | undefined;
 }
 
 /** A connection to one node, in one reign. */
@@ -24,6 +27,7 @@ export class Connection<Client extends object> {
   readonly establishedMs: number;
   readonly #driver: DriverConnection<Client>;
   readonly #commandTimeoutMs: number;
+  readonly #timers: Clock;
   readonly #rejectAll = new Set<(error: Error) => void>();
   readonly #onEnd = new Set<() => void>();
   #retired = false;
@@ -34,7 +38,9 @@ export class Connection<Client extends object> {
     driver: DriverConnection<Client>,
     commandTimeoutMs: number,
     establishedMs: number,
+    timers: Clock,
   ) {
+    this.#timers = timers;
     this.address = address;
     this.establishedMs = establishedMs;
     this.#driver = driver;
@@ -51,20 +57,21 @@ export class Connection<Client extends object> {
   static async open<Client extends object>(
     driver: Driver<Client>,
     address: NodeAddress,
-    { connectTimeoutMs, commandTimeoutMs, role, clock }: ConnectionOptions,
+    { connectTimeoutMs, commandTimeoutMs, role, clock, timers = systemClock }: ConnectionOptions,
   ): Promise<Connection<Client>> {
     const connection = driver.open(parseNodeAddress('the node', address));
     let giveUp: () => void = () => {};
     const timeUp = new Promise<never>((_, reject) => {
-      giveUp = setPatience(connectTimeoutMs, () => {
+      const expire = () => {
         const why = `did not answer within ${formatDuration(connectTimeoutMs)}`;
         reject(new NodeUnreachableError(address, why));
-      });
+      };
+      giveUp = setPatience(connectTimeoutMs, expire, timers);
     });
     try {
       await Promise.race([prepare(connection, address, role), timeUp]);
       const establishedMs = clock.monotonicMs();
-      return new Connection(address, connection, commandTimeoutMs, establishedMs);
+      return new Connection(address, connection, commandTimeoutMs, establishedMs, timers);
     } catch (error) {
       connection.close();
       throw error;
@@ -95,12 +102,13 @@ export class Connection<Client extends object> {
       };
       const fail = (error: Error) => finish(() => reject(error));
       this.#rejectAll.add(fail);
-      const forgetTimer = setPatience(this.#commandTimeoutMs, () => {
+      const expire = () => {
         const why = `did not answer within ${formatDuration(this.#commandTimeoutMs)}`;
         const error = new NodeUnreachableError(this.address, why);
         fail(error);
         this.close(error);
-      });
+      };
+      const forgetTimer = setPatience(this.#commandTimeoutMs, expire, this.#timers);
       // What the driver throws at once has not been sent, but `kindOf` need not know.
       new Promise<Value>((done) => done(send(this.#driver.client))).then(
         (value) => finish(() => resolve(value)),

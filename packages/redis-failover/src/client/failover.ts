@@ -1,13 +1,13 @@
 import type { Clock } from '@incumbent/zookeeper';
 import { createClient, ZooKeeper } from '@incumbent/zookeeper';
 import { formatDuration, InvalidOptionError } from 'incumbent';
+import { systemClock } from '../clock.ts';
 import type { Paths } from '../layout.ts';
 import { pathsBelow } from '../layout.ts';
 import type { HostAndPort } from '../node-address.ts';
 import { TimeUp } from './bound.ts';
 import type { ChangeListener } from './change-teller.ts';
 import { ChangeTeller } from './change-teller.ts';
-import { systemClock } from './clock.ts';
 import { Connections } from './connections.ts';
 import type { Dedicated } from './dedicated.ts';
 import { dedicatedTo } from './dedicated.ts';

@@ -1,4 +1,6 @@
+import type { Clock, Timer } from '@incumbent/zookeeper';
 import { formatDuration } from 'incumbent';
+import { systemClock } from '../clock.ts';
 import type { NodeAddress } from '../node-address.ts';
 import { NodeRefusedError } from '../redis/errors.ts';
 import type { Bound } from './bound.ts';
@@ -17,6 +19,8 @@ export interface RouterOptions {
   readonly maxWaitMs: number;
   readonly reads: 'replicas' | 'primary';
   readonly retryAmbiguous: boolean;
+  /** Default: those of the machine. */
+  readonly timers?: Clock;
 }
 
 /** What is to be sent, and how its reply is to be read. */
@@ -56,12 +60,15 @@ export class Router<Client extends object> {
   readonly #view: ViewFollower;
   readonly #connections: Connections<Client>;
   readonly #options: RouterOptions;
-  readonly #bounds: Bounds = new Bounds();
+  readonly #timers: Clock;
+  readonly #bounds: Bounds;
 
   constructor(view: ViewFollower, connections: Connections<Client>, options: RouterOptions) {
     this.#view = view;
     this.#connections = connections;
     this.#options = options;
+    this.#timers = options.timers ?? systemClock;
+    this.#bounds = new Bounds(this.#timers);
   }
 
   bound(signal?: AbortSignal, ms: number = this.#options.maxWaitMs): Bound {
@@ -225,10 +232,10 @@ export class Router<Client extends object> {
   /** Until another reign, or the time is over. */
   async #pause(ms: number, bound: Bound): Promise<void> {
     const before = this.#view.usable();
-    let timer: NodeJS.Timeout | undefined;
+    let timer: Timer | undefined;
     let forget = () => {};
     const over = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, ms);
+      timer = this.#timers.setTimer(resolve, ms);
       forget = this.#view.onChange(() => {
         const now = this.#view.usable();
         if (now !== undefined && now !== before) resolve();
@@ -237,7 +244,7 @@ export class Router<Client extends object> {
     try {
       await bound.race(over);
     } finally {
-      clearTimeout(timer);
+      timer?.cancel();
       forget();
     }
   }

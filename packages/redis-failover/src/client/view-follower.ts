@@ -1,9 +1,10 @@
-import type { Clock, Confirmed, GetReply, StateChange, ZooKeeper } from '@incumbent/zookeeper';
+import type { Clock, Confirmed, GetReply, StateChange } from '@incumbent/zookeeper';
 import { formatDuration } from 'incumbent';
+import { readClocks } from '../clock.ts';
 import type { LayoutError, Paths } from '../layout.ts';
 import { decodeNodes, decodePrimary } from '../layout.ts';
+import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import type { Bound } from './bound.ts';
-import { readClocks } from './clock.ts';
 import type { Picture, Proposal, Reign, Seen, ViewOptions } from './view.ts';
 import { View } from './view.ts';
 
@@ -15,7 +16,7 @@ const lookEveryMs = 250;
 
 /** Keeps a view up to date: follows the two znodes, confirms what they say, judges replies. */
 export class ViewFollower {
-  readonly #zk: ZooKeeper;
+  readonly #zk: ZooKeeperClient;
   readonly #paths: Paths;
   readonly #clock: Clock;
   readonly #view: View;
@@ -37,7 +38,7 @@ export class ViewFollower {
   /** Since when there is no primary, on the monotonic clock. */
   #movingSinceMs: number | undefined;
 
-  constructor(zk: ZooKeeper, paths: Paths, clock: Clock, options: ViewOptions) {
+  constructor(zk: ZooKeeperClient, paths: Paths, clock: Clock, options: ViewOptions) {
     this.#zk = zk;
     this.#paths = paths;
     this.#clock = clock;

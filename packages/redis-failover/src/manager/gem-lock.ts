@@ -5,9 +5,9 @@
  * `zk.locker(name)` keeps, in every version, an ephemeral child `ex<ten digits>` below
  * `/_zklocking/<name with each slash as two underscores>`: of the chroot, not of the gem's own root.
  */
-import type { ZooKeeper } from '@incumbent/zookeeper';
 import { NoNodeError } from '@incumbent/zookeeper';
 import type { Paths } from '../layout.ts';
+import type { ZooKeeperClient } from '../zookeeper-client.ts';
 
 interface GemLock {
   readonly name: string;
@@ -27,7 +27,7 @@ function locksOf(root: string): readonly GemLock[] {
 }
 
 /** @returns the names of the gem's managers that hold its lock or wait for it, to be shown */
-export async function gemManagers(zk: ZooKeeper, paths: Paths): Promise<string[]> {
+export async function gemManagers(zk: ZooKeeperClient, paths: Paths): Promise<string[]> {
   const found = await Promise.all(
     locksOf(paths.root).map(async (lock) => ({
       lock,
@@ -53,7 +53,10 @@ function pathOf({ name }: GemLock): string {
 }
 
 /** The sessions that the children of a node belong to, by their names. */
-async function ownersBelow(zk: ZooKeeper, parent: string): Promise<ReadonlyMap<string, bigint>> {
+async function ownersBelow(
+  zk: ZooKeeperClient,
+  parent: string,
+): Promise<ReadonlyMap<string, bigint>> {
   let names: readonly string[];
   try {
     ({ children: names } = await zk.getChildren(parent));

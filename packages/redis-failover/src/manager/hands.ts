@@ -1,7 +1,7 @@
 import type { Term } from 'incumbent';
 import type { NodeAddress } from '../node-address.ts';
 import { parseNodeAddress } from '../node-address.ts';
-import type { NodeAccess, Replication } from '../redis/node-connection.ts';
+import type { NodeAccess, NodeLink, OpenNode, Replication } from '../redis/node-connection.ts';
 import { NodeConnection } from '../redis/node-connection.ts';
 import { asideAddress } from '../redis/replication.ts';
 import type { ManagerEvent } from './events.ts';
@@ -16,6 +16,8 @@ export interface HandsSettings {
   readonly nodeTimeoutMs: number;
   readonly hooks: ManagerHooks;
   readonly tell: (event: ManagerEvent) => void;
+  /** Default: NodeConnection.open. */
+  readonly openNode?: OpenNode;
 }
 
 /**
@@ -33,7 +35,7 @@ export interface HandsSettings {
 export class Hands implements Disposable {
   readonly #settings: HandsSettings;
   readonly #term: Term;
-  readonly #held = new Map<NodeAddress, Promise<NodeConnection>>();
+  readonly #held = new Map<NodeAddress, Promise<NodeLink>>();
   readonly #close = () => this[Symbol.dispose]();
   /** Nodes that did not keep in their configuration what they are. */
   readonly #notKept = new Set<NodeAddress>();
@@ -122,12 +124,12 @@ export class Hands implements Disposable {
   }
 
   /** The term is asked about without anything between that and the sending. */
-  async #change(connection: NodeConnection, command: readonly string[]): Promise<void> {
+  async #change(connection: NodeLink, command: readonly string[]): Promise<void> {
     if (!this.#settings.hooks.broken?.includes('no-assert')) this.#term.assertLeading();
     await connection.command(command);
   }
 
-  async #on(node: NodeAddress): Promise<NodeConnection> {
+  async #on(node: NodeAddress): Promise<NodeLink> {
     const held = this.#held.get(node);
     if (held !== undefined) {
       const connection = await held.catch(() => undefined);
@@ -141,10 +143,10 @@ export class Hands implements Disposable {
     return opening;
   }
 
-  async #open(node: NodeAddress): Promise<NodeConnection> {
-    const { access, nodeTimeoutMs, hooks, id } = this.#settings;
+  async #open(node: NodeAddress): Promise<NodeLink> {
+    const { access, nodeTimeoutMs, hooks, id, openNode = NodeConnection.open } = this.#settings;
     this.#term.assertLeading();
-    const connection = await NodeConnection.open(hooks.reach?.(node) ?? node, {
+    const connection = await openNode(hooks.reach?.(node) ?? node, {
       ...access,
       name: `${namePrefix}${this.#term.token}:${id}`,
       timeoutMs: nodeTimeoutMs,
@@ -165,7 +167,7 @@ export class Hands implements Disposable {
    * token, for in a ZooKeeper that was set up anew tokens begin anew. Also our own ones of this term: a
    * change that was sent over one of those may still be on its way.
    */
-  async #fence(node: NodeAddress, connection: NodeConnection): Promise<void> {
+  async #fence(node: NodeAddress, connection: NodeLink): Promise<void> {
     const own = String(await connection.command(['CLIENT', 'ID']));
     const list = String(await connection.command(['CLIENT', 'LIST']));
     const others = list.split('\n').flatMap((line) => {

@@ -1,9 +1,10 @@
-import type { CommitReply, OperationResult, Transaction, ZooKeeper } from '@incumbent/zookeeper';
+import type { CommitReply, OperationResult, Transaction } from '@incumbent/zookeeper';
 import { NoNodeError, TransactionError } from '@incumbent/zookeeper';
 import type { Term } from 'incumbent';
 import type { ZooKeeperGuard } from 'incumbent/zookeeper';
 import type { Nodes, Paths, PrimaryRecord } from '../layout.ts';
 import { decodeNodes, decodePrimary, encodeNodes, encodePrimary } from '../layout.ts';
+import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import type { ManagerHooks } from './hooks.ts';
 
 /** What stands in ZooKeeper; undefined where there is no such node. */
@@ -26,14 +27,14 @@ export interface Change {
  * manager that stood still changes nothing.
  */
 export class Keeper {
-  readonly #zk: ZooKeeper;
+  readonly #zk: ZooKeeperClient;
   readonly #paths: Paths;
   readonly #term: Term<ZooKeeperGuard>;
   readonly #hooks: ManagerHooks;
   /** Unknown after a write whose outcome is not known. */
   #kept: (Kept & { readonly versions: Versions }) | undefined;
 
-  constructor(zk: ZooKeeper, paths: Paths, term: Term<ZooKeeperGuard>, hooks: ManagerHooks) {
+  constructor(zk: ZooKeeperClient, paths: Paths, term: Term<ZooKeeperGuard>, hooks: ManagerHooks) {
     this.#zk = zk;
     this.#paths = paths;
     this.#term = term;
@@ -110,7 +111,7 @@ export function isRefusedAt(error: unknown, path: string): boolean {
 }
 
 async function readNode(
-  zk: ZooKeeper,
+  zk: ZooKeeperClient,
   path: string,
   signal: AbortSignal,
 ): Promise<{ readonly text: string; readonly version: number } | undefined> {

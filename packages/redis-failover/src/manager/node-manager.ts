@@ -1,4 +1,5 @@
-import { parseConnectionString, ZooKeeper } from '@incumbent/zookeeper';
+import type { Timer } from '@incumbent/zookeeper';
+import { parseConnectionString } from '@incumbent/zookeeper';
 import type { Term } from 'incumbent';
 import { createElection, StoreUnsuitableError } from 'incumbent';
 import type { ZooKeeperGuard } from 'incumbent/zookeeper';
@@ -7,6 +8,7 @@ import type { Paths, PrimaryRecord } from '../layout.ts';
 import { decodePrimary, pathsBelow } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import { formatNodeAddress } from '../node-address.ts';
+import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import type { ManagerEvent, ManagerStatus, Trouble } from './events.ts';
 import type { ManagerHooks } from './hooks.ts';
 import type { MoveMemory } from './move-world.ts';
@@ -17,6 +19,8 @@ import { resolveOptions } from './options.ts';
 import { reign } from './reign.ts';
 import { ReportBoard, Reporter, reportOf } from './reports.ts';
 import type { Verdict } from './strategies.ts';
+import type { Surroundings } from './surroundings.ts';
+import { machine } from './surroundings.ts';
 import { troubleOf } from './trouble.ts';
 import { Wake } from './wake.ts';
 
@@ -27,6 +31,7 @@ import { Wake } from './wake.ts';
 export class NodeManager {
   readonly #options: ResolvedOptions;
   readonly #hooks: ManagerHooks;
+  readonly #surroundings: Surroundings;
   readonly #paths: Paths;
   readonly #sights = new Map<NodeAddress, NodeSight>();
   #state: ManagerStatus['state'] = 'starting';
@@ -43,9 +48,15 @@ export class NodeManager {
   /**
    * Touches nothing yet.
    * @param hooks for this package's own tests
+   * @param surroundings for a simulation
    * @throws InvalidOptionError
    */
-  constructor(options: ManagerOptions, hooks: ManagerHooks = {}) {
+  constructor(
+    options: ManagerOptions,
+    hooks: ManagerHooks = {},
+    surroundings: Surroundings = machine,
+  ) {
+    this.#surroundings = surroundings;
     this.#options = resolveOptions(options);
     this.#hooks = hooks;
     this.#paths = pathsBelow(this.#options.root);
@@ -82,7 +93,8 @@ export class NodeManager {
    */
   async run(signal: AbortSignal): Promise<void> {
     const { zookeeper: url, sessionTimeoutMs, zookeeperOptions, id, nodes } = this.#options;
-    const zk = new ZooKeeper(url, { ...zookeeperOptions, sessionTimeoutMs });
+    const { clock, openZooKeeper } = this.#surroundings;
+    const zk = openZooKeeper(url, { ...zookeeperOptions, sessionTimeoutMs });
     const stopTelling = zk.onState(({ state }) => {
       this.#zookeeper = state;
       this.#tell({ type: 'zookeeper', state });
@@ -91,11 +103,11 @@ export class NodeManager {
     });
     this.#tell({ type: 'started', id, nodes });
     // The client is patient; whoever looks at the log after a misspelt address is not.
-    const hurry = setTimeout(() => this.#missZooKeeper(zk), 1_000);
+    const hurry: Timer = clock.setTimer(() => this.#missZooKeeper(zk), 1_000);
     try {
       while (!signal.aborted) await this.#workUntilTrouble(zk, signal);
     } finally {
-      clearTimeout(hurry);
+      hurry.cancel();
       this.#state = 'stopped';
       stopTelling();
       await zk.close();
@@ -104,7 +116,7 @@ export class NodeManager {
     }
   }
 
-  #missZooKeeper(zk: ZooKeeper): void {
+  #missZooKeeper(zk: ZooKeeperClient): void {
     if (zk.session !== undefined) return;
     const { hosts } = parseConnectionString(this.#options.zookeeper);
     const where = hosts.map(formatNodeAddress).join(', ');
@@ -113,7 +125,7 @@ export class NodeManager {
   }
 
   /** What waiting may cure is tried again a moment later. */
-  async #workUntilTrouble(zk: ZooKeeper, signal: AbortSignal): Promise<void> {
+  async #workUntilTrouble(zk: ZooKeeperClient, signal: AbortSignal): Promise<void> {
     try {
       await zk.connected({ signal });
       await this.#work(zk, signal);
@@ -126,23 +138,25 @@ export class NodeManager {
       if (isFinal || !(retryable === true || isLost)) throw error;
       this.#state = 'starting';
       this.#show({ trouble: { code: 'ZOOKEEPER_AWAY', message: (error as Error).message } });
-      await new Wake().wait(1_000, signal);
+      await new Wake(this.#surroundings.clock).wait(1_000, signal);
     }
   }
 
-  async #work(zk: ZooKeeper, signal: AbortSignal): Promise<void> {
+  async #work(zk: ZooKeeperClient, signal: AbortSignal): Promise<void> {
     await zk.ensurePath(this.#paths.reports, { signal });
     await zk.ensurePath(this.#paths.requests, { signal });
+    const { clock, forElection } = this.#surroundings;
     const election = createElection({
+      ...forElection,
       name: this.#paths.election,
       backend: zookeeper(zk, { root: this.#paths.root }),
       candidate: { id: this.#options.id },
       // The states of the client say when ZooKeeper is away, and when it is back: see #listen.
       onTrouble: () => {},
     });
-    const wake = new Wake();
+    const wake = new Wake(clock);
     const onTrouble = (error: Error) => this.#show({ trouble: troubleOf(error) });
-    const reporter = new Reporter(zk, this.#paths, this.#options.id, onTrouble);
+    const reporter = new Reporter(zk, this.#paths, this.#options.id, onTrouble, clock);
     const board = new ReportBoard(zk, this.#paths, () => wake.call(), onTrouble);
     this.#board = board;
     const watchers = this.#watch(reporter, wake);
@@ -162,7 +176,7 @@ export class NodeManager {
   }
 
   async #lead(
-    zk: ZooKeeper,
+    zk: ZooKeeperClient,
     board: ReportBoard,
     wake: Wake,
     term: Term<ZooKeeperGuard>,
@@ -178,7 +192,7 @@ export class NodeManager {
           sightOf: (node) => this.#sightOf(node),
           tell: (event) => this.#tell(event),
           show: (shown) => this.#show(shown),
-          nowMs: () => performance.now(),
+          ...{ clock: this.#surroundings.clock, openNode: this.#surroundings.openNode },
           memory: this.#memory,
         },
         term,
@@ -195,10 +209,11 @@ export class NodeManager {
   #watch(reporter: Reporter, wake: Wake): readonly NodeWatcher[] {
     const { access, maxFailures, checkEveryMs, nodeTimeoutMs, id, nodes } = this.#options;
     const name = `incumbent-redis-watch:${id}`;
+    const { clock, openNode } = this.#surroundings;
     return nodes.map((address) => {
       const reach = this.#hooks.reach?.(address);
       const settings = { ...access, maxFailures, checkEveryMs, timeoutMs: nodeTimeoutMs, name };
-      return new NodeWatcher(address, { ...settings, reach }, (sight) => {
+      return new NodeWatcher(address, { ...settings, reach, clock, openNode }, (sight) => {
         const before = this.#sights.get(address);
         this.#sights.set(address, sight);
         if (before?.state !== sight.state || before.failures !== sight.failures) {
@@ -211,7 +226,7 @@ export class NodeManager {
   }
 
   /** For requests, which would else be seen at the next look only. */
-  #listen(zk: ZooKeeper, wake: Wake, signal: AbortSignal): () => void {
+  #listen(zk: ZooKeeperClient, wake: Wake, signal: AbortSignal): () => void {
     const stop = new AbortController();
     const { signal: ends } = stop;
     signal.addEventListener('abort', () => stop.abort(), { once: true });

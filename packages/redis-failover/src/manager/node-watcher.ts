@@ -1,7 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import type { Clock } from '@incumbent/zookeeper';
+import { pause, systemClock } from '../clock.ts';
 import type { NodeAddress } from '../node-address.ts';
 import { NodeCommandError, NodeRefusedError } from '../redis/errors.ts';
-import type { NodeAccess } from '../redis/node-connection.ts';
+import type { NodeAccess, NodeLink, OpenNode } from '../redis/node-connection.ts';
 import { NodeConnection } from '../redis/node-connection.ts';
 import { Wake } from './wake.ts';
 
@@ -34,6 +35,9 @@ export interface NodeWatcherOptions extends NodeAccess {
   readonly name: string;
   /** Where the node is reached, if not at its address. */
   readonly reach?: NodeAddress | undefined;
+  readonly clock?: Clock;
+  /** Default: NodeConnection.open. */
+  readonly openNode?: OpenNode;
 }
 
 /** How long one blocking call waits. */
@@ -55,9 +59,10 @@ export class NodeWatcher {
   readonly #options: NodeWatcherOptions;
   readonly #onChange: (sight: NodeSight) => void;
   readonly #stop: AbortController = new AbortController();
-  readonly #wake: Wake = new Wake();
+  readonly #clock: Clock;
+  readonly #wake: Wake;
   /** The connection for PING. */
-  #checking: NodeConnection | undefined;
+  #checking: NodeLink | undefined;
   /** The node ended that connection, and answers over another one: it may be another process. */
   #isAnew = false;
   #isBlocking = false;
@@ -77,6 +82,8 @@ export class NodeWatcher {
     onChange: (sight: NodeSight) => void,
   ) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#wake = new Wake(this.#clock);
     this.#onChange = onChange;
     this.#sight = {
       address,
@@ -102,24 +109,25 @@ export class NodeWatcher {
     const { signal } = this.#stop;
     const { checkEveryMs } = this.#options;
     while (!signal.aborted) {
-      const startedAtMs = performance.now();
+      const startedAtMs = this.#clock.monotonicMs();
       await this.#check();
-      const restMs = Math.max(0, startedAtMs + checkEveryMs - performance.now());
+      const restMs = Math.max(0, startedAtMs + checkEveryMs - this.#clock.monotonicMs());
       // One death is one failure, however many connections it has ended.
       if (this.#sight.failures === 0) await this.#wake.wait(restMs, signal);
-      else await pause(restMs, undefined, { signal }).catch(() => {});
+      else await pause(this.#clock, restMs, signal);
     }
   }
 
   async #check(): Promise<void> {
     const { signal } = this.#stop;
-    const startedAtMs = performance.now();
+    const startedAtMs = this.#clock.monotonicMs();
     try {
       const latencyMs = await this.#ping();
       if (!signal.aborted) this.#answered(latencyMs, undefined);
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof NodeRefusedError) this.#answered(performance.now() - startedAtMs, error);
+      if (error instanceof NodeRefusedError)
+        this.#answered(this.#clock.monotonicMs() - startedAtMs, error);
       else this.#failed(error as Error);
     }
   }
@@ -130,7 +138,7 @@ export class NodeWatcher {
       this.#isAnew = this.#checking !== undefined;
       this.#checking = await this.#open();
     }
-    const sentAtMs = performance.now();
+    const sentAtMs = this.#clock.monotonicMs();
     try {
       await this.#checking.command(['PING']);
     } catch (error) {
@@ -138,7 +146,7 @@ export class NodeWatcher {
       if (!(error instanceof NodeCommandError) || !error.reply.startsWith('MASTERDOWN'))
         throw error;
     }
-    return performance.now() - sentAtMs;
+    return this.#clock.monotonicMs() - sentAtMs;
   }
 
   #answered(latencyMs: number, refusal: NodeRefusedError | undefined): void {
@@ -159,7 +167,7 @@ export class NodeWatcher {
     this.#isAnew = false;
     if (refusal !== undefined) return;
     const { checkEveryMs } = this.#options;
-    if (!this.#isBlocking && performance.now() - this.#blockedAtMs >= checkEveryMs) {
+    if (!this.#isBlocking && this.#clock.monotonicMs() - this.#blockedAtMs >= checkEveryMs) {
       void this.#block();
     }
   }
@@ -182,7 +190,7 @@ export class NodeWatcher {
   /** Resolves when the connection is gone; the next check says why. */
   async #block(): Promise<void> {
     this.#isBlocking = true;
-    this.#blockedAtMs = performance.now();
+    this.#blockedAtMs = this.#clock.monotonicMs();
     try {
       const connection = await this.#open();
       while (connection.isOpen) await this.#blockOnce(connection);
@@ -194,14 +202,14 @@ export class NodeWatcher {
     }
   }
 
-  async #blockOnce(connection: NodeConnection): Promise<void> {
+  async #blockOnce(connection: NodeLink): Promise<void> {
     const { timeoutMs, checkEveryMs } = this.#options;
-    const sentAtMs = performance.now();
+    const sentAtMs = this.#clock.monotonicMs();
     try {
       await connection.command(['XREAD', 'BLOCK', `${blockMs}`, 'STREAMS', watchKey, '$'], {
         timeoutMs: blockMs + timeoutMs,
       });
-      if (performance.now() - sentAtMs >= blockMs / 2) return;
+      if (this.#clock.monotonicMs() - sentAtMs >= blockMs / 2) return;
     } catch (error) {
       if (!connection.isOpen) return;
       if (error instanceof NodeCommandError && error.reply.startsWith('UNBLOCKED')) {
@@ -211,12 +219,13 @@ export class NodeWatcher {
     }
     // It will not have such a call, now or ever: the end of the connection is seen without.
     const restMs = Math.min(checkEveryMs, blockMs);
-    await pause(restMs, undefined, { signal: connection.closed }).catch(() => {});
+    await pause(this.#clock, restMs, connection.closed);
   }
 
-  #open(): Promise<NodeConnection> {
+  #open(): Promise<NodeLink> {
     const { username, password, tls, timeoutMs, name, reach } = this.#options;
-    return NodeConnection.open(reach ?? this.#sight.address, {
+    const { openNode = NodeConnection.open } = this.#options;
+    return openNode(reach ?? this.#sight.address, {
       ...{ username, password, tls, timeoutMs, name },
       signal: this.#stop.signal,
     });

@@ -1,10 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { ZooKeeper } from '@incumbent/zookeeper';
+import type { Clock } from '@incumbent/zookeeper';
 import type { Term } from 'incumbent';
 import type { ZooKeeperGuard } from 'incumbent/zookeeper';
+import { pause } from '../clock.ts';
 import type { Nodes, Paths, PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
-import type { Replication } from '../redis/node-connection.ts';
+import type { OpenNode, Replication } from '../redis/node-connection.ts';
+import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import { discoverPrimary, firstRecord, strangePrimary } from './discover.ts';
 import type { ManagerEvent, MoveReason, Trouble } from './events.ts';
 import { gemManagers } from './gem-lock.ts';
@@ -37,7 +38,7 @@ import { manualSeenNow, manualWish, openRequests } from './wishes.ts';
 export interface Realm {
   readonly options: ResolvedOptions;
   readonly hooks: ManagerHooks;
-  readonly zk: ZooKeeper;
+  readonly zk: ZooKeeperClient;
   readonly paths: Paths;
   readonly board: ReportBoard;
   readonly sightOf: (node: NodeAddress) => NodeSight;
@@ -51,7 +52,8 @@ export interface Realm {
     readonly verdicts?: ReadonlyMap<NodeAddress, Verdict>;
     readonly quarantined?: readonly NodeAddress[];
   }) => void;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
+  readonly openNode: OpenNode;
   readonly memory: MoveMemory;
 }
 
@@ -85,6 +87,7 @@ export async function reign(realm: Realm, term: Term<ZooKeeperGuard>): Promise<v
       nodeTimeoutMs: realm.options.nodeTimeoutMs,
       hooks: realm.hooks,
       tell: realm.tell,
+      openNode: realm.openNode,
     },
     term,
   );
@@ -127,7 +130,8 @@ class Ruler {
   #errors: ReadonlyMap<NodeAddress, Error> = new Map();
 
   constructor(realm: Realm, term: Term<ZooKeeperGuard>, hands: Hands) {
-    const { options, hooks, zk, paths, tell, nowMs } = realm;
+    const { options, hooks, zk, paths, tell, clock } = realm;
+    const nowMs = () => clock.monotonicMs();
     this.#realm = realm;
     this.#term = term;
     this.#hands = hands;
@@ -136,10 +140,8 @@ class Ruler {
       ...{ keeper: this.#keeper, hands, hooks, tell, nowMs },
       nodes: options.nodes,
       signal: term.signal,
-      sleep: async (forMs) => {
-        // Whoever sleeps looks at the signal.
-        await sleep(forMs, undefined, { signal: term.signal }).catch(() => {});
-      },
+      // Whoever sleeps looks at the signal.
+      sleep: (forMs) => pause(clock, forMs, term.signal),
       clientViewMs: options.clientViewMs,
       author: { manager: options.id, token: `${term.token}` },
       revokedAtMs: undefined,
@@ -156,7 +158,8 @@ class Ruler {
 
   /** Looks at everything once, and does what is to be done. @returns false: others shall try */
   async look(): Promise<boolean> {
-    const { board, nowMs, show } = this.#realm;
+    const { board, show } = this.#realm;
+    const { nowMs } = this.#world;
     try {
       await this.#expectNoRubyManagers();
       if (!this.#judge()) return true;
@@ -215,7 +218,7 @@ class Ruler {
 
   /** Until nobody can believe any more what managers of the gem have published. */
   async #outliveTheGem(record: PrimaryRecord): Promise<void> {
-    const { nowMs } = this.#realm;
+    const { nowMs } = this.#world;
     if (this.#world.othersLapseAtMs === Number.NEGATIVE_INFINITY) {
       this.#world.othersLapseAtMs = nowMs() + rubyViewMs;
     }
@@ -237,7 +240,8 @@ class Ruler {
 
   /** @returns false while this manager itself has not reported on all nodes */
   #judge(): boolean {
-    const { options, board, nowMs, tell, show } = this.#realm;
+    const { options, board, tell, show } = this.#realm;
+    const { nowMs } = this.#world;
     const reports = board.current();
     const own = reports.get(options.id);
     const isReported = (node: NodeAddress) =>
@@ -418,7 +422,8 @@ class Ruler {
   async #accepts(record: PrimaryRecord, primary: Replication): Promise<boolean> {
     const node = record.primary as NodeAddress;
     const lineage = recordedLineage(record);
-    const { options, nowMs } = this.#realm;
+    const { options } = this.#realm;
+    const { nowMs } = this.#world;
     const others = [...this.#known].filter(([other]) => other !== node);
     const lost = others.some(
       ([, each]) => positionOf(each, lineage).kind === 'known' && !includes(primary, lineage, each),

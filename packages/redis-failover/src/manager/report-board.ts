@@ -1,11 +1,12 @@
-import type { GetReply, StoppableIterator, ZooKeeper } from '@incumbent/zookeeper';
+import type { GetReply, StoppableIterator } from '@incumbent/zookeeper';
 import { ClosedError } from '@incumbent/zookeeper';
 import type { Paths, Report } from '../layout.ts';
 import { decodeReport } from '../layout.ts';
+import type { ZooKeeperClient } from '../zookeeper-client.ts';
 
 /** What all managers report, ours and those of the Ruby gem. */
 export class ReportBoard {
-  readonly #zk: ZooKeeper;
+  readonly #zk: ZooKeeperClient;
   readonly #parent: string;
   readonly #onChange: () => void;
   readonly #onTrouble: (error: Error) => void;
@@ -27,7 +28,7 @@ export class ReportBoard {
    *   counts as none
    */
   constructor(
-    zk: ZooKeeper,
+    zk: ZooKeeperClient,
     paths: Paths,
     onChange: () => void,
     onTrouble: (error: Error) => void = () => {},

@@ -1,9 +1,10 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import type { GetReply, ZooKeeper } from '@incumbent/zookeeper';
+import type { Clock, GetReply } from '@incumbent/zookeeper';
 import { BadVersionError, ClosedError, NodeExistsError, NoNodeError } from '@incumbent/zookeeper';
+import { pause, systemClock } from '../clock.ts';
 import type { Paths, Report } from '../layout.ts';
 import { encodeReport } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
+import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import type { NodeSight } from './node-watcher.ts';
 import { Wake } from './wake.ts';
 
@@ -29,12 +30,13 @@ export function reportOf(sights: Iterable<NodeSight>): Report {
  * with the session, and is there again in the next one.
  */
 export class Reporter {
-  readonly #zk: ZooKeeper;
+  readonly #zk: ZooKeeperClient;
   readonly #parent: string;
   readonly #path: string;
   readonly #onTrouble: (error: Error) => void;
   readonly #stop: AbortController = new AbortController();
-  readonly #wake: Wake = new Wake();
+  readonly #clock: Clock;
+  readonly #wake: Wake;
   readonly #running: Promise<unknown>;
   /** Sessions in which we have published. */
   readonly #ours: Set<bigint> = new Set();
@@ -48,11 +50,14 @@ export class Reporter {
    * @param onTrouble told why the report cannot be published, once; it is tried again and again
    */
   constructor(
-    zk: ZooKeeper,
+    zk: ZooKeeperClient,
     paths: Paths,
     id: string,
     onTrouble: (error: Error) => void = () => {},
+    clock: Clock = systemClock,
   ) {
+    this.#clock = clock;
+    this.#wake = new Wake(clock);
     this.#zk = zk;
     this.#parent = paths.reports;
     this.#path = `${paths.reports}/${id}`;
@@ -101,7 +106,7 @@ export class Reporter {
         const { message } = error as Error;
         if (message !== this.#trouble) this.#onTrouble(error as Error);
         this.#trouble = message;
-        await pause(retryMs, undefined, { signal }).catch(() => {});
+        await pause(this.#clock, retryMs, signal);
       }
     }
   }

@@ -1,7 +1,15 @@
+import type { Clock } from '@incumbent/zookeeper';
+import { systemClock } from '../clock.ts';
+
 /** Ends the wait of one waiter; a call that comes while nobody waits ends the next wait. */
 export class Wake {
+  readonly #clock: Clock;
   #called = false;
   #end: () => void = () => {};
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
 
   call(): void {
     this.#called = true;
@@ -13,11 +21,11 @@ export class Wake {
     if (!this.#called && !signal.aborted) {
       await new Promise<void>((resolve) => {
         const end = () => {
-          clearTimeout(timer);
+          timer.cancel();
           signal.removeEventListener('abort', end);
           resolve();
         };
-        const timer = setTimeout(end, forMs);
+        const timer = this.#clock.setTimer(end, forMs);
         signal.addEventListener('abort', end);
         this.#end = end;
       });

@@ -1,8 +1,8 @@
-import type { ZooKeeper } from '@incumbent/zookeeper';
 import { BadVersionError, NoNodeError } from '@incumbent/zookeeper';
 import type { FailoverRequest, Paths } from '../layout.ts';
 import { anyReplica, decodeRequest, encodeRequest } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
+import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import type { Moved, Publication } from './move-world.ts';
 
 /** Somebody asks for another primary. */
@@ -24,7 +24,7 @@ export interface Wish {
  * passed over: it is its owner's, and goes with its session.
  */
 export async function openRequests(
-  zk: ZooKeeper,
+  zk: ZooKeeperClient,
   paths: Paths,
   signal: AbortSignal,
 ): Promise<readonly Wish[]> {
@@ -50,7 +50,7 @@ export async function openRequests(
  * The gem does not clear it, so what counts is when.
  */
 export async function manualWish(
-  zk: ZooKeeper,
+  zk: ZooKeeperClient,
   paths: Paths,
   seen: string,
   signal: AbortSignal,
@@ -72,7 +72,7 @@ export async function manualWish(
 
 /** Up to where `manual_failover` counts as dealt with, where no record says: nothing old is done. */
 export async function manualSeenNow(
-  zk: ZooKeeper,
+  zk: ZooKeeperClient,
   paths: Paths,
   signal: AbortSignal,
 ): Promise<string> {
@@ -80,7 +80,12 @@ export async function manualSeenNow(
   return `${stat?.mzxid ?? 0n}`;
 }
 
-function wishOf(zk: ZooKeeper, path: string, version: number, request: FailoverRequest): Wish {
+function wishOf(
+  zk: ZooKeeperClient,
+  path: string,
+  version: number,
+  request: FailoverRequest,
+): Wish {
   const answer = (outcome: NonNullable<FailoverRequest['outcome']>) =>
     encodeRequest({ ...request, outcome });
   const write = async (text: string) => {

@@ -44,6 +44,15 @@ export interface CommandOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What managers need of a connection. */
+export type NodeLink = Pick<
+  NodeConnection,
+  'isOpen' | 'closed' | 'command' | 'replication' | 'close'
+>;
+
+/** Connects as `NodeConnection.open` does. */
+export type OpenNode = (address: NodeAddress, options: NodeConnectionOptions) => Promise<NodeLink>;
+
 /**
  * One connection to one node. It never reconnects and never sends anything twice: after the first
  * trouble it is closed for good, and who wants another opens another.

@@ -1,3 +1,6 @@
+import type { Clock, Timer } from '@incumbent/zookeeper';
+import { systemClock } from '../clock.ts';
+
 const steps = 5;
 
 /**
@@ -6,21 +9,26 @@ const steps = 5;
  * what has arrived meanwhile is seen first.
  * @returns cancels it
  */
-export function setPatience(ms: number, giveUp: () => void): () => void {
+export function setPatience(
+  ms: number,
+  giveUp: () => void,
+  clock: Clock = systemClock,
+): () => void {
   let left = steps;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   let immediate: NodeJS.Immediate | undefined;
   const arm = () => {
-    timer = setTimeout(() => {
+    timer = clock.setTimer(() => {
       left -= 1;
       if (left > 0) return arm();
+      if (clock !== systemClock) return giveUp();
       // Timers run before sockets are read.
       immediate = setImmediate(giveUp);
     }, ms / steps);
   };
   arm();
   return () => {
-    clearTimeout(timer);
+    timer?.cancel();
     clearImmediate(immediate);
   };
 }

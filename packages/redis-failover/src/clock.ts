@@ -19,3 +19,17 @@ export const systemClock: Clock = {
     return { cancel: () => clearTimeout(timer) };
   },
 };
+
+/** Resolves `ms` from now, or when `signal` aborts. */
+export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const end = () => {
+      timer.cancel();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = clock.setTimer(end, ms);
+    signal.addEventListener('abort', end);
+  });
+}

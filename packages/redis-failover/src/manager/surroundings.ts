@@ -1,0 +1,25 @@
+import type { ClientOptions, Clock } from '@incumbent/zookeeper';
+import { ZooKeeper } from '@incumbent/zookeeper';
+import type { ElectionOptions } from 'incumbent';
+import type { ZooKeeperGuard } from 'incumbent/zookeeper';
+import { systemClock } from '../clock.ts';
+import type { OpenNode } from '../redis/node-connection.ts';
+import { NodeConnection } from '../redis/node-connection.ts';
+import type { ZooKeeperClient } from '../zookeeper-client.ts';
+
+/** All that a manager takes from outside. A simulation gives it a world of its own. */
+export interface Surroundings {
+  readonly clock: Clock;
+  /** The election knows the machine's clocks by itself. */
+  readonly forElection: Pick<ElectionOptions<ZooKeeperGuard>, 'clock' | 'random'>;
+  readonly openNode: OpenNode;
+  /** Connects in the background. */
+  readonly openZooKeeper: (url: string, options: ClientOptions) => ZooKeeperClient;
+}
+
+export const machine: Surroundings = {
+  clock: systemClock,
+  forElection: {},
+  openNode: NodeConnection.open,
+  openZooKeeper: (url, options) => new ZooKeeper(url, options),
+};
