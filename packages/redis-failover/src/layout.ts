@@ -103,6 +103,13 @@ export interface FailoverRequest {
    */
   readonly action?: 'keep' | 'discard' | undefined;
   readonly requestedBy: string;
+  /**
+   * The asker waits that long for a node that is still copying, and reads `progress`. Absent in requests of
+   * version 0.1.0: those are not written to before their outcome.
+   */
+  readonly waitMs?: number | undefined;
+  /** What the manager waits for, in words. */
+  readonly progress?: string | undefined;
   /** Absent until a manager has dealt with it. */
   readonly outcome?:
     | { readonly done: true; readonly primary: NodeAddress; readonly term: number }
@@ -131,9 +138,11 @@ export function encodePrimary(record: PrimaryRecord): string {
   });
 }
 
-export function encodeRequest({ node, action, requestedBy, outcome }: FailoverRequest): string {
-  if (action !== undefined) return JSON.stringify({ action, target: node, requestedBy, outcome });
-  return JSON.stringify({ node, requestedBy, outcome });
+export function encodeRequest(request: FailoverRequest): string {
+  const { node, action, requestedBy, waitMs, progress, outcome } = request;
+  const more = { requestedBy, waitMs, progress, outcome };
+  if (action !== undefined) return JSON.stringify({ action, target: node, ...more });
+  return JSON.stringify({ node, ...more });
 }
 
 /** @throws LayoutError for what is no such JSON; `path` stands in it */
@@ -186,7 +195,10 @@ export function decodePrimary(path: string, text: string): PrimaryRecord {
 
 /** @throws LayoutError */
 export function decodeRequest(path: string, text: string): FailoverRequest {
-  const { action, target, requestedBy, outcome, ...more } = parseObject(path, text);
+  const { action, target, requestedBy, waitMs, progress, outcome, ...more } = parseObject(
+    path,
+    text,
+  );
   const asked: FailoverRequest['action'] =
     (action === 'keep' || action === 'discard') && isText(target) ? action : undefined;
   const node = asked === undefined ? more['node'] : target;
@@ -197,6 +209,8 @@ export function decodeRequest(path: string, text: string): FailoverRequest {
     node,
     requestedBy,
     ...(asked === undefined ? {} : { action: asked }),
+    ...(isCount(waitMs) ? { waitMs } : {}),
+    ...(isText(progress) ? { progress } : {}),
   };
   if (outcome === undefined) return request;
   return { ...request, outcome: outcome as NonNullable<FailoverRequest['outcome']> };

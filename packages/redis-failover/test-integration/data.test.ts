@@ -68,7 +68,8 @@ describe.skipIf(missing !== undefined)(
       await write(stage, first);
       const client = await stage.client();
       const { host, port } = { host: '127.0.0.1', port: stage.set.at(second).port };
-      await expect(client.manualFailover({ host, port })).rejects.toMatchObject({
+      const asked = client.manualFailover({ host, port }, { timeout: '3s' });
+      await expect(asked).rejects.toMatchObject({
         code: 'REQUEST_REFUSED',
         message: expect.stringMatching(/has no connection with its primary, and lacks .*\d+ bytes/),
       });

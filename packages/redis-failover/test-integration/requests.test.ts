@@ -1,4 +1,5 @@
 // Moves of the primary that somebody asks for.
+import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import { anyReplica } from '../src/layout.ts';
 import type { HostAndPort, NodeAddress } from '../src/node-address.ts';
@@ -59,6 +60,35 @@ describe.skipIf(missing !== undefined).concurrent('a failover on request', () =>
     });
     const { term, primary, former } = first;
     expect(await stage.reign()).toEqual({ term, primary, former });
+  });
+
+  test('of a node that is still copying waits for it, and says so', async (context) => {
+    const { stage, client, first, second, copies } = await copying(context);
+    const told: string[] = [];
+    const asked = client.manualFailover(hostAndPort(second), {
+      onProgress: (progress) => told.push(progress),
+    });
+    await until('it is told', () => told.length > 0);
+    expect(told[0]).toMatch(new RegExp(`${second} is still copying the data`));
+    expect(await stage.record()).toMatchObject({ primary: first });
+    // Somebody who wants another node is not held up by that.
+    await stage.set.command(first, 'SET', 'meanwhile', '1');
+    await copies.end();
+    expect(await asked).toMatchObject({ primary: second });
+    expect(await stage.set.command(second, 'GET', 'meanwhile')).toBe('1');
+  });
+
+  test('of a node that is still copying when the time is up is refused, and the primary goes on', async (context) => {
+    const { stage, client, first, second } = await copying(context);
+    const { term } = await stage.published();
+    const asked = client.manualFailover(hostAndPort(second), { timeout: '2s' });
+    await expect(asked).rejects.toMatchObject({
+      code: 'REQUEST_REFUSED',
+      message: expect.stringMatching(/is still copying the data.*; nothing was changed within 2s/),
+    });
+    expect(await stage.record()).toMatchObject({ primary: first, term });
+    expect((await stage.zk.getChildren(stage.paths.requests)).children).toEqual([]);
+    await stage.set.command(first, 'SET', 'after', '1');
   });
 
   test('of who is the primary already changes nothing', async (context) => {
@@ -129,6 +159,35 @@ describe.skipIf(missing !== undefined).concurrent('a failover on request', () =>
     expect(next.primary).not.toBe(first.primary);
   });
 });
+
+/** The second node copies the first one until it is told to end. */
+async function copying(context: TestContext) {
+  const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
+  stage.manager('one');
+  await stage.formed();
+  const [first, second] = stage.set.addresses as [NodeAddress, NodeAddress];
+  const client = await stage.client();
+  await stage.set.command(first, 'CONFIG', 'SET', 'repl-diskless-sync', 'no');
+  await stage.set.command(first, 'CONFIG', 'SET', 'rdb-key-save-delay', 1_000_000);
+  await stage.set.command(first, 'CONFIG', 'SET', 'repl-backlog-size', 16_384);
+  await stage.set.command(second, 'CONFIG', 'SET', 'masterauth', 'wrong');
+  await stage.set.command(second, 'CLIENT', 'KILL', 'TYPE', 'master');
+  await stage.set.command(first, 'SET', 'big', 'x'.repeat(100_000));
+  for (let i = 0; i < 60; i += 1) await stage.set.command(first, 'SET', `k${i}`, 'v');
+  await stage.set.command(second, 'CONFIG', 'SET', 'masterauth', '');
+  await until('it copies', async () => {
+    const info = String(await stage.set.command(second, 'INFO', 'replication'));
+    return info.includes('master_sync_in_progress:1');
+  });
+  const copies = {
+    /** The copy that takes a minute is given up, and the next one is quick. */
+    async end() {
+      await stage.set.command(first, 'CONFIG', 'SET', 'rdb-key-save-delay', 0);
+      await stage.set.command(first, 'CLIENT', 'KILL', 'TYPE', 'replica');
+    },
+  };
+  return { stage, client, first, second, copies };
+}
 
 function hostAndPort(address: NodeAddress): HostAndPort {
   return parseNodeAddress('a node of the test', address);

@@ -219,7 +219,9 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
     using bound = this.#router.bound(options.signal, 2 ** 31 - 1);
     if (this.#view.trouble !== undefined) throw this.#view.trouble;
     if (this.#view.picture.term !== undefined) {
-      return await askManagers(this.#zk, this.#paths, node, { signal: bound.signal, timeoutMs });
+      const { onProgress } = options;
+      const asked = { signal: bound.signal, timeoutMs, onProgress };
+      return await askManagers(this.#zk, this.#paths, node, asked);
     }
     using timed = this.#router.bound(options.signal, timeoutMs);
     return await askRubyManagers(this.#zk, this.#paths, node, this.#view, timed, timeoutMs);

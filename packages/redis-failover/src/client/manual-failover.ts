@@ -10,6 +10,7 @@ import { formatNodeAddress, parseNodeAddress } from '../node-address.ts';
 import type { Bound } from './bound.ts';
 import { TimeUp } from './bound.ts';
 import { NoManagerError } from './errors.ts';
+import type { RequestOptions } from './request-failover.ts';
 import { requestFailover } from './request-failover.ts';
 import { show } from './show.ts';
 import type { ViewFollower } from './view-follower.ts';
@@ -19,6 +20,11 @@ export interface ManualFailoverOptions {
   readonly timeout?: Duration | undefined;
   /** Gives up; a request that was not begun is withdrawn. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Told what our managers wait for before they begin: "redis2:6379 is still copying the data, 40 %".
+   * What it throws is passed over.
+   */
+  readonly onProgress?: ((progress: string) => void) | undefined;
 }
 
 export interface ManualFailover {
@@ -60,10 +66,10 @@ export async function askManagers(
   zk: ZooKeeper,
   paths: Paths,
   node: NodeAddress | null,
-  { signal, timeoutMs }: { readonly signal: AbortSignal; readonly timeoutMs: number },
+  options: RequestOptions,
 ): Promise<ManualFailover> {
   const requestedBy = `${hostname()}-${process.pid}`;
-  return requestFailover(zk, paths, { node, requestedBy }, { signal, timeoutMs });
+  return requestFailover(zk, paths, { node, requestedBy }, options);
 }
 
 /** What the gem's clients do, and then waits: nothing says no, so silence means it. */

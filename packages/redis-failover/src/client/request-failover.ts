@@ -15,6 +15,8 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   /** How long to wait for the outcome. */
   readonly timeoutMs: number;
+  /** Told what the manager waits for, when that is another thing than before. */
+  readonly onProgress?: ((progress: string) => void) | undefined;
 }
 
 /** How long the withdrawal may take: it is one write, or one read. */
@@ -32,7 +34,7 @@ export async function requestFailover(
   zk: ZooKeeper,
   paths: Paths,
   request: Pick<FailoverRequest, 'node' | 'requestedBy' | 'action'>,
-  { signal, timeoutMs }: RequestOptions,
+  { signal, timeoutMs, onProgress }: RequestOptions,
 ): Promise<RequestedFailover> {
   signal?.throwIfAborted();
   const timeUp = AbortSignal.timeout(Math.ceil(timeoutMs));
@@ -47,7 +49,7 @@ export async function requestFailover(
   try {
     // Ephemeral: whoever asks and dies is not served later. Protected: a lost reply leaves no second one.
     const options = { ephemeral: true, sequential: true, protected: true, signal: stop };
-    const data = encodeRequest(request);
+    const data = encodeRequest({ ...request, waitMs: Math.ceil(timeoutMs) });
     ({ path } = await zk.create(`${paths.requests}/request-`, data, options));
   } catch (error) {
     const message =
@@ -55,10 +57,18 @@ export async function requestFailover(
       `client ends, and be carried out: ${(error as Error).message}`;
     throw new OutcomeUnknownError(message, undefined, { cause: error });
   }
+  let told: string | undefined;
   // Ends when `stop` aborts.
   for await (const reply of zk.follow(path, { signal: stop })) {
-    const outcome = outcomeOf(path, reply);
+    const { outcome, progress } = requestAt(path, reply);
     if (outcome !== undefined) return settle(zk, path, outcome);
+    if (progress === undefined || progress === told) continue;
+    told = progress;
+    try {
+      onProgress?.(progress);
+    } catch {
+      // The request goes on, whatever is made of that.
+    }
   }
   return withdraw(zk, path, {
     timeoutMs,
@@ -68,14 +78,14 @@ export async function requestFailover(
 
 type Outcome = NonNullable<FailoverRequest['outcome']>;
 
-function outcomeOf(path: string, reply: GetReply | undefined): Outcome | undefined {
+function requestAt(path: string, reply: GetReply | undefined): FailoverRequest {
   if (reply === undefined) {
     throw new OutcomeUnknownError(
       `the request ${path} for a failover vanished before a manager had answered it: the session of ` +
         'this client expired, or somebody deleted it; look at who is primary now',
     );
   }
-  return decodeRequest(path, reply.text).outcome;
+  return decodeRequest(path, reply.text);
 }
 
 async function settle(zk: ZooKeeper, path: string, outcome: Outcome): Promise<RequestedFailover> {
@@ -98,15 +108,26 @@ async function withdraw(
   { timeoutMs, reason }: GivenUp,
 ): Promise<RequestedFailover> {
   const bounded = { timeoutMs: withdrawTimeoutMs };
+  let progress: string | undefined;
   try {
-    // Version 0: nobody has written an outcome.
-    await zk.delete(path, { version: 0, ...bounded });
-  } catch (error) {
-    if (error instanceof BadVersionError) {
-      const outcome = outcomeOf(path, await zk.get(path, bounded));
-      if (outcome !== undefined) return settle(zk, path, outcome);
+    // A manager writes what it waits for once a second.
+    for (let version = 0; ; ) {
+      try {
+        // Of the version that was read: nobody has written an outcome since.
+        await zk.delete(path, { version, ...bounded });
+        break;
+      } catch (error) {
+        if (!(error instanceof BadVersionError)) throw error;
+        const reply = await zk.get(path, bounded);
+        const read = requestAt(path, reply);
+        if (read.outcome !== undefined) return await settle(zk, path, read.outcome);
+        ({ progress } = read);
+        ({ version } = reply.stat);
+      }
     }
-    if (error instanceof NoNodeError) return outcomeOf(path, undefined) as never;
+  } catch (error) {
+    if (error instanceof FailoverRefusedError) throw error;
+    if (error instanceof NoNodeError) requestAt(path, undefined);
     throw new OutcomeUnknownError(
       `the request ${path} for a failover could not be withdrawn: it is carried out if a manager ` +
         `takes it before the session of this client ends: ${(error as Error).message}`,
@@ -115,6 +136,11 @@ async function withdraw(
     );
   }
   if (reason !== undefined) throw reason;
+  if (progress !== undefined) {
+    throw new FailoverRefusedError(
+      `${progress}; nothing was changed within ${formatDuration(timeoutMs)}, and the request is withdrawn`,
+    );
+  }
   throw new NoManagerError(
     `no manager answered the request for a failover within ${formatDuration(timeoutMs)}, so it was ` +
       'withdrawn (a move that had begun goes on): does one run with this root?',

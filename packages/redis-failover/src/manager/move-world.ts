@@ -78,6 +78,18 @@ export class MoveRefusedError extends Error {
   readonly code = 'MOVE_REFUSED';
 }
 
+/** A wish that cannot be carried out yet: the node is still copying. Nothing was changed. */
+export class MoveTooEarlyError extends MoveRefusedError {
+  override readonly name: string = 'MoveTooEarlyError';
+  /** It copies: that may take long. Else it may be about to connect, or it may never. */
+  readonly isCopying: boolean;
+
+  constructor(message: string, isCopying: boolean) {
+    super(message);
+    this.isCopying = isCopying;
+  }
+}
+
 export interface Moved {
   readonly primary: NodeAddress;
   readonly term: number;

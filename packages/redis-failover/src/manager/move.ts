@@ -10,7 +10,7 @@ import { isRefusedAt } from './keeper.ts';
 import type { Lineage, Replications } from './lineage.ts';
 import { goesOn, includes, lineageOf, recordedLineage, writtenLineage } from './lineage.ts';
 import type { Moved, MovePlan, MoveWorld } from './move-world.ts';
-import { MoveRefusedError, NoCandidateError } from './move-world.ts';
+import { MoveRefusedError, MoveTooEarlyError, NoCandidateError } from './move-world.ts';
 
 /**
  * Moves the primary: `revoke`, `fence`, `choose`, `promote`, `redirect`, `publish`.
@@ -104,6 +104,7 @@ async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld
     const isOther = (node: NodeAddress) =>
       reason === 'lost-role' || reason === 'lost-data' || node !== record.primary;
     if ([...fit.keys()].some(isOther)) return;
+    if (reason === 'request') expectNoCopying(known, record);
     throw new NoCandidateError(
       `nobody can take over from ${record.primary}: ` +
         (known.size === 0 || [...known.keys()].every((node) => node === record.primary)
@@ -111,8 +112,47 @@ async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld
           : describe(known, world)),
     );
   }
+  if (reason === 'request') expectConnection(target, known, fit, record, plan);
   const why = whyNot(target, known, fit, record, plan);
   if (why !== undefined) throw new MoveRefusedError(`${target} cannot be promoted: ${why}`);
+}
+
+/** Whoever asks for any node waits for one that will be ready soon. */
+function expectNoCopying(known: Replications, record: PrimaryRecord): void {
+  for (const [node, each] of known) {
+    if (node === record.primary || !(each.syncing || each.loading)) continue;
+    throw new MoveTooEarlyError(`${node} is ${stateOf(each)}`, true);
+  }
+}
+
+/** Whoever asks for one waits while it gets what the primary has. */
+function expectConnection(
+  target: NodeAddress,
+  known: Replications,
+  fit: Replications,
+  record: PrimaryRecord,
+  plan: MovePlan,
+): void {
+  const wanted = known.get(target);
+  if (wanted === undefined || !plan.available.includes(target)) return;
+  if (wanted.loading || wanted.syncing) {
+    throw new MoveTooEarlyError(`${target} is ${stateOf(wanted)}`, true);
+  }
+  if (wanted.role !== 'replica' || wanted.isAside || wanted.linkUp) return;
+  const why = whyNot(target, known, fit, record, plan);
+  if (why === undefined) return;
+  // Where a primary delays its copies, it is in this state for seconds.
+  const lacks = fit.has(target)
+    ? why
+    : 'it has no connection with its primary, and no data of the set';
+  throw new MoveTooEarlyError(`${target} cannot be promoted yet: ${lacks}`, false);
+}
+
+function stateOf({ syncing, copiedPercent }: Replication): string {
+  if (!syncing) return 'still loading its data';
+  return copiedPercent === undefined
+    ? 'still copying the data'
+    : `still copying the data, ${copiedPercent} %`;
 }
 
 function whyNot(
@@ -125,12 +165,7 @@ function whyNot(
   const wanted = known.get(target);
   if (!available.includes(target)) return 'the managers say that it is down';
   if (wanted === undefined) return 'it does not answer this manager';
-  if (wanted.loading || (reason === 'request' && wanted.syncing)) {
-    const { copiedPercent } = wanted;
-    return copiedPercent === undefined
-      ? 'it is still copying the data, or loading them; try again in a moment'
-      : `it is still copying the data, ${copiedPercent} %; try again in a moment`;
-  }
+  if (wanted.loading) return `it is ${stateOf(wanted)}`;
   if (!fit.has(target)) {
     return wanted.isAside ? 'it is set aside' : 'its data do not go on from those of the primary';
   }

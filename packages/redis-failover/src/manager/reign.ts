@@ -23,7 +23,7 @@ import {
 } from './lineage.ts';
 import { movePrimary } from './move.ts';
 import type { MoveMemory, MovePlan, MoveWorld } from './move-world.ts';
-import { MoveRefusedError } from './move-world.ts';
+import { MoveRefusedError, MoveTooEarlyError } from './move-world.ts';
 import type { NodeSight } from './node-watcher.ts';
 import type { ResolvedOptions } from './options.ts';
 import type { ReportBoard } from './reports.ts';
@@ -75,6 +75,15 @@ const patienceMs = 10_000;
 /** How often everything is looked at while the primary does not answer: it may come back empty. */
 const watchEveryMs = 50;
 
+/** For how long a requested node without a connection is waited for: a primary may delay its copies by 5 s. */
+const connectsWithinMs = 10_000;
+
+/** Each time is a write. */
+const tellEveryMs = 1_000;
+
+/** How often everything is looked at while a request waits for a node. */
+const waitingEveryMs = 200;
+
 /** How often everything is looked at when nothing is told. */
 const lookEveryMs = 1_000;
 
@@ -96,7 +105,7 @@ export async function reign(realm: Realm, term: Term<ZooKeeperGuard>): Promise<v
   while (!term.signal.aborted) {
     const goesOn = await ruler.look();
     if (!goesOn) return;
-    await realm.wake.wait(ruler.isPrimaryShaky() ? watchEveryMs : lookEveryMs, term.signal);
+    await realm.wake.wait(ruler.nextLookMs(), term.signal);
   }
 }
 
@@ -125,6 +134,8 @@ class Ruler {
   /** When the primary on record was first seen in another process, and not accepted yet. */
   #returnedAtMs: number | undefined;
   #primary: NodeAddress | undefined;
+  /** When each request was first seen that waits for a node, and what was told of that last. */
+  #waiting = new Map<string, { readonly sinceMs: number; toldAtMs: number }>();
   #verdicts: ReadonlyMap<NodeAddress, Verdict> = new Map();
   #known: ReadonlyMap<NodeAddress, Replication> = new Map();
   #errors: ReadonlyMap<NodeAddress, Error> = new Map();
@@ -383,8 +394,13 @@ class Ruler {
     this.#realm.wake.call();
   }
 
+  nextLookMs(): number {
+    if (this.#isPrimaryShaky()) return watchEveryMs;
+    return this.#waiting.size > 0 ? waitingEveryMs : lookEveryMs;
+  }
+
   /** Its last check was bad, and it does not count as down yet. */
-  isPrimaryShaky(): boolean {
+  #isPrimaryShaky(): boolean {
     const node = this.#primary;
     if (node === undefined) return false;
     const { state, failures } = this.#realm.sightOf(node);
@@ -529,19 +545,27 @@ class Ruler {
     const wishes = (await openRequests(zk, paths, signal)).filter(
       ({ action }) => action === undefined,
     );
-    const [wish] = manual === undefined ? wishes : [manual];
-    if (wish === undefined) return false;
-    await this.#fulfil(wish, record, primary);
-    this.#realm.wake.call();
-    return true;
+    const all = manual === undefined ? wishes : [manual];
+    const keys = new Set(all.map(({ key }) => key));
+    for (const key of this.#waiting.keys()) if (!keys.has(key)) this.#waiting.delete(key);
+    for (const wish of all) {
+      // Who waits for a node holds up nobody who wants another one.
+      if (!(await this.#fulfil(wish, record, primary))) continue;
+      this.#waiting.delete(wish.key);
+      this.#realm.wake.call();
+      return true;
+    }
+    return false;
   }
 
-  async #fulfil(wish: Wish, record: PrimaryRecord, primary: NodeAddress): Promise<void> {
+  /** @returns false: it waits for a node that is still copying */
+  async #fulfil(wish: Wish, record: PrimaryRecord, primary: NodeAddress): Promise<boolean> {
     const { nodes } = this.#realm.options;
     const { node, publication } = wish;
     if (node === primary) {
       await wish.fulfil?.({ primary, term: record.term });
-      return this.#noteSeen(wish, record);
+      await this.#noteSeen(wish, record);
+      return true;
     }
     try {
       if (node !== null && !nodes.includes(node)) {
@@ -550,8 +574,10 @@ class Ruler {
         );
       }
       await this.#move('request', { target: node ?? undefined, withPublication: publication });
+      return true;
     } catch (error) {
       this.#term.signal.throwIfAborted();
+      if (error instanceof MoveTooEarlyError && (await this.#waits(wish, error))) return false;
       // Also when it was begun: whoever finishes it may give the primary of before back, and to try it
       // again and again would keep everybody from writing.
       const { record: after } = await this.#keeper.read();
@@ -563,6 +589,18 @@ class Ruler {
       if (after !== undefined) await this.#noteSeen(wish, after);
       throw error;
     }
+  }
+
+  async #waits(wish: Wish, { message, isCopying }: MoveTooEarlyError): Promise<boolean> {
+    const now = this.#world.nowMs();
+    const waiting = this.#waiting.get(wish.key) ?? { sinceMs: now, toldAtMs: -Infinity };
+    this.#waiting.set(wish.key, waiting);
+    const mostMs = isCopying ? wish.waitMs : Math.min(wish.waitMs, connectsWithinMs);
+    if (now - waiting.sinceMs >= mostMs) return false;
+    if (now - waiting.toldAtMs < tellEveryMs) return true;
+    waiting.toldAtMs = now;
+    await wish.tell?.(message);
+    return true;
   }
 
   async #noteSeen({ publication }: Wish, record: PrimaryRecord): Promise<void> {

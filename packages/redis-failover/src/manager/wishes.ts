@@ -11,6 +11,12 @@ export interface Wish {
   readonly node: NodeAddress | null;
   /** Left out: a failover. */
   readonly action?: FailoverRequest['action'];
+  /** The same in each look at it. */
+  readonly key: string;
+  /** For how long a node is waited for that is still copying. */
+  readonly waitMs: number;
+  /** Tells whoever asked what is waited for. */
+  readonly tell: ((progress: string) => Promise<void>) | undefined;
   /** What a publication that fulfils it writes besides. */
   readonly publication: Publication;
   /** How the refusal is told to whoever asked; undefined where the record takes note of it. */
@@ -18,6 +24,9 @@ export interface Wish {
   /** The same as an answer without a move: it is the primary already. */
   readonly fulfil: ((moved: Moved) => Promise<void>) | undefined;
 }
+
+/** Where the request does not say. */
+const usualWaitMs = 30_000;
 
 /**
  * The requests of our clients that wait for an answer, the oldest first. One that cannot be read is
@@ -64,6 +73,9 @@ export async function manualWish(
   if (node === '') return undefined;
   return {
     node: node === anyReplica ? null : node,
+    key: manualSeen,
+    waitMs: usualWaitMs,
+    tell: undefined,
     publication: { manualSeen },
     refuse: undefined,
     fulfil: undefined,
@@ -99,6 +111,12 @@ function wishOf(
   return {
     node: request.node,
     action: request.action,
+    key: path,
+    waitMs: request.waitMs ?? usualWaitMs,
+    tell: async (progress) => {
+      if (request.waitMs === undefined || request.progress === progress) return;
+      await write(encodeRequest({ ...request, progress }));
+    },
     publication: {
       path,
       also: (moved) => (transaction) => {

@@ -59,7 +59,7 @@ async function ask(
       action,
       requestedBy: `incumbent-redis on ${hostname()} (${process.pid})`,
     };
-    const options = { signal: context.signal, timeoutMs };
+    const options = { signal: context.signal, timeoutMs, onProgress: note };
     const { primary, term } = await requestFailover(zk, paths, request, options).catch(
       (error: unknown) => {
         if (context.signal.aborted && error === context.signal.reason)
