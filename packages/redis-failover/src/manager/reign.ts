@@ -6,6 +6,8 @@ import type { Nodes, Paths, PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { OpenNode, Replication } from '../redis/node-connection.ts';
 import type { ZooKeeperClient } from '../zookeeper-client.ts';
+import type { Decision, Situation } from './decide.ts';
+import { decide, isReturned } from './decide.ts';
 import { discoverPrimary, firstRecord, strangePrimary } from './discover.ts';
 import type { ManagerEvent, MoveReason, Trouble } from './events.ts';
 import { gemManagers } from './gem-lock.ts';
@@ -13,14 +15,7 @@ import { Hands } from './hands.ts';
 import type { ManagerHooks } from './hooks.ts';
 import { join, StreamNotes } from './join.ts';
 import { Keeper } from './keeper.ts';
-import {
-  goesOn,
-  includes,
-  isSameProcess,
-  positionOf,
-  recordedLineage,
-  writtenLineage,
-} from './lineage.ts';
+import { goesOn, recordedLineage, writtenLineage } from './lineage.ts';
 import { movePrimary } from './move.ts';
 import type { MoveMemory, MovePlan, MoveWorld } from './move-world.ts';
 import { MoveRefusedError, MoveTooEarlyError } from './move-world.ts';
@@ -68,9 +63,6 @@ const mostTroubleMs = 15_000;
 
 /** For how long a manager waits for its own report without a word. */
 const mostSilenceMs = 10_000;
-
-/** For how long a primary that came back waits for nodes that are up and do not answer. */
-const patienceMs = 10_000;
 
 /** How often everything is looked at while the primary does not answer: it may come back empty. */
 const watchEveryMs = 50;
@@ -131,7 +123,7 @@ class Ruler {
   #failedAttempts = 0;
   #troubledSinceMs: number | undefined;
   #silentSinceMs: number | undefined;
-  /** When the primary on record was first seen in another process, and not accepted yet. */
+  /** When the primary on record was first seen in another process. */
   #returnedAtMs: number | undefined;
   #primary: NodeAddress | undefined;
   /** When each request was first seen that waits for a node, and what was told of that last. */
@@ -206,25 +198,37 @@ class Ruler {
       throw strangePrimary(record.primary, this.#realm.options.nodes);
     }
     await this.#askAll();
+    const decision = this.#decide({ ...record, primary: record.primary });
+    if (decision.do === 'move') {
+      const { reason } = decision;
+      if (reason === 'lost-data') await this.#setPrimaryAside(record.primary);
+      return this.#move(reason, reason === 'found' ? { target: decision.target } : {});
+    }
+    if (decision.do !== 'keep') {
+      await this.#setPrimaryAside(record.primary);
+      throw returnedTrouble(record.primary, decision);
+    }
     const primary = this.#known.get(record.primary);
-    const isSame = primary !== undefined && isSameProcess(record, primary);
-    if (!this.#isUp(record.primary) || primary?.role === 'replica') {
-      // Somebody else may have moved it already: then that one is the primary.
-      const other = this.#otherPrimary(record);
-      if (other !== undefined) return this.#move('found', { target: other });
-    }
-    if (!this.#isUp(record.primary) && !(isSame && this.#isIrreplaceable(record, primary))) {
-      return this.#move('down', {});
-    }
-    if (primary !== undefined && !isSame && !primary.loading) {
-      if (!(await this.#accepts(record, primary))) return;
-    } else {
-      this.#returnedAtMs = undefined;
-    }
-    if (primary?.role === 'replica') return this.#move('lost-role', {});
     if (primary !== undefined) await this.#noteLineage(primary);
     if (await this.#serve(record.primary)) return;
     await this.#reconcile(record.primary);
+  }
+
+  #decide(record: Situation['record']): Decision {
+    const { options } = this.#realm;
+    const { nowMs } = this.#world;
+    const [nodes, known] = [options.nodes, this.#known];
+    this.#returnedAtMs = isReturned({ record, known })
+      ? (this.#returnedAtMs ?? nowMs())
+      : undefined;
+    const returnedForMs = nowMs() - (this.#returnedAtMs ?? nowMs());
+    const isUp = (node: NodeAddress) => this.#isUp(node);
+    return decide({ record, nodes, known, isUp, returnedForMs });
+  }
+
+  /** Nobody shall copy what it has lost. */
+  async #setPrimaryAside(node: NodeAddress): Promise<void> {
+    if (this.#known.get(node)?.role === 'primary') await this.#hands.setAside(node);
   }
 
   /** Until nobody can believe any more what managers of the gem have published. */
@@ -405,86 +409,6 @@ class Ruler {
     if (node === undefined) return false;
     const { state, failures } = this.#realm.sightOf(node);
     return state === 'available' && failures > 0;
-  }
-
-  /**
-   * A primary that somebody else has made. It is taken for the one of the set if it goes on from the
-   * record and includes all others whose position is known, or if all others have copied it already.
-   */
-  #otherPrimary(record: PrimaryRecord): NodeAddress | undefined {
-    const lineage = recordedLineage(record);
-    const all = [...this.#known];
-    const found = all.filter(([node, each]) => {
-      if (node === record.primary || each.role !== 'primary' || each.loading) return false;
-      const others = all.filter(([other]) => other !== node);
-      const isFollowed =
-        all.length === this.#realm.options.nodes.length &&
-        others.every(([, its]) => this.#hands.follows(its, node) && its.linkUp);
-      const goesOnFromIt = positionOf(each, lineage).kind === 'known';
-      const hasAll = others.every(
-        ([, its]) => positionOf(its, lineage).kind !== 'known' || includes(each, lineage, its),
-      );
-      return isFollowed || (goesOnFromIt && hasAll);
-    });
-    return found.length === 1 ? found[0]?.[0] : undefined;
-  }
-
-  /**
-   * The primary on record runs in another process, and may have lost something: it is taken as it is
-   * only if it includes all others whose position is known. Else it is set aside, so that nobody copies
-   * what it has lost.
-   * @returns false while it is not known, or when another one has been made the primary
-   */
-  async #accepts(record: PrimaryRecord, primary: Replication): Promise<boolean> {
-    const node = record.primary as NodeAddress;
-    const lineage = recordedLineage(record);
-    const { options } = this.#realm;
-    const { nowMs } = this.#world;
-    const others = [...this.#known].filter(([other]) => other !== node);
-    const lost = others.some(
-      ([, each]) => positionOf(each, lineage).kind === 'known' && !includes(primary, lineage, each),
-    );
-    const missing = options.nodes.filter(
-      (other) => this.#known.get(other)?.loading !== false && other !== node,
-    );
-    const isWaitedFor = missing.some((other) => this.#isUp(other));
-    this.#returnedAtMs ??= nowMs();
-    const isPatient = isWaitedFor && nowMs() - this.#returnedAtMs < patienceMs;
-    const hasNothing = positionOf(primary, lineage).kind === 'nothing' && missing.length > 0;
-    if (!lost && !isPatient && !hasNothing) {
-      // By its configuration, or because it was set aside while others were waited for.
-      if (primary.role === 'replica') await this.#move('lost-role', {});
-      return primary.role === 'primary';
-    }
-    if (primary.role === 'primary') await this.#hands.setAside(node);
-    if (lost) {
-      await this.#move('lost-data', {});
-      return false;
-    }
-    throw new TroubleError(
-      'NO_PRIMARY',
-      `${node} was started anew${hasNothing ? ' and has no data' : ''}, and ${missing.join(', ')} ` +
-        `may have more: ${hasNothing ? 'bring a node back that has them, or say ' : 'it is waited for; '}` +
-        `incumbent-redis keep ${node}${hasNothing ? ' if there are none' : ' ends that'}`,
-    );
-  }
-
-  /**
-   * The managers say that it is down, and this one reaches it: it goes on where no other node has, or can
-   * still get, all that it has.
-   */
-  #isIrreplaceable(record: PrimaryRecord, primary: Replication): boolean {
-    if (primary.role !== 'primary' || primary.loading) return false;
-    const lineage = recordedLineage(record);
-    return ![...this.#known].some(
-      ([node, each]) =>
-        node !== record.primary &&
-        !each.isAside &&
-        !each.loading &&
-        each.priority > 0 &&
-        positionOf(each, lineage).kind === 'known' &&
-        (each.linkUp || includes(each, lineage, primary)),
-    );
   }
 
   /** What an operator says of a node that is set aside. @returns whether something was done */
@@ -675,6 +599,23 @@ class Ruler {
       unavailable: others.filter((node) => !serves(node)),
     };
   }
+}
+
+function returnedTrouble(
+  node: NodeAddress,
+  { do: what, missing }: Extract<Decision, { readonly missing: unknown }>,
+): TroubleError {
+  const [state, wayOut] =
+    what === 'wait'
+      ? ['', `it is waited for; incumbent-redis keep ${node} ends that`]
+      : [
+          ' and has no data',
+          `bring a node back that has them, or say incumbent-redis keep ${node} if there are none`,
+        ];
+  return new TroubleError(
+    'NO_PRIMARY',
+    `${node} was started anew${state}, and ${missing.join(', ')} may have more: ${wayOut}`,
+  );
 }
 
 function isEqual(a: Nodes, b: Nodes): boolean {

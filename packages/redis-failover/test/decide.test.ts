@@ -1,0 +1,207 @@
+/** What the elected manager does, in every situation of three nodes. */
+import { describe, expect, test } from 'vitest';
+import type { Decision, Situation } from '../src/manager/decide.ts';
+import { decide, patienceMs } from '../src/manager/decide.ts';
+import { firstRecord } from '../src/manager/discover.ts';
+import { includes, positionOf, recordedLineage } from '../src/manager/lineage.ts';
+import type { NodeAddress } from '../src/node-address.ts';
+import type { Replication } from '../src/redis/node-connection.ts';
+import { replication } from './support/replication.ts';
+
+const p = 'p:1' as NodeAddress;
+const a = 'a:1' as NodeAddress;
+const b = 'b:1' as NodeAddress;
+const nodes = [p, a, b];
+
+/** It was published when the primary, in process `r`, was at 100 of stream `a`. */
+const record = {
+  ...firstRecord(p, replication({ offset: 100 }), {
+    ...{ viewMs: 1_000, gemViews: false, manager: 'm', token: '1', manualSeen: '0' },
+  }),
+  primary: p,
+};
+
+type States = Readonly<Record<string, Partial<Replication> | undefined>>;
+
+const anew = { runId: 'anew', hasWritten: false };
+const restored = { ...anew, replicationId: 'n', formerReplicationId: 'a' };
+
+const statesOfThePrimary: States = {
+  silent: undefined,
+  'as on record': { offset: 120 },
+  'anew, with all that it had': { ...restored, offset: 120, formerOffset: 121 },
+  'anew, with some of it': { ...restored, offset: 60, formerOffset: 61 },
+  'anew, empty': { ...anew, replicationId: 'e', isEmpty: true },
+  'anew, with data that nobody can place': { ...anew, replicationId: 'x', hasWritten: true },
+  'anew, loading': { ...anew, replicationId: 'x', loading: true },
+  'anew, set aside, with some of it': {
+    ...{ ...restored, offset: 60, formerOffset: 61, role: 'replica', linkUp: false },
+    ...{ isAside: true, primary: '127.0.0.1:1' as NodeAddress },
+  },
+  'told by hand to follow a': { offset: 120, role: 'replica', primary: a },
+};
+
+function statesOfAnother(it: string): States {
+  const replica = { runId: it, role: 'replica', primary: p } as const;
+  const promoted = { runId: it, replicationId: `of ${it}`, formerReplicationId: 'a' };
+  return {
+    silent: undefined,
+    'a replica with all': { ...replica, offset: 120 },
+    'a replica that is behind': { ...replica, offset: 80, linkUp: false },
+    'set aside, with all': {
+      ...{ ...replica, offset: 120, linkUp: false, isAside: true },
+      primary: '127.0.0.1:1' as NodeAddress,
+    },
+    loading: { ...replica, loading: true },
+    'emptied for a copy': { ...replica, offset: 120, linkOffset: 1, isEmpty: true, linkUp: false },
+    'promoted by hand, with all': { ...promoted, offset: 130, formerOffset: 121 },
+    'promoted by hand, behind': { ...promoted, offset: 90, formerOffset: 81 },
+    'a primary of its own': { runId: it, replicationId: `own ${it}`, offset: 5 },
+  };
+}
+
+interface Case {
+  readonly name: string;
+  readonly situation: Situation;
+  readonly decision: Decision;
+}
+
+const cases: readonly Case[] = Object.entries(statesOfThePrimary).flatMap(([ofP, stateOfP]) =>
+  Object.entries(statesOfAnother('a')).flatMap(([ofA, stateOfA]) =>
+    Object.entries(statesOfAnother('b')).flatMap(([ofB, stateOfB]) =>
+      [true, false].flatMap((isUp) =>
+        [true, false].flatMap((othersAreUp) =>
+          [0, patienceMs].map((returnedForMs): Case => {
+            const states = [stateOfP, stateOfA, stateOfB];
+            const known = new Map(
+              nodes.flatMap((node, index) => {
+                const state = states[index];
+                return state === undefined ? [] : [[node, replication(state)] as const];
+              }),
+            );
+            const situation = {
+              ...{ record, nodes, known, returnedForMs },
+              isUp: (node: NodeAddress) => (node === p ? isUp : othersAreUp),
+            };
+            const name = `p ${isUp ? '' : '(down) '}${ofP}; a ${ofA}; b ${ofB}`;
+            return { name, situation, decision: decide(situation) };
+          }),
+        ),
+      ),
+    ),
+  ),
+);
+
+/** What breaks a rule: their names are easier to read than thousands of tests. */
+const breaking = (rule: (each: Case) => boolean) =>
+  cases.filter((each) => !rule(each)).map(({ name, decision }) => [name, decision]);
+
+const lineage = recordedLineage(record);
+const hasAllThatOthersHave = ({ known }: Situation, node: NodeAddress) =>
+  [...known].every(
+    ([other, its]) =>
+      other === node ||
+      positionOf(its, lineage).kind !== 'known' ||
+      includes(known.get(node)!, lineage, its),
+  );
+
+describe('the decision', () => {
+  test('is tried in every situation, and each decision is met', () => {
+    expect(cases).toHaveLength(9 * 9 * 9 * 8);
+    const met = cases.map(({ decision }) =>
+      decision.do === 'move' ? `move: ${decision.reason}` : decision.do,
+    );
+    expect([...new Set(met)].sort()).toEqual([
+      'ask-operator',
+      'keep',
+      'move: down',
+      'move: found',
+      'move: lost-data',
+      'move: lost-role',
+      'wait',
+    ]);
+  });
+
+  test('is to keep a primary that is up and runs on, whatever the others are', () => {
+    const runsOn = cases.filter(({ name }) => name.startsWith('p as on record'));
+    expect(runsOn.length).toBeGreaterThan(0);
+    expect(runsOn.filter(({ decision }) => decision.do !== 'keep')).toEqual([]);
+  });
+
+  test('never keeps a primary in another process that lacks what another node has', () => {
+    const broken = breaking(({ situation, decision }) => {
+      const primary = situation.known.get(p);
+      if (decision.do !== 'keep' || primary === undefined || primary.loading) return true;
+      return primary.runId === 'r' || hasAllThatOthersHave(situation, p);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  test('never keeps an empty primary in another process while a node is missing', () => {
+    const broken = breaking(({ name, situation, decision }) => {
+      const isEverybodyThere = [a, b].every((node) => situation.known.get(node)?.loading === false);
+      return !(name.includes('p anew, empty') && decision.do === 'keep') || isEverybodyThere;
+    });
+    expect(broken).toEqual([]);
+  });
+
+  test('follows whom somebody else promoted only if it has all, or all others have copied it', () => {
+    const broken = breaking(({ situation, decision }) => {
+      if (decision.do !== 'move' || decision.reason !== 'found') return true;
+      const { target } = decision;
+      const { known } = situation;
+      const isFollowed = nodes.every(
+        (node) => node === target || known.get(node)?.primary === target,
+      );
+      const { role, loading } = known.get(target)!;
+      if (role !== 'primary' || loading) return false;
+      return isFollowed || hasAllThatOthersHave(situation, target);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  test('replaces a primary that is up only if it is no primary any more, or has lost data', () => {
+    const broken = breaking(({ situation, decision }) => {
+      if (decision.do !== 'move' || !situation.isUp(p)) return true;
+      if (decision.reason === 'lost-data') return !hasAllThatOthersHave(situation, p);
+      return situation.known.get(p)?.role === 'replica' && decision.reason !== 'down';
+    });
+    expect(broken).toEqual([]);
+  });
+
+  test('replaces a primary that answers and runs on, and is judged down, only by one with its data', () => {
+    const broken = breaking(({ name, situation, decision }) => {
+      if (!name.startsWith('p (down) as on record') || decision.do !== 'move') return true;
+      const primary = situation.known.get(p)!;
+      return [a, b].some((node) => {
+        const other = situation.known.get(node);
+        if (other === undefined) return false;
+        return other.linkUp || includes(other, lineage, primary);
+      });
+    });
+    expect(broken).toEqual([]);
+  });
+
+  test('waits only for nodes that are missing, and no longer than its patience', () => {
+    const broken = breaking(({ situation, decision }) => {
+      if (decision.do !== 'wait') return true;
+      const { known, returnedForMs, isUp } = situation;
+      const isMissing = (node: NodeAddress) => known.get(node)?.loading !== false;
+      return (
+        returnedForMs < patienceMs &&
+        decision.missing.every(isMissing) &&
+        decision.missing.some((node) => isUp(node))
+      );
+    });
+    expect(broken).toEqual([]);
+  });
+
+  test('is made at once where every node answers and has read its data', () => {
+    const broken = breaking(({ situation, decision }) => {
+      const { known } = situation;
+      const isWhole = nodes.every((node) => known.get(node)?.loading === false);
+      return !isWhole || (decision.do !== 'wait' && decision.do !== 'ask-operator');
+    });
+    expect(broken).toEqual([]);
+  });
+});
