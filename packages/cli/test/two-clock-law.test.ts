@@ -230,6 +230,18 @@ test('nobody believes for longer than the belief, whatever the clocks do between
   );
 });
 
+test.each([
+  [5, 'no more than rounding: the clock that is set back makes up for it', 0],
+  [6, 'lost for good', 6],
+])('a wall clock that is %i ms ahead of the other is %s', (aheadMs, _, lostMs) => {
+  for (const judge of [new Countdown(), new watchdog.Countdown(), new guard.Countdown()]) {
+    judge.set(deadlineAfter({ monotonicMs: 0, wallMs: 100_000 }, beliefMs));
+    const leftMs = beliefMs - 1_000;
+    expect(judge.look({ monotonicMs: 1_000, wallMs: 101_000 + aheadMs })).toBe(leftMs - aheadMs);
+    expect(judge.look({ monotonicMs: 1_000, wallMs: 101_000 })).toBe(leftMs - lostMs);
+  }
+});
+
 test('nothing is lost twice: not to many looks, nor to two judges that look together', () => {
   fc.assert(
     fc.property(happenings, (events) => {

@@ -79,6 +79,17 @@ describe('nothing is lost that was not', () => {
     for (let looks = 0; looks < 10; looks += 1) expect(belief.remainingMs()).toBe(9_990);
   });
 
+  test.each([
+    [5, 0],
+    [6, 6],
+  ])('%i ms that the wall clock is ahead and then not any more: %i ms', (aheadMs, lostMs) => {
+    const { clock, belief } = believing();
+    clock.stepWall(aheadMs);
+    expect(belief.remainingMs()).toBe(12_000 - aheadMs);
+    clock.stepWall(-aheadMs);
+    expect(belief.remainingMs()).toBe(12_000 - lostMs);
+  });
+
   test('rounding does not add up, however often it is looked', () => {
     let nowMs = 0;
     const clock = {

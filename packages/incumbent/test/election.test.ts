@@ -1,7 +1,7 @@
 // What a handle owes its callers, on a backend that does what the test says.
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Backend, ElectionBackend, Snapshot } from '../src/contest.ts';
-import type { CandidateStatus, ElectionOptions, View } from '../src/index.ts';
+import type { CandidateStatus, Election, ElectionOptions, View } from '../src/index.ts';
 import { createElection, NotElectedError } from '../src/index.ts';
 import { SimulatedClock, SimulatedLeaseStore } from '../src/testing/index.ts';
 import { Stage } from './queue/support.ts';
@@ -91,6 +91,32 @@ describe('a handle that is closed', () => {
     expect(closed).toEqual({ isOver: true });
     expect(trouble).toEqual(['closing the store']);
   });
+
+  test('takes nothing more, also while its work still settles', async () => {
+    const { clock, candidate } = bound();
+    const election = candidate('a');
+    let finish = () => {};
+    const job = outcomeOf(
+      election.lead(
+        () =>
+          new Promise<void>((resolve) => {
+            finish = resolve;
+          }),
+      ),
+    );
+    await clock.advance(10);
+    const closed = outcomeOf(election.close());
+    await clock.advance(10);
+    expect(closed.isOver).toBe(false);
+    const observed = election.observe()[Symbol.asyncIterator]().next();
+    for (const refused of [election.campaign(), election.leader(), election.end(), observed]) {
+      await expect(refused).rejects.toMatchObject({ code: 'CLOSED' });
+    }
+    finish();
+    await clock.advance(10);
+    expect(closed).toEqual({ isOver: true });
+    expect(job.error).toMatchObject({ code: 'CLOSED' });
+  });
 });
 
 describe('an observer', () => {
@@ -167,6 +193,84 @@ function bound() {
     candidate: (...args: Parameters<Leases['candidate']>) => leases.candidate(...args),
   };
 }
+
+describe('the work of lead', () => {
+  test('does not begin if its candidate is told to stop when it has just become leader', async () => {
+    const { store, candidate } = bound();
+    const stop = new AbortController();
+    let began = 0;
+    const leading = candidate('a').lead(
+      () => {
+        began += 1;
+      },
+      {
+        signal: stop.signal,
+        onStatus: ({ role }) => {
+          if (role === 'leader') stop.abort(new Error('enough'));
+        },
+      },
+    );
+    await expect(leading).rejects.toThrow('enough');
+    expect(began).toBe(0);
+    expect(store.record('jobs')?.holding).toBeUndefined();
+  });
+});
+
+describe('a handle that campaigns again and again', () => {
+  /** Abort listeners that were added and not taken away, by signal; those of signals that have aborted are gone. */
+  function countListeners() {
+    const counts = new Map<AbortSignal, Set<unknown>>();
+    const { addEventListener, removeEventListener } = EventTarget.prototype;
+    const spies = [
+      vi.spyOn(AbortSignal.prototype, 'addEventListener').mockImplementation(function (
+        this: AbortSignal,
+        ...given: Parameters<typeof addEventListener>
+      ) {
+        counts.set(this, (counts.get(this) ?? new Set()).add(given[1]));
+        return addEventListener.apply(this, given);
+      }),
+      vi.spyOn(AbortSignal.prototype, 'removeEventListener').mockImplementation(function (
+        this: AbortSignal,
+        ...given: Parameters<typeof removeEventListener>
+      ) {
+        counts.get(this)?.delete(given[1]);
+        return removeEventListener.apply(this, given);
+      }),
+    ];
+    onTestFinished(() => {
+      for (const spy of spies) spy.mockRestore();
+    });
+    return () => [...counts].map(([signal, listeners]) => (signal.aborted ? 0 : listeners.size));
+  }
+
+  test.each([
+    [
+      'campaign',
+      async (election: Election<bigint>) => {
+        const term = await election.campaign();
+        await term[Symbol.asyncDispose]();
+      },
+    ],
+    ['lead', (election: Election<bigint>) => election.lead(() => {})],
+    [
+      'terms',
+      async (election: Election<bigint>) => {
+        for await (const _ of election.terms()) break;
+      },
+    ],
+  ])('keeps nothing of the terms that have ended: %s', async (_, once) => {
+    const { clock, candidate } = bound();
+    const election = candidate('a');
+    const listeners = countListeners();
+    for (let i = 0; i < 5; i += 1) {
+      const over = once(election);
+      await clock.advance(2_000);
+      await over;
+    }
+    expect(Math.max(...listeners())).toBeLessThan(5);
+    await election.close();
+  });
+});
 
 describe('a job that is held', () => {
   test('keeps the seat until so long after its term began', async () => {

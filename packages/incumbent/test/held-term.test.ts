@@ -19,7 +19,11 @@ const { beliefMs, stopMarginMs, renewEveryMs } = timing;
 type Told = { readonly atMs: number; readonly endMs: number | undefined };
 
 /** A term on a seat that does what the test says. */
-function setUp(options: Partial<HeldTermOptions> = {}, seatSays: Partial<Seat<bigint>> = {}) {
+function setUp(
+  options: Partial<HeldTermOptions> = {},
+  seatSays: Partial<Seat<bigint>> = {},
+  contest: Partial<Contest<bigint>> = { standAsideMs: 1_000, describe: async () => undefined },
+) {
   const clock = new SimulatedClock();
   const confirmed: number[] = [];
   const events: string[] = [];
@@ -61,9 +65,8 @@ function setUp(options: Partial<HeldTermOptions> = {}, seatSays: Partial<Seat<bi
     abandon: async () => void events.push('abandoned'),
     ...seatSays,
   };
-  const contest = { standAsideMs: 1_000, describe: async () => undefined };
   const watchdog: Watchdog = { update: told(watched), close: () => {} };
-  const term = new HeldTerm(seat, contest as unknown as Contest<bigint>, {
+  const term = new HeldTerm(seat, contest as Contest<bigint>, {
     scope: {
       election: 'jobs',
       clock,
@@ -463,6 +466,30 @@ test('a term that has not been announced does not lead', async () => {
   expect(() => term.assertLeading(beliefMs - 1)).toThrow();
   expect(() => term.assertLeading(beliefMs)).toThrow('less than the belief of 12000 ms');
   await end(all);
+});
+
+describe('when a term that has fenced is announced, the record says who acts for it', () => {
+  const self = { pid: 4_711, startedAt: '7' };
+  test.each([
+    ['this process', 'self', self, [self]],
+    ['nobody for certain, where the store cannot describe it', 'self', undefined, null],
+    ['nobody for certain, before the work has declared it', 'declared', self, null],
+  ] as const)('%s', async (_, actors, described, shown) => {
+    const wanted: SeatState[] = [];
+    const state: SeatState = { announced: false, actors: null, addresses: ['x:1'], metadata: {} };
+    const contest = { standAsideMs: 1_000, describe: async () => described };
+    const all = setUp({ actors }, { state }, contest);
+    const { confirm } = all.script;
+    all.script.confirm = (want, signal) => {
+      wanted.push(want);
+      return confirm(want, signal);
+    };
+    const announced = all.term.announce();
+    await all.clock.advance(10);
+    await announced;
+    expect(wanted).toEqual([{ ...state, announced: true, actors: shown }]);
+    await end(all);
+  });
 });
 
 test('what it proclaims is shown before it is answered, unless it ends or nobody waits', async () => {

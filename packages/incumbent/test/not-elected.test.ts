@@ -274,6 +274,11 @@ test('a reason says what it knows of times, and no more', () => {
   expect(say({ ...settling, after: 'win' })).toBe(
     'the seat is won; the leader before may still believe for 11 s',
   );
+  // The clock was set, or whoever reads it reads it late.
+  const past = { kind: 'settling', sinceUnixMs: at, untilUnixMs: at - 12_000 } as const;
+  expect(say({ ...past, after: 'loss' })).toBe(
+    'the record of an earlier leader was lost 0 s ago; that leader may still believe for 0 s',
+  );
 });
 
 describe('in a queue', () => {

@@ -135,3 +135,12 @@ test('confirming more often than the store bears is refused with both durations'
     'renewEvery: 900ms is shorter than 1s',
   );
 });
+
+test.each([0, -200])(
+  'a session of which nothing is left to believe in is refused: a belief of %i ms at the longest',
+  (ms) => {
+    const limits = { sessionTimeoutMs: 4_000, maxBelief: { ms, because: 'the tick is too long' } };
+    expect(deriveTiming({}, limits).beliefMs).toBe(0);
+    expect(() => resolveTiming({}, limits)).toThrow('belief: it must be longer than 0');
+  },
+);

@@ -162,3 +162,39 @@ test('hints of a leader’s own writes that come late make it write no more', as
   expect(await term.ended).toMatchObject({ reason: 'vacated' });
   await Promise.all([election.close(), operator.close()]);
 });
+
+test('many hints at once make a leader look once', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  const listeners = new Set<(reading?: Reading) => void>();
+  const election = candidate(store, clock, {
+    watch: (onHint) => {
+      listeners.add(onHint);
+      return () => void listeners.delete(onHint);
+    },
+  });
+  const term = await election.campaign();
+  const { reads } = store;
+  const tell = () => {
+    for (const listener of [...listeners]) listener();
+  };
+  store.onRead = async (apply) => {
+    await clock.sleep(50);
+    return apply();
+  };
+  for (let i = 0; i < 10; i += 1) tell();
+  await clock.advance(10);
+  tell();
+  await clock.advance(10);
+  expect(store.reads).toBe(reads + 1);
+  await clock.advance(100);
+  // The next one is looked for again.
+  tell();
+  await clock.advance(10);
+  expect(store.reads).toBe(reads + 2);
+  await clock.advance(100);
+  const disposed = term[Symbol.asyncDispose]();
+  await clock.advance(1_000);
+  await disposed;
+  await election.close();
+});

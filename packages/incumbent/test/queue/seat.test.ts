@@ -105,6 +105,25 @@ describe('a write without an answer', () => {
     ]);
   });
 
+  it('that has landed, and that somebody has emptied since, is not written again', async () => {
+    const stage = new Stage();
+    const unfenced = [{ id: 'x', incarnation: '', addresses: [], metadata: {}, token: 1n }];
+    const before = await new Contestant(stage, 'before').win();
+    await before.release({ ...clean, unfenced }, never);
+    const a = new Contestant(stage, 'a');
+    const seat = await a.win();
+    expect(seat.state.announced).toBe(false);
+    a.session.next('commit', { fail: 'after' });
+    await expect(seat.confirm({ ...seat.state, announced: true }, never)).rejects.toThrow();
+    stage.store.put('jobs', { ...stage.store.record('jobs')!, leadership: undefined });
+    const commits = a.session.sent.get('commit');
+    expect(await seat.confirm({ ...seat.state, announced: true }, never)).toMatchObject({
+      outcome: 'lost',
+      reason: 'record-gone',
+    });
+    expect(a.session.sent.get('commit')).toBe(commits);
+  });
+
   it('of a term that was not announced is taken back when it ends', async () => {
     const { stage, a, seat, record, announced } = await waitingSeat();
     await stage.clock.advance(5_000);
@@ -804,6 +823,20 @@ describe('what the record says of a term', () => {
       leadership: { electedAtUnixMs: atWin + 5_000, request: undefined, revoked: false },
     });
     expect(record().nonce).not.toBe(before.nonce);
+  });
+
+  it('drains that are over for long are left out when it is announced', async () => {
+    const stage = new Stage();
+    const seat = await new Contestant(stage, 'before').win();
+    await seat.release(clean, never);
+    const untilUnixMs = stage.clock.wallMs() + hourMs;
+    const drains = [
+      { id: 'x', untilUnixMs: untilUnixMs - 100 * hourMs },
+      { id: 'y', untilUnixMs },
+    ];
+    stage.store.put('jobs', { ...stage.store.record('jobs')!, drains });
+    await new Contestant(stage, 'a').win();
+    expect(stage.store.record('jobs')?.drains).toEqual(drains.slice(1));
   });
 
   it('who led before is the last one that ended', async () => {
