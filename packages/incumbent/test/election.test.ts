@@ -1,5 +1,6 @@
 // What a handle owes its callers, on a backend that does what the test says.
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { memory } from '../src/backends/memory/index.ts';
 import type { Backend, ElectionBackend, Snapshot } from '../src/contest.ts';
 import type { CandidateStatus, Election, ElectionOptions, View } from '../src/index.ts';
 import { createElection, NotElectedError } from '../src/index.ts';
@@ -268,6 +269,25 @@ describe('a handle that campaigns again and again', () => {
       await over;
     }
     expect(Math.max(...listeners())).toBeLessThan(5);
+    await election.close();
+  });
+
+  test('keeps nothing of them while its health check goes on', async () => {
+    const clock = new SimulatedClock();
+    const election = createElection({ name: 'jobs', backend: memory(), clock });
+    const listeners = countListeners();
+    const left: number[] = [];
+    const done = election.lead(
+      (term) => {
+        left.push(listeners().reduce((sum, count) => sum + count, 0));
+        if (left.length < 5) term.resign();
+      },
+      { health: { check: () => true } },
+    );
+    await clock.advance(60_000);
+    await done;
+    expect(left).toEqual(left.map(() => left[0]));
+    expect(left).toHaveLength(5);
     await election.close();
   });
 });

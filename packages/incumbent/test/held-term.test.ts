@@ -330,6 +330,18 @@ describe('a seat that is given back', () => {
     expect(back.released).toMatchObject([{ reserveMs: 60_000 }]);
   });
 
+  test('by a term that was asked to go: its hold is written with that, and not before', async () => {
+    const all = setUp();
+    const { clock, term, confirmed, released } = all;
+    await term.announce();
+    term.resign();
+    term.holdUntil(clock.wallMs() + 60_000, 60_000);
+    await clock.advance(10);
+    expect(confirmed).toEqual([]);
+    await end(all);
+    expect(released).toMatchObject([{ reserveMs: 59_990 }]);
+  });
+
   test('is open again when its hold is over', async () => {
     const all = setUp();
     await all.term.announce();

@@ -1,5 +1,6 @@
 /** A store that forgets mostly goes back: an older record is there again, and only its life tells. */
 import { expect, test } from 'vitest';
+import type { CandidateStatus, NotElectedReason } from '../../src/index.ts';
 import type { LeaseStore, Reading } from '../../src/lease/store.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
 import { candidate, leaseMs, waitsThenWins } from '../support/scripted-candidate.ts';
@@ -137,3 +138,39 @@ test('a clock set forward does not age a life that began while a candidate waite
     await waitsThenWins(all, campaign, leaseMs - (isKnown ? 3_100 : 1_100));
   }
 });
+
+test.each(['restart', 'loss'] as const)(
+  'whoever waits is told what it waits for: a %s',
+  async (after) => {
+    const all = stage({ clockStepMs });
+    const { clock, store, memory, election } = all;
+    store.hold('a', 7n, leaseMs);
+    memory.writtenAtMs = clock.monotonicMs();
+    const told: CandidateStatus[] = [];
+    const stop = new AbortController();
+    const campaign = election.campaign({
+      signal: stop.signal,
+      onStatus: (status) => told.push(status),
+    });
+    campaign.catch(() => {});
+    await clock.advance(leaseMs / 2);
+    store.record = undefined;
+    if (after === 'restart') beginAnew(all);
+    else store.version += 1;
+    const { leaseMs: longMs, renewEveryMs } = election.timing;
+    memory.writtenAtMs = clock.monotonicMs();
+    const lostUnixMs = clock.wallMs();
+    await clock.advance(2 * renewEveryMs);
+    const { waitingFor } = told.at(-1) as {
+      waitingFor: NotElectedReason & { untilUnixMs: number };
+    };
+    expect(waitingFor).toMatchObject({ kind: 'settling', after });
+    // It is noticed at the next look.
+    const lateMs = waitingFor.untilUnixMs - lostUnixMs - longMs;
+    expect(lateMs).toBeGreaterThanOrEqual(0);
+    expect(lateMs).toBeLessThanOrEqual(renewEveryMs + clockStepMs);
+    stop.abort(new Error('enough'));
+    await expect(campaign).rejects.toThrow('enough');
+    await election.close();
+  },
+);

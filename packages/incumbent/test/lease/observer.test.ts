@@ -304,6 +304,36 @@ describe('one look tells', () => {
   });
 
   test.each([
+    ['that a leader whom it forgot may still believe', { clockStepMs: 0 }, 1_000, true],
+    [
+      'nothing of that when it has forgotten nobody for a lease',
+      { clockStepMs: 0 },
+      leaseMs,
+      false,
+    ],
+    ['nothing of that when it cannot say for how long', {}, undefined, false],
+  ])('of a store that forgets: %s', async (_, says, lifeAgeMs, settles) => {
+    const { store, election, startMs } = setUp({ forgets: true, ...says });
+    store.onRead = async (apply) => ({
+      ...apply(),
+      life: 'only',
+      ...(lifeAgeMs === undefined ? {} : { lifeAgeMs }),
+    });
+    const { settling } = await election.inspect();
+    if (settles) {
+      expect(settling).toEqual({
+        kind: 'settling',
+        after: 'restart',
+        sinceUnixMs: startMs - 1_000,
+        untilUnixMs: startMs - 1_000 + election.timing.leaseMs,
+      });
+    } else {
+      expect(settling).toBeUndefined();
+    }
+    await election.close();
+  });
+
+  test.each([
     ['a reservation', { for: 'c', reserveMs: 5, untilUnixMs: 1_000 }, undefined, 'c', 1_000],
     ['one for nobody', { for: undefined, reserveMs: 5, untilUnixMs: 9 }, undefined, undefined, 9],
     ['a hold', undefined, { ms: 5, untilUnixMs: 1_000 }, undefined, 1_000],

@@ -105,3 +105,16 @@ test('a seat that was given back without an answer was given back', async () => 
   expect(store.version('jobs')).toBe(version);
   await election.close();
 });
+
+test('a request that others are faster than is tried twenty times', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.onSwap = async () => ({ outcome: 'conflict' });
+  const operator = candidate(store, clock);
+  const asking = operator.drain('x', new Date(clock.wallMs() + 60_000));
+  asking.catch(() => {});
+  await clock.advance(10_000);
+  await expect(asking).rejects.toThrow('could not be recorded in 20 attempts');
+  expect(store.swaps).toBe(20);
+  await operator.close();
+});

@@ -50,3 +50,53 @@ test('a store that is set back to a win that was answered makes its handle wait 
   await (await next)[Symbol.asyncDispose]();
   await election.close();
 });
+
+test.each([
+  ['not fenced by its own handle', false],
+  ['fenced by every other one', true],
+])('a term that could not be given back is %s', async (_, fences) => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  const election = candidate(store, clock);
+  const other = candidate(store, clock, {}, { candidate: { id: 'c' } });
+  const first = await election.campaign();
+  const { onSwap } = store;
+  store.onSwap = async () => {
+    throw new Error('no route');
+  };
+  const disposed = first[Symbol.asyncDispose]();
+  await clock.advance(leaseMs);
+  await disposed;
+  expect(await first.ended).toMatchObject({ released: false });
+  store.onSwap = onSwap;
+  const fenced: string[] = [];
+  const next = (fences ? other : election).campaign({
+    onUnclean: ({ id }) => void fenced.push(id),
+  });
+  await clock.advance(2 * leaseMs);
+  const term = await next;
+  expect(fenced).toEqual(fences ? ['b'] : []);
+  expect(term.predecessor).toMatchObject({ id: 'b', clean: !fences });
+  const over = term[Symbol.asyncDispose]();
+  await clock.advance(leaseMs);
+  await over;
+  await Promise.all([election.close(), other.close()]);
+});
+
+test('whom a term has fenced when it is announced need not be fenced again', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('dead', 1n, leaseMs);
+  const election = candidate(store, clock);
+  const seen: unknown[] = [];
+  const note = () => void seen.push(store.record?.unfenced.map(({ id }) => id));
+  const campaign = election.campaign({ onUnclean: note });
+  await clock.advance(2 * leaseMs);
+  const term = await campaign;
+  note();
+  await clock.advance(leaseMs);
+  note();
+  expect(seen).toEqual([['dead'], [], []]);
+  await term[Symbol.asyncDispose]();
+  await election.close();
+});
