@@ -1,5 +1,8 @@
 // Whose data count, on real servers: the ways in which acknowledged writes were lost (A1, F1 to F5). In
 // each a node that can be reached has the writes, and by what it seems another one was taken.
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { connect } from 'node:net';
 import type { RedisServer } from '@incumbent/servers';
 import { startRedis } from '@incumbent/servers';
 import type { TestContext } from 'vitest';
@@ -225,6 +228,103 @@ describe.skipIf(missing !== undefined)('a node that has what the primary lacks',
     await stage.formed();
   });
 });
+
+describe.skipIf(missing !== undefined)(
+  'a primary that was cut off while another one was made',
+  () => {
+    /** The first one goes on by itself, cut off from its manager and its replica. */
+    async function cutOff(
+      context: TestContext,
+      alone: (stage: Stage, first: NodeAddress) => unknown,
+    ) {
+      const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
+      const [first, second] = stage.set.addresses as [NodeAddress, NodeAddress];
+      // Else the first PING to a replica comes after 10 s.
+      await stage.set.command(first, 'CONFIG', 'SET', 'repl-ping-replica-period', 1);
+      const proxy = await stage.redisLink(first);
+      const reach = (node: NodeAddress) => (node === first ? addressOf(proxy) : node);
+      const { story, manager } = stage.manager('one', proven, { reach });
+      await nodesOf(stage);
+      const { term } = await stage.published(first);
+      await stage.set.command(first, 'SET', 'short', '1', 'PX', 4_000);
+      await stage.set.command(first, 'SET', 'long', '1', 'PX', 300_000);
+      expect(await stage.set.command(first, 'WAIT', 1, 10_000)).toBe(1);
+      proxy.refuse();
+      await stage.published(second, term);
+      await alone(stage, first);
+      // Redis pings as long as it has a replica: this one never answers, and never copies.
+      const before = await offsetOf(stage, first);
+      const replica = await fakeReplica(
+        context,
+        stage.set.at(first).port,
+        before.stream,
+        before.at + 1,
+      );
+      await until(
+        'it has sent PINGs',
+        async () => (await offsetOf(stage, first)).at > before.at + 14,
+      );
+      replica.destroy();
+      await proxy.pass();
+      return { stage, story, manager, first, second };
+    }
+
+    test('copies that one when it has counted nothing but PINGs and expired keys', async (context) => {
+      const { stage, story, first } = await cutOff(context, async ({ set }, node) => {
+        await set.command(node, 'PUBLISH', 'somewhere', 'heard by nobody');
+        await until(
+          'a key has expired',
+          async () => (await set.command(node, 'GET', 'short')) === null,
+        );
+      });
+      await stage.formed();
+      await story.told('reconciled', ({ node }) => node === first);
+      expect(story.all('quarantined')).toEqual([]);
+    });
+
+    test('is set aside when it has a write that nobody else has, and says how many', async (context) => {
+      const { story, manager, first, stage } = await cutOff(context, async ({ set }, node) => {
+        await set.command(node, 'SET', 'only here', '1');
+      });
+      const told = await story.told('quarantined', ({ node }) => node === first);
+      expect(told.missing).toMatch(/bytes of writes after \d+: 1 writes \(SET\)/);
+      await until('it is shown', () => manager.status.quarantined.includes(first));
+      expect(await stage.set.command(first, 'GET', 'only here')).toBe('1');
+    });
+
+    test('is set aside when it has deleted what the new primary has still', async (context) => {
+      const { story, first } = await cutOff(context, async ({ set }, node) => {
+        await set.command(node, 'DEL', 'long');
+      });
+      const told = await story.told('quarantined', ({ node }) => node === first);
+      expect(told.missing).toMatch(/a deletion, or the end of a key that expired/);
+    });
+  },
+);
+
+async function offsetOf(stage: Stage, node: NodeAddress) {
+  const info = parseInfo(String(await stage.set.command(node, 'INFO', 'replication')));
+  return { stream: info.get('master_replid') ?? '', at: Number(info.get('master_repl_offset')) };
+}
+
+/** Something that Redis takes for a replica. */
+async function fakeReplica(
+  { onTestFinished }: TestContext,
+  port: number,
+  stream: string,
+  from: number,
+): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port });
+  onTestFinished(() => {
+    socket.destroy();
+  });
+  const [answer] = (await Promise.all([
+    once(socket, 'data'),
+    once(socket, 'connect').then(() => socket.write(`PSYNC ${stream} ${from}\r\n`)),
+  ])) as [[Buffer], boolean];
+  expect(answer[0].toString()).toMatch(/^\+CONTINUE/);
+  return socket;
+}
 
 /** The primary first, when all is in place. */
 async function nodesOf(

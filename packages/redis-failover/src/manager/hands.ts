@@ -3,7 +3,8 @@ import type { NodeAddress } from '../node-address.ts';
 import { parseNodeAddress } from '../node-address.ts';
 import type { NodeAccess, NodeLink, OpenNode, Replication } from '../redis/node-connection.ts';
 import { NodeConnection } from '../redis/node-connection.ts';
-import { asideAddress } from '../redis/replication.ts';
+import { asideAddress, parseInfo } from '../redis/replication.ts';
+import type { ReadTail, TailCommands, TailQuestion } from '../redis/tail.ts';
 import type { ManagerEvent } from './events.ts';
 import type { ManagerHooks } from './hooks.ts';
 
@@ -18,7 +19,11 @@ export interface HandsSettings {
   readonly tell: (event: ManagerEvent) => void;
   /** Default: NodeConnection.open. */
   readonly openNode?: OpenNode;
+  readonly readTail?: ReadTail | undefined;
 }
+
+/** A PING is 14 bytes, and comes every 10 s. */
+const mostTailBytes = 1 << 20;
 
 /**
  * With these the elected manager changes what a Redis is, in one term. A manager that stood still
@@ -94,6 +99,50 @@ export class Hands implements Disposable {
       if (this.#notKept.has(node)) return;
       this.#notKept.add(node);
       this.#settings.tell({ type: 'config-not-kept', node, error: error as Error });
+    }
+  }
+
+  /** @returns undefined where it cannot be read: the backlog has it no more, or the node refuses */
+  async readTail(node: NodeAddress, question: TailQuestion): Promise<TailCommands | undefined> {
+    const { readTail, access, nodeTimeoutMs, hooks, id } = this.#settings;
+    const { after, upTo, stream } = question;
+    if (readTail === undefined || upTo - after > mostTailBytes) return undefined;
+    try {
+      const connection = await this.#on(node);
+      const info = parseInfo(String(await connection.command(['INFO', 'replication'])));
+      const from = Number(info.get('repl_backlog_first_byte_offset') ?? Number.POSITIVE_INFINITY);
+      if (info.get('master_replid') !== stream || from > after + 1) return undefined;
+      return await readTail(hooks.reach?.(node) ?? node, question, {
+        ...access,
+        name: `${namePrefix}tail:${id}`,
+        timeoutMs: nodeTimeoutMs,
+        signal: this.#term.signal,
+      });
+    } catch {
+      this.#term.signal.throwIfAborted();
+      return undefined;
+    }
+  }
+
+  /** @param db undefined: any. @returns true also where it cannot be known */
+  async hasAny(
+    node: NodeAddress,
+    db: number | undefined,
+    keys: readonly string[],
+  ): Promise<boolean> {
+    try {
+      const connection = await this.#on(node);
+      const info = parseInfo(String(await connection.command(['INFO', 'keyspace'])));
+      const all = [...info.keys()].flatMap((name) => /^db(\d+)$/.exec(name)?.[1] ?? []);
+      for (const each of all) {
+        if (db !== undefined && Number(each) !== db) continue;
+        await connection.command(['SELECT', each]);
+        if (Number(await connection.command(['EXISTS', ...keys])) > 0) return true;
+      }
+      return false;
+    } catch {
+      this.#term.signal.throwIfAborted();
+      return true;
     }
   }
 

@@ -4,11 +4,13 @@ import type { Replication } from '../redis/node-connection.ts';
 import type { ManagerEvent } from './events.ts';
 import type { Hands } from './hands.ts';
 import type { Lineage } from './lineage.ts';
-import { includes, joinedBy, lineageOf, positionOf } from './lineage.ts';
+import { includes, joinedBy, lineageOf, positionOf, reaching } from './lineage.ts';
+import { lackedOf, meaningOf } from './tail-proof.ts';
 
 export interface JoinWorld {
   readonly hands: Hands;
   readonly tell: (event: ManagerEvent) => void;
+  readonly nowMs: () => number;
   /** `always`: an operator has said beforehand that what only one node has may be thrown away. */
   readonly rejoin: 'always' | 'proven';
   /** What was told of each quarantine, so that it is told once. */
@@ -30,9 +32,23 @@ export async function join(joining: Joining, world: JoinWorld): Promise<Joined> 
   const { hands } = world;
   let says = await hands.replication(node);
   if (positionOf(says, streams.lineage).kind === 'loading') return 'loading';
-  // A write could come between the question and the order.
-  if (says.role === 'primary') says = await hands.setAside(node);
-  const has = stoodStill(says, joining.stoodAt) ?? says;
+  let stoodAt = joining.stoodAt;
+  let missing: string | undefined;
+  if (says.role === 'primary') {
+    const tail = world.rejoin === 'proven' ? await readEnd(joining, says, world) : undefined;
+    // A write could come between the question and the order.
+    says = await hands.setAside(node);
+    const isHeld = tail !== undefined && world.nowMs() < tail.untilMs;
+    if (tail !== undefined) await hands.resumeWrites(node);
+    if (isHeld) {
+      missing = tail.missing;
+      stoodAt = tail.stoodAt;
+      if (missing === undefined && stoodStill(says, stoodAt) !== undefined) {
+        await streams.include(tail.stoodAt);
+      }
+    }
+  }
+  const has = stoodStill(says, stoodAt) ?? says;
   // Asked after the node, which may be ahead of what its primary said before.
   const own = await hands.replication(primary);
   if (own.role !== 'primary') throw new Error(`${primary} is not a primary any more`);
@@ -44,8 +60,52 @@ export async function join(joining: Joining, world: JoinWorld): Promise<Joined> 
     return 'joined';
   }
   if (!says.isAside) says = await hands.setAside(node);
-  tellQuarantine(node, primary, missingFrom(own, streams.lineage, says), says, world);
+  const lacks = missingFrom(own, streams.lineage, says);
+  const words = missing === undefined ? lacks : `${lacks}: ${missing}`;
+  tellQuarantine(node, primary, words, says, world);
   return 'quarantined';
+}
+
+/** For so long writes are held up while the end of the stream is read. */
+const readPauseMs = 10_000;
+
+interface EndOfStream {
+  /** What it had when its writes were stopped. */
+  readonly stoodAt: Replication;
+  /** Until then nothing was written there since. */
+  readonly untilMs: number;
+  /** What the primary lacks of it; undefined: nothing but PINGs and the like. */
+  readonly missing: string | undefined;
+}
+
+/**
+ * Of a primary that somebody cut off: PINGs and expired keys move its offset, too. Its own stream says
+ * what has moved it. It is read while the node is a primary: set aside it refuses to give it.
+ * @returns undefined where nothing is to be read, or it cannot be
+ */
+async function readEnd(
+  { node, primary, streams }: Joining,
+  says: Replication,
+  { hands, nowMs }: JoinWorld,
+): Promise<EndOfStream | undefined> {
+  const own = await hands.replication(primary);
+  const held = lineageOf(own, streams.lineage);
+  const after = held.get(says.replicationId);
+  const position = positionOf(says, new Map([...streams.lineage, ...held]));
+  if (position.kind !== 'known' || position.stream !== says.replicationId) return undefined;
+  if (own.role !== 'primary' || own.replicationId === says.replicationId) return undefined;
+  if (after === undefined || says.offset <= after) return undefined;
+  const untilMs = nowMs() + readPauseMs;
+  await hands.pauseWrites(node, readPauseMs);
+  const stoodAt = await hands.replication(node);
+  const { replicationId: stream, offset: upTo, runId, role } = stoodAt;
+  if (runId !== says.runId || stream !== says.replicationId || role !== 'primary') return undefined;
+  const commands = await hands.readTail(node, { stream, after, upTo });
+  if (commands === undefined) return undefined;
+  const missing = await lackedOf(meaningOf(commands), (db, keys) =>
+    hands.hasAny(primary, db, keys),
+  );
+  return { stoodAt, untilMs, missing };
 }
 
 /** The lineage on record, to which the streams of nodes that join are added before they copy. */
@@ -64,14 +124,20 @@ export class StreamNotes {
     return this.#lineage;
   }
 
-  async note(node: Replication): Promise<void> {
+  note(node: Replication): Promise<void> {
+    return this.#change((lineage) => joinedBy(lineage, node));
+  }
+
+  /** The primary has all that this node has in its stream: what is more there are PINGs and the like. */
+  include({ replicationId, offset }: Replication): Promise<void> {
+    return this.#change((lineage) => reaching(lineage, replicationId, offset));
+  }
+
+  async #change(changed: (lineage: Lineage) => Lineage): Promise<void> {
     const next = this.#writing.then(async () => {
-      const lineage = joinedBy(this.#lineage, node);
-      if (
-        lineage.size === this.#lineage.size &&
-        [...lineage.keys()].every((stream) => this.#lineage.has(stream))
-      )
-        return;
+      const lineage = changed(this.#lineage);
+      const isSame = [...lineage].every(([stream, at]) => this.#lineage.get(stream) === at);
+      if (lineage.size === this.#lineage.size && isSame) return;
       await this.#write(lineage);
       this.#lineage = lineage;
     });

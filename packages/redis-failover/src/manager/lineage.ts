@@ -109,6 +109,14 @@ export function joinedBy(lineage: Lineage, node: Replication): Lineage {
   return new Map([...news, ...lineage].slice(-mostStreams));
 }
 
+/** The same with a stream that is included up to there at least. */
+export function reaching(lineage: Lineage, stream: string, offset: number): Lineage {
+  // A new one comes first: whoever is in it has none of the others.
+  const next = new Map(lineage.has(stream) ? lineage : [[stream, offset], ...lineage]);
+  raise(next, stream, offset);
+  return next;
+}
+
 /** What the record says; of one that version 0.1.0 has written only the stream of the primary is known. */
 export function recordedLineage({ lineage, replicationId }: StreamsOnRecord): Lineage {
   if (lineage !== undefined) return new Map(Object.entries(lineage));

@@ -193,6 +193,7 @@ export class NodeManager {
           tell: (event) => this.#tell(event),
           show: (shown) => this.#show(shown),
           ...{ clock: this.#surroundings.clock, openNode: this.#surroundings.openNode },
+          readTail: this.#surroundings.readTail,
           memory: this.#memory,
         },
         term,

@@ -51,9 +51,9 @@ export interface ManagerOptions extends NodeAccess {
    */
   readonly clientView?: Duration;
   /**
-   * `always` (default): a node that comes back copies the primary in any case, and what only that node had
-   * is thrown away. `proven`: only if the primary has all that the node may have; else it is set aside
-   * until an operator decides.
+   * `proven` (default): a node that comes back copies the primary only if the primary has all that the node
+   * may have; else it is set aside until an operator decides. `always`: in any case, and what only that
+   * node had is thrown away. Right for caches.
    */
   readonly rejoin?: 'proven' | 'always';
   /** Told of everything that happens; what it throws is passed over. */
@@ -125,7 +125,7 @@ export function resolveOptions(options: ManagerOptions): ResolvedOptions {
     requiredNodeManagers: requireManagers(options),
     sessionTimeoutMs: span('sessionTimeout', options.sessionTimeout ?? 6_000, 1_000, 3_600_000),
     clientViewMs: span('clientView', options.clientView ?? 1_000, 100, 60_000),
-    rejoin: oneOf('rejoin', options.rejoin ?? 'always', ['proven', 'always'] as const),
+    rejoin: oneOf('rejoin', options.rejoin ?? 'proven', ['proven', 'always'] as const),
     onEvent: options.onEvent ?? (() => {}),
   };
 }

@@ -5,6 +5,7 @@ import { pause } from '../clock.ts';
 import type { Nodes, Paths, PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { OpenNode, Replication } from '../redis/node-connection.ts';
+import type { ReadTail } from '../redis/tail.ts';
 import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import type { Decision, Situation } from './decide.ts';
 import { decide, isReturned } from './decide.ts';
@@ -49,6 +50,7 @@ export interface Realm {
   }) => void;
   readonly clock: Clock;
   readonly openNode: OpenNode;
+  readonly readTail?: ReadTail | undefined;
   readonly memory: MoveMemory;
 }
 
@@ -89,6 +91,7 @@ export async function reign(realm: Realm, term: Term<ZooKeeperGuard>): Promise<v
       hooks: realm.hooks,
       tell: realm.tell,
       openNode: realm.openNode,
+      readTail: realm.readTail,
     },
     term,
   );

@@ -5,6 +5,8 @@ import type { ZooKeeperGuard } from 'incumbent/zookeeper';
 import { systemClock } from '../clock.ts';
 import type { OpenNode } from '../redis/node-connection.ts';
 import { NodeConnection } from '../redis/node-connection.ts';
+import type { ReadTail } from '../redis/tail.ts';
+import { readTail } from '../redis/tail.ts';
 import type { ZooKeeperClient } from '../zookeeper-client.ts';
 
 /** All that a manager takes from outside. A simulation gives it a world of its own. */
@@ -13,6 +15,8 @@ export interface Surroundings {
   /** The election knows the machine's clocks by itself. */
   readonly forElection: Pick<ElectionOptions<ZooKeeperGuard>, 'clock' | 'random'>;
   readonly openNode: OpenNode;
+  /** Absent: nobody's stream can be read, so nothing is proved by that. */
+  readonly readTail?: ReadTail;
   /** Connects in the background. */
   readonly openZooKeeper: (url: string, options: ClientOptions) => ZooKeeperClient;
 }
@@ -21,5 +25,6 @@ export const machine: Surroundings = {
   clock: systemClock,
   forElection: {},
   openNode: NodeConnection.open,
+  readTail,
   openZooKeeper: (url, options) => new ZooKeeper(url, options),
 };

@@ -68,7 +68,7 @@ const refusals: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /^NOPERM/,
-    'this user lacks rights there: it needs PING, INFO, ROLE, XREAD, CONFIG GET, CLIENT, REPLICAOF ' +
+    'this user lacks rights there: it needs PING, INFO, ROLE, XREAD, CONFIG GET, CLIENT, REPLICAOF, PSYNC ' +
       'and the key incumbent-redis:watch; see ACL SETUSER',
   ],
   [/^DENIED/, 'it is in protected mode: give it a password, or bind it to a private address'],

@@ -166,6 +166,8 @@ export class FakeWorld {
         return node.says;
       },
       keepConfig: async () => {},
+      readTail: async () => undefined,
+      hasAny: async () => true,
       follows: (says, of) => says.primary === of,
       pauseWrites: async (address) => {
         reach(address).isPaused = true;

@@ -187,7 +187,7 @@ export const managerSettings: readonly Setting[] = [
     choices: ['proven', 'always'],
     about:
       'a node that comes back copies the primary only when nothing is lost by that, or in any case',
-    byDefault: 'always',
+    byDefault: 'proven',
   },
   {
     key: 'session_timeout',
