@@ -14,6 +14,7 @@ import { makeOf, runSuite } from '../suite.ts';
 import { bare, sentinel } from './benchmarks/beside.ts';
 import { killed } from './benchmarks/killed.ts';
 import { planned } from './benchmarks/planned.ts';
+import { scenarios } from './benchmarks/scenarios.ts';
 import { full, quick } from './scale.ts';
 import type { Stage } from './stage.ts';
 
@@ -27,6 +28,7 @@ const makers: Readonly<Record<string, (shared: Shared) => Benchmark>> = {
   planned: ({ stage }) => planned(stage),
   sentinel: ({ stage, samples }) => sentinel(stage, samples),
   bare: ({ stage, samples }) => bare(stage, samples),
+  scenarios: ({ stage }) => scenarios(stage),
 };
 
 const asked = {

@@ -41,6 +41,11 @@ export interface WriterMethods {
     readonly params: { readonly than: number };
     readonly result: { readonly atMs: number; readonly port: number };
   };
+  /** The newest that was acknowledged. */
+  readonly newest: {
+    readonly params: object;
+    readonly result: { readonly atMs: number; readonly port: number };
+  };
   /** The longest time without an acknowledgement between the two. */
   readonly longestPause: {
     readonly params: { readonly fromMs: number; readonly toMs: number };

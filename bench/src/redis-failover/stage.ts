@@ -27,9 +27,12 @@ export function startWorker<M extends Methods<M>>(
 export type Writer = Remote<WriterMethods>;
 export type Manager = Remote<ManagerMethods>;
 
-/** A primary, the first of them, and two replicas. Each takes writes only with a replica. */
-export async function startSet(): Promise<readonly RedisServer[]> {
-  const common = { arguments: ['--min-replicas-to-write', '1'] };
+/**
+ * A primary, the first of them, and two replicas. Each takes writes only with a replica.
+ * @param more arguments of each server
+ */
+export async function startSet(more: readonly string[] = []): Promise<readonly RedisServer[]> {
+  const common = { arguments: ['--min-replicas-to-write', '1', ...more] };
   const primary = await startRedis(common);
   const servers = [primary];
   try {
@@ -67,9 +70,9 @@ export interface Scene {
 
 let scenes = 0;
 
-export async function startScene(stage: Stage): Promise<Scene> {
+export async function startScene(stage: Stage, more: readonly string[] = []): Promise<Scene> {
   scenes += 1;
-  const servers = await startSet();
+  const servers = await startSet(more);
   const started: { kill(): Promise<void> }[] = [];
   const close = async (): Promise<void> => {
     await Promise.all(started.map((each) => each.kill()));

@@ -10,7 +10,7 @@ import type { Stage } from '../stage.ts';
 import { lostOn, startSet, startWriter } from '../stage.ts';
 
 /** What Sentinel waits for before it takes a silent primary for gone. */
-const downAfterMs = 500;
+export const downAfterMs = 500;
 
 /**
  * One Sentinel, which decides alone, and a client of it. It waits for nobody's view to lapse: a client
@@ -59,7 +59,8 @@ export function sentinel(stage: Stage, samples: Samples): Benchmark {
   };
 }
 
-async function sentinelKnows(guard: RedisServer, replicas: number): Promise<void> {
+/** Resolves when it knows so many replicas. */
+export async function sentinelKnows(guard: RedisServer, replicas: number): Promise<void> {
   for (;;) {
     const known = await guard.command('SENTINEL', 'REPLICAS', 'incumbent');
     if (Array.isArray(known) && known.length >= replicas) return;

@@ -43,6 +43,11 @@ serve<WriterMethods>({
       await sleep(retryMs);
     }
   },
+  newest() {
+    // It is asked after `start`, which waits for the first.
+    const { atMs, port } = acknowledged.at(-1) as Acknowledged;
+    return { atMs, port };
+  },
   longestPause({ fromMs, toMs }) {
     let ms = 0;
     for (const [index, { atMs }] of acknowledged.entries()) {
@@ -93,6 +98,9 @@ async function writeBy(route: Route): Promise<typeof write> {
           sentinels: [{ host: '127.0.0.1', port: route.port }],
           name: 'incumbent',
           sentinelRetryStrategy: () => retryMs,
+          // Else it waits for ever for a server that stands still, and stays with one that is demoted.
+          socketTimeout: 1_000,
+          reconnectOnError: ({ message }) => message.startsWith('READONLY'),
           ...common,
         });
   client.on('error', () => {});
