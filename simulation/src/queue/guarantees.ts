@@ -423,7 +423,9 @@ export class QueueGuarantees {
     else {
       const isOwn = owner !== undefined && this.#sim.processOf(session) === owner;
       this.vanished.set(place, isOwn ? 'own' : 'operator');
-      const isBeingEnded = this.#contest.requests.every((what) => what === 'end');
+      const { requests } = this.#contest;
+      // Of an operator that has given up it is not known any more what it has asked for.
+      const isBeingEnded = requests.length > 0 && requests.every((what) => what === 'end');
       if (!isOwn && isBeingEnded && this.#record?.ended !== true) {
         world.fail('promoted', 'places are taken away before the election is marked as ended');
       }
