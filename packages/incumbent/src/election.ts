@@ -277,9 +277,10 @@ class ElectionHandle<Guard> implements Election<Guard> {
       let last: View | undefined;
       for await (const view of opened.observe(signal)) {
         if (signal.aborted) return;
+        // Also what is no news: the store has answered.
+        if (view.state !== 'unknown') this.#scope.onAnswer?.(true);
         if (last !== undefined && sameView(last, view)) continue;
         last = view;
-        if (view.state !== 'unknown') this.#scope.onAnswer?.(true);
         yield withJson(view);
       }
     } finally {

@@ -189,6 +189,22 @@ describe('a term confirms its seat', () => {
 });
 
 describe('a term that cannot be confirmed', () => {
+  test('leaves its seat when its belief is over, also if it was asked to go before', async () => {
+    const all = setUp();
+    const { clock, term, fail, events } = all;
+    await term.announce();
+    fail();
+    term.resign();
+    await clock.advance(beliefMs - 1);
+    expect(events).toEqual(['attached']);
+    expect(term.isLeading()).toBe(true);
+    await clock.advance(2);
+    expect(events).toEqual(['attached', 'abandoned']);
+    term.settle();
+    await clock.advance(0);
+    expect(await term.ended).toMatchObject({ reason: 'resigned', released: false });
+  });
+
   test.each([
     ['renewal-failed', true],
     ['stalled', false],

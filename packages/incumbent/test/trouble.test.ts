@@ -96,6 +96,37 @@ test('a store that answers an observer was not silent before', async () => {
   expect(emitted).toHaveBeenCalledTimes(1);
 });
 
+test('a store that was away and answers an observer is not away any more', async () => {
+  const clock = new SimulatedClock();
+  const session = new SimulatedQueueStore({ clock }).connect();
+  const backend = { ...session.backend, description: 'observed again' };
+  const election = createElection({ name: 'jobs', backend, clock });
+  const stop = new AbortController();
+  running.push(stop);
+  const views = election.observe({ signal: stop.signal });
+  void (async () => {
+    for await (const _ of views);
+  })();
+  await clock.advance('1m');
+  session.outage = 'refuses';
+  const first = new AbortController();
+  const campaign = election.campaign({ signal: first.signal });
+  await clock.advance('5s');
+  first.abort(new Error('enough'));
+  await expect(campaign).rejects.toThrow('enough');
+  session.outage = 'none';
+  // It looks again, and sees what it has seen before: that is an answer as well.
+  session.suspend();
+  session.restore();
+  await clock.advance('1m');
+  session.outage = 'refuses';
+  election.campaign({ signal: stop.signal }).catch(() => {});
+  await clock.advance('10s');
+  expect(emitted).not.toHaveBeenCalled();
+  await clock.advance('20s');
+  expect(emitted).toHaveBeenCalledTimes(1);
+});
+
 test('a leader’s silent store is warned of after one lease as well', async () => {
   const { clock, connection, wait } = setUp();
   const election = wait('jobs');

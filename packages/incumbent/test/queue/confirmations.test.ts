@@ -199,6 +199,43 @@ it('a proof that one term gives up too soon is asked for again by those that hav
   expect(await Promise.all(given)).toEqual(['failed', 'there', 'there']);
 });
 
+it.each(['there', 'gone'] as const)(
+  'what a proof has learnt of a place stands, though it is given up then: it is %s',
+  async (verdict) => {
+    const { clock, session, confirmations, places } = stand(2);
+    const [hasty, patient] = places as [Place, Place];
+    let calls = 0;
+    session.confirm = async () => {
+      calls += 1;
+      // It tells of one of the two, and then of nothing any more.
+      if (calls > 1) return new Promise(() => {});
+      return { there: [], gone: [], [verdict]: [patient] };
+    };
+    await clock.advance(1);
+    const isNow = ({ monotonicMs }: { monotonicMs: number }) => monotonicMs > 0;
+    const failed = confirmations.confirm(hasty, isNow, 50, never).catch(() => 'failed');
+    const heard: unknown[] = [];
+    void confirmations.confirm(patient, isNow, 1_000, never).then((at) => heard.push(at));
+    await clock.advance(60);
+    expect(await failed).toBe('failed');
+    expect(heard).toMatchObject([verdict === 'there' ? { monotonicMs: 1 } : undefined]);
+    expect(calls).toBe(2);
+  },
+);
+
+it('a proof that has failed is not shared by who asks after that', async () => {
+  const { clock, places, denied, asked, confirmAll, confirmations } = stand(1);
+  const [place] = places as [Place];
+  denied.add(place);
+  expect(await confirmAll()).toEqual(['failed']);
+  denied.clear();
+  // For whom a proof of that time would be new enough.
+  const again = confirmations.confirm(place, ({ monotonicMs }) => monotonicMs > 0, 1_000, never);
+  await clock.advance(0);
+  expect(await again).toMatchObject({ monotonicMs: 1 });
+  expect(asked).toHaveLength(2);
+});
+
 describe('several terms on one session', () => {
   async function led(size: number) {
     const stage = new Stage();
