@@ -1,8 +1,10 @@
 // What a manager finds: sets that are not as they should be, and what others do behind its back.
 import { describe, expect, test } from 'vitest';
+import { encodeNodes } from '../src/layout.ts';
 import type { NodeAddress } from '../src/node-address.ts';
 import { missing, useZooKeeper } from './support/servers.ts';
 import { Stage } from './support/stage.ts';
+import { until } from './support/waiting.ts';
 
 const zooKeeper = useZooKeeper();
 
@@ -57,6 +59,33 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     await story.told('moved', ({ reason }) => reason === 'found');
     await writer.writes('a write to it', ({ node }) => node === next.primary);
     await stage.formed();
+  });
+
+  test('after managers of the gem have moved the primary, clients and our managers follow (B5)', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
+    const ours = stage.manager('ours');
+    const [first, second] = stage.set.addresses as [NodeAddress, NodeAddress];
+    const { term } = await stage.published(first);
+    await stage.formed();
+    const client = await stage.client();
+    await client.redis.set('k', 'of the first');
+    expect(client.current).toMatchObject({ primary: first, term });
+    await ours.stop();
+    // As a manager of the gem does it: it knows `nodes` only.
+    await stage.set.at(second).promote();
+    await stage.set.at(first).follow(stage.set.at(second));
+    const nodes = { master: second, slaves: [first], unavailable: [] };
+    await stage.zk.set(stage.paths.nodes, encodeNodes(nodes));
+    await client.redis.set('k', 'of the second');
+    expect(client.current).toMatchObject({ primary: second, term: undefined });
+    expect(await stage.set.command(second, 'GET', 'k')).toBe('of the second');
+    const again = stage.manager('again');
+    const record = await stage.published(second, term);
+    expect(record).toMatchObject({ term: term + 1, former: first });
+    await until('the client knows the term', () => client.current.term === term + 1);
+    await client.redis.set('k', 'of ours again');
+    expect(again.story.all('moved')).toEqual([]);
+    expect(again.story.all('quarantined')).toEqual([]);
   });
 
   test('sees to a primary when it was made a replica and nobody the primary', async (context) => {

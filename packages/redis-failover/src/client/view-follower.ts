@@ -59,7 +59,7 @@ export class ViewFollower {
 
   /** The reign that ZooKeeper showed last, confirmed or not; undefined while the primary moves. */
   get reign(): Reign | undefined {
-    return this.#view.proposal?.reign;
+    return this.#view.named;
   }
 
   /** The reign that a write may be sent in now; undefined while nobody is believed in. */
@@ -300,7 +300,7 @@ export class ViewFollower {
   }
 
   #tell(): void {
-    if (this.#view.proposal !== undefined) this.#movingSinceMs = undefined;
+    if (this.#view.named !== undefined) this.#movingSinceMs = undefined;
     else if (this.#view.complete) this.#movingSinceMs ??= this.#clock.monotonicMs();
     this.#wakeConfirmer();
     for (const look of [...this.#looks]) look();

@@ -71,6 +71,8 @@ class KnownReign implements Reign {
   readonly belief: Belief = new Belief();
   /** The znodes have shown that it is over. */
   over = false;
+  /** The znodes name two primaries: only a confirmation shows that both were read at one time. */
+  isDoubtful = false;
 
   constructor(key: string, term: number | undefined, primary: NodeAddress) {
     this.key = key;
@@ -114,6 +116,12 @@ export class View {
     return this.#proposal;
   }
 
+  /** What the znodes name; undefined while they name nobody, or it is in doubt. */
+  get named(): Reign | undefined {
+    const reign = this.#proposal?.reign as KnownReign | undefined;
+    return reign?.isDoubtful === true ? undefined : reign;
+  }
+
   get record(): PrimaryRecord | undefined {
     return this.#record?.value;
   }
@@ -124,8 +132,9 @@ export class View {
 
   get picture(): Picture {
     const { slaves = [], unavailable = [] } = this.#lastNodes ?? {};
-    const term = this.record?.term;
-    return { primary: this.#proposal?.reign.primary, replicas: slaves, unavailable, term };
+    // While it moves it is that of before.
+    const term = this.named === undefined ? this.record?.term : this.named.term;
+    return { primary: this.named?.primary, replicas: slaves, unavailable, term };
   }
 
   /** @param seen undefined: there is no such znode; null: it cannot be read, which says nothing */
@@ -142,6 +151,7 @@ export class View {
 
   /** What was proposed has been confirmed by a transaction that was sent at `sentAt`. */
   confirmed({ reign, viewMs }: Proposal, sentAt: Instant): void {
+    (reign as KnownReign).isDoubtful = false;
     (reign as KnownReign).belief.extend(sentAt, viewMs);
     this.#believed.add(reign as KnownReign);
   }
@@ -168,7 +178,7 @@ export class View {
   /** The reign that a write may be sent in now. */
   usable(now: Instant): Reign | undefined {
     if (this.#isBroken('no-view')) return this.#reign;
-    return this.believes(now) || !this.#options.safeMode ? this.#proposal?.reign : undefined;
+    return this.believes(now) || !this.#options.safeMode ? this.named : undefined;
   }
 
   /**
@@ -224,6 +234,7 @@ export class View {
     if (last?.key !== key || last.over) {
       if (last !== undefined) last.over = true;
       this.#reign = new KnownReign(key, term, primary);
+      this.#reign.isDoubtful = term === undefined && recordVersion !== undefined;
     }
     const reign = this.#reign as KnownReign;
     this.#proposal = { reign, viewMs, recordVersion, nodesVersion };
@@ -232,8 +243,14 @@ export class View {
   #recordedReign({ value, version }: Seen<PrimaryRecord>) {
     const nodes = this.#nodes;
     const { term, primary, viewMs } = value;
-    // One transaction writes both: that they differ lasts, if at all, where Ruby managers took over.
-    if (primary === null || nodes?.value.master !== primary) return undefined;
+    const master = nodes?.value.master ?? null;
+    if (nodes === undefined || nodes === null || master === null) return undefined;
+    // One transaction of ours writes both. So a manager of the gem has moved the primary, after ours had gone; or
+    // the news of the record is still on its way, and nobody confirms these versions.
+    if (master !== primary) {
+      const ruby = this.#rubyReign();
+      return ruby && { ...ruby, key: `${ruby.key} after ${term}`, recordVersion: version };
+    }
     const key = `${term} ${primary}`;
     return { key, term, primary, viewMs, recordVersion: version, nodesVersion: nodes.version };
   }
@@ -244,8 +261,8 @@ export class View {
     if (nodes === undefined || nodes === null || primary === null) return undefined;
     const { rubyViewMs: viewMs } = this.#options;
     const key = `created ${nodes.createdZxid} ${primary}`;
-    const versions = { recordVersion: undefined, nodesVersion: nodes.version };
-    return { key, term: undefined, primary, viewMs, ...versions };
+    const recordVersion: number | undefined = undefined;
+    return { key, term: undefined, primary, viewMs, recordVersion, nodesVersion: nodes.version };
   }
 
   /** That `nodes` alone is gone may be half of what is going on: the record decides, where there is one. */

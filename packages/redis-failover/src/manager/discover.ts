@@ -1,7 +1,7 @@
 import type { Nodes, PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
-import { goesOn, writtenLineage } from './lineage.ts';
+import { goesOn, lineageOf, recordedLineage, writtenLineage } from './lineage.ts';
 import { TroubleError } from './trouble.ts';
 
 /** What the managers and their nodes say where no record of ours stands yet. */
@@ -101,4 +101,24 @@ export function firstRecord(
   const lineage =
     replication === undefined ? {} : { lineage: writtenLineage(goesOn(new Map(), replication)) };
   return { term: 1, primary, former: null, replicationId, runId, ...lineage, ...more };
+}
+
+/** After managers of the gem, who do not know the record. */
+export function goesOnAfterGem(
+  before: PrimaryRecord,
+  first: PrimaryRecord,
+  replication: Replication | undefined,
+): PrimaryRecord {
+  const { term, primary, former, replicationId, lineage } = before;
+  const more = {
+    ...{ term: term + 1, former: primary ?? former },
+    viewMs: Math.max(before.viewMs, first.viewMs),
+  };
+  // Of one that is down only this is known.
+  if (replication === undefined) {
+    return { ...first, ...more, replicationId, ...(lineage === undefined ? {} : { lineage }) };
+  }
+  // What the new primary is not in, it does not include.
+  const held = lineageOf(replication, recordedLineage(before));
+  return { ...first, ...more, lineage: writtenLineage(goesOn(held, replication)) };
 }

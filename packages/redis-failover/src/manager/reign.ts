@@ -9,7 +9,7 @@ import type { ReadTail } from '../redis/tail.ts';
 import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import type { Decision, Situation } from './decide.ts';
 import { decide, isReturned } from './decide.ts';
-import { discoverPrimary, firstRecord, strangePrimary } from './discover.ts';
+import { discoverPrimary, firstRecord, goesOnAfterGem, strangePrimary } from './discover.ts';
 import type { ManagerEvent, MoveReason, Trouble } from './events.ts';
 import { gemManagers } from './gem-lock.ts';
 import { Hands } from './hands.ts';
@@ -192,7 +192,10 @@ class Ruler {
     const { record, nodes } = await this.#keeper.read();
     this.#realm.show({ record });
     this.#primary = record?.primary ?? undefined;
-    if (record === undefined) return this.#begin(nodes);
+    if (record === undefined) return this.#begin(nodes, undefined);
+    // One transaction of ours writes both: a manager of the gem has moved it.
+    const named = nodes?.master ?? null;
+    if (named !== null && named !== record.primary) return this.#begin(nodes, record);
     if (record.gemViews) await this.#outliveTheGem(record);
     // An operator is heard also while there is no primary.
     if (await this.#serveDecision(record)) return;
@@ -346,8 +349,11 @@ class Ruler {
     }
   }
 
-  /** The first manager of this library in this set. */
-  async #begin(nodes: Nodes | undefined): Promise<void> {
+  /**
+   * The first manager of this library in this set, or the first one after managers of the gem.
+   * @param before what stood in the record before those
+   */
+  async #begin(nodes: Nodes | undefined, before: PrimaryRecord | undefined): Promise<void> {
     const { options, zk, paths } = this.#realm;
     await this.#askAll();
     this.#expectNoRefusal();
@@ -360,7 +366,8 @@ class Ruler {
     const manualSeen = await manualSeenNow(zk, paths, this.#term.signal);
     const gemViews = nodes !== undefined;
     const more = { viewMs: options.clientViewMs, gemViews, ...this.#world.author, manualSeen };
-    const record = firstRecord(found.primary, replication, more);
+    const first = firstRecord(found.primary, replication, more);
+    const record = before === undefined ? first : goesOnAfterGem(before, first, replication);
     await this.#keeper.write(
       found.isUp ? { record, nodes: this.#nodesAround(found.primary) } : { record },
     );

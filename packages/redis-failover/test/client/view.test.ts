@@ -116,11 +116,19 @@ describe('a write is sent', () => {
     expect(view.usable(clocks.now())).toBe(undefined);
   });
 
-  test('not while both znodes name somebody else: Ruby managers may have taken over', () => {
-    const { clocks, view } = confirmedView();
-    view.seeNodes(nodes('b:1'));
-    expect(view.usable(clocks.now())).toBe(undefined);
-    expect(view.proposal).toBe(undefined);
+  test('while both znodes name somebody else when that is confirmed: Ruby managers have taken over', () => {
+    for (const safeMode of [true, false]) {
+      const { clocks, view } = confirmedView({ safeMode });
+      view.seeNodes(nodes('b:1'));
+      // The news of the record may be on its way.
+      expect(view.usable(clocks.now())).toBe(undefined);
+      expect(view.picture.primary).toBe(undefined);
+      const { proposal } = view;
+      expect(proposal?.recordVersion).toBeTypeOf('number');
+      if (proposal !== undefined) view.confirmed(proposal, clocks.now());
+      expect(view.usable(clocks.now())).toMatchObject({ primary: 'b:1', term: undefined });
+      expect(view.picture).toMatchObject({ primary: 'b:1', term: undefined });
+    }
   });
 
   test('also when replicas come and go, without another confirmation', () => {
