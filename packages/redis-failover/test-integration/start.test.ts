@@ -88,6 +88,19 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     expect(again.story.all('quarantined')).toEqual([]);
   });
 
+  test('with another node list than the others is named by all of them (B7)', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const [first, second, third] = stage.set.addresses as [NodeAddress, NodeAddress, NodeAddress];
+    const whole = stage.manager('whole');
+    const short = stage.manager('short', { nodes: [first, second] });
+    for (const { manager } of [whole, short]) {
+      await until('it is named', () => manager.status.shortLists.length > 0);
+      expect(manager.status.shortLists).toEqual([{ manager: 'short', lacks: [third] }]);
+    }
+    await short.stop();
+    await until('it is forgotten', () => whole.manager.status.shortLists.length === 0);
+  });
+
   test('sees to a primary when it was made a replica and nobody the primary', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server);
     const { story } = stage.manager('one');

@@ -1,4 +1,5 @@
 import type { NodeAddress } from '../node-address.ts';
+import type { ShortList } from './node-lists.ts';
 import type { NodeSight } from './node-watcher.ts';
 
 /** The parts of a move of the primary, in their order. */
@@ -125,5 +126,7 @@ export interface ManagerStatus {
   readonly trouble: Trouble | undefined;
   /** Nodes that are set aside until an operator decides; known to the elected one only. */
   readonly quarantined: readonly NodeAddress[];
+  /** Managers that do not watch all the nodes that others watch. */
+  readonly shortLists: readonly ShortList[];
   readonly moves: { readonly done: number; readonly failed: number };
 }

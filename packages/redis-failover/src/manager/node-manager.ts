@@ -12,6 +12,7 @@ import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import type { ManagerEvent, ManagerStatus, Trouble } from './events.ts';
 import type { ManagerHooks } from './hooks.ts';
 import type { MoveMemory } from './move-world.ts';
+import { shortLists } from './node-lists.ts';
 import type { NodeSight } from './node-watcher.ts';
 import { NodeWatcher } from './node-watcher.ts';
 import type { ManagerOptions, ResolvedOptions } from './options.ts';
@@ -82,6 +83,7 @@ export class NodeManager {
       requiredManagers: requiredNodeManagers,
       trouble: this.#trouble,
       quarantined: isLeading ? this.#quarantined : [],
+      shortLists: shortLists(this.#board?.current() ?? new Map()),
       moves: { ...this.#moves },
     };
   }

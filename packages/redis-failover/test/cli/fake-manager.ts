@@ -33,6 +33,7 @@ export class FakeManager {
       requiredManagers: requiredNodeManagers,
       trouble: undefined,
       quarantined: [],
+      shortLists: [],
       moves: { done: 0, failed: 0 },
     };
   }

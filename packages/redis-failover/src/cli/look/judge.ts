@@ -2,6 +2,7 @@
 
 import { missingFrom } from '../../manager/join.ts';
 import { recordedLineage } from '../../manager/lineage.ts';
+import { sayShortList, shortLists } from '../../manager/node-lists.ts';
 import type { NodeAddress } from '../../node-address.ts';
 import type { Answer } from './roles.ts';
 import type { Znodes } from './znodes.ts';
@@ -17,7 +18,8 @@ export type ProblemCode =
   | 'ROLE'
   | 'QUARANTINED'
   | 'REPLICATION'
-  | 'RECORDS_DIFFER';
+  | 'RECORDS_DIFFER'
+  | 'LISTS_DIFFER';
 
 export interface Problem {
   readonly code: ProblemCode;
@@ -70,6 +72,7 @@ function recordProblems(znodes: Znodes): readonly Problem[] {
   if (leader === undefined && (record !== undefined || reports.size === 0)) {
     add('NO_MANAGER', 'no manager leads, so nobody would fail over');
   }
+  for (const list of shortLists(reports)) add('LISTS_DIFFER', sayShortList(list));
   return problems;
 }
 

@@ -31,7 +31,7 @@ export function whyNotReady(status: ManagerStatus): NotReady | undefined {
 export function readyBody(status: ManagerStatus): object {
   const why = whyNotReady(status);
   const { id, state, token, zookeeper, primary, term, managers, requiredManagers, nodes } = status;
-  const { quarantined } = status;
+  const { quarantined, shortLists } = status;
   return {
     ready: why === undefined,
     ...(why === undefined ? {} : { code: why.code, message: why.message }),
@@ -41,8 +41,9 @@ export function readyBody(status: ManagerStatus): object {
     zookeeper,
     primary: primary ?? null,
     term: term ?? null,
-    degraded: quarantined.length > 0,
+    degraded: quarantined.length > 0 || shortLists.length > 0,
     quarantined,
+    shortLists,
     managers,
     requiredManagers,
     nodes: nodes.map(({ address, state: seen, failures, latencyMs, error, judged }) => ({
