@@ -170,6 +170,7 @@ function set({ server, parts, propagate }: Call): Reply {
   const isThere = server.data.get(key) !== undefined;
   if ((words.includes('NX') && isThere) || (words.includes('XX') && !isThere)) return null;
   applySet(server, parts);
+  server.machine.watcher?.wrote(key);
   propagate(parts);
   return ok;
 }

@@ -25,12 +25,13 @@ export function infoText(server: Server): string {
 
 type Fields = Readonly<Record<string, string | number>>;
 
-function serverFields({ runId, machine, seconds, startedSeconds }: Server): Fields {
+function serverFields({ runId, machine, nowMs, seconds, startedSeconds }: Server): Fields {
   return {
     redis_version: '7.0.15',
     redis_mode: 'standalone',
     run_id: runId,
     tcp_port: machine.port,
+    server_time_usec: Math.floor(nowMs * 1_000),
     uptime_in_seconds: seconds - startedSeconds,
   };
 }

@@ -1,3 +1,4 @@
+import type { Dataset } from './dataset.ts';
 import type { Disk } from './disk.ts';
 import type { Message } from './messages.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -12,6 +13,16 @@ export interface Speeds {
   saveMs(keys: number): number;
   /** A whole copy of so many keys on its way, where it is not sent as it is written. */
   copyMs(keys: number): number;
+}
+
+/** Told of what a simulation judges by. */
+export interface Watcher {
+  /** A client's write was executed. */
+  wrote(key: string): void;
+  /** REPLICAOF of somebody else than until now. */
+  follows(): void;
+  /** What the server has goes now, for a copy of that primary. */
+  empties(data: Dataset, primary: string): void;
 }
 
 /** What a server process finds where it runs. */
@@ -34,6 +45,7 @@ export interface Machine {
   ): Connecting;
   /** It has power, and a network. */
   readonly isThere: boolean;
+  readonly watcher: Watcher | undefined;
   /** The process has ended by itself. */
   exited(): void;
 }

@@ -1,5 +1,5 @@
 import type { Disk } from './disk.ts';
-import type { Connecting, Machine, Speeds } from './machine.ts';
+import type { Connecting, Machine, Speeds, Watcher } from './machine.ts';
 import type { Message } from './messages.ts';
 import type { Scheduler } from './scheduler.ts';
 import { Server } from './server.ts';
@@ -14,6 +14,7 @@ export interface NodeOptions {
   /** Its configuration file. */
   readonly settings?: GivenSettings;
   readonly speeds?: Partial<Speeds>;
+  readonly watcher?: Watcher;
 }
 
 type Dial = (
@@ -54,6 +55,7 @@ export class RedisNode {
       disk: this.disk,
       configuration: options.settings ?? {},
       connect: dial,
+      watcher: options.watcher,
       exited: () => {
         this.#server = undefined;
       },

@@ -245,6 +245,7 @@ export class Server {
 
   /** REPLICAOF host port (`replicationSetMaster`). */
   follow(host: string, port: number): void {
+    this.machine.watcher?.follows();
     this.upstream?.letGo();
     this.#unblockAll();
     const { upstream } = this;

@@ -308,6 +308,7 @@ export class Upstream {
     this.#waitForCopy();
     const isSameHistory = keeps && server.history.replId === this.#announced.replId;
     if (!keeps) {
+      this.#tellLoss();
       this.#leaveHistory();
       server.data.clear();
     }
@@ -331,6 +332,11 @@ export class Upstream {
     );
   }
 
+  #tellLoss(): void {
+    const { data, machine } = this.#server;
+    if (data.size > 0) machine.watcher?.empties(data, `${this.host}:${this.port}`);
+  }
+
   /** `replicationAttachToNewMaster` */
   #leaveHistory(): void {
     this.cached = undefined;
@@ -342,7 +348,10 @@ export class Upstream {
     const server = this.#server;
     server.loading = undefined;
     const keeps = server.settings.text('repl-diskless-load') === 'swapdb';
-    if (!keeps) server.data.clear();
+    if (!keeps) {
+      this.#tellLoss();
+      server.data.clear();
+    }
     this.cancel(true);
     server.loop.release();
   }
@@ -355,6 +364,7 @@ export class Upstream {
     if (this.#readsCopyAtOnce && settings.text('repl-diskless-load') === 'swapdb') {
       this.#leaveHistory();
     }
+    this.#tellLoss();
     server.data = rdb.data.copy();
     server.loading = undefined;
     // No file was saved by it, so one is due.

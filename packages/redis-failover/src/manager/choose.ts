@@ -297,5 +297,9 @@ export function describe(known: Replications, { errors }: MoveWorld): string {
     return `${node} (${place}, ${state}${priority === 0 ? ', replica-priority 0' : ''})`;
   });
   const others = [...errors].flatMap(([node, { message }]) => (known.has(node) ? [] : [message]));
-  return [...(answers.length === 0 ? ['no other node answers'] : answers), ...others].join('; ');
+  const found = [...(answers.length === 0 ? ['no other node answers'] : answers), ...others];
+  // Waiting cures it where somebody is loading: what that one has is known then.
+  const isStuck = known.size > 0 && [...known.values()].every(({ loading }) => !loading);
+  const wayOut = 'an operator may decide whose data count: incumbent-redis keep NODE';
+  return [...found, ...(isStuck ? [wayOut] : [])].join('; ');
 }

@@ -676,13 +676,13 @@ export class SimulatedTransaction {
   }
 }
 
-interface Acl {
+export interface Acl {
   readonly perms: number;
   readonly scheme: string;
   readonly id: string;
 }
 
-interface Stat {
+export interface Stat {
   readonly czxid: bigint;
   readonly mzxid: bigint;
   readonly version: number;
@@ -690,12 +690,12 @@ interface Stat {
   readonly numChildren: number;
 }
 
-interface Content {
+export interface Content {
   readonly data: Uint8Array | null;
   readonly stat: Stat;
 }
 
-interface Watch<Value> {
+export interface Watch<Value> {
   readonly value: Value;
   readonly changed: Promise<unknown>;
   cancel(): void;

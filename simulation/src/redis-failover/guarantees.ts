@@ -1,0 +1,280 @@
+import type { PrimaryRecord } from '../../../packages/redis-failover/dist/layout.js';
+import type { Dataset } from '../redis/dataset.ts';
+import type { RedisNode } from '../redis/index.ts';
+import type { RedisFailoverSimulation } from './simulation.ts';
+
+export const guarantees: Readonly<Record<string, string>> = {
+  kept: 'no node is emptied of an acknowledged write that nobody else has, and nobody is promoted who lacks what another member has',
+  one: 'no two nodes acknowledge writes to our clients at once',
+  live: 'every client can write a bounded time after faults stop, unless a manager says what an operator has to decide',
+  stable: 'without a fault the primary is not moved',
+  errors: 'managers and clients throw nothing but what they document',
+  rejections: 'no promise is rejected without anybody who listens',
+  timers: 'timers are set for times that Node keeps',
+  replay: 'the same seed takes the same course',
+};
+
+interface Acknowledged {
+  readonly key: string;
+  readonly to: string;
+  readonly term: number;
+  readonly startedMs: number;
+}
+
+/** What clients of one term were told. */
+interface TermOfWrites {
+  readonly node: string;
+  firstMs: number;
+  lastMs: number;
+}
+
+/** Who was started anew may be copied by replicas for so long before a manager can know. */
+const unseenMs = 1_000;
+
+/** What is checked, by what the modelled servers really have. */
+export class Guarantees {
+  readonly #sim: RedisFailoverSimulation;
+  /** Where each write was executed, and when. */
+  readonly #executed = new Map<string, { readonly node: string; readonly atMs: number }>();
+  readonly #acknowledged = new Set<string>();
+  /** Nobody has them any more, by a fault or because an operator wanted it. */
+  readonly #gone = new Set<string>();
+  /** Nobody has them any more, and they were not acknowledged yet. */
+  readonly #lost = new Map<string, string>();
+  readonly #terms = new Map<number, TermOfWrites>();
+  /** The processes that have followed the primary on record, or were it. */
+  readonly #members = new Map<string, string>();
+  /** Since when a member can be reached without a fault. */
+  readonly #reachableSinceMs = new Map<string, number>();
+  #nextLookMs = 0;
+  record: PrimaryRecord | undefined;
+  recordSinceMs = 0;
+  /** When no manager led last that reached all nodes. */
+  #unmanagedAtMs = 0;
+  /** When the record said last that it is being moved. */
+  #revokedAtMs = 0;
+  /** Since when nothing should move. */
+  stableSinceMs: number = Number.POSITIVE_INFINITY;
+  lastAcknowledged: Acknowledged | undefined;
+  /** When each client began the latest write that was acknowledged. */
+  readonly lastStartedMs: Map<string, number> = new Map();
+
+  constructor(sim: RedisFailoverSimulation) {
+    this.#sim = sim;
+  }
+
+  // --- what happens ---
+
+  wrote(node: string, key: string): void {
+    this.#executed.set(key, { node, atMs: this.#sim.world.nowMs });
+  }
+
+  acknowledged(write: Acknowledged): void {
+    const { world } = this.#sim;
+    const { key, to, term } = write;
+    this.lastAcknowledged = write;
+    this.lastStartedMs.set(key.slice(0, key.indexOf(':')), write.startedMs);
+    this.#acknowledged.add(key);
+    const executed = this.#executed.get(key);
+    if (executed === undefined) {
+      world.fail('one', `${key} was acknowledged in term ${term}, and no node has executed it`);
+      return;
+    }
+    const { node, atMs } = executed;
+    const lost = this.#lost.get(key);
+    if (lost !== undefined) world.fail('kept', `${key} was acknowledged by ${to}: ${lost}`);
+    const own = this.#terms.get(term) ?? { node, firstMs: atMs, lastMs: atMs };
+    if (own.node !== node) {
+      world.fail('one', `${own.node} and ${node} acknowledge writes of term ${term}`);
+    }
+    own.firstMs = Math.min(own.firstMs, atMs);
+    own.lastMs = Math.max(own.lastMs, atMs);
+    this.#terms.set(term, own);
+    for (const [other, its] of this.#terms) {
+      const [older, newer] = other < term ? [its, own] : [own, its];
+      if (other === term || older.lastMs <= newer.firstMs) continue;
+      world.fail(
+        'one',
+        `${older.node} acknowledged a write at ${older.lastMs.toFixed(0)} ms, and ${newer.node} in a ` +
+          `newer term (${other} and ${term}) one at ${newer.firstMs.toFixed(0)} ms`,
+      );
+    }
+  }
+
+  /** A copy from `primary` takes the place of what the node has. */
+  empties(node: RedisNode, data: Dataset, primary: string): void {
+    const { world, coverage, scenario } = this.#sim;
+    coverage.count('nodes emptied for a copy');
+    const lost = this.#onlyIn(data, node);
+    if (lost.length === 0) return;
+    const said = `${lost.length} writes (${lost[0]}…) that only ${node.name} had`;
+    const mayGo = scenario.rejoin === 'always' || this.#mayCopyUnseen(node, primary);
+    for (const key of lost) {
+      if (mayGo) this.#gone.add(key);
+      else this.#lost.set(key, `${node.name} was emptied of it for a copy of ${primary}`);
+    }
+    if (mayGo) {
+      coverage.count('writes that a copy has overwritten, as promised', lost.length);
+      return;
+    }
+    const acknowledged = lost.filter((key) => this.#acknowledged.has(key));
+    if (acknowledged.length === 0) return;
+    world.fail('kept', `${said} went for a copy of ${primary}`);
+  }
+
+  /** A process has ended, or a data directory is lost. @param before what the node had */
+  fault(node: RedisNode, before: readonly string[]): void {
+    for (const key of before) {
+      if (this.#sim.nodes.some((each) => has(each, key))) continue;
+      this.#gone.add(key);
+      this.#sim.coverage.count('writes that only a fault has lost');
+    }
+    void node;
+  }
+
+  moved({ from, to, reason }: { from: string | null; to: string; reason: string }): void {
+    const { world } = this.#sim;
+    if (world.nowMs <= this.stableSinceMs) return;
+    world.fail('stable', `the primary was moved from ${from} to ${to} (${reason}) without a fault`);
+  }
+
+  recorded(record: PrimaryRecord): void {
+    const { world } = this.#sim;
+    const before = this.record;
+    this.record = record;
+    if (before?.term === record.term && before.primary === record.primary) return;
+    this.recordSinceMs = world.nowMs;
+    if (record.primary === null) {
+      this.#revokedAtMs = world.nowMs;
+      return;
+    }
+    if (before !== undefined) this.#checkPromotion(record.primary);
+  }
+
+  /** Called before and after every event, and looks now and then. */
+  look(): void {
+    const { nodes, world } = this.#sim;
+    if (world.nowMs < this.#nextLookMs) return;
+    this.#nextLookMs = world.nowMs + 20;
+    if (!this.#sim.isManaged()) this.#unmanagedAtMs = world.nowMs;
+    for (const node of nodes) {
+      const { server, name } = node;
+      if (server === undefined) {
+        this.#members.delete(name);
+        this.#reachableSinceMs.delete(name);
+        continue;
+      }
+      if (this.#isMember(node)) this.#members.set(name, server.runId);
+      const isReachable =
+        !node.isPaused && server.loading === undefined && !this.#sim.isCutOff(name);
+      if (!isReachable) this.#reachableSinceMs.delete(name);
+      else if (!this.#reachableSinceMs.has(name)) this.#reachableSinceMs.set(name, world.nowMs);
+    }
+  }
+
+  // --- what is judged ---
+
+  /** Once faults are over, and somebody leads. */
+  checkEnd(primary: RedisNode): void {
+    const { nodes, world, coverage } = this.#sim;
+    for (const key of this.#acknowledged) {
+      if (this.#gone.has(key) || primary.server?.data.get(key) !== undefined) continue;
+      const holders = nodes.filter((node) => has(node, key));
+      if (holders.some((node) => isAside(node))) {
+        coverage.count('writes in quarantine');
+        continue;
+      }
+      const where = holders.map(({ name }) => name).join(', ') || 'nobody';
+      world.fail('kept', `${key} was acknowledged, and ${primary.name} lacks it: ${where} has it`);
+      return;
+    }
+  }
+
+  #checkPromotion(address: string): void {
+    const { nodes, world } = this.#sim;
+    const primary = nodes.find(({ addresses }) => addresses.includes(address));
+    if (primary === undefined) return;
+    const sinceMs = Math.min(this.#revokedAtMs, world.nowMs) - 1_000;
+    for (const node of nodes) {
+      const { server } = node;
+      const isKnown =
+        server !== undefined &&
+        node !== primary &&
+        this.#members.get(node.name) === server.runId &&
+        (this.#reachableSinceMs.get(node.name) ?? Number.POSITIVE_INFINITY) <= sinceMs &&
+        server.backlog !== undefined;
+      if (!isKnown) continue;
+      for (const key of server.data.keys) {
+        if (!this.#acknowledged.has(key) || this.#gone.has(key)) continue;
+        if (primary.server?.data.get(key) !== undefined) continue;
+        world.fail(
+          'kept',
+          `${primary.name} was made the primary without ${key}, which ${node.name} has, and that ` +
+            'could be reached all the time',
+        );
+        return;
+      }
+    }
+  }
+
+  #isMember(node: RedisNode): boolean {
+    const { record } = this;
+    const { server } = node;
+    if (record === undefined || record.primary === null || server === undefined) return false;
+    if (node.addresses.includes(record.primary)) {
+      return server.upstream === undefined && server.runId === record.runId;
+    }
+    const { upstream } = server;
+    if (upstream === undefined || upstream.state !== 'connected') return false;
+    const primary = this.#sim.nodes.find(({ addresses }) =>
+      addresses.includes(record.primary ?? ''),
+    );
+    return (
+      `${upstream.host}:${upstream.port}` === record.primary &&
+      primary?.server?.runId === record.runId
+    );
+  }
+
+  /** A replica copies by itself a primary that has just been started anew: no manager has told it to. */
+  #mayCopyUnseen(node: RedisNode, primary: string): boolean {
+    const { startedAtMs, orderedAtMs, world } = this.#sim;
+    const orderedMs = orderedAtMs.get(node.name) ?? 0;
+    let startedMs = 0;
+    // It may copy another one that was started anew.
+    const sources = new Set<RedisNode>();
+    for (let address: string | undefined = primary; address !== undefined; ) {
+      const source = this.#sim.nodes.find(({ addresses }) => addresses[0] === address);
+      if (source === undefined || sources.has(source)) break;
+      sources.add(source);
+      startedMs = Math.max(startedMs, startedAtMs.get(source.name) ?? 0);
+      const { upstream } = source.server ?? {};
+      address = upstream && `${upstream.host}:${upstream.port}`;
+    }
+    if (orderedMs >= startedMs) return false;
+    return world.nowMs - Math.max(startedMs, this.#unmanagedAtMs) < unseenMs;
+  }
+
+  #onlyIn(data: Dataset, node: RedisNode): readonly string[] {
+    const others = this.#sim.nodes.filter((each) => each !== node);
+    return data.keys.filter(
+      (key) => !this.#gone.has(key) && !others.some((other) => has(other, key)),
+    );
+  }
+}
+
+/** In memory, or where no process runs: what a start would read. */
+export function has(node: RedisNode, key: string): boolean {
+  const { server } = node;
+  if (server !== undefined && server.data.get(key) !== undefined) return true;
+  if (server !== undefined && server.loading === undefined) return false;
+  return onDisk(node)?.get(key) !== undefined;
+}
+
+function onDisk({ disk, configuration }: RedisNode): Dataset | undefined {
+  return configuration.appendonly === 'yes' ? disk.aof : disk.rdb?.data;
+}
+
+export function isAside(node: RedisNode): boolean {
+  const upstream = node.server?.upstream;
+  return upstream !== undefined && upstream.host === '127.0.0.1' && upstream.port === 1;
+}

@@ -1,0 +1,85 @@
+import type { ManagerEvent } from '../../../packages/redis-failover/dist/manager/events.js';
+import type { NodeManager } from '../../../packages/redis-failover/dist/manager/node-manager.js';
+import type { Random } from '../harness/random.ts';
+import { openNodeOf } from './node-link.ts';
+import type { Seat } from './process.ts';
+import { Process } from './process.ts';
+import type { RedisFailoverSimulation } from './simulation.ts';
+
+/** A process that runs the real manager. */
+export class ManagerProcess extends Process {
+  readonly manager: NodeManager;
+  isLeading = false;
+
+  constructor(sim: RedisFailoverSimulation, seat: Seat, random: Random) {
+    super(sim, seat);
+    const { library, redis, world, scenario } = sim;
+    const { clock, host } = this;
+    this.manager = new library.NodeManager(
+      {
+        nodes: sim.addresses,
+        zookeeper: 'zk:2181',
+        id: this.name,
+        sessionTimeout: scenario.sessionTimeoutMs,
+        checkEvery: scenario.checkEveryMs,
+        nodeTimeout: scenario.nodeTimeoutMs,
+        maxFailures: scenario.maxFailures,
+        clientView: scenario.viewMs,
+        rejoin: scenario.rejoin,
+        onEvent: (event) => this.#told(event),
+      },
+      {},
+      {
+        clock,
+        forElection: { clock, random: () => random.next() },
+        openNode: openNodeOf({ library, redis, world, host, owner: this }),
+        openZooKeeper: (_, { sessionTimeoutMs = 6_000 }) =>
+          this.connectZooKeeper(sessionTimeoutMs) as never,
+      },
+    );
+    this.manager.run(new AbortController().signal).catch((error: unknown) => {
+      const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      world.fail('errors', `${this.name}: ${text}`);
+    });
+  }
+
+  #told(event: ManagerEvent): void {
+    if (event.type === 'sight' || event.type === 'zookeeper') return;
+    const { trace, coverage } = this.sim;
+    if (event.type === 'elected') {
+      this.sim.leading = this;
+      this.isLeading = true;
+    }
+    if (event.type === 'ousted') this.isLeading = false;
+    if (event.type === 'trouble') this.sim.lastTrouble = event.trouble.message;
+    if (event.type === 'recovered') this.sim.lastTrouble = undefined;
+    trace.add(this.host.presentMs, this.name, event.type, () => describe(event));
+    coverage.count(event.type === 'moved' ? `moved: ${event.reason}` : `told: ${event.type}`);
+    if (event.type === 'moved') this.sim.guarantees.moved(event);
+  }
+}
+
+function describe(event: ManagerEvent): string {
+  switch (event.type) {
+    case 'trouble':
+      return `${event.trouble.code}: ${event.trouble.message}`;
+    case 'move-failed':
+      return `${event.reason}: ${event.error.message}`;
+    case 'step':
+      return `${event.step} ${event.node}`;
+    case 'primary':
+      return `${event.primary} in term ${event.term}`;
+    case 'moved':
+      return `from ${event.from} to ${event.to} (${event.reason}), term ${event.term}`;
+    case 'quarantined':
+      return `${event.node} beside ${event.primary}: ${event.missing}`;
+    case 'reconciled':
+      return `${event.node} follows ${event.primary}`;
+    case 'judged':
+      return `${event.node} ${event.state}`;
+    case 'ousted':
+      return event.reason;
+    default:
+      return 'node' in event ? event.node : '';
+  }
+}

@@ -1,0 +1,303 @@
+/**
+ * One seed of the failover of Redis: modelled nodes and servers of ZooKeeper, managers and clients that run
+ * the real code, and a plan of faults. It ends with the first violation, or when every client has
+ * written after faults have stopped, and nothing moves any more.
+ */
+import type { FailoverRequest } from '../../../packages/redis-failover/dist/layout.js';
+import { Coverage } from '../harness/coverage.ts';
+import { Host } from '../harness/host.ts';
+import type { Simulation } from '../harness/mechanism.ts';
+import { Random } from '../harness/random.ts';
+import { Trace } from '../harness/trace.ts';
+import { World } from '../harness/world.ts';
+import { ClientLink } from '../harness/zookeeper/connection.ts';
+import { Ensemble } from '../harness/zookeeper/ensemble.ts';
+import type { Link, RedisNode } from '../redis/index.ts';
+import { Chaos } from './chaos.ts';
+import { Guarantees } from './guarantees.ts';
+import type { Library } from './library.ts';
+import { ManagerProcess } from './manager.ts';
+import { RedisWorld } from './nodes.ts';
+import type { Seat } from './process.ts';
+import type { Scenario } from './scenario.ts';
+import { drawScenario } from './scenario.ts';
+import { Writer } from './writer.ts';
+
+/** How long it may take from the end of faults until every client writes. */
+const liveMs = 50_000;
+const stableMs = 5_000;
+
+export class RedisFailoverSimulation implements Simulation {
+  readonly library: Library;
+  readonly scenario: Scenario;
+  readonly trace: Trace;
+  readonly world: World;
+  readonly coverage: Coverage = new Coverage();
+  readonly ensemble: Ensemble;
+  readonly redis: RedisWorld;
+  readonly nodes: RedisNode[] = [];
+  readonly addresses: readonly string[];
+  readonly managers: Seat[] = [];
+  readonly writers: Seat[] = [];
+  readonly guarantees: Guarantees;
+  readonly root = '/redis_failover';
+  /** When each node was started last, and told whom to follow. */
+  readonly startedAtMs: Map<string, number> = new Map();
+  readonly orderedAtMs: Map<string, number> = new Map();
+  /** The manager that was elected last. */
+  leading: ManagerProcess | undefined;
+  /** What a manager has told of last, if that is not over. */
+  lastTrouble: string | undefined;
+  /** Told once, when the record names nobody. */
+  onRevoked: (() => void) | undefined;
+  readonly #links = new Set<Link>();
+  readonly #random: Random;
+  #lastNumber = 0;
+
+  constructor(library: Library, seed: number, readable: boolean) {
+    this.library = library;
+    this.scenario = drawScenario(seed);
+    const { scenario } = this;
+    this.#random = new Random(seed, 11);
+    this.trace = new Trace(readable);
+    this.world = new World(new Random(seed, 12), this.trace);
+    const { world } = this;
+    this.ensemble = new Ensemble(world, new Random(seed, 13), scenario.ensemble);
+    const latency = new Random(seed, 14);
+    this.redis = new RedisWorld(
+      world,
+      new Random(seed, 15),
+      () => scenario.nodeLatencyMs * (0.2 + latency.exponential(0.8)),
+    );
+    this.addresses = scenario.nodes.map((_, index) => `r${index + 1}:6379`);
+    this.guarantees = new Guarantees(this);
+    this.#addNodes();
+    world.check = () => this.guarantees.look();
+    this.ensemble.onCommit = (transaction) => {
+      const change = transaction.changes.get(`${this.root}/primary`);
+      if (change?.data === undefined || change.data === null) return;
+      const record = library.decodePrimary('primary', new TextDecoder().decode(change.data));
+      this.trace.add(world.nowMs, 'zk', `record: ${record.primary} in term ${record.term}`);
+      this.guarantees.recorded(record);
+      if (record.primary !== null) return;
+      this.onRevoked?.();
+      this.onRevoked = undefined;
+    };
+    for (const [index, clock] of scenario.managers.entries()) {
+      this.managers.push(this.#seat(`m${index + 1}`, clock, 100 * (index + 1)));
+    }
+    for (const [index, clock] of scenario.writers.entries()) {
+      this.writers.push(this.#seat(`c${index + 1}`, clock, 100 * (index + 11)));
+    }
+  }
+
+  get seats(): readonly Seat[] {
+    return [...this.managers, ...this.writers];
+  }
+
+  get links(): Iterable<Link> {
+    return this.#links;
+  }
+
+  /** The node that the record names, or named last. */
+  get primary(): RedisNode | undefined {
+    const { record } = this.guarantees;
+    const address = record?.primary ?? record?.former;
+    return this.nodes.find(({ addresses }) => addresses[0] === address);
+  }
+
+  newNumber(): number {
+    this.#lastNumber += 1;
+    return this.#lastNumber;
+  }
+
+  /** What faults may do something to. */
+  link(from: string, node: RedisNode): Link {
+    const link = this.redis.model.link(from, node.name);
+    this.#links.add(link);
+    return link;
+  }
+
+  /** Whether a manager may be unable to reach it. */
+  isCutOff(name: string): boolean {
+    return this.managers.some(({ host }) => {
+      const { forth, back, refuses } = this.redis.model.link(host.name, name);
+      return forth.isHeld || back.isHeld || refuses;
+    });
+  }
+
+  /** Whether a manager leads that reaches all nodes and ZooKeeper. */
+  isManaged(): boolean {
+    const { leading } = this;
+    if (leading === undefined || !leading.alive || !leading.isLeading) return false;
+    const seat = this.managers.find(({ process }) => process === leading);
+    if (seat === undefined || seat.host.isPaused || seat.link.requestsCut || seat.link.repliesCut) {
+      return false;
+    }
+    return this.nodes.every(({ name }) => {
+      const { forth, back, refuses } = this.redis.model.link(seat.host.name, name);
+      return !forth.isHeld && !back.isHeld && !refuses;
+    });
+  }
+
+  #addNodes(): void {
+    const { scenario, redis, world } = this;
+    for (const [index, { settings, loadMs, copyMs }] of scenario.nodes.entries()) {
+      const name = `r${index + 1}`;
+      const node: RedisNode = redis.model.addNode({
+        name,
+        addresses: [`${name}:6379`],
+        settings: index === 0 ? settings : { ...settings, replicaof: 'r1 6379' },
+        speeds: {
+          loadMs: (keys) => (keys === 0 ? 0 : loadMs + keys * 0.01),
+          copyMs: (keys) => 0.2 + copyMs + keys * 0.01,
+        },
+        watcher: {
+          wrote: (key) => this.guarantees.wrote(name, key),
+          follows: () => this.orderedAtMs.set(name, world.nowMs),
+          empties: (data, primary) => {
+            this.trace.add(world.nowMs, name, `is emptied of ${data.size} for ${primary}`);
+            this.guarantees.empties(node, data, primary);
+          },
+        },
+      });
+      this.nodes.push(node);
+    }
+  }
+
+  #seat(name: string, clock: Scenario['managers'][number], stream: number): Seat {
+    const { seed } = this.scenario;
+    return {
+      host: new Host(this.world, name, clock, new Random(seed, stream)),
+      link: new ClientLink(this.scenario.link, new Random(seed, stream + 1)),
+      process: undefined,
+    };
+  }
+
+  // --- what starts and ends ---
+
+  startNode(node: RedisNode): void {
+    node.start();
+    this.startedAtMs.set(node.name, this.world.nowMs);
+  }
+
+  /** A process ends, or its data go. */
+  endNode(node: RedisNode, end: () => void): void {
+    const { server } = node;
+    const before = new Set([
+      ...(server?.data.keys ?? []),
+      ...(node.disk.aof?.keys ?? []),
+      ...(node.disk.rdb?.data.keys ?? []),
+    ]);
+    end();
+    this.guarantees.fault(node, [...before]);
+  }
+
+  /** It may save before it ends, and wait for its replicas. */
+  stopNode(node: RedisNode): void {
+    const { server } = node;
+    if (server === undefined) return;
+    node.stop();
+    const wait = () => {
+      if (node.server === server) {
+        this.world.at(this.world.nowMs + 50, () => {
+          wait();
+          return false;
+        });
+      } else this.guarantees.fault(node, server.data.keys);
+    };
+    wait();
+  }
+
+  startManager(seat: Seat): void {
+    seat.process = new ManagerProcess(
+      this,
+      seat,
+      new Random(this.scenario.seed, 1_000 + this.newNumber()),
+    );
+  }
+
+  startWriter(seat: Seat): void {
+    seat.process = new Writer(this, seat, new Random(this.scenario.seed, 1_000 + this.newNumber()));
+  }
+
+  // --- the phases ---
+
+  async run(): Promise<void> {
+    const { world, scenario } = this;
+    for (const node of this.nodes) this.startNode(node);
+    // The replicas copy first.
+    await world.run(scenario.syncMs);
+    for (const seat of this.managers) this.#soon(() => this.startManager(seat));
+    for (const seat of this.writers) this.#soon(() => this.startWriter(seat));
+    await world.run(scenario.calmMs);
+    if (world.violation !== undefined) return;
+    const chaos = new Chaos(this, new Random(scenario.seed, 16));
+    chaos.begin();
+    await world.run(scenario.calmMs + scenario.chaosMs);
+    if (world.violation !== undefined) return;
+    chaos.end();
+    this.trace.add(world.nowMs, '-', 'faults stop');
+    await this.#expectLife();
+    if (world.violation !== undefined) return;
+    await this.#expectPeace();
+  }
+
+  #soon(act: () => void): void {
+    this.world.at(this.#random.next() * 500, () => {
+      act();
+      return true;
+    });
+  }
+
+  async #expectLife(): Promise<void> {
+    const { world, guarantees } = this;
+    const sinceMs = world.nowMs;
+    const isLive = () =>
+      this.writers.every(({ host }) => (guarantees.lastStartedMs.get(host.name) ?? 0) > sinceMs);
+    await world.run(sinceMs + liveMs, isLive);
+    if (world.violation !== undefined || isLive()) return;
+    const trouble = this.lastTrouble;
+    if (trouble !== undefined && /incumbent-redis keep/.test(trouble)) {
+      this.coverage.count('an operator has to decide');
+      this.#keepBest();
+      await world.run(world.nowMs + liveMs, isLive);
+      if (world.violation !== undefined || isLive()) return;
+    }
+    world.fail(
+      'live',
+      `not every client can write ${liveMs} ms after faults stopped; the record names ` +
+        `${guarantees.record?.primary}; a manager said last: ${this.lastTrouble}`,
+    );
+  }
+
+  /** As an operator who looks at what the nodes have. */
+  #keepBest(): void {
+    const [best] = this.nodes.toSorted(
+      (a, b) => (b.server?.data.size ?? 0) - (a.server?.data.size ?? 0),
+    );
+    this.request({ node: best?.addresses[0] ?? null, action: 'keep', requestedBy: 'operator' });
+  }
+
+  request(request: FailoverRequest): void {
+    const { ensemble, library, root, trace, world } = this;
+    trace.add(world.nowMs, 'op', `asks: ${request.action ?? 'move'} ${request.node}`);
+    const path = `${root}/failover_requests/request-`;
+    const data = new TextEncoder().encode(library.encodeRequest(request));
+    const node = { data, ephemeral: false, sequential: true } as const;
+    ensemble.byHand([{ type: 'create', path, ...node }]);
+  }
+
+  async #expectPeace(): Promise<void> {
+    const { world, guarantees } = this;
+    // What has just been moved may be looked at once more.
+    await world.run(world.nowMs + 2_000);
+    if (world.violation !== undefined) return;
+    guarantees.stableSinceMs = world.nowMs;
+    await world.run(world.nowMs + stableMs);
+    const { record } = guarantees;
+    const { primary } = this;
+    if (world.violation !== undefined || record?.primary == null || primary === undefined) return;
+    guarantees.checkEnd(primary);
+  }
+}
