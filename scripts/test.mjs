@@ -23,8 +23,8 @@ const stages = [
   {
     id: 'simulation',
     name: 'simulation',
-    about: 'whole elections in virtual time, thousands of seeds, an equal share for each mechanism',
-    script: ['simulation/dist/main.js', '--seeds', '3000'],
+    about: 'whole elections in virtual time, thousands of seeds, each mechanism has its share',
+    script: ['simulation/dist/main.js', '--seeds', '3300'],
     fillsGaps: true,
     limitMin: 40,
   },

@@ -254,6 +254,30 @@ for (const kind of ['model', 'servers']) {
       expect(await trio.say(b, 'GET key')).toBe('"value"');
     });
 
+    test.for([
+      ['still sends the copy that a replica waits for', false],
+      ['sends no copy once the connections of its replicas are closed', true],
+    ] as const)('a primary that is made the replica of nobody %s', async ([, closes], context) => {
+      const trio = await Trio.open(kind, context, [
+        none,
+        none,
+        { ...none, 'repl-diskless-sync': 'yes', 'repl-diskless-sync-delay': '2' },
+      ]);
+      await trio.follow(b, a);
+      await trio.say(a, 'SET key value');
+      await trio.caughtUp(b, a);
+      await trio.tellToFollow(b, c);
+      await trio.says(c, { connected_slaves: '1' });
+      await trio.say(c, 'REPLICAOF 127.0.0.1 1');
+      if (closes) await trio.say(c, 'CLIENT KILL TYPE slave');
+      // A node that stands aside gives no copy to those who come later.
+      await trio.side.until(b, 'its link is gone again', (info) => {
+        const seconds = Number(info.get('master_link_down_since_seconds'));
+        return closes ? seconds >= 4 : info.get('master_link_status') === 'up';
+      });
+      expect(await trio.say(b, 'GET key')).toBe(closes ? '"value"' : 'null');
+    });
+
     test('one that is killed before its append-only file is rewritten has what it had before the copy', async (context) => {
       const trio = await Trio.open(kind, context, [none, aof]);
       await trio.say(a, 'SET key value');

@@ -182,15 +182,16 @@ describe('the decision', () => {
     expect(broken).toEqual([]);
   });
 
-  test('waits only for nodes that are missing, and no longer than its patience', () => {
+  test('waits only for nodes that are missing, and are up or may have more, and no longer than its patience', () => {
     const broken = breaking(({ situation, decision }) => {
       if (decision.do !== 'wait') return true;
       const { known, returnedForMs, isUp } = situation;
       const isMissing = (node: NodeAddress) => known.get(node)?.loading !== false;
+      const mayLack = positionOf(known.get(p)!, lineage).kind === 'unknown';
       return (
         returnedForMs < patienceMs &&
         decision.missing.every(isMissing) &&
-        decision.missing.some((node) => isUp(node))
+        (decision.missing.some((node) => isUp(node)) || mayLack)
       );
     });
     expect(broken).toEqual([]);

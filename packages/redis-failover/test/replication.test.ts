@@ -139,6 +139,16 @@ describe('replication', () => {
     ],
     ['a change', { rdb_changes_since_last_save: 1, rdb_last_save_time: 1_000 }, true],
     ['a save', { rdb_changes_since_last_save: 0, rdb_last_save_time: 1_002 }, true],
+    [
+      'nothing since it was started, as Redis 7.0 counts',
+      { rdb_changes_since_last_save: 0, rdb_last_save_time: 1_000, rdb_saves: 0 },
+      false,
+    ],
+    [
+      'something, and saved it in the second of its start',
+      { rdb_changes_since_last_save: 0, rdb_last_save_time: 1_000, rdb_saves: 1 },
+      true,
+    ],
     ['what no one can know', { rdb_changes_since_last_save: 0 }, true],
   ])('of one that has written %s', async (_, fields, hasWritten) => {
     const clock = { server_time_usec: 1_060_500_000, uptime_in_seconds: 60 };

@@ -17,6 +17,8 @@ export type Prepare = (seed: number, readable: boolean) => Simulation;
 export interface Mechanism {
   /** As `--mechanism` takes it. */
   readonly name: string;
+  /** How many seeds it gets of those that are asked for, beside others. Default 1. */
+  readonly weight?: number;
   /** The packages that it loads, by their folders in `packages/`. */
   readonly packages: readonly string[];
   /** Loads them: the built ones of the repository, or broken copies. */

@@ -317,6 +317,57 @@ const staleReplica: Fault = (chaos) => {
   });
 };
 
+/** Somebody wants another primary, or a certain one. */
+const request: Fault = ({ sim, random }) => {
+  const node = random.chance(0.5) ? null : (random.pick(sim.nodes).addresses[0] ?? null);
+  sim.coverage.count('requests for a failover');
+  sim.request({ node, requestedBy: 'operator' });
+};
+
+/** A request, while a replica lacks something. */
+const requestBehind: Fault = (chaos) => {
+  const { sim, random } = chaos;
+  const { primary } = sim;
+  if (primary === undefined) return;
+  const replica = random.pick(sim.nodes.filter((node) => node !== primary));
+  chaos.note(replica.name, 'is left behind');
+  const link = sim.link(replica.name, primary);
+  link.hold();
+  if (random.chance(0.5)) link.reset();
+  chaos.later(random.between(100, 3_000), () => {
+    const [node = null] = replica.addresses;
+    sim.coverage.count('requests for a failover');
+    sim.request({ node: random.chance(0.7) ? node : null, requestedBy: 'operator' });
+    chaos.later(chaos.span(), () => mend(link));
+  });
+};
+
+/** The managers are away, the primary dies, and an operator helps himself. */
+const promoteByHand: Fault = (chaos) => {
+  const { sim, random } = chaos;
+  const { primary } = sim;
+  if (primary === undefined || !primary.isRunning) return;
+  for (const seat of sim.managers) crashProcess(chaos, seat, () => sim.startManager(seat));
+  const others = random.shuffle(sim.nodes.filter((node) => node !== primary));
+  const [chosen, other] = others;
+  if (chosen === undefined) return;
+  chaos.note(chosen.name, 'is promoted by hand');
+  kill(chaos, primary, 1_000 + chaos.span(), random.chance(0.3));
+  // The other one may hear nothing of it.
+  if (other !== undefined && random.chance(0.5)) cutLink(chaos, other.name, chosen);
+  chaos.later(random.between(100, 1_000), () => {
+    sim.say(chosen, ['REPLICAOF', 'NO', 'ONE']);
+    for (let write = random.below(4); write > 0; write -= 1) {
+      chaos.later(random.between(10, 400), () =>
+        sim.say(chosen, ['SET', `op:${sim.newNumber()}`, '1']),
+      );
+    }
+    if (other === undefined) return;
+    const [host, port] = (chosen.addresses[0] ?? '').split(':') as [string, string];
+    sim.say(other, ['REPLICAOF', host, port]);
+  });
+};
+
 const all: readonly (readonly [number, Fault])[] = [
   [4, crash],
   [2, loseData],
@@ -336,6 +387,9 @@ const all: readonly (readonly [number, Fault])[] = [
   [1, expire],
   [3, inTheMiddle],
   [3, staleReplica],
+  [2, request],
+  [3, requestBehind],
+  [2, promoteByHand],
 ];
 
 function only(...faults: readonly Fault[]): readonly (readonly [number, Fault])[] {
@@ -349,4 +403,5 @@ const mixes: Readonly<Record<FaultMix, readonly (readonly [number, Fault])[]>> =
   managers: only(crashManager, stallManager, cutManager, crash, restart, inTheMiddle),
   zookeeper: only(cutZooKeeper, zooKeeperServer, expire, crash, stallWriter),
   edges: only(inTheMiddle, staleReplica, restart),
+  operators: only(request, requestBehind, promoteByHand, crash, cutReplication),
 };

@@ -49,6 +49,8 @@ export class Guarantees {
   #nextLookMs = 0;
   record: PrimaryRecord | undefined;
   recordSinceMs = 0;
+  /** Whether nobody could see the primary when a node began to load the copy of it. */
+  readonly #loadsUnseen = new Map<string, boolean>();
   /** When no manager led last that reached all nodes. */
   #unmanagedAtMs = 0;
   /** When the record said last that it is being moved. */
@@ -101,14 +103,23 @@ export class Guarantees {
     }
   }
 
+  /** A write by hand was answered: there is no term. */
+  told(key: string): void {
+    this.#acknowledged.add(key);
+  }
+
   /** A copy from `primary` takes the place of what the node has. */
   empties(node: RedisNode, data: Dataset, primary: string): void {
     const { world, coverage, scenario } = this.#sim;
     coverage.count('nodes emptied for a copy');
+    // What it has then may be of a stream that the record does not name.
+    this.#members.delete(node.name);
     const lost = this.#onlyIn(data, node);
     if (lost.length === 0) return;
     const said = `${lost.length} writes (${lost[0]}…) that only ${node.name} had`;
-    const mayGo = scenario.rejoin === 'always' || this.#mayCopyUnseen(node, primary);
+    const wasUnseen = this.#loadsUnseen.get(node.name) ?? this.#mayCopyUnseen(node, primary);
+    const isWanted = scenario.rejoin === 'always' || this.#sim.toldByHand.has(node.name);
+    const mayGo = isWanted || wasUnseen;
     for (const key of lost) {
       if (mayGo) this.#gone.add(key);
       else this.#lost.set(key, `${node.name} was emptied of it for a copy of ${primary}`);
@@ -164,11 +175,23 @@ export class Guarantees {
         this.#reachableSinceMs.delete(name);
         continue;
       }
+      this.#lookAtLoading(node);
       if (this.#isMember(node)) this.#members.set(name, server.runId);
       const isReachable =
         !node.isPaused && server.loading === undefined && !this.#sim.isCutOff(name);
       if (!isReachable) this.#reachableSinceMs.delete(name);
       else if (!this.#reachableSinceMs.has(name)) this.#reachableSinceMs.set(name, world.nowMs);
+    }
+  }
+
+  /** The copy that it loads had come when it began to load: nobody can stop that. */
+  #lookAtLoading(node: RedisNode): void {
+    const { name, server } = node;
+    const { upstream, loading } = server ?? {};
+    if (loading === undefined || upstream === undefined) this.#loadsUnseen.delete(name);
+    else if (!this.#loadsUnseen.has(name)) {
+      const primary = `${upstream.host}:${upstream.port}`;
+      this.#loadsUnseen.set(name, this.#mayCopyUnseen(node, primary));
     }
   }
 
@@ -240,6 +263,7 @@ export class Guarantees {
     const { startedAtMs, orderedAtMs, world } = this.#sim;
     const orderedMs = orderedAtMs.get(node.name) ?? 0;
     let startedMs = 0;
+    let seenSinceMs = this.#unmanagedAtMs;
     // It may copy another one that was started anew.
     const sources = new Set<RedisNode>();
     for (let address: string | undefined = primary; address !== undefined; ) {
@@ -247,11 +271,12 @@ export class Guarantees {
       if (source === undefined || sources.has(source)) break;
       sources.add(source);
       startedMs = Math.max(startedMs, startedAtMs.get(source.name) ?? 0);
+      seenSinceMs = Math.max(seenSinceMs, this.#reachableSinceMs.get(source.name) ?? world.nowMs);
       const { upstream } = source.server ?? {};
       address = upstream && `${upstream.host}:${upstream.port}`;
     }
     if (orderedMs >= startedMs) return false;
-    return world.nowMs - Math.max(startedMs, this.#unmanagedAtMs) < unseenMs;
+    return world.nowMs - Math.max(startedMs, seenSinceMs) < unseenMs;
   }
 
   #onlyIn(data: Dataset, node: RedisNode): readonly string[] {

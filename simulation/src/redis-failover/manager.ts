@@ -10,6 +10,8 @@ import type { RedisFailoverSimulation } from './simulation.ts';
 export class ManagerProcess extends Process {
   readonly manager: NodeManager;
   isLeading = false;
+  /** What it has told of since it was elected, if that is not over. */
+  trouble: string | undefined;
 
   constructor(sim: RedisFailoverSimulation, seat: Seat, random: Random) {
     super(sim, seat);
@@ -51,8 +53,11 @@ export class ManagerProcess extends Process {
       this.isLeading = true;
     }
     if (event.type === 'ousted') this.isLeading = false;
-    if (event.type === 'trouble') this.sim.lastTrouble = event.trouble.message;
-    if (event.type === 'recovered') this.sim.lastTrouble = undefined;
+    if (event.type === 'trouble') {
+      this.trouble = event.trouble.message;
+      if (this.isLeading) this.sim.lastTrouble = this.trouble;
+    }
+    if (event.type === 'recovered' || event.type === 'elected') this.trouble = undefined;
     trace.add(this.host.presentMs, this.name, event.type, () => describe(event));
     coverage.count(event.type === 'moved' ? `moved: ${event.reason}` : `told: ${event.type}`);
     if (event.type === 'moved') this.sim.guarantees.moved(event);
@@ -60,26 +65,16 @@ export class ManagerProcess extends Process {
 }
 
 function describe(event: ManagerEvent): string {
-  switch (event.type) {
-    case 'trouble':
-      return `${event.trouble.code}: ${event.trouble.message}`;
-    case 'move-failed':
-      return `${event.reason}: ${event.error.message}`;
-    case 'step':
-      return `${event.step} ${event.node}`;
-    case 'primary':
-      return `${event.primary} in term ${event.term}`;
-    case 'moved':
-      return `from ${event.from} to ${event.to} (${event.reason}), term ${event.term}`;
-    case 'quarantined':
-      return `${event.node} beside ${event.primary}: ${event.missing}`;
-    case 'reconciled':
-      return `${event.node} follows ${event.primary}`;
-    case 'judged':
-      return `${event.node} ${event.state}`;
-    case 'ousted':
-      return event.reason;
-    default:
-      return 'node' in event ? event.node : '';
-  }
+  if (event.type === 'trouble') return `${event.trouble.code}: ${event.trouble.message}`;
+  if (event.type === 'move-failed') return `${event.reason}: ${event.error.message}`;
+  if (event.type === 'step') return `${event.step} ${event.node}`;
+  if (event.type === 'primary') return `${event.primary} in term ${event.term}`;
+  if (event.type === 'moved')
+    return `from ${event.from} to ${event.to} (${event.reason}), term ${event.term}`;
+  if (event.type === 'quarantined')
+    return `${event.node} beside ${event.primary}: ${event.missing}`;
+  if (event.type === 'reconciled') return `${event.node} follows ${event.primary}`;
+  if (event.type === 'judged') return `${event.node} ${event.state}`;
+  if (event.type === 'ousted') return event.reason;
+  return 'node' in event ? event.node : '';
 }

@@ -4,11 +4,55 @@ import { loadLibrary } from './library.ts';
 import { RedisFailoverSimulation } from './simulation.ts';
 import { redisFailoverVariants } from './variant-list.ts';
 
-const required: readonly string[] = [];
+const required: readonly string[] = [
+  'writes acknowledged',
+  'writes: NO_PRIMARY',
+  'writes: OUTCOME_UNKNOWN',
+  'writes in quarantine',
+  'writes that only a fault has lost',
+  'nodes emptied for a copy',
+  'manager crashes',
+  'manager stands still',
+  'client stands still',
+  'is killed',
+  'is told to end',
+  'loses its power',
+  'has lost its data directory',
+  'starts again',
+  'stands still',
+  'is cut off',
+  'is cut off from ZooKeeper',
+  'is left behind',
+  'a second fault is prepared',
+  'a session is ended',
+  'an operator has to decide',
+  'ZooKeeper server is cut off',
+  'ZooKeeper server stands still',
+  'link cut: forth',
+  'link cut: back',
+  'link cut: both',
+  'link cut: refused',
+  'link cut: reset',
+  'moved: down',
+  'moved: found',
+  'moved: keep',
+  'moved: lost-data',
+  'moved: lost-role',
+  'moved: unfinished',
+  'moved: request',
+  'is promoted by hand',
+  'requests for a failover',
+  'told: quarantined',
+  'told: reconciled',
+  'told: fenced',
+  'told: ousted',
+];
 
 /** Managers and clients of Redis, on modelled nodes and a modelled ZooKeeper. */
 export const redisFailover: Mechanism = {
   name: 'redis-failover',
+  // One takes as long as several of the others.
+  weight: 0.2,
   packages: ['redis-failover', 'incumbent', 'zookeeper'],
   async load(distOf) {
     const library = await loadLibrary(distOf);

@@ -40,7 +40,14 @@ export interface Scenario {
   readonly faultEveryMs: number;
 }
 
-export type FaultMix = 'mixed' | 'nodes' | 'links' | 'managers' | 'zookeeper' | 'edges';
+export type FaultMix =
+  | 'mixed'
+  | 'nodes'
+  | 'links'
+  | 'managers'
+  | 'zookeeper'
+  | 'edges'
+  | 'operators';
 
 const drift = 0.05;
 
@@ -128,6 +135,7 @@ export function drawScenario(seed: number): Scenario {
       [2, 'managers'],
       [1, 'zookeeper'],
       [3, 'edges'],
+      [3, 'operators'],
     ]),
     ...drawCalm(random, common),
     chaosMs: random.between(6_000, 18_000),

@@ -25,6 +25,8 @@ import { Writer } from './writer.ts';
 
 /** How long it may take from the end of faults until every client writes. */
 const liveMs = 50_000;
+/** For so long a manager leads before nothing is to move any more. */
+const settledMs = 3_000;
 const stableMs = 5_000;
 
 export class RedisFailoverSimulation implements Simulation {
@@ -44,9 +46,12 @@ export class RedisFailoverSimulation implements Simulation {
   /** When each node was started last, and told whom to follow. */
   readonly startedAtMs: Map<string, number> = new Map();
   readonly orderedAtMs: Map<string, number> = new Map();
+  /** Nodes that follow whom an operator has told them to follow. */
+  readonly toldByHand: Set<string> = new Set();
+  readonly #saidByHand = new Set<string>();
   /** The manager that was elected last. */
   leading: ManagerProcess | undefined;
-  /** What a manager has told of last, if that is not over. */
+  /** What an elected manager has told of last. */
   lastTrouble: string | undefined;
   /** Told once, when the record names nobody. */
   onRevoked: (() => void) | undefined;
@@ -118,9 +123,10 @@ export class RedisFailoverSimulation implements Simulation {
     return link;
   }
 
-  /** Whether a manager may be unable to reach it. */
+  /** Whether the elected manager may be unable to reach it. */
   isCutOff(name: string): boolean {
-    return this.managers.some(({ host }) => {
+    const leading = this.managers.filter(({ process }) => process === this.leading);
+    return (leading.length === 0 ? this.managers : leading).some(({ host }) => {
       const { forth, back, refuses } = this.redis.model.link(host.name, name);
       return forth.isHeld || back.isHeld || refuses;
     });
@@ -154,7 +160,11 @@ export class RedisFailoverSimulation implements Simulation {
         },
         watcher: {
           wrote: (key) => this.guarantees.wrote(name, key),
-          follows: () => this.orderedAtMs.set(name, world.nowMs),
+          follows: () => {
+            this.orderedAtMs.set(name, world.nowMs);
+            if (this.#saidByHand.delete(name)) this.toldByHand.add(name);
+            else this.toldByHand.delete(name);
+          },
           empties: (data, primary) => {
             this.trace.add(world.nowMs, name, `is emptied of ${data.size} for ${primary}`);
             this.guarantees.empties(node, data, primary);
@@ -252,15 +262,20 @@ export class RedisFailoverSimulation implements Simulation {
 
   async #expectLife(): Promise<void> {
     const { world, guarantees } = this;
-    const sinceMs = world.nowMs;
-    const isLive = () =>
-      this.writers.every(({ host }) => (guarantees.lastStartedMs.get(host.name) ?? 0) > sinceMs);
-    await world.run(sinceMs + liveMs, isLive);
+    // Sessions of before may still end, and who is elected looks at everything first.
+    let managedSinceMs = world.nowMs;
+    const isLive = () => {
+      if (!this.isManaged() || this.leading?.trouble !== undefined) managedSinceMs = world.nowMs;
+      const isSettled = world.nowMs - managedSinceMs >= settledMs;
+      return isSettled && this.#writeSince(managedSinceMs);
+    };
+    await world.run(world.nowMs + liveMs, isLive);
     if (world.violation !== undefined || isLive()) return;
     const trouble = this.lastTrouble;
     if (trouble !== undefined && /incumbent-redis keep/.test(trouble)) {
       this.coverage.count('an operator has to decide');
       this.#keepBest();
+      managedSinceMs = world.nowMs;
       await world.run(world.nowMs + liveMs, isLive);
       if (world.violation !== undefined || isLive()) return;
     }
@@ -269,6 +284,11 @@ export class RedisFailoverSimulation implements Simulation {
       `not every client can write ${liveMs} ms after faults stopped; the record names ` +
         `${guarantees.record?.primary}; a manager said last: ${this.lastTrouble}`,
     );
+  }
+
+  #writeSince(ms: number): boolean {
+    const { lastStartedMs } = this.guarantees;
+    return this.writers.every(({ host }) => (lastStartedMs.get(host.name) ?? 0) > ms);
   }
 
   /** As an operator who looks at what the nodes have. */
@@ -288,11 +308,28 @@ export class RedisFailoverSimulation implements Simulation {
     ensemble.byHand([{ type: 'create', path, ...node }]);
   }
 
+  /** As an operator says it to a node. What goes wrong is not looked at. */
+  say(node: RedisNode, parts: readonly string[]): void {
+    const { model } = this.redis;
+    const [address] = node.addresses;
+    if (parts[0] === 'REPLICAOF' && parts[1] !== 'NO') this.#saidByHand.add(node.name);
+    model.connect('op', address).then(
+      (connection) => {
+        connection.send(parts).then(
+          (reply) => {
+            // What an operator was told is kept like what a client was told.
+            if (parts[0] === 'SET' && reply === 'OK') this.guarantees.told(parts[1] as string);
+            connection.close();
+          },
+          () => connection.close(),
+        );
+      },
+      () => {},
+    );
+  }
+
   async #expectPeace(): Promise<void> {
     const { world, guarantees } = this;
-    // What has just been moved may be looked at once more.
-    await world.run(world.nowMs + 2_000);
-    if (world.violation !== undefined) return;
     guarantees.stableSinceMs = world.nowMs;
     await world.run(world.nowMs + stableMs);
     const { record } = guarantees;

@@ -47,13 +47,15 @@ function clientFields({ clients, upstream }: Server): Fields {
   };
 }
 
-function persistenceFields({ loading, dirty, children, aof, lastSaveSeconds }: Server): Fields {
+function persistenceFields(server: Server): Fields {
+  const { loading, dirty, children, aof, lastSaveSeconds, saves } = server;
   return {
     loading: flag(loading === 'only'),
     async_loading: flag(loading === 'beside'),
     rdb_changes_since_last_save: dirty,
     rdb_bgsave_in_progress: flag(children.isSaving),
     rdb_last_save_time: lastSaveSeconds,
+    rdb_saves: saves,
     aof_enabled: flag(aof.isEnabled),
     aof_rewrite_in_progress: flag(aof.isRewriting),
   };

@@ -52,6 +52,8 @@ export class Server {
   streamsDatabase = false;
   /** Changes since the last save. */
   dirty = 0;
+  /** How often it has saved. */
+  saves = 0;
   lastSaveSeconds: number;
   readonly #accepted = new Set<Socket<Message>>();
   #hasVanished = false;
@@ -322,6 +324,7 @@ export class Server {
 
   #saved(dirty: number): void {
     this.dirty -= dirty;
+    this.saves += 1;
     this.lastSaveSeconds = this.seconds;
   }
 

@@ -29,7 +29,7 @@ export type Decision =
   | { readonly do: 'move'; readonly reason: 'down' | 'lost-role' }
   /** The primary on record lacks what others have. It is set aside first, so that nobody copies it. */
   | { readonly do: 'move'; readonly reason: 'lost-data' }
-  /** It is set aside until these have answered: they may have more. */
+  /** It is set aside until these have answered, or for `patienceMs`: they may have more. */
   | { readonly do: 'wait'; readonly missing: readonly NodeAddress[] }
   /** It has nothing, and these may have everything. Only an operator can know. */
   | { readonly do: 'ask-operator'; readonly missing: readonly NodeAddress[] };
@@ -120,6 +120,8 @@ function objectionTo(primary: Replication, situation: Situation): Decision | und
   if (positionOf(primary, lineage).kind === 'nothing' && missing.length > 0) {
     return { do: 'ask-operator', missing };
   }
-  const isWaitedFor = missing.some((node) => isUp(node)) && returnedForMs < patienceMs;
+  // With an unknown position it may lack what somebody has who is away, and would copy it.
+  const mayLack = positionOf(primary, lineage).kind === 'unknown' && missing.length > 0;
+  const isWaitedFor = (mayLack || missing.some((node) => isUp(node))) && returnedForMs < patienceMs;
   return isWaitedFor ? { do: 'wait', missing } : undefined;
 }

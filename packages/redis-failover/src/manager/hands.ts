@@ -85,6 +85,8 @@ export class Hands implements Disposable {
     const connection = await this.#on(node);
     const { host, port } = parseNodeAddress('a node', asideAddress);
     await this.#change(connection, ['REPLICAOF', host, `${port}`]);
+    // Replicas that wait for a copy already would get it. Redis before 5.0 knows only this word.
+    await this.#change(connection, ['CLIENT', 'KILL', 'TYPE', 'slave']);
     const replication = await connection.replication();
     if (replication.role === 'replica') return replication;
     throw new Error(`${node} was set aside, and says that it is a primary`);

@@ -16,7 +16,14 @@ import { Hands } from './hands.ts';
 import type { ManagerHooks } from './hooks.ts';
 import { join, StreamNotes } from './join.ts';
 import { Keeper } from './keeper.ts';
-import { goesOn, recordedLineage, writtenLineage } from './lineage.ts';
+import {
+  goesOn,
+  includes,
+  isSameProcess,
+  lineageOf,
+  recordedLineage,
+  writtenLineage,
+} from './lineage.ts';
 import { movePrimary } from './move.ts';
 import type { MoveMemory, MovePlan, MoveWorld } from './move-world.ts';
 import { MoveRefusedError, MoveTooEarlyError } from './move-world.ts';
@@ -205,6 +212,9 @@ class Ruler {
     }
     await this.#askAll();
     const decision = this.#decide({ ...record, primary: record.primary });
+    const mayGoOn =
+      decision.do === 'keep' || (decision.do === 'move' && decision.reason === 'lost-role');
+    if (mayGoOn) await this.#keepFromCopying({ ...record, primary: record.primary });
     if (decision.do === 'move') {
       const { reason } = decision;
       if (reason === 'lost-data') await this.#setPrimaryAside(record.primary);
@@ -230,6 +240,18 @@ class Ruler {
     const returnedForMs = nowMs() - (this.#returnedAtMs ?? nowMs());
     const isUp = (node: NodeAddress) => this.#isUp(node);
     return decide({ record, nodes, known, isUp, returnedForMs });
+  }
+
+  /** Replicas copy by themselves whom they follow: those that may have more are set aside first. */
+  async #keepFromCopying(record: Situation['record']): Promise<void> {
+    const known = this.#known;
+    const primary = known.get(record.primary);
+    if (primary === undefined || !isReturned({ record, known })) return;
+    if (this.#realm.options.rejoin === 'always') return;
+    for (const [node, each] of known) {
+      if (node === record.primary || each.isAside || each.loading) continue;
+      if (!includes(primary, recordedLineage(record), each)) await this.#hands.setAside(node);
+    }
   }
 
   /** Nobody shall copy what it has lost. */
@@ -465,7 +487,12 @@ class Ruler {
     if (record === undefined || loading) return;
     const isNoted = record.lineage !== undefined || record.replicationId === null;
     if (record.replicationId === replicationId && record.runId === runId && isNoted) return;
-    const lineage = writtenLineage(goesOn(recordedLineage(record), primary));
+    const before = recordedLineage(record);
+    // Another process may have lost something: it has what it says itself.
+    const now = isSameProcess(record, primary)
+      ? goesOn(before, primary)
+      : lineageOf(primary, before);
+    const lineage = writtenLineage(now);
     await this.#keeper.write({ record: { ...record, replicationId, runId, lineage } });
   }
 

@@ -134,10 +134,13 @@ function isEmpty(info: string, fields: ReadonlyMap<string, string>): boolean {
 /** Whether anything was changed since the process started, or nobody can say. */
 function hasWritten(fields: ReadonlyMap<string, string>): boolean {
   const count = (name: string) => Number(fields.get(name) ?? Number.NaN);
+  const changes = count('rdb_changes_since_last_save');
+  // Redis 7.0 counts its saves.
+  if (fields.has('rdb_saves')) return !(changes === 0 && count('rdb_saves') === 0);
   const startedAt = Math.floor(count('server_time_usec') / 1e6) - count('uptime_in_seconds');
   // Redis takes its start for a save. Both clocks count whole seconds.
   const neverSaved = count('rdb_last_save_time') <= startedAt + 1;
-  return !(count('rdb_changes_since_last_save') === 0 && neverSaved);
+  return !(changes === 0 && neverSaved);
 }
 
 function copiedPercent(fields: ReadonlyMap<string, string>): number | undefined {
