@@ -30,6 +30,38 @@ describe('who is promoted', () => {
     expect(world.node('A').keys).toEqual(all);
   });
 
+  describe('when the data of the record are nowhere any more', () => {
+    const copied = (offset: number) => ({ ...replicaOf('F', offset), replicationId: 'x' });
+    const world = (...others: readonly FakeNode[]) => {
+      const played = new FakeWorld(
+        new FakeNode('F', { replicationId: 'x', offset: 60, hasBacklog: true }, ['k']),
+        ...others,
+      );
+      // A manager died in the middle of a move; F came back empty meanwhile, and was copied.
+      played.record = { ...played.record, primary: null, former: 'F', runId: 'before' };
+      return played;
+    };
+    const move = (played: FakeWorld) => played.move({ reason: 'unfinished' });
+
+    it('is the one that is furthest, if all are in one other stream', async () => {
+      const played = world(new FakeNode('A', copied(40)), new FakeNode('B', copied(60), ['k']));
+      await expect(move(played)).resolves.toMatchObject({
+        primary: expect.stringMatching(/^[FB]$/),
+      });
+    });
+
+    it('is nobody while one does not answer, or is in a third stream', async () => {
+      const silent = world(new FakeNode('A', copied(40)), new FakeNode('B', copied(60)));
+      silent.node('B').isSilent = true;
+      await expect(move(silent)).rejects.toThrow(NoCandidateError);
+      const forked = world(
+        new FakeNode('A', copied(40)),
+        new FakeNode('B', { ...copied(60), replicationId: 'y' }),
+      );
+      await expect(move(forked)).rejects.toThrow(NoCandidateError);
+    });
+  });
+
   describe('when a node that is up does not answer this manager (M4)', () => {
     const behind = () => {
       const world = new FakeWorld(

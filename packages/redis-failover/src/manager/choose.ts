@@ -259,7 +259,27 @@ export function eligible(
   const isEmpty =
     world.nodes.every((node) => known.has(node)) &&
     [...known.values()].every((each) => kindOf(each) === 'nothing');
-  return isEmpty ? ready : new Map();
+  if (isEmpty) return ready;
+  return new Map(oneStream(known, world).filter(([node]) => ready.has(node)));
+}
+
+/**
+ * Where nobody's position is known: all that have data, if they have them in one and the same stream. Then
+ * the one that is furthest has all that is left. So it is when the primary came back empty and was copied
+ * while no manager led.
+ */
+function oneStream(
+  known: Replications,
+  world: Pick<MoveWorld, 'nodes'>,
+): readonly [NodeAddress, Replication][] {
+  if (!world.nodes.every((node) => known.has(node))) return [];
+  const some = [...known].filter(([, each]) => positionOf(each, new Map()).kind !== 'nothing');
+  const isOne = some.every(([, each]) => {
+    const isFrozen = (each.role === 'primary' || each.isAside) && !each.hasBacklog;
+    const isCopying = each.loading || each.syncing;
+    return each.replicationId === some[0]?.[1].replicationId && !isFrozen && !isCopying;
+  });
+  return isOne ? some : [];
 }
 
 /** @returns what the node says when it has all of that; else what it lacks, in words */
