@@ -1,4 +1,117 @@
 import type { Variant } from '../harness/mechanism.ts';
 
+const anyLoss: readonly string[] = ['kept'];
+
 /** Managers and clients, broken on purpose. */
-export const redisFailoverVariants: readonly Variant[] = [];
+export const redisFailoverVariants: readonly Variant[] = [
+  {
+    name: 'redis-failover: views of clients are not waited for',
+    edits: [
+      {
+        file: 'manager/fence.js',
+        find: 'const since = world.revokedAtMs ?? world.nowMs();',
+        replace: 'if (viewMs > 0) return; const since = world.revokedAtMs ?? world.nowMs();',
+      },
+    ],
+    from: 170,
+    breaks: ['one', 'kept'],
+  },
+  {
+    name: 'redis-failover: the replica that has the least is promoted',
+    edits: [
+      {
+        file: 'manager/choose.js',
+        find: "const isBroken = world.hooks.broken?.includes('any-replica') === true;",
+        replace: 'const isBroken = true;',
+      },
+    ],
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: F1: a primary that was started again is the primary, whatever it has',
+    edits: [
+      {
+        file: 'manager/decide.js',
+        find: 'if (objection !== undefined)',
+        replace: 'if (objection === null)',
+      },
+      {
+        file: 'manager/reign.js',
+        find: 'await this.#keepFromCopying({ ...record, primary: record.primary });',
+        replace: '',
+      },
+    ],
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: F2: a request takes a replica that is not connected, whatever it lacks',
+    edits: [
+      {
+        file: 'manager/choose.js',
+        find: "if (lacking === undefined || world.hooks.broken?.includes('any-replica'))",
+        replace: 'if (has)',
+      },
+      {
+        file: 'manager/move.js',
+        find: 'if (includes(wanted, lineage, primary))',
+        replace: 'if (wanted)',
+      },
+    ],
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: who comes back copies the primary, whatever it has',
+    edits: [
+      {
+        file: 'manager/join.js',
+        find: "if (isIncluded || world.rejoin === 'always') {",
+        replace: 'if (node) {',
+      },
+    ],
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: a promoted node counts by the stream of before, whatever it has written',
+    edits: [
+      {
+        file: 'manager/lineage.js',
+        find: 'if (wasKnown && !node.hasWritten) {',
+        replace: 'if (wasKnown) {',
+      },
+    ],
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: whoever is in a stream has all that was ever written in it',
+    edits: [
+      {
+        file: 'manager/lineage.js',
+        find: 'return position.offset <= (held.get(position.stream) ?? -1);',
+        replace: 'return held.has(position.stream);',
+      },
+    ],
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: a move that was begun is not taken up again',
+    edits: [
+      {
+        file: 'manager/reign.js',
+        find: "return this.#move('unfinished', {});",
+        replace: 'return undefined;',
+      },
+    ],
+    breaks: ['live', 'kept'],
+  },
+  {
+    name: 'redis-failover: a primary that is down is not replaced',
+    edits: [
+      {
+        file: 'manager/decide.js',
+        find: "return { do: 'move', reason: 'down' };",
+        replace: "return { do: 'keep' };",
+      },
+    ],
+    breaks: ['live', 'kept'],
+  },
+];
