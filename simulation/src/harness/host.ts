@@ -107,6 +107,13 @@ export class Host {
     return this.#suspended;
   }
 
+  /** Local milliseconds per real one since then, at the least: of a suspended host the wall clock counts. */
+  slowestRateSince(realMs: number): number {
+    const { monotonicRate, wallRate } = this.errors;
+    const wasSuspended = this.#suspended || this.suspendedUntilMs >= realMs;
+    return wasSuspended ? Math.min(monotonicRate, wallRate) : monotonicRate;
+  }
+
   monotonicMs(): number {
     return this.#monotonicAt(this.presentMs);
   }

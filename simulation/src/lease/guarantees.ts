@@ -157,8 +157,9 @@ export class Guarantees {
     const { process, term } = entry;
     const { host, timing } = process;
     entry.led = true;
-    const revokedMs = world.nowMs - (this.#revokedAtMs.get(entry.token) ?? world.nowMs);
-    if (revokedMs > timing.beliefMs / host.errors.monotonicRate + epsilonMs) {
+    const revokedAtMs = this.#revokedAtMs.get(entry.token) ?? world.nowMs;
+    const revokedMs = world.nowMs - revokedAtMs;
+    if (revokedMs > timing.beliefMs / host.slowestRateSince(revokedAtMs) + epsilonMs) {
       world.fail(
         'revoked',
         `term ${entry.token} of ${process.name} leads ${revokedMs.toFixed(1)} ms after it was revoked`,

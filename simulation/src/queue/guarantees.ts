@@ -163,8 +163,9 @@ export class QueueGuarantees {
         `term ${entry.token} of ${candidacy.name} leads on without its session`,
       );
     }
-    const revokedMs = world.nowMs - (this.#revokedAtMs.get(entry.token) ?? world.nowMs);
-    if (revokedMs > timing.beliefMs / host.errors.monotonicRate + epsilonMs) {
+    const revokedAtMs = this.#revokedAtMs.get(entry.token) ?? world.nowMs;
+    const revokedMs = world.nowMs - revokedAtMs;
+    if (revokedMs > timing.beliefMs / host.slowestRateSince(revokedAtMs) + epsilonMs) {
       world.fail(
         'revoked',
         `term ${entry.token} of ${candidacy.name} leads ${revokedMs.toFixed(1)} ms after it was revoked`,
