@@ -138,7 +138,8 @@ export class QueueOperator extends Bystander {
       const content = await client.get(path, options);
       const { contest } = request;
       // Before the node of the election is there, a place is what is read first.
-      if (path.endsWith(`/${contest.name}`)) request.meant ??= contest.guarantees.tokenIn(content.data);
+      if (path.endsWith(`/${contest.name}`))
+        request.meant ??= contest.guarantees.tokenIn(content.data);
       return content;
     };
     return new Proxy(client, {

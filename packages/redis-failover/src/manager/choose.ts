@@ -260,7 +260,10 @@ export function eligible(
     world.nodes.every((node) => known.has(node)) &&
     [...known.values()].every((each) => kindOf(each) === 'nothing');
   if (isEmpty) return ready;
-  return new Map(oneStream(known, world).filter(([node]) => ready.has(node)));
+  const some = oneStream(known, world);
+  const most = Math.max(...some.map(([, { offset }]) => offset));
+  // One that is set aside may be the furthest: then an operator decides.
+  return new Map(some.filter(([node, { offset }]) => ready.has(node) && offset === most));
 }
 
 /**
