@@ -165,10 +165,12 @@ function readArguments(): Arguments {
       return Number(text);
     };
     const { mechanism, library } = values;
-    const chosen = mechanisms.filter(({ name }) => mechanism === undefined || name === mechanism);
-    if (chosen.length === 0) {
-      throw new Error(`--mechanism takes ${names.join(' or ')}, not "${mechanism}"`);
+    const wanted = mechanism?.split(',') ?? names;
+    const unknown = wanted.find((each) => !names.includes(each));
+    if (unknown !== undefined) {
+      throw new Error(`--mechanism takes ${names.join(', ')}, not "${unknown}"`);
     }
+    const chosen = mechanisms.filter(({ name }) => wanted.includes(name));
     return {
       chosen,
       seeds: whole('seeds', values.seeds),
@@ -180,7 +182,7 @@ function readArguments(): Arguments {
   } catch (error) {
     console.error(
       `${(error as Error).message}\n` +
-        `usage: npm run simulate -- --seeds N --from S [--mechanism ${names.join('|')}] [--trace]\n` +
+        `usage: npm run simulate -- --seeds N --from S [--mechanism ${names.join(',')}] [--trace]\n` +
         '  --hashes FILE         one line for each seed: two runs took the same courses if their files are equal\n' +
         '  --library DIRECTORY   a compiled copy of the library, in place of packages/incumbent/dist',
     );
