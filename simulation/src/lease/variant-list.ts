@@ -367,7 +367,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
         replace: "if (found.kind === 'gone')",
       },
     ],
-    breaks: [...s1, 'release'],
+    // What it overwrites says whom the next leader has to fence, and to wait for.
+    breaks: [...s1, 'release', 'fencing'],
   },
   {
     name: 'the seat is not given back',
