@@ -1,7 +1,7 @@
 /** What the benchmarks of the failover share: servers and processes of ours. */
 import { fileURLToPath } from 'node:url';
 import type { RedisServer } from '@incumbent/servers';
-import { replicasStream, startRedis, waitFor } from '@incumbent/servers';
+import { replicasStream, startRedis, startSentinel, waitFor } from '@incumbent/servers';
 import type { TestServer } from '@incumbent/zookeeper/testing';
 import type { Surroundings } from '../surroundings.ts';
 import type { Methods } from '../zookeeper/messages.ts';
@@ -111,6 +111,33 @@ async function formed(servers: readonly RedisServer[], primary: RedisServer): Pr
     );
     return replicas.length === roles.length - 1;
   });
+}
+
+/** The same set with one Sentinel, which decides alone, and a writer that asks it. */
+export async function startSentinelScene(
+  stage: Stage,
+  downAfterMs: number,
+  more: readonly string[] = [],
+): Promise<Pick<Scene, 'servers' | 'writer' | 'close'>> {
+  const servers = await startSet(more);
+  const started: { close(): Promise<void> }[] = [...servers];
+  const close = async (): Promise<void> => {
+    for (const each of started.reverse()) await each.close();
+  };
+  try {
+    const guard = await startSentinel({ primary: servers[0] as RedisServer, downAfterMs });
+    started.push(guard);
+    await waitFor('the Sentinel knows all replicas', async () => {
+      const known = await guard.command('SENTINEL', 'REPLICAS', 'incumbent');
+      return Array.isArray(known) && known.length >= servers.length - 1;
+    });
+    const writer = await startWriter(stage, { by: 'sentinel', port: guard.port });
+    started.push({ close: () => writer.kill() });
+    return { servers, writer, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 /** Stops the writer, and looks for what it has written. */

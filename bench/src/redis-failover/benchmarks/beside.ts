@@ -1,13 +1,12 @@
 /** What the same takes without us: with Sentinel, and if there were nothing to find out. */
 import type { RedisServer } from '@incumbent/servers';
-import { startSentinel } from '@incumbent/servers';
 import type { Benchmark } from '../../benchmark.ts';
 import { jitter, monotonicMs, sleep } from '../../clock.ts';
 import type { Figure } from '../../figure.ts';
 import { figureOf } from '../../figure.ts';
 import type { Samples } from '../../stores/samples.ts';
 import type { Stage } from '../stage.ts';
-import { lostOn, startSet, startWriter } from '../stage.ts';
+import { lostOn, startSentinelScene, startSet } from '../stage.ts';
 
 /** What Sentinel waits for before it takes a silent primary for gone. */
 export const downAfterMs = 500;
@@ -24,15 +23,9 @@ export function sentinel(stage: Stage, samples: Samples): Benchmark {
     roundsOf: (all) => all,
     async round() {
       for (let i = 0; i < stage.scale.sentinel; i += 1) {
-        const servers = await startSet();
-        const started: { close(): Promise<void> }[] = [...servers];
+        const { servers, writer, close } = await startSentinelScene(stage, downAfterMs);
         try {
           const primary = servers[0] as RedisServer;
-          const guard = await startSentinel({ primary, downAfterMs });
-          started.push(guard);
-          await sentinelKnows(guard, servers.length - 1);
-          const writer = await startWriter(stage, { by: 'sentinel', port: guard.port });
-          started.push({ close: () => writer.kill() });
           await sleep(500 + jitter(500));
           const written = writer.call('writesElsewhere', { than: primary.port });
           written.catch(() => {});
@@ -43,7 +36,7 @@ export function sentinel(stage: Stage, samples: Samples): Benchmark {
           const next = servers.find((server) => server.port === port) as RedisServer;
           lostWrites += (await lostOn(next, writer)).lost;
         } finally {
-          for (const each of started.reverse()) await each.close();
+          await close();
         }
       }
     },
@@ -57,15 +50,6 @@ export function sentinel(stage: Stage, samples: Samples): Benchmark {
       ];
     },
   };
-}
-
-/** Resolves when it knows so many replicas. */
-export async function sentinelKnows(guard: RedisServer, replicas: number): Promise<void> {
-  for (;;) {
-    const known = await guard.command('SENTINEL', 'REPLICAS', 'incumbent');
-    if (Array.isArray(known) && known.length >= replicas) return;
-    await sleep(50);
-  }
 }
 
 /** `REPLICAOF NO ONE` on a replica whose primary is killed at that moment, and a write to it. */

@@ -1,6 +1,5 @@
 /** The same mishaps with us and with Sentinel: what is lost of what was acknowledged, and for how long nobody can write. */
 import type { RedisServer } from '@incumbent/servers';
-import { startSentinel } from '@incumbent/servers';
 import type { Benchmark } from '../../benchmark.ts';
 import { WrongElectionError } from '../../benchmark.ts';
 import { jitter, monotonicMs, sleep } from '../../clock.ts';
@@ -8,8 +7,8 @@ import type { Figure } from '../../figure.ts';
 import { figureOf } from '../../figure.ts';
 import { makeSamples } from '../../stores/samples.ts';
 import type { Stage, Writer } from '../stage.ts';
-import { lostOn, startScene, startSet, startWriter } from '../stage.ts';
-import { downAfterMs, sentinelKnows } from './beside.ts';
+import { lostOn, startScene, startSentinelScene } from '../stage.ts';
+import { downAfterMs } from './beside.ts';
 
 interface Scenario {
   readonly name: string;
@@ -112,26 +111,14 @@ async function play(
   keeper: (typeof keepers)[number],
   stage: Stage,
 ): Promise<Played> {
-  if (keeper === 'incumbent') {
-    const scene = await startScene(stage, syncDelay);
-    try {
-      await scene.formed(scene.servers[0] as RedisServer);
-      return await strike(scenario, scene.servers, scene.writer);
-    } finally {
-      await scene.close();
-    }
-  }
-  const servers = await startSet(syncDelay);
-  const started: { close(): Promise<void> }[] = [...servers];
+  const scene =
+    keeper === 'incumbent'
+      ? await startScene(stage, syncDelay)
+      : await startSentinelScene(stage, downAfterMs, syncDelay);
   try {
-    const guard = await startSentinel({ primary: servers[0] as RedisServer, downAfterMs });
-    started.push(guard);
-    await sentinelKnows(guard, servers.length - 1);
-    const writer = await startWriter(stage, { by: 'sentinel', port: guard.port });
-    started.push({ close: () => writer.kill() });
-    return await strike(scenario, servers, writer);
+    return await strike(scenario, scene.servers, scene.writer);
   } finally {
-    for (const each of started.reverse()) await each.close();
+    await scene.close();
   }
 }
 

@@ -2,23 +2,25 @@
 import { describe, expect, it } from 'vitest';
 import type { Seat } from '../../src/contest.ts';
 import type { LockSettings } from '../../src/lock/race.ts';
-import type { QueueRecord } from '../../src/queue/record.ts';
-import { emptyQueueRecord } from '../../src/queue/record.ts';
 import { Contestant, never } from '../queue/contestant.ts';
+import { blank, closedMs, closedSince, notForIt } from '../queue/not-for-it.ts';
 import { beliefMs, waitMs } from '../queue/support.ts';
 import { LockStage } from './stage.ts';
 
-const blank = emptyQueueRecord('jobs', 'n');
 const end = { reason: 'resigned', hasLed: true, fromUnixMs: 1, toUnixMs: 2, unfenced: [] } as const;
 
 const announce = (seat: Seat<bigint>) => seat.confirm({ ...seat.state, announced: true }, never);
 
 /** A holder of the lock, announced, and who waits for it. */
-async function behindHolder(isAnnounced = true) {
+async function behindHolder(holder: { isAnnounced?: boolean; beliefMs?: number } = {}) {
   const stage = new LockStage();
   const a = new Contestant(stage, 'a');
   const seat = await a.win();
-  if (isAnnounced) expect(await announce(seat)).toMatchObject({ outcome: 'confirmed' });
+  const { isAnnounced = true, ...says } = holder;
+  if (isAnnounced) {
+    expect(await announce(seat)).toMatchObject({ outcome: 'confirmed' });
+    stage.store.put('jobs', { ...stage.store.record('jobs')!, ...says });
+  }
   const b = new Contestant(stage, 'b');
   const campaign = b.campaign();
   await stage.clock.advance(10);
@@ -46,7 +48,7 @@ describe('for how long a winner waits', () => {
   });
 
   it('behind one that was never announced: not at all', async () => {
-    const { campaign, deleteLock } = await behindHolder(false);
+    const { campaign, deleteLock } = await behindHolder({ isAnnounced: false });
     await deleteLock();
     expect(await campaign).toMatchObject({ waitBeforeAnnounceMs: 0, unfenced: [] });
   });
@@ -63,36 +65,22 @@ describe('for how long a winner waits', () => {
   });
 
   it('and as long as that one believed, although an operator’s record says nothing of it', async () => {
-    const stage = new LockStage();
-    const seat = await new Contestant(stage, 'a').win();
-    await announce(seat);
-    stage.store.put('jobs', { ...stage.store.record('jobs')!, beliefMs: 2 * beliefMs });
-    const b = new Contestant(stage, 'b');
-    const campaign = b.campaign();
-    await stage.clock.advance(10);
+    const { stage, campaign, deleteLock } = await behindHolder({ beliefMs: 2 * beliefMs });
     stage.wipe();
     stage.store.put('jobs', blank);
     // It looks again while the holder is there, and sees what the operator wrote.
     await stage.clock.advance(30_000);
-    stage.store.deletePlace(stage.store.places('jobs')[0] as string);
-    await stage.clock.advance(0);
+    await deleteLock();
     expect((await campaign)?.waitBeforeAnnounceMs).toBeCloseTo(2 * waitMs, 6);
   });
 
   it('but not for one that ended clean before', async () => {
-    const stage = new LockStage();
-    const seat = await new Contestant(stage, 'a').win();
-    await announce(seat);
-    stage.store.put('jobs', { ...stage.store.record('jobs')!, beliefMs: 2 * beliefMs });
-    const b = new Contestant(stage, 'b');
-    const campaign = b.campaign();
-    await stage.clock.advance(10);
+    const { stage, campaign, deleteLock } = await behindHolder({ beliefMs: 2 * beliefMs });
     // The next holder comes at once; nobody is told in between.
     stage.store.put('jobs', { ...stage.store.record('jobs')!, leadership: undefined });
     await stage.clock.advance(30_000);
     stage.wipe();
-    stage.store.deletePlace(stage.store.places('jobs')[0] as string);
-    await stage.clock.advance(0);
+    await deleteLock();
     // Somebody may have led whose record was deleted: as long as we would believe.
     expect((await campaign)?.waitBeforeAnnounceMs).toBeCloseTo(waitMs, 6);
   });
@@ -124,43 +112,10 @@ describe('for how long a winner waits', () => {
 });
 
 describe('the lock is free, and not for it', () => {
-  const second = 1_000;
-
-  it.each<readonly [string, Partial<QueueRecord>, object | undefined]>([
-    [
-      'for another',
-      { reservation: { for: 'x', reserveMs: 1e6, untilUnixMs: second } },
-      { kind: 'reserved', for: 'x' },
-    ],
-    [
-      'for nobody',
-      { reservation: { for: undefined, reserveMs: 1e6, untilUnixMs: second } },
-      { kind: 'reserved' },
-    ],
-    ['for itself', { reservation: { for: 'a', reserveMs: 1e6, untilUnixMs: second } }, undefined],
-    [
-      'for another, until now',
-      { reservation: { for: 'x', reserveMs: 1e6, untilUnixMs: 0 } },
-      undefined,
-    ],
-    [
-      'for another, for as long as it has looked',
-      { reservation: { for: 'x', reserveMs: 0, untilUnixMs: second } },
-      undefined,
-    ],
-    ['drained', { drains: [{ id: 'a', untilUnixMs: second }] }, { kind: 'drained' }],
-    ['drained until now', { drains: [{ id: 'a', untilUnixMs: 0 }] }, undefined],
-    ['another is drained', { drains: [{ id: 'x', untilUnixMs: second }] }, undefined],
-  ])('%s', async (_what, { reservation, drains = [] }, why) => {
+  it.each(notForIt)('%s', async (_what, fields, why) => {
     const stage = new LockStage();
     const nowMs = stage.clock.wallMs();
-    stage.store.put('jobs', {
-      ...blank,
-      ...(reservation && {
-        reservation: { ...reservation, untilUnixMs: nowMs + reservation.untilUnixMs },
-      }),
-      drains: drains.map(({ id, untilUnixMs }) => ({ id, untilUnixMs: nowMs + untilUnixMs })),
-    });
+    stage.store.put('jobs', closedSince(nowMs, fields));
     const a = new Contestant(stage, 'a');
     if (why === undefined) {
       await a.win();
@@ -168,9 +123,9 @@ describe('the lock is free, and not for it', () => {
       return;
     }
     expect(await a.campaign('none')).toBeUndefined();
-    expect(a.told).toEqual([{ ...why, untilUnixMs: nowMs + second }]);
+    expect(a.told).toEqual([{ ...why, untilUnixMs: nowMs + closedMs }]);
     const campaign = a.campaign();
-    await stage.clock.advance(second - 1);
+    await stage.clock.advance(closedMs - 1);
     expect(stage.store.places('jobs')).toEqual([]);
     await stage.clock.advance(1);
     expect(await campaign).toBeDefined();

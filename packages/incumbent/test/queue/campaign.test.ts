@@ -6,24 +6,11 @@ import type { QueueRecord } from '../../src/queue/record.ts';
 import type { QueueStore } from '../../src/queue/store.ts';
 import type { SimulatedQueueSession } from '../../src/testing/index.ts';
 import { Contestant, Mark, never, timing } from './contestant.ts';
+import { blank, closedMs, closedSince, notForIt } from './not-for-it.ts';
 import { beliefMs, Stage, waitMs } from './support.ts';
 
 const noHints = 1e9;
 const end = { reason: 'resigned', hasLed: true, fromUnixMs: 1, toUnixMs: 2, unfenced: [] } as const;
-
-const blank: QueueRecord = {
-  election: 'jobs',
-  token: 0n,
-  place: '',
-  nonce: 'n',
-  beliefMs: 0,
-  ended: false,
-  leadership: undefined,
-  reservation: undefined,
-  unfenced: [],
-  drains: [],
-  history: [],
-};
 
 /** A leader, and whoever is next. */
 async function behindLeader(says?: (store: QueueStore) => Partial<QueueStore>) {
@@ -458,44 +445,10 @@ describe('the mark of the end', () => {
 });
 
 describe('the seat is free, and not for it', () => {
-  const second = 1_000;
-
-  it.each<readonly [string, Partial<QueueRecord>, object | undefined]>([
-    [
-      'for another',
-      { reservation: { for: 'x', reserveMs: 1e6, untilUnixMs: second } },
-      { kind: 'reserved', for: 'x' },
-    ],
-    [
-      'for nobody',
-      { reservation: { for: undefined, reserveMs: 1e6, untilUnixMs: second } },
-      { kind: 'reserved' },
-    ],
-    ['for itself', { reservation: { for: 'a', reserveMs: 1e6, untilUnixMs: second } }, undefined],
-    [
-      'for another, until now',
-      { reservation: { for: 'x', reserveMs: 1e6, untilUnixMs: 0 } },
-      undefined,
-    ],
-    [
-      'for another, for as long as it has looked',
-      { reservation: { for: 'x', reserveMs: 0, untilUnixMs: second } },
-      undefined,
-    ],
-    ['drained', { drains: [{ id: 'a', untilUnixMs: second }] }, { kind: 'drained' }],
-    ['drained until now', { drains: [{ id: 'a', untilUnixMs: 0 }] }, undefined],
-    ['another is drained', { drains: [{ id: 'x', untilUnixMs: second }] }, undefined],
-  ])('%s', async (_what, fields, why) => {
+  it.each(notForIt)('%s', async (_what, fields, why) => {
     const stage = new Stage();
     const nowMs = stage.clock.wallMs();
-    const { reservation, drains = [] } = fields;
-    stage.store.put('jobs', {
-      ...blank,
-      ...(reservation && {
-        reservation: { ...reservation, untilUnixMs: nowMs + reservation.untilUnixMs },
-      }),
-      drains: drains.map(({ id, untilUnixMs }) => ({ id, untilUnixMs: nowMs + untilUnixMs })),
-    });
+    stage.store.put('jobs', closedSince(nowMs, fields));
     const a = new Contestant(stage, 'a');
     if (why === undefined) {
       await a.win();
@@ -503,10 +456,10 @@ describe('the seat is free, and not for it', () => {
       return;
     }
     expect(await a.campaign('none')).toBeUndefined();
-    expect(a.told).toEqual([{ ...why, untilUnixMs: nowMs + second }]);
+    expect(a.told).toEqual([{ ...why, untilUnixMs: nowMs + closedMs }]);
     expect(stage.store.waiting('jobs')).toEqual([]);
     const campaign = a.campaign();
-    await stage.clock.advance(second - 1);
+    await stage.clock.advance(closedMs - 1);
     expect(stage.store.record('jobs')?.token).toBe(0n);
     await stage.clock.advance(1);
     expect((await campaign)?.token).toBe(stage.store.record('jobs')?.token);

@@ -148,11 +148,6 @@ export class Hands implements Disposable {
     }
   }
 
-  /** Whether a replica follows that node. */
-  follows(replication: Replication, primary: NodeAddress): boolean {
-    return replication.primary === primary;
-  }
-
   /** Clients that write are kept waiting for that long; what reads or replicates goes on. */
   async pauseWrites(node: NodeAddress, forMs: number): Promise<void> {
     await this.#change(await this.#on(node), ['CLIENT', 'PAUSE', `${forMs}`, 'WRITE']);

@@ -211,10 +211,11 @@ class Ruler {
       throw strangePrimary(record.primary, this.#realm.options.nodes);
     }
     await this.#askAll();
-    const decision = this.#decide({ ...record, primary: record.primary });
+    const reigning = { ...record, primary: record.primary };
+    const decision = this.#decide(reigning);
     const mayGoOn =
       decision.do === 'keep' || (decision.do === 'move' && decision.reason === 'lost-role');
-    if (mayGoOn) await this.#keepFromCopying({ ...record, primary: record.primary });
+    if (mayGoOn) await this.#keepFromCopying(reigning);
     if (decision.do === 'move') {
       const { reason } = decision;
       if (reason === 'lost-data') await this.#setPrimaryAside(record.primary);
@@ -248,9 +249,10 @@ class Ruler {
     const primary = known.get(record.primary);
     if (primary === undefined || !isReturned({ record, known })) return;
     if (this.#realm.options.rejoin === 'always') return;
+    const lineage = recordedLineage(record);
     for (const [node, each] of known) {
       if (node === record.primary || each.isAside || each.loading) continue;
-      if (!includes(primary, recordedLineage(record), each)) await this.#hands.setAside(node);
+      if (!includes(primary, lineage, each)) await this.#hands.setAside(node);
     }
   }
 
@@ -445,17 +447,13 @@ class Ruler {
 
   /** What an operator says of a node that is set aside. @returns whether something was done */
   async #serveDecision(record: PrimaryRecord): Promise<boolean> {
-    const { zk, paths, options, tell, wake } = this.#realm;
+    const { zk, paths, tell, wake } = this.#realm;
     const wishes = await openRequests(zk, paths, this.#term.signal);
     const wish = wishes.find(({ action }) => action !== undefined);
     if (wish === undefined) return false;
     const { node, publication, action } = wish;
     try {
-      if (node === null || !options.nodes.includes(node)) {
-        throw new MoveRefusedError(
-          `${node} is not one of the nodes that are managed: ${options.nodes.join(', ')}`,
-        );
-      }
+      this.#requireManaged(node);
       if (action === 'keep') {
         await this.#move('keep', { target: node, withPublication: publication });
       } else {
@@ -519,9 +517,16 @@ class Ruler {
     return false;
   }
 
+  #requireManaged(node: NodeAddress | null): asserts node is NodeAddress {
+    const { nodes } = this.#realm.options;
+    if (node !== null && nodes.includes(node)) return;
+    throw new MoveRefusedError(
+      `${node} is not one of the nodes that are managed: ${nodes.join(', ')}`,
+    );
+  }
+
   /** @returns false: it waits for a node that is still copying */
   async #fulfil(wish: Wish, record: PrimaryRecord, primary: NodeAddress): Promise<boolean> {
-    const { nodes } = this.#realm.options;
     const { node, publication } = wish;
     if (node === primary) {
       await wish.fulfil?.({ primary, term: record.term });
@@ -529,11 +534,7 @@ class Ruler {
       return true;
     }
     try {
-      if (node !== null && !nodes.includes(node)) {
-        throw new MoveRefusedError(
-          `${node} is not one of the nodes that are managed: ${nodes.join(', ')}`,
-        );
-      }
+      if (node !== null) this.#requireManaged(node);
       await this.#move('request', { target: node ?? undefined, withPublication: publication });
       return true;
     } catch (error) {
@@ -577,7 +578,7 @@ class Ruler {
       const isSame = own.runId === this.#known.get(primary)?.runId && own.role === 'primary';
       if (!isSame || own.loading) return;
       const strays = [...this.#known].filter(
-        ([node, each]) => node !== primary && !this.#hands.follows(each, primary),
+        ([node, each]) => node !== primary && each.primary !== primary,
       );
       const { record } = await this.#keeper.read();
       const streams = new StreamNotes(

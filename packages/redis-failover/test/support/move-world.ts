@@ -168,7 +168,6 @@ export class FakeWorld {
       keepConfig: async () => {},
       readTail: async () => undefined,
       hasAny: async () => true,
-      follows: (says, of) => says.primary === of,
       pauseWrites: async (address) => {
         reach(address).isPaused = true;
       },
