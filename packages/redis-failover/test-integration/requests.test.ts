@@ -13,8 +13,11 @@ const zooKeeper = useZooKeeper();
 describe.skipIf(missing !== undefined).concurrent('a failover on request', () => {
   test('is acknowledged, and a writer loses nothing by it', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server, { minReplicasToWrite: 1 });
-    stage.manager('one');
-    stage.manager('two');
+    // A reply counts while the writer's view holds. A starved machine may confirm it for the last time 1 s
+    // before a move: the write would rightly be of unknown outcome.
+    const settings = { clientView: '4s' } as const;
+    stage.manager('one', settings);
+    stage.manager('two', settings);
     const client = await stage.client();
     const writers = [await stage.writer(), await stage.ioredisWriter()];
     for (let round = 1; round <= 3; round += 1) {
@@ -39,7 +42,7 @@ describe.skipIf(missing !== undefined).concurrent('a failover on request', () =>
     await stage.formed();
     await stage.verdict(...writers);
     // The primary answered all the time: what it had executed it has acknowledged.
-    expect(writers.flatMap(({ failed }) => failed.map(({ error }) => error.message))).toEqual([]);
+    expect(writers.flatMap((writer) => writer.failures()).join('\n')).toBe('');
   });
 
   test('of a node that is not managed, or is down, is refused, and nothing changes', async (context) => {

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import type { Redis } from 'ioredis';
 import type { createClient } from 'redis';
 import type { RedisFailover } from '../../src/client/failover.ts';
@@ -89,13 +90,18 @@ export class Writer {
     );
   }
 
+  /** Each failed write with its times and causes. */
+  failures(): string[] {
+    return this.failed.map(({ value, error, sentAtMs, failedAtMs }) => {
+      const times = `sent ${sentAtMs.toFixed(0)}, failed ${failedAtMs.toFixed(0)}`;
+      return `write ${value} (${times}): ${inspect(error)}`;
+    });
+  }
+
   text(): string {
-    const failed = this.failed.map(
-      ({ value, error, failedAtMs }) => `${failedAtMs.toFixed(0)} write ${value}: ${error.message}`,
-    );
     const last = this.acknowledged.at(-1);
     const count = `${this.acknowledged.length} writes acknowledged, last ${JSON.stringify(last)}`;
-    return ['--- writer', count, ...failed].join('\n');
+    return ['--- writer', count, ...this.failures()].join('\n');
   }
 
   async #run(): Promise<void> {
