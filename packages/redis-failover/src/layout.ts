@@ -1,7 +1,7 @@
 /**
  * The znodes. `nodes`, `manager_node_state` and `manual_failover` are those of the Ruby gem
  * redis_failover, byte for byte, so that its clients and ours can be mixed. What is ours stands beside
- * them, where the gem does not look: `primary`, `failover_requests`, `managers`.
+ * them, where the gem does not look: `primary`, `position`, `failover_requests`, `managers`.
  */
 import type { NodeAddress } from './node-address.ts';
 import { rubyFloat } from './ruby-float.ts';
@@ -16,6 +16,8 @@ export interface Paths {
   readonly manualFailover: string;
   /** Persistent, JSON of `PrimaryRecord`: ours. */
   readonly primary: string;
+  /** Persistent, JSON of `PositionRecord`: ours. It changes often, and no client reads it. */
+  readonly position: string;
   /** Holds an ephemeral sequential child for each request, JSON of `FailoverRequest`: ours. */
   readonly requests: string;
   /** The election's name below `root`: the managers are its candidates. */
@@ -32,6 +34,7 @@ export function pathsBelow(root: string): Paths {
     reports: `${root}/manager_node_state`,
     manualFailover: `${root}/manual_failover`,
     primary: `${root}/primary`,
+    position: `${root}/position`,
     requests: `${root}/failover_requests`,
     election: 'managers',
   };
@@ -91,6 +94,13 @@ export interface PrimaryRecord {
   readonly manualSeen: string;
 }
 
+/** How far the primary was in its stream of writes when the elected manager looked last. */
+export interface PositionRecord {
+  /** `master_replid` */
+  readonly stream: string;
+  readonly offset: number;
+}
+
 /**
  * `node`: whom to promote; null for the best replica. Ephemeral: whoever asks and dies is not served
  * an hour later.
@@ -136,6 +146,10 @@ export function encodePrimary(record: PrimaryRecord): string {
     ...(gemViews ? { gemViews } : {}),
     ...{ viewMs, manager, token, manualSeen },
   });
+}
+
+export function encodePosition({ stream, offset }: PositionRecord): string {
+  return JSON.stringify({ stream, offset });
 }
 
 export function encodeRequest(request: FailoverRequest): string {
@@ -191,6 +205,14 @@ export function decodePrimary(path: string, text: string): PrimaryRecord {
         ...(lineage === undefined ? {} : { lineage }),
       }
     : refuse(path, text, 'term, primary, former, viewMs, manager, token, manualSeen');
+}
+
+/** @throws LayoutError */
+export function decodePosition(path: string, text: string): PositionRecord {
+  const { stream, offset } = parseObject(path, text);
+  return isText(stream) && isCount(offset)
+    ? { stream, offset }
+    : refuse(path, text, 'stream, offset');
 }
 
 /** @throws LayoutError */

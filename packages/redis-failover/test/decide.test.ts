@@ -3,7 +3,13 @@ import { describe, expect, test } from 'vitest';
 import type { Decision, Situation } from '../src/manager/decide.ts';
 import { decide, patienceMs } from '../src/manager/decide.ts';
 import { firstRecord } from '../src/manager/discover.ts';
-import { includes, positionOf, recordedLineage } from '../src/manager/lineage.ts';
+import {
+  includes,
+  isOfReign,
+  positionOf,
+  reaches,
+  recordedLineage,
+} from '../src/manager/lineage.ts';
 import type { NodeAddress } from '../src/node-address.ts';
 import type { Replication } from '../src/redis/node-connection.ts';
 import { replication } from './support/replication.ts';
@@ -19,6 +25,7 @@ const record = {
     ...{ viewMs: 1_000, gemViews: false, manager: 'm', token: '1', manualSeen: '0' },
   }),
   primary: p,
+  lineage: { z: 50, a: 100 },
 };
 
 type States = Readonly<Record<string, Partial<Replication> | undefined>>;
@@ -56,6 +63,7 @@ function statesOfAnother(it: string): States {
     'emptied for a copy': { ...replica, offset: 120, linkOffset: 1, isEmpty: true, linkUp: false },
     'promoted by hand, with all': { ...promoted, offset: 130, formerOffset: 121 },
     'promoted by hand, behind': { ...promoted, offset: 90, formerOffset: 81 },
+    'a primary of before': { runId: it, replicationId: 'z', offset: 900 },
     'a primary of its own': { runId: it, replicationId: `own ${it}`, offset: 5 },
   };
 }
@@ -71,21 +79,23 @@ const cases: readonly Case[] = Object.entries(statesOfThePrimary).flatMap(([ofP,
     Object.entries(statesOfAnother('b')).flatMap(([ofB, stateOfB]) =>
       [true, false].flatMap((isUp) =>
         [true, false].flatMap((othersAreUp) =>
-          [0, patienceMs].map((returnedForMs): Case => {
-            const states = [stateOfP, stateOfA, stateOfB];
-            const known = new Map(
-              nodes.flatMap((node, index) => {
-                const state = states[index];
-                return state === undefined ? [] : [[node, replication(state)] as const];
-              }),
-            );
-            const situation = {
-              ...{ record, nodes, known, returnedForMs },
-              isUp: (node: NodeAddress) => (node === p ? isUp : othersAreUp),
-            };
-            const name = `p ${isUp ? '' : '(down) '}${ofP}; a ${ofA}; b ${ofB}`;
-            return { name, situation, decision: decide(situation) };
-          }),
+          [0, patienceMs].flatMap((returnedForMs) =>
+            [undefined, { stream: 'a', offset: 110 }].map((position): Case => {
+              const states = [stateOfP, stateOfA, stateOfB];
+              const known = new Map(
+                nodes.flatMap((node, index) => {
+                  const state = states[index];
+                  return state === undefined ? [] : [[node, replication(state)] as const];
+                }),
+              );
+              const situation = {
+                ...{ record, nodes, known, returnedForMs, position },
+                isUp: (node: NodeAddress) => (node === p ? isUp : othersAreUp),
+              };
+              const name = `p ${isUp ? '' : '(down) '}${ofP}; a ${ofA}; b ${ofB}`;
+              return { name, situation, decision: decide(situation) };
+            }),
+          ),
         ),
       ),
     ),
@@ -102,12 +112,22 @@ const hasAllThatOthersHave = ({ known }: Situation, node: NodeAddress) =>
     ([other, its]) =>
       other === node ||
       positionOf(its, lineage).kind !== 'known' ||
+      !isOfReign(its, record) ||
+      includes(known.get(node)!, lineage, its),
+  );
+
+/** Also what only streams of before the last term have. */
+const includesAllThatIsKnown = ({ known }: Situation, node: NodeAddress) =>
+  [...known].every(
+    ([other, its]) =>
+      other === node ||
+      positionOf(its, lineage).kind !== 'known' ||
       includes(known.get(node)!, lineage, its),
   );
 
 describe('the decision', () => {
   test('is tried in every situation, and each decision is met', () => {
-    expect(cases).toHaveLength(9 * 9 * 9 * 8);
+    expect(cases).toHaveLength(9 * 10 * 10 * 16);
     const met = cases.map(({ decision }) =>
       decision.do === 'move' ? `move: ${decision.reason}` : decision.do,
     );
@@ -160,10 +180,33 @@ describe('the decision', () => {
     expect(broken).toEqual([]);
   });
 
+  test('never follows whom somebody promoted with nothing of the last term, unless all others have copied it', () => {
+    const broken = breaking(({ situation, decision }) => {
+      if (decision.do !== 'move' || decision.reason !== 'found') return true;
+      const { target } = decision;
+      const { known } = situation;
+      const isFollowed = nodes.every(
+        (node) => node === target || known.get(node)?.primary === target,
+      );
+      return isFollowed || isOfReign(known.get(target)!, record);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  test('waits with a primary that came back with less than it was known to have, while a node is missing', () => {
+    const broken = breaking(({ name, situation, decision }) => {
+      const { position, known, returnedForMs } = situation;
+      const isLess = name.startsWith('p anew, with some of it') && position !== undefined;
+      const isMissing = [a, b].some((node) => known.get(node)?.loading !== false);
+      return !isLess || !isMissing || returnedForMs >= patienceMs || decision.do !== 'keep';
+    });
+    expect(broken).toEqual([]);
+  });
+
   test('replaces a primary that is up only if it is no primary any more, or has lost data', () => {
     const broken = breaking(({ situation, decision }) => {
       if (decision.do !== 'move' || !situation.isUp(p)) return true;
-      if (decision.reason === 'lost-data') return !hasAllThatOthersHave(situation, p);
+      if (decision.reason === 'lost-data') return !includesAllThatIsKnown(situation, p);
       return situation.known.get(p)?.role === 'replica' && decision.reason !== 'down';
     });
     expect(broken).toEqual([]);
@@ -185,9 +228,11 @@ describe('the decision', () => {
   test('waits only for nodes that are missing, and are up or may have more, and no longer than its patience', () => {
     const broken = breaking(({ situation, decision }) => {
       if (decision.do !== 'wait') return true;
-      const { known, returnedForMs, isUp } = situation;
+      const { known, returnedForMs, isUp, position } = situation;
       const isMissing = (node: NodeAddress) => known.get(node)?.loading !== false;
-      const mayLack = positionOf(known.get(p)!, lineage).kind === 'unknown';
+      const mayLack =
+        positionOf(known.get(p)!, lineage).kind === 'unknown' ||
+        (position !== undefined && !reaches(known.get(p)!, lineage, position));
       return (
         returnedForMs < patienceMs &&
         decision.missing.every(isMissing) &&

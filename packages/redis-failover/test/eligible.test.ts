@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { eligible } from '../src/manager/choose.ts';
 import { firstRecord } from '../src/manager/discover.ts';
 import type { NodeAddress } from '../src/node-address.ts';
@@ -20,6 +20,52 @@ test('a replica that Redis has emptied is not promoted, whatever offset it still
   const world = { nodes: [...known.keys()] };
   const fit = eligible(known, record, { reason: 'down', target: undefined }, world);
   expect([...fit.keys()]).toEqual(['b:1']);
+});
+
+describe('where nobody who answers has anything of the last term', () => {
+  const [p, a, b] = ['p:1', 'a:1', 'b:1'] as [NodeAddress, NodeAddress, NodeAddress];
+  const nodes = [p, a, b];
+  /** It was in `z` up to 50, then in `y` up to 80; the primary on record writes `a`. */
+  const later = { ...record, primary: null, former: p, lineage: { z: 50, y: 80, a: 100 } };
+  const fitOf = (states: Readonly<Record<string, Partial<Replication>>>) => {
+    const known = new Map(
+      Object.entries(states).map(([node, state]) => [
+        `${node}:1` as NodeAddress,
+        replication({ role: 'replica', primary: 'x:1', linkUp: false, runId: node, ...state }),
+      ]),
+    );
+    return [...eligible(known, later, { reason: 'down', target: undefined }, { nodes }).keys()];
+  };
+  const aside = { isAside: true, primary: '127.0.0.1:1' } as const;
+  const fromAof = { replicationId: 'f', offset: 7, ...aside };
+
+  test('is who has the latest of the streams before, whatever its offset', () => {
+    expect(fitOf({ a: { replicationId: 'z', offset: 900 }, b: { replicationId: 'y' } })).toEqual([
+      b,
+    ]);
+  });
+
+  test('is the primary of the last term, if it came back with data that nobody can place', () => {
+    expect(fitOf({ p: fromAof, a: { replicationId: 'z' } })).toEqual([p]);
+    // Its replica has copied it meanwhile.
+    const copied = { replicationId: 'f', offset: 9 };
+    expect(fitOf({ p: fromAof, a: { replicationId: 'z' }, b: copied })).toEqual([p]);
+  });
+
+  test('is nobody, if yet another node has data that nobody can place', () => {
+    const other = { replicationId: 'g', offset: 9 };
+    expect(fitOf({ p: fromAof, a: { replicationId: 'z' }, b: other })).toEqual([]);
+  });
+
+  test('is nobody, if one that is set aside has more', () => {
+    const older = { replicationId: 'z', offset: 14 };
+    expect(fitOf({ a: older, b: { replicationId: 'z', offset: 40, ...aside } })).toEqual([]);
+    expect(fitOf({ a: older, b: { replicationId: 'z', offset: 14, ...aside } })).toEqual([a]);
+  });
+
+  test('and with anything of it who has more of an older stream does not count', () => {
+    expect(fitOf({ a: { offset: 60 }, b: { replicationId: 'y', offset: 900 } })).toEqual([a]);
+  });
 });
 
 test('where all data are in one unknown stream, only the furthest is promoted, and never one set aside', () => {

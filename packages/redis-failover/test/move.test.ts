@@ -1,6 +1,7 @@
 // Moves of the primary among nodes and a ZooKeeper that are played: what a review of the managers has
 // found (M…: managers, K…: clients), and the chaos (E…), stays found.
 import { describe, expect, it } from 'vitest';
+import { patienceMs } from '../src/manager/decide.ts';
 import { NoCandidateError } from '../src/manager/move-world.ts';
 import { FakeNode, FakeWorld, lapseMs, primary, replicaOf } from './support/move-world.ts';
 import { replication } from './support/replication.ts';
@@ -59,6 +60,52 @@ describe('who is promoted', () => {
         new FakeNode('B', { ...copied(60), replicationId: 'y' }),
       );
       await expect(move(forked)).rejects.toThrow(NoCandidateError);
+    });
+  });
+
+  describe('when nobody who answers has all that the primary was known to have', () => {
+    const behind = (position: number | undefined) => {
+      const world = new FakeWorld(
+        new FakeNode('F', primary(100), all),
+        new FakeNode('A', replicaOf('F', 90), ['k1']),
+      );
+      world.position = position === undefined ? undefined : { stream: 'a', offset: position };
+      world.node('F').isSilent = true;
+      return { world, move: () => world.move({ reason: 'down', available: ['A'] }) };
+    };
+
+    it('is who has all of that, at once', async () => {
+      for (const position of [undefined, 90]) {
+        const { world, move } = behind(position);
+        const before = world.nowMs;
+        await expect(move()).resolves.toMatchObject({ primary: 'A' });
+        expect(world.nowMs - before).toBeLessThan(2_000);
+      }
+    });
+
+    it('is nobody until those that are missing were waited for', async () => {
+      const { world, move } = behind(91);
+      const before = world.nowMs;
+      for (;;) {
+        const moved = await move().catch((error: Error) => error.message);
+        if (typeof moved !== 'string') break;
+        expect(moved).toContain('A cannot have all that the primary had, and F may have it');
+        expect(world.nowMs - before).toBeLessThan(patienceMs + 3_000);
+        world.nowMs += 500;
+      }
+      expect(world.nowMs - before).toBeGreaterThanOrEqual(patienceMs);
+      expect(world.primaries).toContain('A');
+    });
+
+    it('is the primary itself when it is there again, and it waits anew the next time', async () => {
+      const { world, move } = behind(91);
+      await expect(move()).rejects.toThrow('F may have it');
+      world.nowMs += patienceMs;
+      world.node('F').isSilent = false;
+      await expect(world.move({ reason: 'unfinished' })).resolves.toMatchObject({ primary: 'F' });
+      world.node('F').isSilent = true;
+      world.position = { stream: 'a', offset: 150 };
+      await expect(move()).rejects.toThrow('F may have it');
     });
   });
 

@@ -216,7 +216,8 @@ export class Guarantees {
   #checkPromotion(address: string): void {
     const { nodes, world } = this.#sim;
     const primary = nodes.find(({ addresses }) => addresses.includes(address));
-    if (primary === undefined) return;
+    // It was killed in this moment: what it had is not to be seen any more.
+    if (primary?.server === undefined) return;
     const sinceMs = Math.min(this.#revokedAtMs, world.nowMs) - 1_000;
     for (const node of nodes) {
       const { server } = node;
@@ -229,7 +230,7 @@ export class Guarantees {
       if (!isKnown) continue;
       for (const key of server.data.keys) {
         if (!this.#acknowledged.has(key) || this.#gone.has(key)) continue;
-        if (primary.server?.data.get(key) !== undefined) continue;
+        if (primary.server.data.get(key) !== undefined) continue;
         world.fail(
           'kept',
           `${primary.name} was made the primary without ${key}, which ${node.name} has, and that ` +
@@ -291,8 +292,13 @@ export class Guarantees {
 export function has(node: RedisNode, key: string): boolean {
   const { server } = node;
   if (server !== undefined && server.data.get(key) !== undefined) return true;
-  if (server !== undefined && server.loading === undefined) return false;
+  // What it loads from a copy takes the place of its files.
+  if (server !== undefined && (server.loading === undefined || isLoadingCopy(server))) return false;
   return onDisk(node)?.get(key) !== undefined;
+}
+
+function isLoadingCopy({ upstream }: NonNullable<RedisNode['server']>): boolean {
+  return upstream?.state === 'transfer';
 }
 
 function onDisk({ disk, configuration }: RedisNode): Dataset | undefined {

@@ -37,7 +37,7 @@ export const redisFailoverVariants: readonly Variant[] = [
       },
       {
         file: 'manager/reign.js',
-        find: 'await this.#keepFromCopying({ ...record, primary: record.primary });',
+        find: 'if (mayGoOn) await this.#keepFromCopying(reigning);',
         replace: '',
       },
     ],

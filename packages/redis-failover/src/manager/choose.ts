@@ -3,6 +3,7 @@ import { formatDuration } from 'incumbent';
 import type { PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
+import { patienceMs } from './decide.ts';
 import type { Fenced } from './fence.ts';
 import { lastCallMs, waitForViews } from './fence.ts';
 import { missingFrom } from './join.ts';
@@ -10,9 +11,12 @@ import type { Replications } from './lineage.ts';
 import {
   includes,
   isEmptied,
+  isOfReign,
   largestGroup,
+  latestStream,
   offsetIn,
   positionOf,
+  reaches,
   recordedLineage,
 } from './lineage.ts';
 import type { MovePlan, MoveWorld } from './move-world.ts';
@@ -58,6 +62,7 @@ export async function choose(
     world,
   );
   const fit = new Map(eligible(known, record, plan, world));
+  await expectPatience(fit, known, record, plan, world);
   const choice = (chosen: NodeAddress, has: Replication, refusal?: string): Choice => {
     const answered = [...known.keys()].filter((node) => node !== chosen);
     return { chosen, has, answered, refusal };
@@ -109,6 +114,39 @@ function expectAll(asked: readonly NodeAddress[], known: Replications, world: Mo
     world,
     `${missing.join(', ')} may have more of the data than the others, is up as the managers say, and ` +
       'does not answer this one',
+  );
+}
+
+/**
+ * Where nobody who may be promoted has all that the primary was known to have, or anything of its term:
+ * those that are missing may have it, also those that the managers say are down.
+ */
+async function expectPatience(
+  fit: Replications,
+  known: Replications,
+  record: PrimaryRecord,
+  { reason }: MovePlan,
+  { nodes, nowMs, memory, keeper }: MoveWorld,
+): Promise<void> {
+  const lineage = recordedLineage(record);
+  const position = await keeper.position();
+  const lacks = [...fit.values()].every(
+    (each) =>
+      !isOfReign(each, record) || (position !== undefined && !reaches(each, lineage, position)),
+  );
+  const missing = nodes.filter((node) => known.get(node)?.loading !== false);
+  const isSaid = reason === 'found' || reason === 'keep' || record.replicationId === null;
+  if (isSaid || fit.size === 0 || missing.length === 0 || !lacks) {
+    memory.waitsSinceMs = undefined;
+    return;
+  }
+  memory.waitsSinceMs ??= nowMs();
+  if (nowMs() - memory.waitsSinceMs >= patienceMs) return;
+  const [best] = fit.keys();
+  throw new NoCandidateError(
+    `nobody is promoted yet: ${[...fit.keys()].join(', ')} cannot have all that the primary had, and ` +
+      `${missing.join(', ')} may have it: it is waited for, ${formatDuration(patienceMs)} at most; ` +
+      `incumbent-redis keep ${best} ends that`,
   );
 }
 
@@ -253,8 +291,31 @@ export function eligible(
   if (record.replicationId === null) return largestGroup(ready);
   const lineage = recordedLineage(record);
   const kindOf = (each: Replication) => positionOf(each, lineage).kind;
-  const placed = new Map([...ready].filter(([, each]) => kindOf(each) === 'known'));
-  if (placed.size > 0) return placed;
+  const placed = [...ready].filter(([, each]) => kindOf(each) === 'known');
+  const ofReign = placed.filter(([, each]) => isOfReign(each, record));
+  if (ofReign.length > 0) return new Map(ofReign);
+  if (placed.length > 0) {
+    const own = former === null ? undefined : ready.get(former);
+    if (former !== null && own !== undefined && kindOf(own) === 'unknown') {
+      // Nobody is known to have anything of its term: what it came back with may be all of it.
+      const isBeside = (each: Replication) =>
+        kindOf(each) === 'unknown' && each.replicationId !== own.replicationId;
+      return new Map([...known.values()].some(isBeside) ? [] : [[former, own]]);
+    }
+    const streams = [...lineage.keys()];
+    const others = [...known].filter(([, each]) => each.isAside && kindOf(each) === 'known');
+    const most = Math.max(...[...placed, ...others].map(([, each]) => latestStream(each, streams)));
+    const isOfMost = ([, each]: readonly [NodeAddress, Replication]) =>
+      latestStream(each, streams) === most;
+    // One that is set aside may have more of it: then an operator decides.
+    return new Map(
+      placed
+        .filter(isOfMost)
+        .filter(([, each]) =>
+          others.filter(isOfMost).every(([, aside]) => includes(each, lineage, aside)),
+        ),
+    );
+  }
   // One that has nothing takes over only where nobody can have anything.
   const isEmpty =
     world.nodes.every((node) => known.has(node)) &&

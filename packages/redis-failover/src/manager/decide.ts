@@ -2,11 +2,18 @@
  * What the elected manager does about what it sees: rows 2 to 6 of the table in ARCHITECTURE.md. It asks
  * nobody, so every situation can be tried.
  */
-import type { PrimaryRecord } from '../layout.ts';
+import type { PositionRecord, PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
 import type { Replications } from './lineage.ts';
-import { includes, isSameProcess, positionOf, recordedLineage } from './lineage.ts';
+import {
+  includes,
+  isOfReign,
+  isSameProcess,
+  positionOf,
+  reaches,
+  recordedLineage,
+} from './lineage.ts';
 
 export interface Situation {
   /** It names a primary. */
@@ -17,6 +24,8 @@ export interface Situation {
   readonly known: Replications;
   /** As the managers judge. */
   readonly isUp: (node: NodeAddress) => boolean;
+  /** How far the primary on record was when it was looked at last. */
+  readonly position: PositionRecord | undefined;
   /** Since when the primary on record is seen in another process; 0 at first sight. */
   readonly returnedForMs: number;
 }
@@ -64,7 +73,7 @@ export function isReturned({ record, known }: Pick<Situation, 'record' | 'known'
 
 /**
  * A primary that somebody else has made. It is taken for the one of the set if it goes on from the
- * record and includes all others whose position is known, or if all others have copied it already.
+ * stream on record and includes all others that do, or if all others have copied it already.
  */
 function otherPrimary({ record, nodes, known }: Situation): NodeAddress | undefined {
   const lineage = recordedLineage(record);
@@ -73,13 +82,15 @@ function otherPrimary({ record, nodes, known }: Situation): NodeAddress | undefi
     const others = [...known].filter(([other]) => other !== node);
     const isFollowed =
       known.size === nodes.length && others.every(([, its]) => its.primary === node && its.linkUp);
-    const goesOnFromIt = positionOf(each, lineage).kind === 'known';
-    const hasAll = others.every(
-      ([, its]) => positionOf(its, lineage).kind !== 'known' || includes(each, lineage, its),
-    );
-    return isFollowed || (goesOnFromIt && hasAll);
+    const hasAll = others.every(([, its]) => !goesOn(its, record) || includes(each, lineage, its));
+    return isFollowed || (goesOn(each, record) && hasAll);
   });
   return found.length === 1 ? found[0]?.[0] : undefined;
+}
+
+/** Its position is known, and it has something of the stream on record. */
+function goesOn(node: Replication, record: PrimaryRecord): boolean {
+  return positionOf(node, recordedLineage(record)).kind === 'known' && isOfReign(node, record);
 }
 
 /**
@@ -101,27 +112,31 @@ function isIrreplaceable({ record, known }: Situation, primary: Replication): bo
 }
 
 /**
- * In another process it may have lost something: it is taken as it is only if it includes all others
- * whose position is known.
+ * In another process it may have lost something: it is taken as it is only if it includes all others that
+ * go on from the stream on record. Who has only streams of before counts where it has no more itself.
  */
 function objectionTo(primary: Replication, situation: Situation): Decision | undefined {
-  const { record, nodes, known, isUp, returnedForMs } = situation;
+  const { record, nodes, known, isUp, position, returnedForMs } = situation;
   const lineage = recordedLineage(record);
+  const own = positionOf(primary, lineage).kind;
+  const isOfBefore = own === 'nothing' || (own === 'known' && !isOfReign(primary, record));
   const hasLost = [...known].some(
     ([node, each]) =>
       node !== record.primary &&
       positionOf(each, lineage).kind === 'known' &&
+      (isOfBefore || isOfReign(each, record)) &&
       !includes(primary, lineage, each),
   );
   if (hasLost) return { do: 'move', reason: 'lost-data' };
   const missing = nodes.filter(
     (node) => node !== record.primary && known.get(node)?.loading !== false,
   );
-  if (positionOf(primary, lineage).kind === 'nothing' && missing.length > 0) {
+  if (own === 'nothing' && missing.length > 0) {
     return { do: 'ask-operator', missing };
   }
-  // With an unknown position it may lack what somebody has who is away, and would copy it.
-  const mayLack = positionOf(primary, lineage).kind === 'unknown' && missing.length > 0;
+  // It may lack, or lacks for sure, what somebody has who is away, and would copy it.
+  const lacks = position !== undefined && !reaches(primary, lineage, position);
+  const mayLack = (own === 'unknown' || lacks) && missing.length > 0;
   const isWaitedFor = (mayLack || missing.some((node) => isUp(node))) && returnedForMs < patienceMs;
   return isWaitedFor ? { do: 'wait', missing } : undefined;
 }

@@ -2,8 +2,15 @@ import type { CommitReply, OperationResult, Transaction } from '@incumbent/zooke
 import { NoNodeError, TransactionError } from '@incumbent/zookeeper';
 import type { Term } from 'incumbent';
 import type { ZooKeeperGuard } from 'incumbent/zookeeper';
-import type { Nodes, Paths, PrimaryRecord } from '../layout.ts';
-import { decodeNodes, decodePrimary, encodeNodes, encodePrimary } from '../layout.ts';
+import type { Nodes, Paths, PositionRecord, PrimaryRecord } from '../layout.ts';
+import {
+  decodeNodes,
+  decodePosition,
+  decodePrimary,
+  encodeNodes,
+  encodePosition,
+  encodePrimary,
+} from '../layout.ts';
 import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import type { ManagerHooks } from './hooks.ts';
 
@@ -33,6 +40,8 @@ export class Keeper {
   readonly #hooks: ManagerHooks;
   /** Unknown after a write whose outcome is not known. */
   #kept: (Kept & { readonly versions: Versions }) | undefined;
+  /** null: not read yet, or unknown after a write that failed. */
+  #position: PositionRecord | undefined | null = null;
 
   constructor(zk: ZooKeeperClient, paths: Paths, term: Term<ZooKeeperGuard>, hooks: ManagerHooks) {
     this.#zk = zk;
@@ -57,11 +66,7 @@ export class Keeper {
     const { primary, nodes } = this.#paths;
     const before = this.#kept ?? (await this.#read());
     this.#kept = undefined;
-    if (!this.#hooks.broken?.includes('no-assert')) this.#term.assertLeading();
-    const transaction = this.#zk.transaction();
-    if (!this.#hooks.broken?.includes('no-term-check')) {
-      transaction.check(this.#term.guard.path, this.#term.guard.version);
-    }
+    const transaction = this.#begin();
     if (change.record !== undefined) {
       const text = encodePrimary(change.record);
       if (before.record === undefined) transaction.create(primary, text);
@@ -81,6 +86,39 @@ export class Keeper {
       nodes: change.nodes === undefined ? before.nodes : (change.nodes ?? undefined),
       versions: versionsAfter(before.versions, reply, this.#paths),
     };
+  }
+
+  /** How far the primary on record was when it was looked at last; undefined: nobody has looked. */
+  async position(): Promise<PositionRecord | undefined> {
+    if (this.#position === null) {
+      const { position } = this.#paths;
+      await this.#zk.sync(position, { signal: this.#term.signal });
+      const found = await readNode(this.#zk, position, this.#term.signal);
+      this.#position = found && decodePosition(position, found.text);
+    }
+    return this.#position;
+  }
+
+  async writePosition(next: PositionRecord): Promise<void> {
+    const { position } = this.#paths;
+    const before = await this.position();
+    if (before?.stream === next.stream && before.offset === next.offset) return;
+    this.#position = null;
+    const transaction = this.#begin();
+    const text = encodePosition(next);
+    if (before === undefined) transaction.create(position, text);
+    else transaction.set(position, text);
+    await transaction.commit({ signal: this.#term.signal });
+    this.#position = next;
+  }
+
+  #begin(): Transaction {
+    if (!this.#hooks.broken?.includes('no-assert')) this.#term.assertLeading();
+    const transaction = this.#zk.transaction();
+    if (!this.#hooks.broken?.includes('no-term-check')) {
+      transaction.check(this.#term.guard.path, this.#term.guard.version);
+    }
+    return transaction;
   }
 
   async #read(): Promise<Kept & { readonly versions: Versions }> {

@@ -1,4 +1,4 @@
-import type { PrimaryRecord } from '../layout.ts';
+import type { PositionRecord, PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
 
@@ -30,6 +30,12 @@ export function includes(primary: Replication, lineage: Lineage, node: Replicati
   if (position.kind === 'nothing') return true;
   if (position.kind !== 'known') return false;
   return position.offset <= (held.get(position.stream) ?? -1);
+}
+
+/** Whether a node has all that a primary had when it was looked at last. */
+export function reaches(node: Replication, lineage: Lineage, primary: PositionRecord): boolean {
+  if (positionOf(node, lineage).kind !== 'known') return false;
+  return (lineageOf(node, lineage).get(primary.stream) ?? -1) >= primary.offset;
 }
 
 /**
@@ -69,6 +75,22 @@ export function positionOf(node: Replication, lineage: Lineage): Position {
   const isOffsetFrozen = (node.role === 'primary' || node.isAside) && !node.hasBacklog;
   if (isOffsetFrozen || !(isKnown || wasKnown)) return { kind: 'unknown' };
   return { kind: 'known', stream: replicationId, offset };
+}
+
+/**
+ * Whether a node has anything of the stream that the primary on record writes, or of one after it. Whoever
+ * has only streams of before lacks all of its term.
+ */
+export function isOfReign(node: Replication, record: StreamsOnRecord): boolean {
+  const streams = [...recordedLineage(record).keys()];
+  const since = streams.indexOf(record.replicationId ?? '');
+  return latestStream(node, streams) >= Math.max(since, 0);
+}
+
+/** Of the streams that the node is in, the latest one among these; -1: it is in none. */
+export function latestStream(node: Replication, streams: readonly string[]): number {
+  const { replicationId, formerReplicationId } = node;
+  return Math.max(streams.indexOf(replicationId), streams.indexOf(formerReplicationId ?? ''));
 }
 
 /** For a copy that broke off. It still says the stream and the offset of what it had. */

@@ -64,6 +64,8 @@ export interface MoveWorld extends JoinWorld {
 export interface MoveMemory {
   /** Attempts that were given up because a node that is up did not answer; since the last success. */
   incompleteAttempts: number;
+  /** Since when those are waited for that may have what was written in the last term, by `nowMs`. */
+  waitsSinceMs?: number | undefined;
 }
 
 /** No node can be promoted. The record is as it was before, or names no primary. */

@@ -70,6 +70,7 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
   );
   await Promise.all([chosen, ...answered].map((node) => world.hands.keepConfig(node)));
   world.memory.incompleteAttempts = 0;
+  world.memory.waitsSinceMs = undefined;
   const moved = { primary: chosen, term: record.term + 1 };
   const tookMs = world.nowMs() - began;
   world.tell({

@@ -19,6 +19,7 @@ import { Keeper } from './keeper.ts';
 import {
   goesOn,
   includes,
+  isOfReign,
   isSameProcess,
   lineageOf,
   recordedLineage,
@@ -82,6 +83,9 @@ const connectsWithinMs = 10_000;
 /** Each time is a write. */
 const tellEveryMs = 1_000;
 
+/** How often at most the position of the primary is written. */
+const positionEveryMs = 900;
+
 /** How often everything is looked at while a request waits for a node. */
 const waitingEveryMs = 200;
 
@@ -136,6 +140,7 @@ class Ruler {
   /** When the primary on record was first seen in another process. */
   #returnedAtMs: number | undefined;
   #primary: NodeAddress | undefined;
+  #positionAtMs = Number.NEGATIVE_INFINITY;
   /** When each request was first seen that waits for a node, and what was told of that last. */
   #waiting = new Map<string, { readonly sinceMs: number; toldAtMs: number }>();
   #verdicts: ReadonlyMap<NodeAddress, Verdict> = new Map();
@@ -212,10 +217,14 @@ class Ruler {
     }
     await this.#askAll();
     const reigning = { ...record, primary: record.primary };
-    const decision = this.#decide(reigning);
+    const decision = await this.#decide(reigning);
     const mayGoOn =
       decision.do === 'keep' || (decision.do === 'move' && decision.reason === 'lost-role');
     if (mayGoOn) await this.#keepFromCopying(reigning);
+    if (decision.do === 'keep') this.#world.memory.waitsSinceMs = undefined;
+    else if (decision.do !== 'move' || decision.reason !== 'found') {
+      await this.#setStraysAside(reigning);
+    }
     if (decision.do === 'move') {
       const { reason } = decision;
       if (reason === 'lost-data') await this.#setPrimaryAside(record.primary);
@@ -226,12 +235,15 @@ class Ruler {
       throw returnedTrouble(record.primary, decision);
     }
     const primary = this.#known.get(record.primary);
-    if (primary !== undefined) await this.#noteLineage(primary);
+    if (primary !== undefined) {
+      await this.#noteLineage(primary);
+      await this.#notePosition(primary);
+    }
     if (await this.#serve(record.primary)) return;
     await this.#reconcile(record.primary);
   }
 
-  #decide(record: Situation['record']): Decision {
+  async #decide(record: Situation['record']): Promise<Decision> {
     const { options } = this.#realm;
     const { nowMs } = this.#world;
     const [nodes, known] = [options.nodes, this.#known];
@@ -240,7 +252,8 @@ class Ruler {
       : undefined;
     const returnedForMs = nowMs() - (this.#returnedAtMs ?? nowMs());
     const isUp = (node: NodeAddress) => this.#isUp(node);
-    return decide({ record, nodes, known, isUp, returnedForMs });
+    const position = await this.#keeper.position();
+    return decide({ record, nodes, known, isUp, position, returnedForMs });
   }
 
   /** Replicas copy by themselves whom they follow: those that may have more are set aside first. */
@@ -253,6 +266,18 @@ class Ruler {
     for (const [node, each] of known) {
       if (node === record.primary || each.isAside || each.loading) continue;
       if (!includes(primary, lineage, each)) await this.#hands.setAside(node);
+    }
+  }
+
+  /**
+   * Primaries that have nothing of the term on record, while nobody else is the primary: replicas that were
+   * told so before would copy them.
+   */
+  async #setStraysAside(record: Situation['record']): Promise<void> {
+    if (this.#realm.options.rejoin === 'always') return;
+    for (const [node, each] of this.#known) {
+      if (node === record.primary || each.role !== 'primary' || each.loading) continue;
+      if (!isOfReign(each, record)) await this.#hands.setAside(node);
     }
   }
 
@@ -492,6 +517,13 @@ class Ruler {
       : lineageOf(primary, before);
     const lineage = writtenLineage(now);
     await this.#keeper.write({ record: { ...record, replicationId, runId, lineage } });
+  }
+
+  async #notePosition({ replicationId: stream, offset, loading }: Replication): Promise<void> {
+    const now = this.#world.nowMs();
+    if (loading || now - this.#positionAtMs < positionEveryMs) return;
+    await this.#keeper.writePosition({ stream, offset });
+    this.#positionAtMs = now;
   }
 
   /** @returns whether something was done, so that everything is to be looked at again */

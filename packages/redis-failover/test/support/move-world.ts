@@ -1,5 +1,5 @@
 /** A set of Redis nodes and its record, as a move of the primary sees them, with a clock of their own. */
-import type { Nodes, PrimaryRecord } from '../../src/layout.ts';
+import type { Nodes, PositionRecord, PrimaryRecord } from '../../src/layout.ts';
 import type { ManagerStep } from '../../src/manager/events.ts';
 import type { Hands } from '../../src/manager/hands.ts';
 import type { Change, Keeper } from '../../src/manager/keeper.ts';
@@ -44,6 +44,7 @@ export class FakeWorld {
   nowMs = 1_000_000;
   record: PrimaryRecord;
   published: Nodes | undefined;
+  position: PositionRecord | undefined;
   readonly revokedAtMs: number[] = [];
   readonly publishedAtMs: number[] = [];
   /** What happens at a step, once. */
@@ -115,7 +116,11 @@ export class FakeWorld {
   }
 
   #keeper(): Keeper {
-    const keeper: Pick<Keeper, 'read' | 'write' | 'forget'> = {
+    const keeper: Pick<Keeper, 'read' | 'write' | 'forget' | 'position' | 'writePosition'> = {
+      position: async () => this.position,
+      writePosition: async (position) => {
+        this.position = position;
+      },
       read: async () => ({ record: this.record, nodes: this.published }),
       write: async ({ record = this.record, nodes }: Change) => {
         if (record.primary === null && this.record.primary !== null) {
