@@ -48,6 +48,8 @@ export class RedisFailoverSimulation implements Simulation {
   readonly orderedAtMs: Map<string, number> = new Map();
   /** Nodes that follow whom an operator has told them to follow. */
   readonly toldByHand: Set<string> = new Set();
+  /** How many were made. */
+  requests = 0;
   readonly #saidByHand = new Set<string>();
   /** The manager that was elected last. */
   leading: ManagerProcess | undefined;
@@ -301,6 +303,7 @@ export class RedisFailoverSimulation implements Simulation {
 
   request(request: FailoverRequest): void {
     const { ensemble, library, root, trace, world } = this;
+    this.requests += 1;
     trace.add(world.nowMs, 'op', `asks: ${request.action ?? 'move'} ${request.node}`);
     const path = `${root}/failover_requests/request-`;
     const data = new TextEncoder().encode(library.encodeRequest(request));

@@ -1,5 +1,5 @@
 import type { Timer } from '@incumbent/zookeeper';
-import { parseConnectionString } from '@incumbent/zookeeper';
+import { parseConnectionString, SessionError } from '@incumbent/zookeeper';
 import type { Term } from 'incumbent';
 import { createElection, StoreUnsuitableError } from 'incumbent';
 import type { ZooKeeperGuard } from 'incumbent/zookeeper';
@@ -134,7 +134,9 @@ export class NodeManager {
     } catch (error) {
       if (signal.aborted) return;
       // A session may end at any moment, also right after one has waited for it.
-      const isLost = error instanceof StoreUnsuitableError && zk.session === undefined;
+      const isLost =
+        error instanceof SessionError ||
+        (error instanceof StoreUnsuitableError && zk.session === undefined);
       const isFinal = zk.state === 'auth-failed' || zk.state === 'closed';
       const { retryable } = error as { readonly retryable?: unknown };
       if (isFinal || !(retryable === true || isLost)) throw error;
