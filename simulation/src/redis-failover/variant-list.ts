@@ -13,7 +13,7 @@ export const redisFailoverVariants: readonly Variant[] = [
         replace: 'if (viewMs > 0) return; const since = world.revokedAtMs ?? world.nowMs();',
       },
     ],
-    from: 170,
+    from: 1165,
     breaks: ['one', 'kept'],
   },
   {
@@ -37,8 +37,8 @@ export const redisFailoverVariants: readonly Variant[] = [
       },
       {
         file: 'manager/reign.js',
-        find: 'if (mayGoOn) await this.#keepFromCopying(reigning);',
-        replace: '',
+        find: 'await this.#keepFromCopying(reigning);',
+        replace: ';',
       },
     ],
     breaks: anyLoss,
