@@ -2,7 +2,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-export type Group = 'lease' | 'queue' | 'lock' | 'core' | 'stores' | 'session';
+export type Group = 'lease' | 'queue' | 'lock' | 'core' | 'stores' | 'session' | 'redis-failover';
 
 /** Paths below the repository; `*` stands for one name, or a part of one. */
 const groups: Readonly<Record<Group, readonly string[]>> = {
@@ -16,6 +16,12 @@ const groups: Readonly<Record<Group, readonly string[]>> = {
     'packages/incumbent/src/backends/postgres/statements.ts',
   ],
   session: ['packages/zookeeper/src/session/*.ts'],
+  'redis-failover': [
+    'packages/redis-failover/src/manager/*.ts',
+    'packages/redis-failover/src/client/*.ts',
+    'packages/redis-failover/src/redis/*.ts',
+    'packages/redis-failover/src/*.ts',
+  ],
 };
 
 export const groupNames: readonly Group[] = Object.keys(groups) as Group[];

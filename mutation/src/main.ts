@@ -25,7 +25,7 @@ import {
   table,
   unjudged,
 } from './report.ts';
-import { buildLibrary, observeSeeds, Seeds } from './seeds.ts';
+import { buildPackages, observeSeeds, Seeds } from './seeds.ts';
 import type { Fate, Judgements } from './survivors.ts';
 import { readSurvivors, staleOf } from './survivors.ts';
 import { endTestProcesses, observeUnitTests, UnitTests } from './unit-tests.ts';
@@ -234,7 +234,7 @@ async function run(
   async function prepareSeeds(): Promise<Seeds | undefined> {
     if (options.seeds === 0) return undefined;
     console.log('without a mutant: the simulation');
-    const built = await buildLibrary(plan, scratch);
+    const built = await buildPackages(plan, scratch);
     const notes = await observeSeeds(built, options.seeds);
     if ('failure' in notes) throw new Refusal(`without a mutant a seed fails: ${notes.failure}`);
     return new Seeds(built, options.seeds, notes);

@@ -13,16 +13,17 @@ export interface SeedNote {
   readonly failure: string | undefined;
 }
 
-const [directory = '', seeds = '0'] = process.argv.slice(2);
+const [built = '{}', seeds = '0'] = process.argv.slice(2);
+const copies = JSON.parse(built) as Packages.Copies;
 const load = (file: string) =>
   import(new URL(`../../simulation/dist/${file}`, import.meta.url).href);
 const { mechanisms } = (await load('mechanisms.js')) as typeof Mechanisms;
 const { distOf } = (await load('harness/packages.js')) as typeof Packages;
 const { runSeed } = (await load('harness/run-seed.js')) as typeof RunSeed;
 const notes: SeedNote[] = [];
-// The others load the library by its name, and so never the mutants.
-for (const mechanism of mechanisms.filter(({ packages }) => packages[0] === 'incumbent')) {
-  const prepare = await mechanism.load(distOf({ incumbent: directory }));
+// A mechanism loads its first package from a path, and the others by their names: so never their mutants.
+for (const mechanism of mechanisms.filter(({ packages }) => (packages[0] ?? '') in copies)) {
+  const prepare = await mechanism.load(distOf(copies));
   const reached = new Set<number>();
   noteReached((number) => reached.add(number));
   const startMs = performance.now();

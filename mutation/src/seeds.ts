@@ -2,30 +2,42 @@
 import { execFile, fork } from 'node:child_process';
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type * as Packages from '../../simulation/src/harness/packages.ts';
 import type * as Pool from '../../simulation/src/harness/pool.ts';
 import type { Plan } from './plan.ts';
 import { compiled, writeText } from './plan.ts';
 import type { SeedNote } from './seed-notes.ts';
 
-const library = 'packages/incumbent';
+/** Folders in `packages/` that a mechanism of the simulation loads first. */
+const simulated = ['incumbent', 'redis-failover'];
 /** A thread that starts, on a machine that does much else. */
 const startAllowanceMs = 15_000;
 const slownessAllowed = 5;
+
+type Copies = Packages.Copies;
 
 export type SeedVerdict =
   | { readonly kind: 'passed' }
   | { readonly kind: 'failed'; readonly text: string }
   | { readonly kind: 'timeout'; readonly afterMs: number };
 
-/** Compiles the library with all mutants in it. @returns its directory */
-export async function buildLibrary(plan: Plan, scratch: string): Promise<string> {
-  const { root, sources } = plan;
-  const copy = join(scratch, 'library');
-  cpSync(join(root, library, 'src'), join(copy, 'src'), { recursive: true });
-  for (const [path, text] of Object.entries(sources)) {
-    const prefix = join(root, library, '/');
-    if (path.startsWith(prefix)) writeText(join(copy, path.slice(prefix.length)), text);
+/** Compiles the packages with all mutants in them: only those that have any. */
+export async function buildPackages(plan: Plan, scratch: string): Promise<Copies> {
+  const built: [string, string][] = [];
+  for (const name of simulated) {
+    const prefix = join(plan.root, 'packages', name, '/');
+    const mutated = Object.entries(plan.sources).filter(([path]) => path.startsWith(prefix));
+    if (mutated.length === 0) continue;
+    const copy = join(scratch, name);
+    cpSync(join(prefix, 'src'), join(copy, 'src'), { recursive: true });
+    for (const [path, text] of mutated) writeText(join(copy, path.slice(prefix.length)), text);
+    built.push([name, await compile(plan, copy)]);
   }
+  return Object.fromEntries(built);
+}
+
+/** @returns where it was compiled to */
+async function compile({ root }: Plan, copy: string): Promise<string> {
   writeFileSync(join(copy, 'package.json'), '{ "type": "module" }\n');
   const compilerOptions = {
     composite: false,
@@ -44,7 +56,7 @@ export async function buildLibrary(plan: Plan, scratch: string): Promise<string>
   await new Promise<void>((resolve, reject) => {
     execFile(process.execPath, [tsc, '-p', config], (error, stdout) => {
       if (error === null) resolve();
-      else reject(new Error(`the library with its mutants does not compile: ${stdout}`));
+      else reject(new Error(`what is mutated does not compile: ${stdout}`));
     });
   });
   return join(copy, 'dist');
@@ -52,11 +64,11 @@ export async function buildLibrary(plan: Plan, scratch: string): Promise<string>
 
 /** @returns what seeds of each mechanism reach and cost, or why one of them fails */
 export function observeSeeds(
-  built: string,
+  built: Copies,
   seeds: number,
 ): Promise<readonly SeedNote[] | { readonly failure: string }> {
   return new Promise((resolve, reject) => {
-    const child = fork(compiled('seed-notes'), [built, String(seeds)]);
+    const child = fork(compiled('seed-notes'), [JSON.stringify(built), String(seeds)]);
     child.once('message', (notes: SeedNote[]) => {
       const failed = notes.find(({ failure }) => failure !== undefined);
       resolve(failed === undefined ? notes : { failure: `${failed.mechanism}: ${failed.failure}` });
@@ -66,11 +78,11 @@ export function observeSeeds(
 }
 
 export class Seeds {
-  readonly #built: string;
+  readonly #built: Copies;
   readonly #seeds: number;
   readonly #notes: readonly SeedNote[];
 
-  constructor(built: string, seeds: number, notes: readonly SeedNote[]) {
+  constructor(built: Copies, seeds: number, notes: readonly SeedNote[]) {
     this.#built = built;
     this.#seeds = seeds;
     this.#notes = notes;
@@ -94,7 +106,7 @@ export class Seeds {
     const { SeedRunner } = (await import(pool)) as typeof Pool;
     // A thread takes the environment as it is when it is made.
     process.env['INCUMBENT_MUTANT'] = String(mutant);
-    const runner = new SeedRunner({ incumbent: this.#built });
+    const runner = new SeedRunner(this.#built);
     process.env['INCUMBENT_MUTANT'] = '-1';
     const afterMs = startAllowanceMs + slownessAllowed * ms;
     let timer: NodeJS.Timeout | undefined;
