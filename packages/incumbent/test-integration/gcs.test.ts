@@ -610,7 +610,8 @@ describe.concurrent('a server in between', () => {
     });
     await using opened = through(proxy, { ...patient, operationTimeout: '300ms' });
     for (let times = 0; times < 3; times += 1) {
-      await expect(opened.election.leader()).rejects.toThrow('not answered within 300 ms');
+      // The client has a time limit of its own, which is over at the same time.
+      await expect(opened.election.leader()).rejects.toMatchObject({ retryable: true });
     }
     await until('no connection is left', () => sockets.size === 0);
   });
