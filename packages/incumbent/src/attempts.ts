@@ -13,8 +13,9 @@ export interface Attempt {
  * incarnation would not do: a copy of this process has the same ones (ARCHITECTURE.md, "An identity
  * that is copied").
  *
- * Bounded: a write of ours that is forgotten counts as somebody else's, and is waited out. What is found
- * in the record again is not forgotten, however many writes are refused after it.
+ * Bounded: a write of ours that is forgotten counts as somebody else's, and is waited out. The one that
+ * stands in the record, as far as is known, is not forgotten, however many are sent after it: in an outage
+ * nobody can look.
  */
 export class OwnWrites {
   static readonly limit = 64;
@@ -23,6 +24,7 @@ export class OwnWrites {
    * only wait.
    */
   #nonces: Map<string, Instant | undefined> | undefined;
+  #standing: string | undefined;
 
   add(nonce: string, sentAt?: Instant): void {
     this.#nonces ??= new Map();
@@ -31,20 +33,22 @@ export class OwnWrites {
     this.#nonces.set(nonce, sentAt);
     if (this.#nonces.size <= OwnWrites.limit) return;
     for (const oldest of this.#nonces.keys()) {
+      if (oldest === this.#standing) continue;
       this.#nonces.delete(oldest);
       return;
     }
   }
 
   /** A write of ours is known to have landed: what was sent before it lands no more. */
-  settle(): void {
+  settle(nonce: string): void {
+    this.#standing = nonce;
     for (const nonce of this.#nonces?.keys() ?? []) this.#nonces?.set(nonce, undefined);
   }
 
   /** What operators write keeps the nonce, and so stays ours. */
   wrote(record: { readonly nonce: string } | undefined): boolean {
     if (record === undefined || this.#nonces?.has(record.nonce) !== true) return false;
-    this.add(record.nonce, this.#nonces.get(record.nonce));
+    this.#standing = record.nonce;
     return true;
   }
 
@@ -95,6 +99,6 @@ export class Attempts {
    */
   settle(nonce: string): void {
     this.#attempts = this.#attempts.filter((attempt) => attempt.nonce === nonce);
-    this.#own.settle();
+    this.#own.settle(nonce);
   }
 }

@@ -14,6 +14,16 @@ test('a write of ours that stands in the record stays ours, however many are ref
   expect(own.wrote(undefined)).toBe(false);
 });
 
+test('a write of ours that has landed stays ours, however many get no answer after it', () => {
+  const own = new OwnWrites();
+  own.add('before');
+  own.add('landed');
+  own.settle('landed');
+  for (let i = 0; i < 10 * OwnWrites.limit; i += 1) own.add(`unanswered-${i}`);
+  expect(own.wrote({ nonce: 'landed' })).toBe(true);
+  expect(own.wrote({ nonce: 'before' })).toBe(false);
+});
+
 test.each([
   ['both clocks say so', 9, 9, true],
   ['the host was suspended since', 9, 60, false],

@@ -20,7 +20,7 @@ import {
   recordedLineage,
 } from './lineage.ts';
 import type { MovePlan, MoveWorld } from './move-world.ts';
-import { NoCandidateError } from './move-world.ts';
+import { memoryOf, NoCandidateError, PatienceError } from './move-world.ts';
 import { rankCandidates } from './strategies.ts';
 
 /** For how long a replica may lack what a primary that was told to stop has written before. */
@@ -54,11 +54,12 @@ export async function choose(
     isSilent && fenced.answers !== true ? answersSoon(former, world) : false,
   ]);
   if (isBack) {
-    giveUpFor(world, `${former} is there again, and is asked first what it has`);
+    giveUpFor(record, world, `${former} is there again, and is asked first what it has`);
   }
   expectAll(
     [...asked].filter((node) => plan.available.includes(node) || node === former),
     known,
+    record,
     world,
   );
   const fit = new Map(eligible(known, record, plan, world));
@@ -83,7 +84,7 @@ export async function choose(
   const chosen = plan.target ?? best;
   const has = fit.get(chosen ?? '');
   if (best === undefined || chosen === undefined || has === undefined) {
-    throw new NoCandidateError(`nobody can be promoted: ${describe(known, world)}`);
+    throw new NoCandidateError(`nobody can be promoted: ${describe(known, world, plan.reason)}`);
   }
   if (plan.reason === 'found' || plan.reason === 'keep' || chosen === former) {
     return choice(chosen, has);
@@ -106,11 +107,17 @@ export async function choose(
  * Who is up and does not answer may have more than all others. Another manager may reach it; when
  * nobody seems to, it is gone on without.
  */
-function expectAll(asked: readonly NodeAddress[], known: Replications, world: MoveWorld): void {
+function expectAll(
+  asked: readonly NodeAddress[],
+  known: Replications,
+  record: PrimaryRecord,
+  world: MoveWorld,
+): void {
   if (world.hooks.broken?.includes('any-replica')) return;
   const missing = asked.filter((node) => !known.has(node));
   if (missing.length === 0) return;
   giveUpFor(
+    record,
     world,
     `${missing.join(', ')} may have more of the data than the others, is up as the managers say, and ` +
       'does not answer this one',
@@ -125,36 +132,35 @@ async function expectPatience(
   fit: Replications,
   known: Replications,
   record: PrimaryRecord,
-  { reason }: MovePlan,
-  { nodes, nowMs, memory, keeper }: MoveWorld,
+  plan: MovePlan,
+  world: MoveWorld,
 ): Promise<void> {
-  const lineage = recordedLineage(record);
-  const position = await keeper.position();
-  const lacks = [...fit.values()].every(
-    (each) =>
-      !isOfReign(each, record) || (position !== undefined && !reaches(each, lineage, position)),
-  );
+  const { nodes, nowMs, keeper } = world;
+  const { reason } = plan;
+  const memory = memoryOf(record, world.memory);
   const missing = nodes.filter((node) => known.get(node)?.loading !== false);
   const isSaid = reason === 'found' || reason === 'keep' || record.replicationId === null;
-  if (isSaid || fit.size === 0 || missing.length === 0 || !lacks) {
-    memory.waitsSinceMs = undefined;
-    return;
-  }
+  if (isSaid || world.rejoin === 'always' || fit.size === 0 || missing.length === 0) return;
+  const lineage = recordedLineage(record);
+  const position = await keeper.position();
+  const lacks = (each: Replication) =>
+    !isOfReign(each, record) || (position !== undefined && !reaches(each, lineage, position));
+  if (![...fit.values()].every(lacks)) return;
   memory.waitsSinceMs ??= nowMs();
   if (nowMs() - memory.waitsSinceMs >= patienceMs) return;
-  const [best] = fit.keys();
-  throw new NoCandidateError(
+  throw new PatienceError(
     `nobody is promoted yet: ${[...fit.keys()].join(', ')} cannot have all that the primary had, and ` +
       `${missing.join(', ')} may have it: it is waited for, ${formatDuration(patienceMs)} at most; ` +
-      `incumbent-redis keep ${best} ends that`,
+      `incumbent-redis keep ${bestOf(fit, record, plan, world)} ends that`,
   );
 }
 
 /** Ends an attempt, so that the next one, here or in another manager, finds more; but not for ever. */
-function giveUpFor(world: MoveWorld, why: string): void {
+function giveUpFor(record: PrimaryRecord, world: MoveWorld, why: string): void {
   const most = world.managers() > 1 ? mostIncompleteAttempts : 2;
-  if (world.memory.incompleteAttempts >= most) return;
-  world.memory.incompleteAttempts += 1;
+  const memory = memoryOf(record, world.memory);
+  if (memory.incompleteAttempts >= most) return;
+  memory.incompleteAttempts += 1;
   throw new NoCandidateError(`nobody is promoted yet: ${why}`);
 }
 
@@ -294,14 +300,17 @@ export function eligible(
   const placed = [...ready].filter(([, each]) => kindOf(each) === 'known');
   const ofReign = placed.filter(([, each]) => isOfReign(each, record));
   if (ofReign.length > 0) return new Map(ofReign);
+  const own = former === null ? undefined : ready.get(former);
+  if (former !== null && own !== undefined && kindOf(own) === 'unknown') {
+    // Nobody is known to have anything of its term: what it came back with may be all of it. It is set aside
+    // and `lost-role` where that was decided while others were waited for.
+    const isBeside = (each: Replication) =>
+      kindOf(each) === 'unknown' && each.replicationId !== own.replicationId;
+    const isDecided = reason === 'lost-role' && own.isAside;
+    if (isDecided || ![...known.values()].some(isBeside)) return new Map([[former, own]]);
+    return new Map();
+  }
   if (placed.length > 0) {
-    const own = former === null ? undefined : ready.get(former);
-    if (former !== null && own !== undefined && kindOf(own) === 'unknown') {
-      // Nobody is known to have anything of its term: what it came back with may be all of it.
-      const isBeside = (each: Replication) =>
-        kindOf(each) === 'unknown' && each.replicationId !== own.replicationId;
-      return new Map([...known.values()].some(isBeside) ? [] : [[former, own]]);
-    }
     const streams = [...lineage.keys()];
     const others = [...known].filter(([, each]) => each.isAside && kindOf(each) === 'known');
     const most = Math.max(...[...placed, ...others].map(([, each]) => latestStream(each, streams)));
@@ -372,7 +381,11 @@ async function waitForAll(
   }
 }
 
-export function describe(known: Replications, { errors }: MoveWorld): string {
+export function describe(
+  known: Replications,
+  { errors }: MoveWorld,
+  reason: MovePlan['reason'],
+): string {
   const answers = [...known].map(([node, each]) => {
     const { role, offset, syncing, loading, priority, isAside } = each;
     const at = `at ${offset} in ${each.replicationId.slice(0, 8)}`;
@@ -383,7 +396,9 @@ export function describe(known: Replications, { errors }: MoveWorld): string {
   const others = [...errors].flatMap(([node, { message }]) => (known.has(node) ? [] : [message]));
   const found = [...(answers.length === 0 ? ['no other node answers'] : answers), ...others];
   // Waiting cures it where somebody is loading: what that one has is known then.
-  const isStuck = known.size > 0 && [...known.values()].every(({ loading }) => !loading);
+  // And whoever asks for a move has a primary.
+  const isStuck =
+    reason !== 'request' && known.size > 0 && [...known.values()].every(({ loading }) => !loading);
   const wayOut = 'an operator may decide whose data count: incumbent-redis keep NODE';
   return [...found, ...(isStuck ? [wayOut] : [])].join('; ');
 }

@@ -26,6 +26,8 @@ export interface Situation {
   readonly isUp: (node: NodeAddress) => boolean;
   /** How far the primary on record was when it was looked at last. */
   readonly position: PositionRecord | undefined;
+  /** Since when its term began by a move to itself, because nobody else could get all it has. */
+  readonly cameBackForMs?: number | undefined;
   /** Since when the primary on record is seen in another process; 0 at first sight. */
   readonly returnedForMs: number;
 }
@@ -46,6 +48,9 @@ export type Decision =
 /** For how long a primary that came back waits for nodes that are up and do not answer. */
 export const patienceMs: number = 10_000;
 
+/** After that a primary that is judged down is moved again, although nobody could get all it has before. */
+const movedAgainAfterMs = 60_000;
+
 export function decide(situation: Situation): Decision {
   const { record, known, isUp } = situation;
   const primary = known.get(record.primary);
@@ -54,9 +59,9 @@ export function decide(situation: Situation): Decision {
     const target = otherPrimary(situation);
     if (target !== undefined) return { do: 'move', reason: 'found', target };
   }
-  if (!isUp(record.primary) && !(isSame && isIrreplaceable(situation, primary))) {
-    return { do: 'move', reason: 'down' };
-  }
+  const goesOnAnyway =
+    isSame && (isIrreplaceable(situation, primary) || cameBack(situation, primary));
+  if (!isUp(record.primary) && !goesOnAnyway) return { do: 'move', reason: 'down' };
   if (primary !== undefined && isReturned(situation)) {
     const objection = objectionTo(primary, situation);
     if (objection !== undefined) return objection;
@@ -109,6 +114,11 @@ function isIrreplaceable({ record, known }: Situation, primary: Replication): bo
       positionOf(each, lineage).kind === 'known' &&
       (each.linkUp || includes(each, lineage, primary)),
   );
+}
+
+/** To move it again at once would only keep everybody from writing. */
+function cameBack({ cameBackForMs }: Situation, { role, loading }: Replication): boolean {
+  return role === 'primary' && !loading && (cameBackForMs ?? Infinity) < movedAgainAfterMs;
 }
 
 /**

@@ -40,8 +40,8 @@ export class Keeper {
   readonly #hooks: ManagerHooks;
   /** Unknown after a write whose outcome is not known. */
   #kept: (Kept & { readonly versions: Versions }) | undefined;
-  /** null: not read yet, or unknown after a write that failed. */
-  #position: PositionRecord | undefined | null = null;
+  /** undefined: not read yet, or unknown after a write that failed. */
+  #position: { readonly exists: boolean; readonly value: PositionRecord | undefined } | undefined;
 
   constructor(zk: ZooKeeperClient, paths: Paths, term: Term<ZooKeeperGuard>, hooks: ManagerHooks) {
     this.#zk = zk;
@@ -88,28 +88,40 @@ export class Keeper {
     };
   }
 
-  /** How far the primary on record was when it was looked at last; undefined: nobody has looked. */
+  /**
+   * How far the primary on record was when it was looked at last; undefined: nobody has looked, or something
+   * else stands there. It only says for whom it is worth while to wait, so nothing fails without it.
+   */
   async position(): Promise<PositionRecord | undefined> {
-    if (this.#position === null) {
-      const { position } = this.#paths;
-      await this.#zk.sync(position, { signal: this.#term.signal });
-      const found = await readNode(this.#zk, position, this.#term.signal);
-      this.#position = found && decodePosition(position, found.text);
-    }
-    return this.#position;
+    this.#position ??= await this.#readPosition();
+    return this.#position.value;
   }
 
   async writePosition(next: PositionRecord): Promise<void> {
     const { position } = this.#paths;
-    const before = await this.position();
-    if (before?.stream === next.stream && before.offset === next.offset) return;
-    this.#position = null;
+    this.#position ??= await this.#readPosition();
+    const { exists, value } = this.#position;
+    if (value?.stream === next.stream && value.offset === next.offset) return;
+    this.#position = undefined;
     const transaction = this.#begin();
     const text = encodePosition(next);
-    if (before === undefined) transaction.create(position, text);
-    else transaction.set(position, text);
+    if (exists) transaction.set(position, text);
+    else transaction.create(position, text);
     await transaction.commit({ signal: this.#term.signal });
-    this.#position = next;
+    this.#position = { exists: true, value: next };
+  }
+
+  async #readPosition() {
+    const { position } = this.#paths;
+    const { signal } = this.#term;
+    await this.#zk.sync(position, { signal });
+    const found = await readNode(this.#zk, position, signal);
+    if (found === undefined) return { exists: false, value: undefined };
+    try {
+      return { exists: true, value: decodePosition(position, found.text) };
+    } catch {
+      return { exists: true, value: undefined };
+    }
   }
 
   #begin(): Transaction {

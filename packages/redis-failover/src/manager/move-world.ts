@@ -61,17 +61,39 @@ export interface MoveWorld extends JoinWorld {
   othersLapseAtMs: number;
 }
 
+/** Of one term on record: what was waited for in an earlier one says nothing of the next. */
 export interface MoveMemory {
-  /** Attempts that were given up because a node that is up did not answer; since the last success. */
+  /** undefined: before the first move. */
+  term: number | undefined;
+  /** Attempts that were given up because a node that is up did not answer. */
   incompleteAttempts: number;
   /** Since when those are waited for that may have what was written in the last term, by `nowMs`. */
-  waitsSinceMs?: number | undefined;
+  waitsSinceMs: number | undefined;
+  /** When the term began by a move of a primary that was down to itself: nobody else could get all it has. */
+  cameBackAtMs: number | undefined;
+}
+
+export function newMemory(): MoveMemory {
+  return {
+    ...{ term: undefined, incompleteAttempts: 0 },
+    ...{ waitsSinceMs: undefined, cameBackAtMs: undefined },
+  };
+}
+
+/** What is remembered of the term on record. */
+export function memoryOf({ term }: Pick<PrimaryRecord, 'term'>, memory: MoveMemory): MoveMemory {
+  return memory.term === term ? memory : Object.assign(memory, newMemory(), { term });
 }
 
 /** No node can be promoted. The record is as it was before, or names no primary. */
 export class NoCandidateError extends Error {
   override readonly name: string = 'NoCandidateError';
   readonly code = 'NO_CANDIDATE';
+}
+
+/** Somebody is waited for who may have more of the data. */
+export class PatienceError extends NoCandidateError {
+  override readonly name: string = 'PatienceError';
 }
 
 /** A wish that cannot be carried out; nothing was changed. */

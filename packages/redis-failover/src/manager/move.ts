@@ -10,7 +10,7 @@ import { isRefusedAt } from './keeper.ts';
 import type { Lineage, Replications } from './lineage.ts';
 import { goesOn, includes, lineageOf, recordedLineage, writtenLineage } from './lineage.ts';
 import type { Moved, MovePlan, MoveWorld } from './move-world.ts';
-import { MoveRefusedError, MoveTooEarlyError, NoCandidateError } from './move-world.ts';
+import { MoveRefusedError, MoveTooEarlyError, memoryOf, NoCandidateError } from './move-world.ts';
 
 /**
  * Moves the primary: `revoke`, `fence`, `choose`, `promote`, `redirect`, `publish`.
@@ -69,9 +69,9 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
     ),
   );
   await Promise.all([chosen, ...answered].map((node) => world.hands.keepConfig(node)));
-  world.memory.incompleteAttempts = 0;
-  world.memory.waitsSinceMs = undefined;
   const moved = { primary: chosen, term: record.term + 1 };
+  const memory = memoryOf(moved, world.memory);
+  if (plan.reason === 'down' && chosen === former) memory.cameBackAtMs = world.nowMs();
   const tookMs = world.nowMs() - began;
   world.tell({
     type: 'moved',
@@ -106,12 +106,9 @@ async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld
       reason === 'lost-role' || reason === 'lost-data' || node !== record.primary;
     if ([...fit.keys()].some(isOther)) return;
     if (reason === 'request') expectNoCopying(known, record);
-    throw new NoCandidateError(
-      `nobody can take over from ${record.primary}: ` +
-        (known.size === 0 || [...known.keys()].every((node) => node === record.primary)
-          ? 'no other node is up'
-          : describe(known, world)),
-    );
+    const isAlone = [...known].every(([node, each]) => node === record.primary && !each.isAside);
+    const found = isAlone ? 'no other node is up' : describe(known, world, reason);
+    throw new NoCandidateError(`nobody can take over from ${record.primary}: ${found}`);
   }
   if (reason === 'request') expectConnection(target, known, fit, record, plan);
   const why = whyNot(target, known, fit, record, plan);
@@ -121,8 +118,13 @@ async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld
 /** Whoever asks for any node waits for one that will be ready soon. */
 function expectNoCopying(known: Replications, record: PrimaryRecord): void {
   for (const [node, each] of known) {
-    if (node === record.primary || !(each.syncing || each.loading)) continue;
-    throw new MoveTooEarlyError(`${node} is ${stateOf(each)}`, true);
+    if (node === record.primary || each.isAside) continue;
+    if (each.syncing || each.loading) {
+      throw new MoveTooEarlyError(`${node} is ${stateOf(each)}`, true);
+    }
+    if (each.primary === record.primary && !each.linkUp) {
+      throw new MoveTooEarlyError(`${node} has no connection with its primary yet`, false);
+    }
   }
 }
 

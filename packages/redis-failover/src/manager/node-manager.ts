@@ -12,6 +12,7 @@ import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import type { ManagerEvent, ManagerStatus, Trouble } from './events.ts';
 import type { ManagerHooks } from './hooks.ts';
 import type { MoveMemory } from './move-world.ts';
+import { newMemory } from './move-world.ts';
 import { shortLists } from './node-lists.ts';
 import type { NodeSight } from './node-watcher.ts';
 import { NodeWatcher } from './node-watcher.ts';
@@ -44,7 +45,7 @@ export class NodeManager {
   #quarantined: readonly NodeAddress[] = [];
   #board: ReportBoard | undefined;
   readonly #moves = { done: 0, failed: 0 };
-  readonly #memory: MoveMemory = { incompleteAttempts: 0 };
+  readonly #memory: MoveMemory = newMemory();
 
   /**
    * Touches nothing yet.

@@ -27,7 +27,7 @@ import {
 } from './lineage.ts';
 import { movePrimary } from './move.ts';
 import type { MoveMemory, MovePlan, MoveWorld } from './move-world.ts';
-import { MoveRefusedError, MoveTooEarlyError } from './move-world.ts';
+import { MoveRefusedError, MoveTooEarlyError, memoryOf, PatienceError } from './move-world.ts';
 import type { NodeSight } from './node-watcher.ts';
 import type { ResolvedOptions } from './options.ts';
 import type { ReportBoard } from './reports.ts';
@@ -141,6 +141,8 @@ class Ruler {
   #returnedAtMs: number | undefined;
   #primary: NodeAddress | undefined;
   #positionAtMs = Number.NEGATIVE_INFINITY;
+  /** The last move was put off for a node that may have more. */
+  #waitsForNode = false;
   /** When each request was first seen that waits for a node, and what was told of that last. */
   #waiting = new Map<string, { readonly sinceMs: number; toldAtMs: number }>();
   #verdicts: ReadonlyMap<NodeAddress, Verdict> = new Map();
@@ -181,8 +183,7 @@ class Ruler {
     try {
       await this.#expectNoRubyManagers();
       if (!this.#judge()) return true;
-      await this.#look();
-      show({ quarantined: this.#asideNodes() });
+      await this.#look().finally(() => show({ quarantined: this.#asideNodes() }));
       this.#failedAttempts = 0;
       this.#troubledSinceMs = undefined;
       show({ trouble: undefined });
@@ -221,7 +222,7 @@ class Ruler {
     const mayGoOn =
       decision.do === 'keep' || (decision.do === 'move' && decision.reason === 'lost-role');
     if (mayGoOn) await this.#keepFromCopying(reigning);
-    if (decision.do === 'keep') this.#world.memory.waitsSinceMs = undefined;
+    if (decision.do === 'keep') memoryOf(record, this.#world.memory).waitsSinceMs = undefined;
     else if (decision.do !== 'move' || decision.reason !== 'found') {
       await this.#setStraysAside(reigning);
     }
@@ -252,8 +253,18 @@ class Ruler {
       : undefined;
     const returnedForMs = nowMs() - (this.#returnedAtMs ?? nowMs());
     const isUp = (node: NodeAddress) => this.#isUp(node);
-    const position = await this.#keeper.position();
-    return decide({ record, nodes, known, isUp, position, returnedForMs });
+    const memory = memoryOf(record, this.#world.memory);
+    // Who throws away in advance what one node has more waits for nobody.
+    const position = options.rejoin === 'always' ? undefined : await this.#keeper.position();
+    const { cameBackAtMs } = memory;
+    const cameBackForMs = cameBackAtMs === undefined ? undefined : nowMs() - cameBackAtMs;
+    const decision = decide({
+      ...{ record, nodes, known, isUp },
+      ...{ position, cameBackForMs, returnedForMs },
+    });
+    // A move that follows has waited already.
+    if (decision.do === 'wait') memory.waitsSinceMs ??= this.#returnedAtMs;
+    return decision;
   }
 
   /** Replicas copy by themselves whom they follow: those that may have more are set aside first. */
@@ -277,7 +288,14 @@ class Ruler {
     if (this.#realm.options.rejoin === 'always') return;
     for (const [node, each] of this.#known) {
       if (node === record.primary || each.role !== 'primary' || each.loading) continue;
-      if (!isOfReign(each, record)) await this.#hands.setAside(node);
+      if (isOfReign(each, record)) continue;
+      try {
+        await this.#hands.setAside(node);
+      } catch (error) {
+        // The others have to get a primary all the same.
+        this.#term.signal.throwIfAborted();
+        this.#errors = new Map([...this.#errors, [node, error as Error]]);
+      }
     }
   }
 
@@ -441,12 +459,14 @@ class Ruler {
       unavailableTo: (node) => this.#verdicts.get(node)?.unavailableTo.length ?? 0,
       ...more,
     };
+    this.#waitsForNode = false;
     try {
       await movePrimary(plan, this.#world);
       this.#failedAttempts = 0;
     } catch (error) {
+      this.#waitsForNode = error instanceof PatienceError;
       if (!this.#term.signal.aborted && !(error instanceof MoveRefusedError)) {
-        this.#failedAttempts += 1;
+        if (!this.#waitsForNode) this.#failedAttempts += 1;
         this.#realm.tell({ type: 'move-failed', reason, error: error as Error });
       }
       throw error;
@@ -459,7 +479,7 @@ class Ruler {
 
   nextLookMs(): number {
     if (this.#isPrimaryShaky()) return watchEveryMs;
-    return this.#waiting.size > 0 ? waitingEveryMs : lookEveryMs;
+    return this.#waiting.size > 0 || this.#waitsForNode ? waitingEveryMs : lookEveryMs;
   }
 
   /** Its last check was bad, and it does not count as down yet. */

@@ -5,6 +5,7 @@ import type { Hands } from '../../src/manager/hands.ts';
 import type { Change, Keeper } from '../../src/manager/keeper.ts';
 import { movePrimary } from '../../src/manager/move.ts';
 import type { MovePlan, MoveWorld } from '../../src/manager/move-world.ts';
+import { newMemory } from '../../src/manager/move-world.ts';
 import type { NodeAddress } from '../../src/node-address.ts';
 import type { Replication } from '../../src/redis/node-connection.ts';
 import { replication } from './replication.ts';
@@ -83,7 +84,7 @@ export class FakeWorld {
       earlierRevokedAtMs: 0,
       refused: new Set(),
       errors: new Map(),
-      memory: { incompleteAttempts: 0 },
+      memory: newMemory(),
       managers: () => this.managers,
       othersLapseAtMs: Number.NEGATIVE_INFINITY,
       rejoin: 'proven',
