@@ -136,8 +136,8 @@ test.concurrent('--restart on-failure: again after any code but 0', async ({ lab
 test.concurrent('--hold-at-least: a short job keeps the seat, and nobody does it again meanwhile', async ({
   lab,
 }) => {
-  // Long enough for another run to start, on a busy machine too.
-  const holdMs = 8_000;
+  // Longer than two processes take to start on a busy machine.
+  const holdMs = 20_000;
   const hold = ['--hold-at-least', `${holdMs}ms`];
   const job = lab.worker('leader', 'exit=0');
   const a = lab.run('A', job, { options: hold });

@@ -117,14 +117,15 @@ const hasAllThatOthersHave = ({ known }: Situation, node: NodeAddress) =>
       includes(known.get(node)!, lineage, its),
   );
 
-/** Also what only streams of before the last term have. */
+/** Also what only streams of before the last term have, or data that nobody can place. */
 const includesAllThatIsKnown = ({ known }: Situation, node: NodeAddress) =>
-  [...known].every(
-    ([other, its]) =>
-      other === node ||
-      positionOf(its, lineage).kind !== 'known' ||
-      includes(known.get(node)!, lineage, its),
-  );
+  [...known].every(([other, its]) => {
+    if (other === node) return true;
+    const { kind } = positionOf(its, lineage);
+    const has = known.get(node)!;
+    if (kind === 'unknown') return positionOf(has, lineage).kind !== 'nothing';
+    return kind !== 'known' || includes(has, lineage, its);
+  });
 
 describe('the decision', () => {
   test('is tried in every situation, and each decision is met', () => {
@@ -154,6 +155,17 @@ describe('the decision', () => {
       const primary = situation.known.get(p);
       if (decision.do !== 'keep' || primary === undefined || primary.loading) return true;
       return primary.runId === 'r' || hasAllThatOthersHave(situation, p);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  test('never keeps an empty primary in another process beside data that nobody can place', () => {
+    const broken = breaking(({ name, situation, decision }) => {
+      if (!name.includes('p anew, empty') || decision.do !== 'keep') return true;
+      return [a, b].every((node) => {
+        const its = situation.known.get(node);
+        return its === undefined || positionOf(its, lineage).kind !== 'unknown';
+      });
     });
     expect(broken).toEqual([]);
   });
@@ -233,6 +245,20 @@ describe('the decision', () => {
       return !fit.test(name) || (decision.do === 'move' && !situation.isUp(p));
     });
     expect(broken).toEqual([]);
+  });
+
+  test('does not move a primary again at once that nobody else could replace a moment ago', () => {
+    const known = new Map([
+      [p, replication({ offset: 120 })],
+      // Its link is half open.
+      [a, replication({ runId: 'a', role: 'replica', primary: p, offset: 80 })],
+    ]);
+    const situation = { record, nodes, known, position: undefined, returnedForMs: 0 };
+    const decided = (cameBackForMs?: number) =>
+      decide({ ...situation, isUp: (node) => node !== p, cameBackForMs });
+    expect(decided()).toEqual({ do: 'move', reason: 'down' });
+    expect(decided(59_999)).toEqual({ do: 'keep' });
+    expect(decided(60_000)).toEqual({ do: 'move', reason: 'down' });
   });
 
   test('waits only for nodes that are missing, and are up or may have more, and no longer than its patience', () => {

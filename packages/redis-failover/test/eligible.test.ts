@@ -57,6 +57,18 @@ describe('where nobody who answers has anything of the last term', () => {
     expect(fitOf({ p: fromAof, a: { replicationId: 'z' }, b: other })).toEqual([]);
   });
 
+  test('is the primary of the last term also where all others are away, once that is decided', () => {
+    const known = new Map([[p, replication({ ...fromAof, role: 'replica', linkUp: false })]]);
+    const fit = (reason: 'lost-role' | 'down', more: Map<NodeAddress, Replication> = known) => [
+      ...eligible(more, later, { reason, target: undefined }, { nodes }).keys(),
+    ];
+    expect(fit('lost-role')).toEqual([p]);
+    expect(fit('down')).toEqual([p]);
+    const beside = replication({ replicationId: 'g', role: 'replica', primary: 'x:1', ...aside });
+    expect(fit('lost-role', new Map([...known, [a, beside]]))).toEqual([p]);
+    expect(fit('down', new Map([...known, [a, beside]]))).toEqual([]);
+  });
+
   test('is nobody, if one that is set aside has more', () => {
     const older = { replicationId: 'z', offset: 14 };
     expect(fitOf({ a: older, b: { replicationId: 'z', offset: 40, ...aside } })).toEqual([]);

@@ -3,10 +3,64 @@
 import { describe, expect, it } from 'vitest';
 import { patienceMs } from '../src/manager/decide.ts';
 import { NoCandidateError } from '../src/manager/move-world.ts';
+import type { Replication } from '../src/redis/node-connection.ts';
 import { FakeNode, FakeWorld, lapseMs, primary, replicaOf } from './support/move-world.ts';
 import { replication } from './support/replication.ts';
 
 const all = ['k1', 'k2', 'k3'];
+
+describe('what a node says counts only while it is the one that was looked at', () => {
+  const world = () =>
+    new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', replicaOf('F', 100), all),
+      new FakeNode('B', replicaOf('F', 90), ['k1']),
+    );
+  const startAnew = (played: FakeWorld, node: string, says: Partial<Replication>) => {
+    const anew = replication({ runId: 'anew', isEmpty: true, hasWritten: false, ...says });
+    played.node(node).says = anew;
+  };
+
+  it('a promoted node that is started anew before it is published is not', async () => {
+    const played = world();
+    played.at.set('after redirect', () => startAnew(played, 'A', { replicationId: 'q' }));
+    await expect(played.move({ reason: 'request', target: 'A' })).rejects.toThrow(
+      'A was started anew while the others were told to follow it',
+    );
+    expect(played.record.primary).toBeNull();
+  });
+
+  it('a node that somebody has promoted, and that has nothing after the fence, is not followed', async () => {
+    const played = world();
+    // Somebody has made it a replica of a node that is not there.
+    played.node('F').says = { ...played.node('F').says, ...replicaOf('X', 100), linkUp: false };
+    played.node('A').says = replication({
+      ...{ runId: 'run-A', replicationId: 'u', formerReplicationId: 'a' },
+      ...{ formerOffset: 101, offset: 100, hasWritten: false },
+    });
+    played.at.set('after fence', () => startAnew(played, 'A', { replicationId: 'q' }));
+    await expect(
+      played.move({ reason: 'found', target: 'A', available: ['A', 'B'] }),
+    ).rejects.toThrow('A, which somebody has promoted, has not all that the others have any more');
+    expect(played.node('B').keys).toEqual(['k1']);
+  });
+});
+
+describe('a request for any node', () => {
+  it('waits for a replica that has not connected yet after a move, and gives no advice to an operator', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', { ...replicaOf('F', 100), linkUp: false, replicationId: 'z' }, all),
+    );
+    await expect(world.move({ reason: 'request' })).rejects.toMatchObject({
+      name: 'MoveTooEarlyError',
+      message: 'A has no connection with its primary yet',
+    });
+    world.node('A').says = { ...world.node('A').says, isAside: true, primary: '127.0.0.1:1' };
+    await expect(world.move({ reason: 'request' })).rejects.toThrow(/^(?!.*operator).*take over/);
+    expect(world.record.primary).toBe('F');
+  });
+});
 
 describe('who is promoted', () => {
   it('is nobody without data of the set while the one that has them does not answer (M2)', async () => {
@@ -95,6 +149,33 @@ describe('who is promoted', () => {
       }
       expect(world.nowMs - before).toBeGreaterThanOrEqual(patienceMs);
       expect(world.primaries).toContain('A');
+    });
+
+    it('is nobody as long in the next term, whatever was waited for before', async () => {
+      const { world, move } = behind(91);
+      await expect(move()).rejects.toThrow('F may have it');
+      world.nowMs += patienceMs;
+      // Another manager has ended that.
+      world.record = { ...world.record, term: 7, primary: 'F' };
+      await expect(move()).rejects.toThrow('F may have it');
+    });
+
+    it('is who is left, at once, where an operator has said that the rest may be lost', async () => {
+      const { world, move } = behind(91);
+      world.rejoin = 'always';
+      await expect(move()).resolves.toMatchObject({ primary: 'A' });
+    });
+
+    it('is said to be the one with most of it, if an operator wants no wait', async () => {
+      const world = new FakeWorld(
+        new FakeNode('F', primary(100), all),
+        new FakeNode('A', replicaOf('F', 50)),
+        new FakeNode('B', replicaOf('F', 90)),
+      );
+      world.position = { stream: 'a', offset: 100 };
+      world.node('F').isSilent = true;
+      const moved = world.move({ reason: 'down', available: ['A', 'B'] });
+      await expect(moved).rejects.toThrow('incumbent-redis keep B ends that');
     });
 
     it('is the primary itself when it is there again, and it waits anew the next time', async () => {

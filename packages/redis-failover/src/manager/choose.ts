@@ -3,7 +3,7 @@ import { formatDuration } from 'incumbent';
 import type { PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
-import { patienceMs } from './decide.ts';
+import { isFollowable, isFollowedByAll, patienceMs } from './decide.ts';
 import type { Fenced } from './fence.ts';
 import { lastCallMs, waitForViews } from './fence.ts';
 import { missingFrom } from './join.ts';
@@ -86,6 +86,14 @@ export async function choose(
   if (best === undefined || chosen === undefined || has === undefined) {
     throw new NoCandidateError(`nobody can be promoted: ${describe(known, world, plan.reason)}`);
   }
+  if (
+    plan.reason === 'found' &&
+    !isFollowable(chosen, withStood(known, former, stood), record, world)
+  ) {
+    throw new NoCandidateError(
+      `${chosen}, which somebody has promoted, has not all that the others have any more`,
+    );
+  }
   if (plan.reason === 'found' || plan.reason === 'keep' || chosen === former) {
     return choice(chosen, has);
   }
@@ -93,14 +101,31 @@ export async function choose(
   const others = [...fit].filter(([node]) => node !== chosen && node !== former);
   const needed: [NodeAddress, Replication][] = isRequest ? others : [];
   if (stood !== undefined && former !== null) needed.push([former, stood]);
+  // Asked to stop, it said that it is a replica, or is another process: it has what it says now.
+  const own = former === null ? undefined : known.get(former);
+  if (isRequest && stood === undefined && former !== null && former !== chosen && own) {
+    needed.push([former, own]);
+  }
   // Who is not connected gets nothing more.
   const forMs = isRequest || has.linkUp ? catchUpMs : 0;
   const lacks = await waitForAll(chosen, needed, forMs, record, world);
-  if (typeof lacks !== 'string') return choice(chosen, lacks);
+  if (typeof lacks !== 'string') {
+    if (isMoreOf(lacks, has, record)) return choice(chosen, lacks);
+    throw new NoCandidateError(`${chosen} has not the data any more that it was chosen by`);
+  }
   if (former === null || stood === undefined) throw new NoCandidateError(lacks);
   // It has what nobody else has, and nobody has written anywhere since: so it goes on.
   await waitForViews(record, world);
   return choice(former, stood, isRequest ? lacks : undefined);
+}
+
+/** A primary that was told to stop has what it had then: its PINGs move its offset. */
+function withStood(
+  known: Replications,
+  former: NodeAddress | null,
+  stood: Replication | undefined,
+): Replications {
+  return former === null || stood === undefined ? known : new Map([...known, [former, stood]]);
 }
 
 /**
@@ -136,20 +161,22 @@ async function expectPatience(
   world: MoveWorld,
 ): Promise<void> {
   const { nodes, nowMs, keeper } = world;
-  const { reason } = plan;
+  const { reason, target } = plan;
   const memory = memoryOf(record, world.memory);
   const missing = nodes.filter((node) => known.get(node)?.loading !== false);
-  const isSaid = reason === 'found' || reason === 'keep' || record.replicationId === null;
+  const isCopied = reason === 'found' && isFollowedByAll(target, known, nodes);
+  const isSaid = isCopied || reason === 'keep' || record.replicationId === null;
   if (isSaid || world.rejoin === 'always' || fit.size === 0 || missing.length === 0) return;
   const lineage = recordedLineage(record);
   const position = await keeper.position();
   const lacks = (each: Replication) =>
     !isOfReign(each, record) || (position !== undefined && !reaches(each, lineage, position));
-  if (![...fit.values()].every(lacks)) return;
+  const candidates = reason === 'found' ? [...fit].filter(([node]) => node === target) : [...fit];
+  if (!candidates.every(([, each]) => lacks(each))) return;
   memory.waitsSinceMs ??= nowMs();
   if (nowMs() - memory.waitsSinceMs >= patienceMs) return;
   throw new PatienceError(
-    `nobody is promoted yet: ${[...fit.keys()].join(', ')} cannot have all that the primary had, and ` +
+    `nobody is promoted yet: ${candidates.map(([node]) => node).join(', ')} cannot have all that the primary had, and ` +
       `${missing.join(', ')} may have it: it is waited for, ${formatDuration(patienceMs)} at most; ` +
       `incumbent-redis keep ${bestOf(fit, record, plan, world)} ends that`,
   );
@@ -310,6 +337,11 @@ export function eligible(
     if (isDecided || ![...known.values()].some(isBeside)) return new Map([[former, own]]);
     return new Map();
   }
+  // A node that answers may have anything: to take one of before in its place is for an operator.
+  const isUnplaced = [...known.values()].some(
+    (each) => kindOf(each) === 'unknown' && !each.isAside && !each.isEmpty,
+  );
+  if (placed.length > 0 && isUnplaced) return new Map();
   if (placed.length > 0) {
     const streams = [...lineage.keys()];
     const others = [...known].filter(([, each]) => each.isAside && kindOf(each) === 'known');
@@ -353,6 +385,14 @@ function oneStream(
     return each.replicationId === some[0]?.[1].replicationId && !isFrozen && !isCopying;
   });
   return isOne ? some : [];
+}
+
+/** Whether a node has still, or more of, what it had when it was judged. */
+function isMoreOf(now: Replication, then: Replication, record: PrimaryRecord): boolean {
+  if (now.runId !== then.runId || now.loading || (isEmptied(now) && !then.isEmpty)) return false;
+  return now.replicationId === then.replicationId
+    ? now.offset >= then.offset
+    : includes(now, recordedLineage(record), then);
 }
 
 /** @returns what the node says when it has all of that; else what it lacks, in words */

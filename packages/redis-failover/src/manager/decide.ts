@@ -81,16 +81,37 @@ export function isReturned({ record, known }: Pick<Situation, 'record' | 'known'
  * stream on record and includes all others that do, or if all others have copied it already.
  */
 function otherPrimary({ record, nodes, known }: Situation): NodeAddress | undefined {
+  const found = [...known.keys()].filter(
+    (node) => node !== record.primary && isFollowable(node, known, record, { nodes }),
+  );
+  return found.length === 1 ? found[0] : undefined;
+}
+
+/** Whether all other nodes are replicas of that one, and connected. */
+export function isFollowedByAll(
+  node: NodeAddress | undefined,
+  known: Replications,
+  nodes: readonly NodeAddress[],
+): boolean {
+  const others = [...known].filter(([other]) => other !== node);
+  return (
+    known.size === nodes.length && others.every(([, its]) => its.primary === node && its.linkUp)
+  );
+}
+
+/** Whether a primary that somebody else has made may be taken for the one of the set. */
+export function isFollowable(
+  node: NodeAddress,
+  known: Replications,
+  record: PrimaryRecord,
+  { nodes }: Pick<Situation, 'nodes'>,
+): boolean {
+  const each = known.get(node);
+  if (each === undefined || each.role !== 'primary' || each.loading) return false;
   const lineage = recordedLineage(record);
-  const found = [...known].filter(([node, each]) => {
-    if (node === record.primary || each.role !== 'primary' || each.loading) return false;
-    const others = [...known].filter(([other]) => other !== node);
-    const isFollowed =
-      known.size === nodes.length && others.every(([, its]) => its.primary === node && its.linkUp);
-    const hasAll = others.every(([, its]) => !goesOn(its, record) || includes(each, lineage, its));
-    return isFollowed || (goesOn(each, record) && hasAll);
-  });
-  return found.length === 1 ? found[0]?.[0] : undefined;
+  const others = [...known].filter(([other]) => other !== node);
+  const hasAll = others.every(([, its]) => !goesOn(its, record) || includes(each, lineage, its));
+  return isFollowedByAll(node, known, nodes) || (goesOn(each, record) && hasAll);
 }
 
 /** Its position is known, and it has something of the stream on record. */
@@ -130,13 +151,14 @@ function objectionTo(primary: Replication, situation: Situation): Decision | und
   const lineage = recordedLineage(record);
   const own = positionOf(primary, lineage).kind;
   const isOfBefore = own === 'nothing' || (own === 'known' && !isOfReign(primary, record));
-  const hasLost = [...known].some(
-    ([node, each]) =>
-      node !== record.primary &&
-      positionOf(each, lineage).kind === 'known' &&
-      (isOfBefore || isOfReign(each, record)) &&
-      !includes(primary, lineage, each),
-  );
+  const hasLost = [...known].some(([node, each]) => {
+    if (node === record.primary) return false;
+    const { kind } = positionOf(each, lineage);
+    // Data that nobody can place may be all that there is.
+    if (kind === 'unknown') return isOfBefore && !each.isEmpty;
+    const counts = kind === 'known' && (isOfBefore || isOfReign(each, record));
+    return counts && !includes(primary, lineage, each);
+  });
   if (hasLost) return { do: 'move', reason: 'lost-data' };
   const missing = nodes.filter(
     (node) => node !== record.primary && known.get(node)?.loading !== false,

@@ -63,9 +63,12 @@ async function watchReturn(
   while (!watch.aborted && !world.signal.aborted) {
     const says = await world.hands.replication(former).catch(() => undefined);
     if (watch.aborted) return;
-    if (says?.role === 'primary' && !isSameProcess(record, says)) {
-      await world.hands.setAside(former);
-      return;
+    if (says?.role === 'primary' && !says.loading && !isSameProcess(record, says)) {
+      const isAside = await world.hands.setAside(former).then(
+        () => true,
+        () => false,
+      );
+      if (isAside) return;
     }
     await world.sleep(watchEveryMs);
   }

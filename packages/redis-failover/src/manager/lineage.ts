@@ -125,7 +125,8 @@ export function goesOn(lineage: Lineage, primary: Replication): Lineage {
 export function joinedBy(lineage: Lineage, node: Replication): Lineage {
   if (positionOf(node, lineage).kind !== 'known') return lineage;
   const { replicationId, formerReplicationId, offset } = node;
-  const own = new Map([[replicationId, offset]]);
+  // Of one that has written nothing in its own stream that says as much as the stream before.
+  const own = new Map(node.hasWritten ? [[replicationId, offset]] : []);
   if (formerReplicationId !== undefined) own.set(formerReplicationId, forkOf(node));
   const news = [...own].filter(([stream]) => !lineage.has(stream));
   return new Map([...news, ...lineage].slice(-mostStreams));
@@ -162,7 +163,8 @@ export function isSameProcess(
   const lineage = recordedLineage(record);
   const { replicationId, formerReplicationId, offset } = primary;
   if (lineage.size === 0 || lineage.has(replicationId)) return true;
-  if (formerReplicationId !== undefined) return lineage.has(formerReplicationId);
+  // Demoted and promoted again by hand: if it has copied somebody meanwhile, it names another one.
+  if (formerReplicationId !== undefined) return formerReplicationId === record.replicationId;
   // Without replicas Redis begins a new stream, and counts on.
   return offset >= Math.max(...lineage.values());
 }

@@ -53,7 +53,9 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
     () => choose(former, fenced, record, plan, world),
     (choice) => choice.chosen,
   );
-  const streams = await step('promote', chosen, () => promote(chosen, has, record, world));
+  const { streams, promoted } = await step('promote', chosen, () =>
+    promote(chosen, has, record, world),
+  );
   const followers = await step('redirect', chosen, () =>
     redirect(chosen, answered, { former, fenced, streams }, record, world),
   );
@@ -62,6 +64,7 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
   await step('publish', chosen, () =>
     publish(
       chosen,
+      promoted,
       followers,
       { ...record, lineage: writtenLineage(streams.lineage) },
       told,
@@ -201,13 +204,13 @@ async function revoke(
   world.revokedAtMs = world.nowMs();
 }
 
-/** @returns the lineage of the new primary: as it will stand in the record */
+/** @returns the lineage of the new primary, as it will stand in the record, and what it says itself */
 async function promote(
   chosen: NodeAddress,
   has: Replication,
   record: PrimaryRecord,
   world: MoveWorld,
-): Promise<StreamNotes> {
+): Promise<{ readonly streams: StreamNotes; readonly promoted: Replication }> {
   // Before it takes writes: somebody may have a connection to it from when it was the primary last.
   await waitForEarlierViews(record, world);
   const before = recordedLineage(record);
@@ -232,7 +235,7 @@ async function promote(
   const streams = new StreamNotes(goesOn(lineage, promoted), note);
   // Nobody copies a stream that the record does not name.
   if (!before.has(promoted.replicationId)) await note(streams.lineage);
-  return streams;
+  return { streams, promoted };
 }
 
 /** It may have been emptied for a copy since, or have been started anew. */
@@ -282,6 +285,7 @@ async function redirect(
 
 async function publish(
   chosen: NodeAddress,
+  promoted: Replication,
   followers: readonly NodeAddress[],
   record: PrimaryRecord,
   plan: MovePlan,
@@ -291,6 +295,10 @@ async function publish(
   const { role, replicationId, runId } = own;
   if (role !== 'primary') {
     throw new Error(`${chosen} was made the primary, and says now that it is a replica`);
+  }
+  // Nobody has looked at what another process of it has. (It renames its stream for its first replica.)
+  if (runId !== promoted.runId) {
+    throw new Error(`${chosen} was started anew while the others were told to follow it`);
   }
   // It may have been told to keep writers waiting, by a manager that ended in the middle.
   await world.hands.resumeWrites(chosen);

@@ -628,7 +628,10 @@ class Ruler {
     const own = this.#known.has(primary) ? await this.#hands.replication(primary) : undefined;
     if (own !== undefined) {
       const isSame = own.runId === this.#known.get(primary)?.runId && own.role === 'primary';
-      if (!isSame || own.loading) return;
+      const { record: now } = await this.#keeper.read();
+      // It may have been loading when all were asked, and nobody has judged what it has come back with.
+      const isJudged = now !== undefined && isSameProcess(now, own);
+      if (!isSame || own.loading || !isJudged) return;
       const strays = [...this.#known].filter(
         ([node, each]) => node !== primary && each.primary !== primary,
       );

@@ -135,8 +135,8 @@ function isEmpty(info: string, fields: ReadonlyMap<string, string>): boolean {
 function hasWritten(fields: ReadonlyMap<string, string>): boolean {
   const count = (name: string) => Number(fields.get(name) ?? Number.NaN);
   const changes = count('rdb_changes_since_last_save');
-  // Redis 7.0 counts its saves.
-  if (fields.has('rdb_saves')) return !(changes === 0 && count('rdb_saves') === 0);
+  // Redis 7.0 counts its saves, and CONFIG RESETSTAT sets that to 0.
+  if (fields.has('rdb_saves') && count('rdb_saves') !== 0) return true;
   const startedAt = Math.floor(count('server_time_usec') / 1e6) - count('uptime_in_seconds');
   // Redis takes its start for a save. Both clocks count whole seconds.
   const neverSaved = count('rdb_last_save_time') <= startedAt + 1;

@@ -46,6 +46,7 @@ export class FakeWorld {
   record: PrimaryRecord;
   published: Nodes | undefined;
   position: PositionRecord | undefined;
+  rejoin: 'proven' | 'always' = 'proven';
   readonly revokedAtMs: number[] = [];
   readonly publishedAtMs: number[] = [];
   /** What happens at a step, once. */
@@ -65,7 +66,11 @@ export class FakeWorld {
       ...{ replicationId: 'a', runId: first?.says.runId ?? null, gemViews: false },
       ...{ viewMs, manager: 'm', token: '1', manualSeen: '0' },
     };
+    const rejoin = () => this.rejoin;
     this.#world = {
+      get rejoin() {
+        return rejoin();
+      },
       keeper: this.#keeper(),
       hands: this.#hands(),
       hooks: { onStep: (step) => this.#onStep(step) },
@@ -87,7 +92,6 @@ export class FakeWorld {
       memory: newMemory(),
       managers: () => this.managers,
       othersLapseAtMs: Number.NEGATIVE_INFINITY,
-      rejoin: 'proven',
       quarantined: new Map(),
     };
   }
