@@ -136,7 +136,7 @@ describe.skipIf(missing !== undefined)(
       await stage.set.at(first).kill();
       await stage.set.at(first).start();
       await story.told('trouble', ({ trouble }) =>
-        /was started anew and has no data/.test(trouble.message),
+        /was started anew, and nothing says that it has data/.test(trouble.message),
       );
       stage.set.at(second).thaw();
       expect(await stage.published(undefined, term)).toMatchObject({ primary: second });

@@ -45,11 +45,16 @@ describe('where nobody who answers has anything of the last term', () => {
     ]);
   });
 
-  test('is the primary of the last term, if it came back with data that nobody can place', () => {
-    expect(fitOf({ p: fromAof, a: { replicationId: 'z' } })).toEqual([p]);
+  test('is the primary of the last term, if it came back with data that nobody can place, and nobody else has any', () => {
+    const empty = { replicationId: 'e', isEmpty: true, hasWritten: false };
+    expect(fitOf({ p: fromAof, a: empty })).toEqual([p]);
     // Its replica has copied it meanwhile.
     const copied = { replicationId: 'f', offset: 9 };
-    expect(fitOf({ p: fromAof, a: { replicationId: 'z' }, b: copied })).toEqual([p]);
+    expect(fitOf({ p: fromAof, a: empty, b: copied })).toEqual([p]);
+  });
+
+  test('is nobody, if the primary may have all of it, or less than one of before', () => {
+    expect(fitOf({ p: fromAof, a: { replicationId: 'z' } })).toEqual([]);
   });
 
   test('is nobody, if yet another node has data that nobody can place', () => {

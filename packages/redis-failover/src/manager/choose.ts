@@ -329,11 +329,16 @@ export function eligible(
   if (ofReign.length > 0) return new Map(ofReign);
   const own = former === null ? undefined : ready.get(former);
   if (former !== null && own !== undefined && kindOf(own) === 'unknown') {
-    // Nobody is known to have anything of its term: what it came back with may be all of it. It is set aside
-    // and `lost-role` where that was decided while others were waited for.
+    // Nobody is known to have anything of its term: what it came back with may be all of it, or next to
+    // nothing. So nobody else may have data. It is set aside and `lost-role` where that was decided while
+    // others were waited for.
     const isBeside = (each: Replication) =>
-      kindOf(each) === 'unknown' && each.replicationId !== own.replicationId;
-    const isDecided = reason === 'lost-role' && own.isAside;
+      kindOf(each) === 'known' ||
+      (kindOf(each) === 'unknown' && each.replicationId !== own.replicationId);
+    const isDecided =
+      reason === 'lost-role' &&
+      own.isAside &&
+      ![...known.values()].some((each) => kindOf(each) === 'known');
     if (isDecided || ![...known.values()].some(isBeside)) return new Map([[former, own]]);
     return new Map();
   }

@@ -42,7 +42,7 @@ export type Decision =
   | { readonly do: 'move'; readonly reason: 'lost-data' }
   /** It is set aside until these have answered, or for `patienceMs`: they may have more. */
   | { readonly do: 'wait'; readonly missing: readonly NodeAddress[] }
-  /** It has nothing, and these may have everything. Only an operator can know. */
+  /** It has nothing, or nobody can place what it has, and these may have more. Only an operator can know. */
   | { readonly do: 'ask-operator'; readonly missing: readonly NodeAddress[] };
 
 /** For how long a primary that came back waits for nodes that are up and do not answer. */
@@ -163,9 +163,12 @@ function objectionTo(primary: Replication, situation: Situation): Decision | und
   const missing = nodes.filter(
     (node) => node !== record.primary && known.get(node)?.loading !== false,
   );
-  if (own === 'nothing' && missing.length > 0) {
-    return { do: 'ask-operator', missing };
-  }
+  if (own === 'nothing' && missing.length > 0) return { do: 'ask-operator', missing };
+  // It may have all of its last term, or next to nothing of anything.
+  const before = [...known].flatMap(([node, each]) =>
+    node !== record.primary && positionOf(each, lineage).kind === 'known' ? [node] : [],
+  );
+  if (own === 'unknown' && before.length > 0) return { do: 'ask-operator', missing: before };
   // It may lack, or lacks for sure, what somebody has who is away, and would copy it.
   const lacks = position !== undefined && !reaches(primary, lineage, position);
   const mayLack = (own === 'unknown' || lacks) && missing.length > 0;

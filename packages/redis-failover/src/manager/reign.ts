@@ -702,8 +702,8 @@ function returnedTrouble(
     what === 'wait'
       ? ['', `it is waited for; incumbent-redis keep ${node} ends that`]
       : [
-          ' and has no data',
-          `bring a node back that has them, or say incumbent-redis keep ${node} if there are none`,
+          ', and nothing says that it has data of its last term',
+          'bring a node back that has them, or say whose data count: incumbent-redis keep NODE',
         ];
   return new TroubleError(
     'NO_PRIMARY',
