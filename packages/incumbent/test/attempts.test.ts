@@ -46,7 +46,7 @@ test('a write of ours is not late any more when a later one is known to have lan
   own.add('first', at);
   own.add('second', at);
   expect(own.wroteLate({ nonce: 'first' }, at, 10)).toBe(true);
-  own.settle();
+  own.settle('second');
   for (const nonce of ['first', 'second']) {
     expect(own.wroteLate({ nonce }, at, 10)).toBe(false);
     expect(own.wrote({ nonce })).toBe(true);

@@ -69,7 +69,7 @@ describe('where nobody who answers has anything of the last term', () => {
     ];
     expect(fit('lost-role')).toEqual([p]);
     expect(fit('down')).toEqual([p]);
-    const beside = replication({ replicationId: 'g', role: 'replica', primary: 'x:1', ...aside });
+    const beside = replication({ replicationId: 'g', role: 'replica', ...aside });
     expect(fit('lost-role', new Map([...known, [a, beside]]))).toEqual([p]);
     expect(fit('down', new Map([...known, [a, beside]]))).toEqual([]);
   });
