@@ -72,6 +72,14 @@ describe('the primary on record', () => {
     expect(isSameProcess(record, replication({ replicationId: 'a', ...says }))).toBe(isSame);
   });
 
+  it('is not in the process on record any more after it has copied one of an older stream', () => {
+    const twoStreams = { ...record, replicationId: 'a', lineage: { old: 5, a: 10 } };
+    const says = (formerReplicationId: string) =>
+      replication({ ...{ runId: 'r', replicationId: 'w', offset: 20 }, formerReplicationId });
+    expect(isSameProcess(twoStreams, says('a'))).toBe(true);
+    expect(isSameProcess(twoStreams, says('old'))).toBe(false);
+  });
+
   it('is in the process on record where none is on record', () => {
     expect(isSameProcess({ ...record, runId: null }, replication({ runId: 'x' }))).toBe(true);
   });

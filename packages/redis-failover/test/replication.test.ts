@@ -149,6 +149,11 @@ describe('replication', () => {
       { rdb_changes_since_last_save: 0, rdb_last_save_time: 1_000, rdb_saves: 1 },
       true,
     ],
+    [
+      'something, and saved it before CONFIG RESETSTAT',
+      { rdb_changes_since_last_save: 0, rdb_last_save_time: 1_030, rdb_saves: 0 },
+      true,
+    ],
     ['what no one can know', { rdb_changes_since_last_save: 0 }, true],
   ])('of one that has written %s', async (_, fields, hasWritten) => {
     const clock = { server_time_usec: 1_060_500_000, uptime_in_seconds: 60 };
