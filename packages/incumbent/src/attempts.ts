@@ -42,7 +42,7 @@ export class OwnWrites {
   /** A write of ours is known to have landed: what was sent before it lands no more. */
   settle(nonce: string): void {
     this.#standing = nonce;
-    for (const nonce of this.#nonces?.keys() ?? []) this.#nonces?.set(nonce, undefined);
+    for (const each of this.#nonces?.keys() ?? []) this.#nonces?.set(each, undefined);
   }
 
   /** What operators write keeps the nonce, and so stays ours. */

@@ -117,6 +117,9 @@ const hasAllThatOthersHave = ({ known }: Situation, node: NodeAddress) =>
       includes(known.get(node)!, lineage, its),
   );
 
+const isFollowed = ({ known }: Situation, target: NodeAddress) =>
+  nodes.every((node) => node === target || known.get(node)?.primary === target);
+
 /** Also what only streams of before the last term have, or data that nobody can place. */
 const includesAllThatIsKnown = ({ known }: Situation, node: NodeAddress) =>
   [...known].every(([other, its]) => {
@@ -182,13 +185,9 @@ describe('the decision', () => {
     const broken = breaking(({ situation, decision }) => {
       if (decision.do !== 'move' || decision.reason !== 'found') return true;
       const { target } = decision;
-      const { known } = situation;
-      const isFollowed = nodes.every(
-        (node) => node === target || known.get(node)?.primary === target,
-      );
-      const { role, loading } = known.get(target)!;
+      const { role, loading } = situation.known.get(target)!;
       if (role !== 'primary' || loading) return false;
-      return isFollowed || hasAllThatOthersHave(situation, target);
+      return isFollowed(situation, target) || hasAllThatOthersHave(situation, target);
     });
     expect(broken).toEqual([]);
   });
@@ -197,11 +196,7 @@ describe('the decision', () => {
     const broken = breaking(({ situation, decision }) => {
       if (decision.do !== 'move' || decision.reason !== 'found') return true;
       const { target } = decision;
-      const { known } = situation;
-      const isFollowed = nodes.every(
-        (node) => node === target || known.get(node)?.primary === target,
-      );
-      return isFollowed || isOfReign(known.get(target)!, record);
+      return isFollowed(situation, target) || isOfReign(situation.known.get(target)!, record);
     });
     expect(broken).toEqual([]);
   });

@@ -18,7 +18,7 @@ export type Library = Pick<typeof NodeManager, 'NodeManager'> &
   Pick<typeof Connections, 'Connections'> &
   Pick<typeof Router, 'Router'> &
   Pick<typeof Outcome, 'kindOf'> &
-  Pick<typeof Layout, 'decodePrimary' | 'encodeRequest' | 'pathsBelow'> &
+  Pick<typeof Layout, 'decodePrimary' | 'decodeRequest' | 'encodeRequest' | 'pathsBelow'> &
   Pick<typeof NodeErrors, 'errorOfReply' | 'NodeUnreachableError'> &
   Pick<typeof Replication, 'readReplication'> &
   Pick<typeof Transaction, 'TransactionError'> &

@@ -48,8 +48,6 @@ export class RedisFailoverSimulation implements Simulation {
   readonly orderedAtMs: Map<string, number> = new Map();
   /** Nodes that follow whom an operator has told them to follow. */
   readonly toldByHand: Set<string> = new Set();
-  /** How many were made. */
-  requests = 0;
   readonly #saidByHand = new Set<string>();
   /** The manager that was elected last. */
   leading: ManagerProcess | undefined;
@@ -268,6 +266,8 @@ export class RedisFailoverSimulation implements Simulation {
     let managedSinceMs = world.nowMs;
     const isLive = () => {
       if (!this.isManaged() || this.leading?.trouble !== undefined) managedSinceMs = world.nowMs;
+      // They are served one after the other, which may take longer.
+      if (this.#hasOpenRequests()) return false;
       const isSettled = world.nowMs - managedSinceMs >= settledMs;
       return isSettled && this.#writeSince(managedSinceMs);
     };
@@ -288,6 +288,16 @@ export class RedisFailoverSimulation implements Simulation {
     );
   }
 
+  #hasOpenRequests(): boolean {
+    const { ensemble, library, root } = this;
+    const parent = `${root}/failover_requests`;
+    return (ensemble.tree.get(parent)?.children ?? []).some((child) => {
+      const path = `${parent}/${child}`;
+      const text = new TextDecoder().decode(ensemble.tree.get(path)?.data);
+      return library.decodeRequest(path, text).outcome === undefined;
+    });
+  }
+
   #writeSince(ms: number): boolean {
     const { lastStartedMs } = this.guarantees;
     return this.writers.every(({ host }) => (lastStartedMs.get(host.name) ?? 0) > ms);
@@ -303,7 +313,6 @@ export class RedisFailoverSimulation implements Simulation {
 
   request(request: FailoverRequest): void {
     const { ensemble, library, root, trace, world } = this;
-    this.requests += 1;
     trace.add(world.nowMs, 'op', `asks: ${request.action ?? 'move'} ${request.node}`);
     const path = `${root}/failover_requests/request-`;
     const data = new TextEncoder().encode(library.encodeRequest(request));

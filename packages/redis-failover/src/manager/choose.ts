@@ -330,17 +330,15 @@ export function eligible(
   const own = former === null ? undefined : ready.get(former);
   if (former !== null && own !== undefined && kindOf(own) === 'unknown') {
     // Nobody is known to have anything of its term: what it came back with may be all of it, or next to
-    // nothing. So nobody else may have data. It is set aside and `lost-role` where that was decided while
-    // others were waited for.
-    const isBeside = (each: Replication) =>
-      kindOf(each) === 'known' ||
-      (kindOf(each) === 'unknown' && each.replicationId !== own.replicationId);
-    const isDecided =
-      reason === 'lost-role' &&
-      own.isAside &&
-      ![...known.values()].some((each) => kindOf(each) === 'known');
-    if (isDecided || ![...known.values()].some(isBeside)) return new Map([[former, own]]);
-    return new Map();
+    // nothing. So nobody else may have data.
+    const others = [...known.values()].filter((each) => each !== own);
+    const isPlaced = others.some((each) => kindOf(each) === 'known');
+    const isBeside = others.some(
+      (each) => kindOf(each) === 'unknown' && each.replicationId !== own.replicationId,
+    );
+    // It was decided for it while others were waited for, and it was set aside for so long.
+    const isDecided = reason === 'lost-role' && own.isAside;
+    return new Map(isPlaced || (isBeside && !isDecided) ? [] : [[former, own]]);
   }
   // A node that answers may have anything: to take one of before in its place is for an operator.
   const isUnplaced = [...known.values()].some(

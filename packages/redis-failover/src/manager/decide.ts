@@ -59,8 +59,8 @@ export function decide(situation: Situation): Decision {
     const target = otherPrimary(situation);
     if (target !== undefined) return { do: 'move', reason: 'found', target };
   }
-  const goesOnAnyway =
-    isSame && (isIrreplaceable(situation, primary) || cameBack(situation, primary));
+  const runsOn = isSame && primary.role === 'primary' && !primary.loading;
+  const goesOnAnyway = runsOn && (cameBack(situation) || isIrreplaceable(situation, primary));
   if (!isUp(record.primary) && !goesOnAnyway) return { do: 'move', reason: 'down' };
   if (primary !== undefined && isReturned(situation)) {
     const objection = objectionTo(primary, situation);
@@ -124,7 +124,6 @@ function goesOn(node: Replication, record: PrimaryRecord): boolean {
  * still get, all that it has.
  */
 function isIrreplaceable({ record, known }: Situation, primary: Replication): boolean {
-  if (primary.role !== 'primary' || primary.loading) return false;
   const lineage = recordedLineage(record);
   return ![...known].some(
     ([node, each]) =>
@@ -138,8 +137,8 @@ function isIrreplaceable({ record, known }: Situation, primary: Replication): bo
 }
 
 /** To move it again at once would only keep everybody from writing. */
-function cameBack({ cameBackForMs }: Situation, { role, loading }: Replication): boolean {
-  return role === 'primary' && !loading && (cameBackForMs ?? Infinity) < movedAgainAfterMs;
+function cameBack({ cameBackForMs = Infinity }: Situation): boolean {
+  return cameBackForMs < movedAgainAfterMs;
 }
 
 /**
@@ -151,8 +150,8 @@ function objectionTo(primary: Replication, situation: Situation): Decision | und
   const lineage = recordedLineage(record);
   const own = positionOf(primary, lineage).kind;
   const isOfBefore = own === 'nothing' || (own === 'known' && !isOfReign(primary, record));
-  const hasLost = [...known].some(([node, each]) => {
-    if (node === record.primary) return false;
+  const others = [...known].filter(([node]) => node !== record.primary);
+  const hasLost = others.some(([, each]) => {
     const { kind } = positionOf(each, lineage);
     // Data that nobody can place may be all that there is.
     if (kind === 'unknown') return isOfBefore && !each.isEmpty;
@@ -165,8 +164,8 @@ function objectionTo(primary: Replication, situation: Situation): Decision | und
   );
   if (own === 'nothing' && missing.length > 0) return { do: 'ask-operator', missing };
   // It may have all of its last term, or next to nothing of anything.
-  const before = [...known].flatMap(([node, each]) =>
-    node !== record.primary && positionOf(each, lineage).kind === 'known' ? [node] : [],
+  const before = others.flatMap(([node, each]) =>
+    positionOf(each, lineage).kind === 'known' ? [node] : [],
   );
   if (own === 'unknown' && before.length > 0) return { do: 'ask-operator', missing: before };
   // It may lack, or lacks for sure, what somebody has who is away, and would copy it.

@@ -628,22 +628,18 @@ class Ruler {
     const own = this.#known.has(primary) ? await this.#hands.replication(primary) : undefined;
     if (own !== undefined) {
       const isSame = own.runId === this.#known.get(primary)?.runId && own.role === 'primary';
-      const { record: now } = await this.#keeper.read();
+      const { record } = await this.#keeper.read();
       // It may have been loading when all were asked, and nobody has judged what it has come back with.
-      const isJudged = now !== undefined && isSameProcess(now, own);
-      if (!isSame || own.loading || !isJudged) return;
+      if (record === undefined || !isSameProcess(record, own)) return;
+      if (!isSame || own.loading) return;
       const strays = [...this.#known].filter(
         ([node, each]) => node !== primary && each.primary !== primary,
       );
-      const { record } = await this.#keeper.read();
-      const streams = new StreamNotes(
-        record === undefined ? new Map() : recordedLineage(record),
-        async (lineage) => {
-          const { record: now } = await this.#keeper.read();
-          if (now === undefined) return;
-          await this.#keeper.write({ record: { ...now, lineage: writtenLineage(lineage) } });
-        },
-      );
+      const streams = new StreamNotes(recordedLineage(record), async (lineage) => {
+        const { record: now } = await this.#keeper.read();
+        if (now === undefined) return;
+        await this.#keeper.write({ record: { ...now, lineage: writtenLineage(lineage) } });
+      });
       for (const [node, each] of strays) {
         try {
           const joined = await join({ node, primary, streams }, this.#world);
