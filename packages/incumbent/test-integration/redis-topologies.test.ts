@@ -200,7 +200,7 @@ describe.skipIf(missing !== undefined).concurrent('a Redis cluster', () => {
     const terms = await Promise.all(
       stages.map(async (stage, index) => {
         const { client } = stage.keep(await ofCluster(libraries[index] as Library, one));
-        return stage.lead(stage.election('a', client, { durable: true }, { lease: 4_000 }));
+        return stage.lead(stage.election('a', client, { durable: true }, { lease: 8_000 }));
       }),
     );
     for (const [index, { name }] of stages.entries()) {
@@ -218,6 +218,7 @@ describe.skipIf(missing !== undefined).concurrent('a Redis cluster', () => {
         await server.command('CLUSTER', 'SETSLOT', slot, 'NODE', ids[1] as string);
       }
       await waitFor('the leader has confirmed there', async () => {
+        expect(terms[index]?.signal.reason).toBe(undefined);
         return (await fieldOf(to, name, 'life')) !== life;
       });
       const version = await fieldOf(to, name, 'version');
