@@ -189,7 +189,9 @@ test.concurrent('supervisor killed while its program is stopped: the program is 
 async function leadingWithFrozenGuard(lab: Lab): Promise<{ a: RunProcess; guard: number }> {
   const first = lab.run('FIRST', lab.worker(), short);
   await first.started();
-  const a = lab.run('A', lab.worker(family, 'deaf'), roomy);
+  // The guard is to be silent for less than the margin.
+  const roomiest = { lease: '20s', options: ['--stop-margin', '4s'] };
+  const a = lab.run('A', lab.worker(family, 'deaf'), roomiest);
   await a.event('waiting');
   await until('the guard of A is there', () => a.guardPid);
   const guard = a.guardPid!;

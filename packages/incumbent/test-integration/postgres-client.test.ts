@@ -124,6 +124,38 @@ describe.skipIf(missing !== undefined)('a client', () => {
     },
   );
 
+  test.concurrent('whose entry in the list was refused is listed by its next look', async (context) => {
+    const { expect } = context;
+    const stage = new Stage(context, server.url);
+    const pool = stage.pool({});
+    const six = { lease: 6_000 };
+    const leader = stage.election('a', pool, {}, six);
+    const term = await stage.lead(leader);
+    const refusal = `refuses_${stage.name.replace(/\W/g, '_')}`;
+    await server.sql(
+      `create function ${refusal}() returns trigger language plpgsql as $$ begin
+         raise exception 'the list is full'; end $$;
+       create trigger ${refusal} before update on incumbent_election for each row
+         when (new.name = '${stage.name}' and new.waiting <> old.waiting)
+         execute function ${refusal}()`,
+    );
+    const troubles: string[] = [];
+    const onTrouble = ({ what }: { readonly what: string }) => troubles.push(what);
+    const stop = new AbortController();
+    const waited = stage
+      .election('b', pool, {}, { ...six, onTrouble })
+      .campaign({ signal: stop.signal });
+    const names = async () => (await leader.candidates()).map(({ id }) => id).join();
+    await until('it was refused', () => troubles.includes('listing the candidate'));
+    expect(await names()).toBe('a');
+    await server.sql(`drop function ${refusal} cascade`);
+    await until('b waits', async () => (await names()) === 'a,b');
+    stop.abort(new Error('done'));
+    await expect(waited).rejects.toThrow('done');
+    await until('b is off the list', async () => (await names()) === 'a');
+    await term[Symbol.asyncDispose]();
+  });
+
   test.concurrent('whose Pool is exhausted: the election goes on by the connection that listens', async (context) => {
     const { expect } = context;
     const stage = new Stage(context, server.url);

@@ -3,6 +3,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
+import { dirname } from 'node:path';
 import type { RedisServer } from '@incumbent/servers';
 import { startRedis } from '@incumbent/servers';
 import type { TestContext } from 'vitest';
@@ -60,6 +61,70 @@ describe.skipIf(missing !== undefined)(
         'it has copied the data',
         async () => (await lost.command('LLEN', 'w')) === writes,
       );
+    });
+
+    test('when the primary comes back in mid-move with old data, and loads them first', async (context) => {
+      const stage = await Stage.open(context, zooKeeper.server);
+      const first = stage.set.addresses[0] as NodeAddress;
+      let back: Promise<RedisServer> | undefined;
+      const onStep: ManagerHooks['onStep'] = (step) => {
+        if (step === 'after revoke') back ??= startsSlowly(context, stage, first);
+        return Promise.resolve();
+      };
+      const { story } = stage.manager('one', { ...proven, clientView: '3s' }, { onStep });
+      await nodesOf(stage);
+      const { term } = await stage.published(first);
+      for (let key = 0; key < 400; key += 1) await stage.set.command(first, 'SET', `k${key}`, '');
+      await stage.set.command(first, 'SAVE');
+      await write(stage, first);
+      expect(await stage.set.command(first, 'WAIT', 2, 10_000)).toBe(2);
+      await stage.set.at(first).kill();
+      const next = await stage.published(undefined, term);
+      expect(next.primary).not.toBe(first);
+      expect(await written(stage, next.primary as NodeAddress)).toBe(writes);
+      expect(story.all('moved').at(-1)).toMatchObject({ reason: 'down' });
+      const server = await back;
+      await until('it copies', async () => (await server?.command('LLEN', 'w')) === writes);
+    });
+
+    test('when another node has data of somewhere else, and will not be set aside', async (context) => {
+      const stage = await Stage.open(context, zooKeeper.server);
+      const before = stage.manager('before', proven);
+      const [first, second, third] = await nodesOf(stage);
+      const { term } = await stage.published(first);
+      await write(stage, first);
+      expect(await stage.set.command(first, 'WAIT', 2, 10_000)).toBe(2);
+      await before.stop();
+      const foreign = await startRedis();
+      context.onTestFinished(() => foreign.close());
+      await foreign.command('SET', 'foreign', '1');
+      await stage.set.at(third).follow(foreign);
+      await stage.set.at(third).promote();
+      await stage.set.command(third, 'ACL', 'SETUSER', 'default', '-replicaof', '-slaveof');
+      await stage.set.at(first).kill();
+      const { story } = stage.manager('one', proven);
+      expect(await stage.published(undefined, term)).toMatchObject({ primary: second });
+      expect(story.all('moved')).toMatchObject([{ reason: 'down', to: second }]);
+      expect(await written(stage, second)).toBe(writes);
+      expect(await stage.set.command(third, 'GET', 'foreign')).toBe('1');
+    });
+
+    test('when nobody can read how far the primary was', async (context) => {
+      const stage = await Stage.open(context, zooKeeper.server);
+      const before = stage.manager('before', proven);
+      const [first] = await nodesOf(stage);
+      const { term } = await stage.published(first);
+      const position = async () => (await stage.zk.get(stage.paths.position)).text;
+      await until('a position is written', () => position().then(Boolean, () => false));
+      await before.stop();
+      await stage.zk.set(stage.paths.position, 'nothing of ours');
+      await write(stage, first);
+      expect(await stage.set.command(first, 'WAIT', 2, 10_000)).toBe(2);
+      await stage.set.at(first).kill();
+      stage.manager('one', proven);
+      const next = await stage.published(undefined, term);
+      expect(await written(stage, next.primary as NodeAddress)).toBe(writes);
+      await until('it is written anew', async () => (await position()).startsWith('{'));
     });
 
     test('when a failover is asked for, and the replica has lost its link (F2)', async (context) => {
@@ -351,6 +416,24 @@ async function written(stage: Stage, node: NodeAddress): Promise<unknown> {
 async function cutLink(stage: Stage, replica: NodeAddress): Promise<void> {
   await stage.set.command(replica, 'CONFIG', 'SET', 'masterauth', 'wrong');
   await stage.set.command(replica, 'CLIENT', 'KILL', 'TYPE', 'master');
+}
+
+/** The same node with what it has saved, which it reads for half a second. */
+async function startsSlowly(
+  { onTestFinished }: TestContext,
+  stage: Stage,
+  node: NodeAddress,
+): Promise<RedisServer> {
+  const { port, logPath } = stage.set.at(node);
+  const server = await startRedis({
+    port,
+    arguments: [
+      ...['--dir', dirname(logPath), '--repl-diskless-sync-delay', '5'],
+      ...['--key-load-delay', '1200', '--loading-process-events-interval-bytes', '1024'],
+    ],
+  });
+  onTestFinished(() => server.close());
+  return server;
 }
 
 /** The same node with a directory that is lost. */

@@ -22,7 +22,7 @@ import { BeliefWatch } from './belief-watch.ts';
 export const missing: string | undefined = redisAvailable();
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
 
-export const leaseMs = 1_500;
+export const leaseMs = 4_000;
 export const libraries = ['redis', 'ioredis'] as const;
 export type Library = (typeof libraries)[number];
 

@@ -1,6 +1,6 @@
 import type { CandidateInfo } from '../../candidate.ts';
 import type { Scope } from '../../contest.ts';
-import type { LeaseStore } from '../../lease/store.ts';
+import type { LeaseStore, Reading } from '../../lease/store.ts';
 import { FieldReader, readCandidate } from '../../record-fields.ts';
 import type { Connection } from './connection.ts';
 import { wasOvertaken } from './errors.ts';
@@ -22,6 +22,7 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
   #lastTurn: Promise<unknown> = Promise.resolve();
   readonly #watches = new Set<() => void>();
   #leave: (() => void) | undefined;
+  #isCatchingUp = false;
   /** Aborted when it is closed: a pool that was ended forgets those who wait for a connection. */
   readonly #open = new AbortController();
 
@@ -44,13 +45,20 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     };
   }
 
+  override async read(signal: AbortSignal): Promise<Reading> {
+    const reading = await super.read(signal);
+    void this.#catchUp();
+    return reading;
+  }
+
   async enlist(candidate: CandidateInfo): Promise<() => Promise<void>> {
     this.#join();
     const { incarnation } = candidate;
     const entry = { candidate };
     this.#enlisted.set(incarnation, entry);
     if (!this.connection.wakeUps.work) await this.#startListening();
-    await this.#write();
+    // Should it fail, the next read tries again.
+    await this.#write().catch((error: unknown) => this.#complain(error));
     return async () => {
       // The same incarnation may be on the list again, as a candidate with other addresses.
       if (this.#enlisted.get(incarnation) !== entry) return;
@@ -79,14 +87,8 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     if (this.#leave !== undefined || this.#open.signal.aborted) return;
     const { wakeUps } = this.connection;
     const forget = wakeUps.tell(this.scope.onTrouble);
-    const remove = wakeUps.add(this.topic, () => {
-      // Raised also when it listens again, by another connection: the old entries are dead.
-      const isDue = [...this.#enlisted.values()].some(({ pid }) => pid !== wakeUps.pid);
-      if (!isDue && this.#leaving.size === 0) return;
-      this.#write().catch((error: unknown) =>
-        this.scope.onTrouble('listing the candidate again', error),
-      );
-    });
+    // Raised also when it listens again, by another connection: the old entries are dead.
+    const remove = wakeUps.add(this.topic, () => void this.#catchUp());
     this.#leave = () => {
       remove();
       forget();
@@ -103,6 +105,26 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     } catch {
       // Whoever reads next is told of it.
     }
+  }
+
+  /** Writes what the list lacks, if anything. Whatever fails is told, and tried again at the next read. */
+  async #catchUp(): Promise<void> {
+    if (this.#isCatchingUp || this.#open.signal.aborted) return;
+    const { pid } = this.connection.wakeUps;
+    const isDue = pid !== undefined && [...this.#enlisted.values()].some((each) => each.pid !== pid);
+    if (!isDue && this.#leaving.size === 0) return;
+    this.#isCatchingUp = true;
+    try {
+      await this.#write();
+    } catch (error) {
+      this.#complain(error);
+    } finally {
+      this.#isCatchingUp = false;
+    }
+  }
+
+  #complain(error: unknown): void {
+    this.scope.onTrouble('listing the candidate', error);
   }
 
   /** Writes the entries that name no connection, or one that is gone. */
