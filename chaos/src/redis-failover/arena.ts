@@ -12,6 +12,8 @@ export interface Arena {
   readonly clients: readonly Client[];
   readonly servers: Servers;
   readonly auditor: Auditor;
+  /** In ZooKeeper. */
+  readonly root: string;
   readonly records: RecordJudge;
   readonly note: (line: string) => void;
 }

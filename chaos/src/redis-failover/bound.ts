@@ -15,7 +15,7 @@ const machineMs = 4_000;
 /**
  * How long after everything is healed clients write again, replicas follow and `nodes` is true:
  *
- *     2·(T + 2 ticks) + M + D + 2·(1.1·V + 12·X) + R + machine
+ *     2·(T + 2 ticks) + M + D + 2·(1.1·V + 12·X) + R + P + machine
  *
  * T      the session of a manager that was killed right at the end, and the wait for its belief
  * M      a session that expired unnoticed is set up anew: T
@@ -23,6 +23,8 @@ const machineMs = 4_000;
  * V, X   a move: the views of clients, and every command at its slowest; one that was begun by
  *        whoever is gone, and one more
  * R      a replica whose primary was away tries again once a second, and copies everything: 3 s
+ * P      a primary that came back is patient with the others for 10 s; then an operator looks, decides
+ *        once for each of the others, and each command takes a second: 15 s
  */
 export function settleBoundMs({
   sessionMs,
@@ -35,5 +37,5 @@ export function settleBoundMs({
   const election = 2 * (sessionMs + 2 * tickMs) + sessionMs;
   const detection = maxFailures * (checkEveryMs + nodeTimeoutMs);
   const move = 1.1 * viewMs + 12 * nodeTimeoutMs;
-  return election + detection + 2 * move + 3_000 + machineMs;
+  return election + detection + 2 * move + 3_000 + 25_000 + machineMs;
 }

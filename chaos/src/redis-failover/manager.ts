@@ -59,8 +59,6 @@ const manager = new NodeManager(
     checkEvery: timing.checkEveryMs,
     nodeTimeout: timing.nodeTimeoutMs,
     sessionTimeout: timing.sessionMs,
-    // Nobody is there to decide what a primary that stood still has executed late.
-    rejoin: 'always',
     clientView: timing.viewMs,
     onEvent(event) {
       const note = JSON.stringify(event, (_key, value: unknown) => {

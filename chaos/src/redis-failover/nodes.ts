@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { RedisServer, RespValue } from '@incumbent/servers';
-import { startRedis } from '@incumbent/servers';
+import { RespConnection, startRedis } from '@incumbent/servers';
 
 /** `min-replicas-max-lag`: replicas acknowledge once a second. */
 const maxLagSeconds = 3;
@@ -12,7 +12,12 @@ export interface Role {
   /** Of a replica: whom it follows, and whether it is connected to it and has everything. */
   readonly follows: string | undefined;
   readonly isLinked: boolean;
+  /** A manager has set it aside: it follows an address where nobody is. */
+  readonly isAside: boolean;
 }
+
+/** What managers and clients are not told. */
+const secret = 'changed';
 
 /** One Redis of the set. What it was told it keeps on its disk, unless it comes back empty. */
 export class RedisNode {
@@ -21,6 +26,7 @@ export class RedisNode {
   readonly #server: RedisServer;
   #isDead = false;
   #isFrozen = false;
+  #isLocked = false;
 
   constructor(server: RedisServer) {
     this.#server = server;
@@ -40,6 +46,7 @@ export class RedisNode {
     this.#isDead = true;
     await this.#server.kill();
     this.#isFrozen = false;
+    this.#isLocked = false;
   }
 
   /** As a primary that follows nobody, since nothing else stands in its configuration. */
@@ -68,16 +75,41 @@ export class RedisNode {
 
   /** Its primary does not let it in any more: it has a password that nobody knows. */
   async unlink(): Promise<void> {
-    await this.#server.command('CONFIG', 'SET', 'masteruser', 'nobody', 'masterauth', 'nothing');
-    await this.#server.command('CLIENT', 'KILL', 'TYPE', 'master');
+    await this.command('CONFIG', 'SET', 'masteruser', 'nobody', 'masterauth', 'nothing');
+    await this.command('CLIENT', 'KILL', 'TYPE', 'master');
   }
 
   async relink(): Promise<void> {
-    await this.#server.command('CONFIG', 'SET', 'masteruser', '', 'masterauth', '');
+    await this.command('CONFIG', 'SET', 'masteruser', '', 'masterauth', '');
   }
 
-  command(...parts: (string | number)[]): Promise<RespValue> {
-    return this.#server.command(...parts);
+  /** It has another password, and only we know it. Everybody has to log in again. */
+  async lock(): Promise<void> {
+    if (this.#isDead || this.#isLocked) return;
+    await this.#server.command('CONFIG', 'SET', 'requirepass', secret);
+    this.#isLocked = true;
+    await this.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  }
+
+  async unlock(): Promise<void> {
+    if (this.#isLocked) await this.command('CONFIG', 'SET', 'requirepass', '');
+    this.#isLocked = false;
+  }
+
+  /** As an operator does it. */
+  async promote(): Promise<void> {
+    await this.command('REPLICAOF', 'NO', 'ONE');
+  }
+
+  async command(...parts: (string | number)[]): Promise<RespValue> {
+    if (!this.#isLocked) return this.#server.command(...parts);
+    const connection = await RespConnection.open(this);
+    try {
+      await connection.send(['AUTH', secret]);
+      return await connection.send(parts);
+    } finally {
+      connection.close();
+    }
   }
 
   async role(): Promise<Role> {
@@ -87,6 +119,7 @@ export class RedisNode {
       isPrimary,
       follows: isPrimary ? undefined : `${String(host)}:${String(port)}`,
       isLinked: state === 'connected',
+      isAside: !isPrimary && port === 1,
     };
   }
 

@@ -34,6 +34,10 @@ const decks = {
     /** A failover that somebody asks for: to the best replica, or to a certain one. */
     'fail over': { cards: 3 },
     'fail over to': { cards: 2 },
+    /** An operator promotes a replica, and may have the other one follow it; the primary comes back. */
+    'kill, promoted by hand': { cards: 2, from: 300, to: 4_000 },
+    /** The same, while the primary lives. */
+    'promoted by hand': { cards: 1 },
   },
   replica: {
     kill: { cards: 2, to: 3_000 },
@@ -44,6 +48,8 @@ const decks = {
     /** The same, and the other one, too. */
     'unlink both': { cards: 1, from: 500, to: 3_000 },
     hide: { cards: 1, from: 1_500, to: 3_000 },
+    /** It has another password, and nobody was told. */
+    'other password': { cards: 2, from: 1_500, to: 4_000 },
   },
   manager: {
     kill: { cards: 2, to: 3_000 },

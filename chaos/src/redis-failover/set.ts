@@ -134,7 +134,7 @@ export class FailoverSet {
       }),
     );
     const arena: Arena = {
-      ...{ nodes, managers, clients, servers, auditor, note },
+      ...{ nodes, managers, clients, servers, auditor, root, note },
       records: judges.records,
     };
     return new FailoverSet(index, settings, { arena, judges, watches, problems });

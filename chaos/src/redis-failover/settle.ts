@@ -1,6 +1,7 @@
 import { monotonicMs, pause } from '../zookeeper/time.ts';
 import type { Arena } from './arena.ts';
 import { primaryOf } from './arena.ts';
+import { Operator } from './operator.ts';
 
 const lookEveryMs = 100;
 
@@ -9,6 +10,7 @@ export async function heal({ nodes, managers, clients }: Arena): Promise<void> {
   for (const node of nodes) {
     node.thaw();
     await node.start(false);
+    await node.unlock();
     await node.relink();
   }
   await managers.heal();
@@ -26,9 +28,11 @@ export async function settle(
   fromMs: number,
   boundMs: (fromMs: number) => number,
 ): Promise<readonly string[]> {
+  const operator = new Operator(arena, fromMs);
   for (;;) {
     const wrong = await lookAll(arena, fromMs);
     if (wrong.length === 0) return [];
+    await operator.decide();
     const sinceMs = Math.max(fromMs, arena.servers.lastUpMs);
     if (monotonicMs() - sinceMs > boundMs(sinceMs)) return wrong;
     await pause(lookEveryMs);

@@ -59,7 +59,7 @@ async function strikePrimary(
   await pause(afterMs);
   const node = primaryOf(arena);
   note(`strike: primary ${node.address}: ${fault} for ${forMs} ms`);
-  if (fault !== 'fail over' && fault !== 'fail over to') {
+  if (fault !== 'fail over' && fault !== 'fail over to' && fault !== 'promoted by hand') {
     struck.primary = true;
     struck.nodes.add(node);
   }
@@ -105,6 +105,15 @@ async function strikePrimary(
     case 'fail over to':
       await failOver(arena, fault === 'fail over' ? undefined : replicaBy(arena, choice), choice);
       break;
+    case 'kill, promoted by hand':
+      await node.kill();
+      await promoteByHand(arena, replicaBy(arena, choice), choice, struck);
+      await pause(forMs);
+      await node.start(false);
+      break;
+    case 'promoted by hand':
+      await promoteByHand(arena, replicaBy(arena, choice), choice, struck);
+      break;
     default:
       fault satisfies never;
   }
@@ -133,6 +142,26 @@ async function failOver(
   const order = { order: 'failover', node: node?.address } as const;
   const { done, text } = await client.process.ask(order, 'requested');
   note(`failover that ${client.name} asked for ${done ? 'done' : 'not done'}: ${text}`);
+}
+
+/** What a node had that its operator tells to follow another one is not asked for. */
+async function promoteByHand(
+  arena: Arena,
+  node: RedisNode,
+  choice: number,
+  struck: Struck,
+): Promise<void> {
+  const primary = primaryOf(arena);
+  const isFollowed = choice * 4 - Math.floor(choice * 4) < 0.5;
+  const others = arena.nodes.filter((each) => each !== node && each !== primary);
+  const told = isFollowed ? others : [];
+  for (const each of [node, ...told]) struck.nodes.add(each);
+  const followers = told.map(({ address }) => address).join(', ') || 'nobody';
+  arena.note(`by hand: ${node.address} is promoted, followed by ${followers}`);
+  await onEach(arena, [node], (each) => each.promote());
+  await onEach(arena, told, async (each) => {
+    await each.command('REPLICAOF', '127.0.0.1', node.port);
+  });
 }
 
 function replicaBy(arena: Arena, choice: number): RedisNode {
@@ -178,6 +207,11 @@ async function strikeReplica(
       break;
     case 'hide':
       await hide(arena, arena.managers.all, node, strike);
+      break;
+    case 'other password':
+      await onEach(arena, nodes, (each) => each.lock());
+      await pause(forMs);
+      await onEach(arena, nodes, (each) => each.unlock());
       break;
     default:
       fault satisfies never;
