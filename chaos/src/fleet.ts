@@ -19,9 +19,9 @@ export interface FleetOptions {
   readonly onProblem: (problem: string) => void;
   /**
    * A candidate reports that somebody of its program was there when belief was over; `atMs` is when,
-   * by CLOCK_MONOTONIC, and `reason` why the term ended. Default: that is a problem.
+   * by CLOCK_MONOTONIC, and `reason` why the term ended. What it did after that is the problem.
    */
-  readonly onOverrun?: (token: bigint, atMs: number, reason: string) => void;
+  readonly onOverrun: (token: bigint, atMs: number, reason: string) => void;
 }
 
 /** One who takes part. */
@@ -203,14 +203,8 @@ export class Fleet {
 
   #heard(candidate: CandidateProcess, { event, token, time, reason }: RunReport): void {
     if (event === 'overrun') {
-      const { onOverrun, onProblem } = this.#options;
       const agoMs = Date.now() - Date.parse(time ?? '');
-      if (onOverrun !== undefined)
-        onOverrun(BigInt(token ?? 0), monotonicMs() - agoMs, reason ?? '');
-      else
-        onProblem(
-          `stopped in time: ${candidate.id} reports that its program outlived term ${token}`,
-        );
+      this.#options.onOverrun(BigInt(token ?? 0), monotonicMs() - agoMs, reason ?? '');
     }
     if (event !== 'leading' || token === undefined) return;
     this.#leaders.set(BigInt(token), candidate);

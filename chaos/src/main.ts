@@ -12,6 +12,7 @@ import { takeoverBoundMs } from './bound.ts';
 import { breakCandidates } from './broken.ts';
 import { command } from './command.ts';
 import { Fleet } from './fleet.ts';
+import { Overruns } from './overruns.ts';
 import type { Fault } from './plan.ts';
 import { faults, planRounds } from './plan.ts';
 import type { Arena, Outcome } from './play-round.ts';
@@ -44,12 +45,14 @@ async function chaos(settings: Settings, directory: string): Promise<number> {
   const timing = resolveTiming({ lease, stopTimeout: stopTimeoutMs });
   const log = new FencedLog(join(directory, 'fenced.log'));
   const verdict = new Verdict(log.judge, (line) => console.log(line));
+  const overruns = new Overruns();
   let failed = 0;
   const fleet = new Fleet({
     ...{ election, store, lease, stopTimeoutMs, log: log.path },
     history: join(directory, 'history.jsonl'),
     ...(broken === undefined ? {} : { command: breakCandidates(broken, directory) }),
     onProblem: (problem) => verdict.blame(problem),
+    onOverrun: (token, atMs, reason) => overruns.add(token, atMs, reason),
   });
   process.once('exit', () => fleet.killNow());
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -81,7 +84,7 @@ async function chaos(settings: Settings, directory: string): Promise<number> {
     for (const round of planRounds(count, seed, timing)) {
       const outcome = await playRound(arena, round);
       played.push({ fault: round.fault, takeoverMs: outcome.takeoverMs });
-      verdict.blame(...outcome.problems);
+      verdict.blame(...outcome.problems, ...overruns.judge(log.judge));
       console.log(progress(round.number, count, round.fault, round.freezeMs, outcome));
       if (verdict.tell()) failed += 1;
     }
@@ -93,7 +96,7 @@ async function chaos(settings: Settings, directory: string): Promise<number> {
   }
   const left = await fleet.end();
   log.close();
-  verdict.blame(...left.map((what) => `nobody left behind: ${what}`));
+  verdict.blame(...overruns.judge(log.judge), ...left.map((what) => `nobody left behind: ${what}`));
   if (verdict.tell()) failed = Math.max(1, failed);
   console.log(`\n${table(faults, played)}\n\n${verdict.summary()}`);
   return failed;

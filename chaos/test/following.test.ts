@@ -86,11 +86,14 @@ describe('the judge of following', () => {
     const way = { client: 'client-1', way: 'plain' };
     const served = (firstMs: number): Served[] => [{ ...way, token: '2', calls: 9, firstMs }];
     const only = windows.slice(1);
-    expect(neverServed(served(1_600), [way], only, 5_000)).toEqual([]);
-    expect(neverServed(served(5_001), [way], only, 5_000)).toHaveLength(1);
-    expect(neverServed([], [way], only, 5_000)).toHaveLength(1);
+    const caller = { ...way, dueMs: 0 };
+    expect(neverServed(served(1_600), [caller], only, 5_000)).toEqual([]);
+    expect(neverServed(served(5_001), [caller], only, 5_000)).toHaveLength(1);
+    expect(neverServed([], [caller], only, 5_000)).toHaveLength(1);
     // It did not last.
-    expect(neverServed([], [way], only, 1_650)).toEqual([]);
+    expect(neverServed([], [caller], only, 1_650)).toEqual([]);
+    // It had hardly begun to call.
+    expect(neverServed([], [{ ...way, dueMs: 5_000 }], only, 5_000)).toEqual([]);
   });
 
   it('finds changes and calls that took too long', () => {

@@ -1,4 +1,5 @@
 import { Child } from '../child.ts';
+import { monotonicMs } from '../zookeeper/time.ts';
 import type {
   ClientOrder,
   ClientPlan,
@@ -17,6 +18,8 @@ interface Seat {
   readonly process: ClientProcess;
   readonly before: Resources;
   readonly ways: readonly Way[];
+  /** When it said that it calls. */
+  readonly callsFromMs: number;
 }
 
 const endsWithinMs = 10_000;
@@ -33,9 +36,9 @@ export class Clients {
   }
 
   /** All ways of all clients. */
-  get ways(): readonly Pick<Served, 'client' | 'way'>[] {
-    return [...this.#seats].flatMap(([client, { ways }]) =>
-      ways.map(({ name }) => ({ client, way: name })),
+  get ways(): readonly (Pick<Served, 'client' | 'way'> & Pick<Seat, 'callsFromMs'>)[] {
+    return [...this.#seats].flatMap(([client, { ways, callsFromMs }]) =>
+      ways.map(({ name }) => ({ client, way: name, callsFromMs })),
     );
   }
 
@@ -52,7 +55,7 @@ export class Clients {
           if (told.say === 'trouble') this.#complain(`${told.text} (${name})`);
         });
         const { before, ways } = await child.next('calling');
-        this.#seats.set(name, { process: child, before, ways });
+        this.#seats.set(name, { process: child, before, ways, callsFromMs: monotonicMs() });
       }),
     );
   }

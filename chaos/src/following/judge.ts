@@ -99,18 +99,24 @@ export function servedOutside(
   });
 }
 
+export interface Caller extends Pick<Served, 'client' | 'way'> {
+  /** From then on it must have been served: it had begun to call some time before. */
+  readonly dueMs: number;
+}
+
 /** Ways by which nothing was served in a term that lasted for longer than calls may fail. */
 export function neverServed(
   served: readonly Served[],
-  ways: readonly Pick<Served, 'client' | 'way'>[],
+  callers: readonly Caller[],
   windows: readonly Window[],
   endMs: number,
 ): readonly Finding[] {
   return windows.flatMap(({ token, toMs }, index) => {
     const untilMs = Math.min(endMs, windows[index + 1]?.fromMs ?? endMs);
     if (untilMs <= toMs) return [];
-    return ways
-      .filter(({ client, way }) => {
+    return callers
+      .filter(({ client, way, dueMs }) => {
+        if (untilMs <= dueMs) return false;
         const found = served.find(
           (each) => each.client === client && each.way === way && each.token === String(token),
         );

@@ -157,6 +157,10 @@ export async function runChaos(
   /** Not: it ran out of time while the machine stood still. */
   const hadTime = ({ startMs, endMs }: Failure): boolean =>
     endMs - startMs < soonMs || stalls.ms(startMs, endMs) < stalledPart * (endMs - startMs);
+  const callers = clients.ways.map(({ callsFromMs, ...who }) => ({
+    ...who,
+    dueMs: callsFromMs + follow(callsFromMs),
+  }));
   const judged: Finding[] = [
     ...log.judge.violations().map(({ guarantee, message }) => ({
       atMs: Number.POSITIVE_INFINITY,
@@ -172,7 +176,7 @@ export async function runChaos(
       const mostMs = leaseMs + machineMs;
       return mostMs + stalls.ms(startMs, startMs + mostMs);
     }),
-    ...(endMs === 0 ? [] : neverServed(served, clients.ways, windows, endMs)),
+    ...(endMs === 0 ? [] : neverServed(served, callers, windows, endMs)),
   ];
   return {
     timing,
