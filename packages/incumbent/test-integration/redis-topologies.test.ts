@@ -69,7 +69,13 @@ describe.skipIf(missing !== undefined).concurrent('Redis with a replica', () => 
       const sentinel = stage.keep(await startSentinel({ primary }));
       const [a, b] = await Promise.all(
         ['a', 'b'].map(async (id) =>
-          stage.election(id, stage.keep(await behindSentinel(library, sentinel)).client),
+          // Over before the failover: else the leader goes on where the replica was promoted.
+          stage.election(
+            id,
+            stage.keep(await behindSentinel(library, sentinel)).client,
+            {},
+            { lease: 1_500 },
+          ),
         ),
       );
       if (a === undefined || b === undefined) return;
