@@ -24,8 +24,8 @@ export default defineConfig({
             '{simulation,mutation,chaos,bench,servers,examples}/test/**/*.test.ts',
           ],
           // Only turn a hang into a failure: a busy machine is no failure.
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
           // Else one less than there are processors, which is one of two.
           maxWorkers: 2,
           // Files in turn in one process: half of the stage's time was starting one for each. What a
@@ -40,8 +40,8 @@ export default defineConfig({
           // After the unit tests: vitest wants an order for projects that differ in workers.
           sequence: { groupOrder: 1 },
           include: ['{packages/*,examples,simulation}/test-integration/**/*.test.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
           // They mostly wait, so one more than the processors of CI; each file may start servers of
           // its own, and more of them starve each other.
           maxWorkers: 3,

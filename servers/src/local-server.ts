@@ -8,7 +8,7 @@ import { isStopped, spawnChild } from '@incumbent/zookeeper/testing';
 
 const pollMs = 20;
 /** A server that is not there by then is not going to be. */
-const startTimeoutMs = 30_000;
+const startTimeoutMs = 120_000;
 
 export interface LocalServerPlan {
   readonly program: string;

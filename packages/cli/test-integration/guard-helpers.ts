@@ -11,7 +11,7 @@ import type { ProgramExit } from '../src/guard/index.ts';
 const fixture: string = fileURLToPath(new URL('guard-supervisor.mjs', import.meta.url));
 
 /** Much longer than anything here takes; only turns a hang into a failure that says so. */
-export const boundMs = 20_000;
+export const boundMs = 60_000;
 
 /** Resolves when `condition` holds. What happens outside of us can only be asked for. */
 export async function until(what: string, condition: () => unknown): Promise<void> {

@@ -177,7 +177,7 @@ test.concurrent('--listen: /healthz, /leader and /status while waiting, leading,
 test.concurrent('--listen: a term that cannot be renewed is not healthy, and neither is it led once it is over', async ({
   lab,
 }) => {
-  const a = lab.run('A', lab.worker('leader', 'deaf'), { lease: '4s', options: local });
+  const a = lab.run('A', lab.worker('leader', 'deaf'), { lease: '15s', options: local });
   const url = await listening(a);
   const { pid: group, token } = await a.started();
   await lab.works(token);

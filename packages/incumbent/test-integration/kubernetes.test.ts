@@ -77,7 +77,7 @@ const connect = (token?: string): KubernetesApi =>
   apiServer(token === undefined ? server.access : { ...server.access, token });
 
 async function leadAndEnd(election: Election): Promise<bigint> {
-  const term = await election.campaign({ wait: '20s' });
+  const term = await election.campaign({ wait: '2m' });
   await term[Symbol.asyncDispose]();
   await election.close();
   return term.token;
@@ -360,7 +360,7 @@ describe.concurrent('outcomes that nobody told', () => {
     server.faults.add({ name, verbs: ['update'], action: { kind: 'drop-reply' } });
     await term[Symbol.asyncDispose]();
     expect(lost()).toHaveLength(4);
-    const next = await b.campaign({ wait: '20s' });
+    const next = await b.campaign({ wait: '2m' });
     expect([next.token, next.predecessor?.clean]).toEqual([2n, true]);
     await next[Symbol.asyncDispose]();
     await Promise.all([a.close(), b.close()]);

@@ -58,7 +58,7 @@ function open(
 }
 
 async function leadAndEnd(election: Election): Promise<bigint> {
-  const term = await election.campaign({ wait: '20s' });
+  const term = await election.campaign({ wait: '2m' });
   await term[Symbol.asyncDispose]();
   await election.close();
   return term.token;

@@ -114,4 +114,74 @@ export const redisFailoverVariants: readonly Variant[] = [
     ],
     breaks: ['live', 'kept'],
   },
+  {
+    name: 'redis-failover: A1: nobody looks for a primary that somebody else has made, nor at what it wrote',
+    edits: [
+      {
+        file: 'manager/decide.js',
+        find: 'if (target !== undefined)',
+        replace: 'if (target === null)',
+      },
+      {
+        file: 'manager/lineage.js',
+        find: 'if (wasKnown && !node.hasWritten) {',
+        replace: 'if (wasKnown) {',
+      },
+    ],
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: F3: only nodes are asked that most managers see',
+    edits: [
+      {
+        file: 'manager/choose.js',
+        find: 'const unseen = nodes.filter((node) => !available.includes(node));',
+        replace: 'const unseen = [];',
+      },
+      {
+        file: 'manager/choose.js',
+        find: 'if (nowMs() - memory.waitsSinceMs >= patienceMs)',
+        replace: 'if (memory)',
+      },
+    ],
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: F4: an empty primary is taken before the others have answered',
+    edits: [
+      {
+        file: 'manager/decide.js',
+        find: "if (own === 'nothing' && missing.length > 0)",
+        replace: 'if (own === null)',
+      },
+      {
+        file: 'manager/decide.js',
+        find: 'return isWaitedFor ?',
+        replace: 'return isWaitedFor === null ?',
+      },
+    ],
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: nobody waits for who may have what the one that is chosen lacks',
+    edits: [
+      {
+        file: 'manager/choose.js',
+        find: 'if (nowMs() - memory.waitsSinceMs >= patienceMs)',
+        replace: 'if (memory)',
+      },
+    ],
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: a stream of long ago counts as much as the one on record',
+    edits: [
+      {
+        file: 'manager/lineage.js',
+        find: 'return latestStream(node, streams) >= Math.max(since, 0);',
+        replace: 'return latestStream(node, streams) >= 0 || since < 0;',
+      },
+    ],
+    breaks: anyLoss,
+  },
 ];

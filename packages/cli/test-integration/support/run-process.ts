@@ -30,7 +30,7 @@ export const bin: string = fileURLToPath(new URL('../../dist/bin.js', import.met
 const workerFile: string = fileURLToPath(new URL('run-worker.cjs', import.meta.url));
 
 /** Much longer than anything here takes; only turns a hang into a failure that says so. */
-export const boundMs = 60_000;
+export const boundMs = 150_000;
 
 /** Resolves when `condition` holds. What happens outside of us can only be asked for. */
 export async function until(

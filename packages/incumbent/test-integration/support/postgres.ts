@@ -188,7 +188,7 @@ export class Stage {
 
 /** Asks until the answer is true; the bound only turns a hang into a failure. */
 export async function until(what: string, ask: () => unknown): Promise<void> {
-  const deadlineMs = performance.now() + 30_000;
+  const deadlineMs = performance.now() + 120_000;
   while ((await ask()) !== true) {
     if (performance.now() > deadlineMs) throw new Error(`never: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
