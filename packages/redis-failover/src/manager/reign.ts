@@ -459,6 +459,7 @@ class Ruler {
       unavailableTo: (node) => this.#verdicts.get(node)?.unavailableTo.length ?? 0,
       ...more,
     };
+    const hasWaited = this.#waitsForNode;
     this.#waitsForNode = false;
     try {
       await movePrimary(plan, this.#world);
@@ -467,7 +468,9 @@ class Ruler {
       this.#waitsForNode = error instanceof PatienceError;
       if (!this.#term.signal.aborted && !(error instanceof MoveRefusedError)) {
         if (!this.#waitsForNode) this.#failedAttempts += 1;
-        this.#realm.tell({ type: 'move-failed', reason, error: error as Error });
+        // It is tried five times a second then.
+        const isTold = hasWaited && this.#waitsForNode;
+        if (!isTold) this.#realm.tell({ type: 'move-failed', reason, error: error as Error });
       }
       throw error;
     } finally {
