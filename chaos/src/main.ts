@@ -24,6 +24,7 @@ import { readSettings, usage } from './settings.ts';
 import { StuckError } from './stuck.ts';
 import { vacate } from './vacate.ts';
 import { Verdict } from './verdict.ts';
+import { Stalls } from './zookeeper/time.ts';
 
 const election = 'chaos';
 const stopTimeoutMs = 1_000;
@@ -46,6 +47,7 @@ async function chaos(settings: Settings, directory: string): Promise<number> {
   const log = new FencedLog(join(directory, 'fenced.log'));
   const verdict = new Verdict(log.judge, (line) => console.log(line));
   const overruns = new Overruns();
+  const stalls = new Stalls();
   let failed = 0;
   const fleet = new Fleet({
     ...{ election, store, lease, stopTimeoutMs, log: log.path },
@@ -70,6 +72,7 @@ async function chaos(settings: Settings, directory: string): Promise<number> {
     timing,
     vacate: () => vacate(election, store),
     buried: new Set(),
+    stalls,
   };
 
   const boundMs = takeoverBoundMs('kill supervisor', timing);
@@ -94,6 +97,7 @@ async function chaos(settings: Settings, directory: string): Promise<number> {
     verdict.tell();
     failed += count - played.length;
   }
+  stalls.stop();
   const left = await fleet.end();
   log.close();
   verdict.blame(...overruns.judge(log.judge), ...left.map((what) => `nobody left behind: ${what}`));

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Shells } from '../src/guard/gate.ts';
-import { gate, shells } from '../src/guard/gate.ts';
+import { gate, shells, timersOfSelect } from '../src/guard/gate.ts';
 import { groupDies, kill, scratch, sleepers, until, watchers } from './guard-helpers.ts';
 
 // The gate by itself, with the test in the place of the guard, and of the supervisor: on every
@@ -127,6 +127,17 @@ describe.each([{ name: 'this machine', path: '' }, ...kinds].filter(readsWithTim
       clearInterval(telling);
       expect(sleepers(one.group)).toBe(2);
       await groupDies(one.group);
+    });
+
+    test('no time that is over before its read waits is lost', async () => {
+      const times = 'i=0; while [ $i -lt 4000 ]; do read -r -t 0.00002 x; i=$((i+1)); done';
+      const [sh, ...args] = kind.path === '' ? (shells.bash ?? shells.sh) : shellsOf(kind).sh;
+      // What it reads from stays open, and nothing comes.
+      const timed = spawn(sh!, [...args, '-c', `${timersOfSelect}; ${times}`], {
+        stdio: ['pipe', 'ignore', 'ignore'],
+      });
+      onTestFinished(() => kill(timed.pid!, 'SIGKILL'));
+      await until('it has read for the last time', () => timed.exitCode !== null);
     });
 
     const hasUptime = existsSync('/proc/uptime');

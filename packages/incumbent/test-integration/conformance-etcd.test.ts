@@ -7,7 +7,7 @@ import { etcd } from '../src/backends/etcd/index.ts';
 import type { Backend } from '../src/testing/index.ts';
 import { electionScenarios, runConformance } from '../src/testing/index.ts';
 
-const ttlMs = 3_000;
+const ttlMs = 5_000;
 const reason = etcdAvailable();
 if (reason !== undefined && process.env['CI'] === 'true') throw new Error(reason);
 

@@ -29,7 +29,7 @@ const takeOver = "update incumbent_election set life = 'an earlier one'";
 /** Nobody who leads was told of it, and whoever comes next knows nothing of them. */
 async function replaceTable(stage: Stage, change: string): Promise<void> {
   const pool = stage.pool();
-  const more = { lease: 2_000 };
+  const more = { lease: 6_000 };
   const first = await stage.lead(stage.election('a', pool, {}, more));
   await pool.query(change);
   const next = stage.election('b', stage.pool(), {}, more);

@@ -108,6 +108,12 @@ while case $own/$n in /*|*/100) false ;; esac; do
 done`;
 
 /**
+ * In its POSIX mode, as which it finds itself when it is called `sh`, bash ends a `read -t` by an alarm. One
+ * that comes before the read has begun to wait is lost, and it waits for ever. Else it waits by select.
+ */
+export const timersOfSelect = 'if (set +o posix) 2>/dev/null; then set +o posix; fi';
+
+/**
  * Each line says until when: how many seconds may pass, with a fraction, and whole for shells that
  * take none (bash 3 on macOS), and where there is /proc/uptime the instant on it, in hundredths. That
  * counts: a line may have waited while we were stopped, and a suspended host does not stop it.
@@ -115,7 +121,8 @@ done`;
  * When the time is over a newer line may have come while we were stopped, so there is a last look
  * ($g); that it takes a while the guard has considered. A line that is over gets no other time.
  */
-const deadMan: string = `if echo | read -r -t 9.9 x; then g=0.1; elif echo | read -r -t 9 x; then g=1; else g=; fi
+const deadMan: string = `${timersOfSelect}
+if echo | read -r -t 9.9 x; then g=0.1; elif echo | read -r -t 9 x; then g=1; else g=; fi
 read -r t i d && while
   case $g in 1) t=$i ;; esac
   case $d in ?*) if read -r u x </proc/uptime; then
