@@ -111,7 +111,8 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
   async #catchUp(): Promise<void> {
     if (this.#isCatchingUp || this.#open.signal.aborted) return;
     const { pid } = this.connection.wakeUps;
-    const isDue = pid !== undefined && [...this.#enlisted.values()].some((each) => each.pid !== pid);
+    const isDue =
+      pid !== undefined && [...this.#enlisted.values()].some((each) => each.pid !== pid);
     if (!isDue && this.#leaving.size === 0) return;
     this.#isCatchingUp = true;
     try {
