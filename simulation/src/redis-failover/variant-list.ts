@@ -184,4 +184,26 @@ export const redisFailoverVariants: readonly Variant[] = [
     ],
     breaks: anyLoss,
   },
+  {
+    name: 'redis-failover: a primary that answers is replaced before the next one has all it has written',
+    edits: [
+      {
+        file: 'manager/choose.js',
+        find: 'needed.push([former, stood]);',
+        replace: ';',
+      },
+    ],
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: the primary of before is not kept from acknowledging',
+    edits: [
+      {
+        file: 'manager/fence.js',
+        find: 'const asked = await tryToStop(former, record, false, world);',
+        replace: "const asked = { how: 'replica' };",
+      },
+    ],
+    breaks: ['one', 'kept'],
+  },
 ];
