@@ -111,7 +111,7 @@ done`;
  * In its POSIX mode, as which it finds itself when it is called `sh`, bash ends a `read -t` by an alarm. One
  * that comes before the read has begun to wait is lost, and it waits for ever. Else it waits by select.
  */
-export const timersOfSelect = 'if (set +o posix) 2>/dev/null; then set +o posix; fi';
+export const timersOfSelect = 'command set +o posix 2>/dev/null';
 
 /**
  * Each line says until when: how many seconds may pass, with a fraction, and whole for shells that
