@@ -18,6 +18,7 @@ import { lease } from '../src/lease/mechanism.ts';
 import { drawScenario } from '../src/lease/scenario.ts';
 import { LeaseSimulation } from '../src/lease/simulation.ts';
 import { mechanisms } from '../src/mechanisms.ts';
+import { queueGround } from '../src/queue/ground.ts';
 import { drawQueueScenario } from '../src/queue/scenario.ts';
 import { QueueSimulation } from '../src/queue/simulation.ts';
 
@@ -34,7 +35,7 @@ const library: Library = {
 /** Of the sources, and not of what is built. */
 const simulated: readonly (readonly [string, Prepare])[] = [
   ['lease', (seed, readable) => new LeaseSimulation(library, seed, readable)],
-  ['queue', (seed, readable) => new QueueSimulation(library, seed, readable)],
+  ['queue', (seed, readable) => new QueueSimulation(queueGround, library, seed, readable)],
 ];
 
 test.each(simulated)(

@@ -346,7 +346,8 @@ export class Candidacy {
     const travelMs = this.#random.chance(0.5) ? wayMs : wayMs * this.#random.next();
     const effect = {
       token: term.token,
-      isPromised: isPromised && !host.isAhead,
+      // Without a wait, two may be promised the same time.
+      isPromised: isPromised && !host.isAhead && this.#sim.scenario.waits,
       from: this.name,
       sentAtMs: host.presentMs,
     };

@@ -31,7 +31,7 @@ export class QueueChaos {
       });
     };
     next();
-    if (scenario.strangers) this.#visit();
+    if (scenario.strangers) this.sim.ground.visit(this);
     if (scenario.crowded) this.#repeat(this.timeoutMs, [takeSomePlaces]);
     if (scenario.interferes) {
       this.#repeat(1.5 * this.timeoutMs, [operateOnWin, operateOnRelease, operateTooLate]);
@@ -53,9 +53,9 @@ export class QueueChaos {
       if (host.isPaused || host.isSuspended) host.resume();
     }
     // Strangers leave.
-    for (const { path, guarantees } of sim.contests) {
+    for (const { guarantees } of sim.contests) {
       for (const place of guarantees.places()) {
-        if (sim.ownerOf(place) === undefined) this.#removeSurely(place, path);
+        if (sim.ownerOf(place) === undefined) this.#removeSurely(place);
       }
     }
   }
@@ -70,48 +70,13 @@ export class QueueChaos {
     });
   }
 
-  #removeSurely(place: string, path: string): void {
-    const { ensemble, world } = this.sim;
-    if (ensemble.tree.get(place) === undefined) return;
-    if (ensemble.byHand([{ type: 'delete', path: place, version: -1 }])) return;
+  #removeSurely(place: string): void {
+    const { world } = this.sim;
+    if (this.sim.nodeOf(place) === undefined) return;
+    if (this.sim.deletePlace(place)) return;
     world.at(world.nowMs + this.timeoutMs * 0.1, () => {
-      this.#removeSurely(place, path);
+      this.#removeSurely(place);
       return false;
-    });
-  }
-
-  /** Members that are not ours get in line, lead without a word, and leave. */
-  #visit(): void {
-    const { sim, random } = this;
-    this.later(random.exponential(1.2 * this.timeoutMs), () => {
-      const { path } = random.pick(sim.contests);
-      const name = sim.scenario.layout === 'kazoo' ? '0123456789abcdef__lock__' : 'stranger-n_';
-      const { ensemble } = sim;
-      const sequence = ensemble.tree.get(path)?.sequence;
-      const entered = ensemble.byHand([
-        {
-          type: 'create',
-          path: `${path}/${name}`,
-          data: new TextEncoder().encode('stranger'),
-          ephemeral: false,
-          sequential: true,
-        },
-      ]);
-      if (entered && sequence !== undefined) {
-        sim.coverage.count('members that are not ours');
-        const place = ensemble.tree.get(path)?.children.at(-1) ?? '';
-        this.later(random.next() * 2 * this.timeoutMs, () =>
-          ensemble.byHand([{ type: 'delete', path: `${path}/${place}`, version: -1 }]),
-        );
-      }
-      this.#visit();
-      // Somebody may ask to be preferred to them.
-      if (random.chance(0.5)) {
-        const { plan } = random.pick(sim.seats);
-        this.later(random.next() * this.timeoutMs, () =>
-          sim.operator.ask(random.pick(sim.contests), { kind: 'transfer', to: plan.id }),
-        );
-      }
     });
   }
 
@@ -198,6 +163,8 @@ export class QueueChaos {
     );
   }
 
+  readonly isAnnouncement = (request: Request): boolean => this.sim.ground.isAnnouncement(request);
+
   isolate(server: Server, ms: number): void {
     if (server.isIsolated) return;
     server.isIsolated = true;
@@ -218,8 +185,6 @@ export class QueueChaos {
 
 const isConfirmation = (request: Request) =>
   request.kind === 'write' && request.operations.every(({ type }) => type === 'check');
-const isAnnouncement = (request: Request) =>
-  request.kind === 'write' && request.operations[0]?.type === 'set';
 const isEntry = (request: Request) =>
   request.kind === 'write' && request.operations[0]?.type === 'create';
 const isDeletion = (request: Request) =>
@@ -274,7 +239,7 @@ function confirmedThenCutOff(chaos: QueueChaos): void {
   const replyMs =
     (process?.candidacies[0]?.timing.operationTimeoutMs ?? 0) * random.between(0.2, 0.9);
   link.armed.push({
-    meets: random.pick([isConfirmation, isConfirmation, isAnnouncement]),
+    meets: random.pick([isConfirmation, isConfirmation, chaos.isAnnouncement]),
     fate: {
       ...(isLate ? { replyMs } : {}),
       onAnswer: () => {
@@ -342,7 +307,7 @@ function oddRequest(chaos: QueueChaos): void {
     { requestMs: random.next() * 0.6 * timeoutMs },
     { replyMs: random.next() * 0.5 * timeoutMs },
   ]);
-  const meets = random.pick([isEntry, isAnnouncement, isDeletion, isConfirmation, isWrite, isRead]);
+  const meets = random.pick([isEntry, chaos.isAnnouncement, isDeletion, isConfirmation, isWrite, isRead]);
   for (let times = 1 + random.below(2); times > 0; times -= 1) link.armed.push({ meets, fate });
   chaos.sim.coverage.count('requests with odd fates');
 }
@@ -367,7 +332,7 @@ function confirmationThenSilence(chaos: QueueChaos): void {
   const operationMs = process.candidacies[0]?.timing.operationTimeoutMs ?? 0;
   const late = random.chance(0.6) ? { replyMs: operationMs * random.between(0.3, 0.99) } : {};
   link.armed.push({
-    meets: random.pick([isConfirmation, isAnnouncement]),
+    meets: random.pick([isConfirmation, chaos.isAnnouncement]),
     fate: {
       ...late,
       onAnswer: () => {
@@ -384,7 +349,7 @@ function stallWhileAsking(chaos: QueueChaos): void {
   const ms = (process.beliefMs * chaos.random.between(0.8, 1)) / host.errors.monotonicRate;
   const onSend = () => chaos.later(0, () => host.stall(ms));
   link.armed.push({
-    meets: chaos.random.pick([isConfirmation, isAnnouncement]),
+    meets: chaos.random.pick([isConfirmation, chaos.isAnnouncement]),
     fate: { onSend },
   });
 }
@@ -415,7 +380,7 @@ function slowLooks(chaos: QueueChaos, { process, link }: Seat, onSend = (_ms: nu
   const requestMs = operationMs * chaos.random.between(0.6, 0.95);
   for (let times = 2; times > 0; times -= 1) {
     link.armed.push({
-      meets: ({ kind }) => kind === 'children',
+      meets: (request) => chaos.sim.ground.isLook(request),
       fate: { requestMs, onSend: () => onSend(requestMs) },
     });
   }
@@ -431,7 +396,7 @@ function slowLookThenLastConfirmation(chaos: QueueChaos): void {
   const { link } = leading;
   const die = (untilMs: number) => {
     if (sim.world.nowMs > untilMs || link.requestsCut) return;
-    if (!sim.ensemble.byHand([{ type: 'delete', path: place, version: -1 }])) return;
+    if (!sim.deletePlace(place)) return;
     sim.coverage.count('leaders that die while somebody looks');
     link.requestsCut = true;
     link.repliesCut = true;
@@ -467,7 +432,7 @@ function lateAnnouncementThenDeath(chaos: QueueChaos): void {
   const leading = chaos.target();
   const following = chaos.follower(leading);
   if (following === undefined) return;
-  dieBeforeAnswer(chaos, following, isAnnouncement);
+  dieBeforeAnswer(chaos, following, chaos.isAnnouncement);
   leading.process?.resign();
 }
 
@@ -487,7 +452,7 @@ function dieBeforeAnswer(
         link.repliesCut = true;
         const place = contest.guarantees.record?.leadership?.place;
         if (place !== undefined && sim.ownerOf(place) === process) {
-          sim.ensemble.byHand([{ type: 'delete', path: place, version: -1 }]);
+          sim.deletePlace(place);
           sim.coverage.count('leaders that die before their answer');
         }
       },
@@ -511,14 +476,14 @@ function deletedBeforeAnnounced(chaos: QueueChaos): void {
     if (process === leading.process) continue;
     const operationMs = process?.candidacies[0]?.timing.operationTimeoutMs ?? 0;
     link.armed.push({
-      meets: isAnnouncement,
+      meets: chaos.isAnnouncement,
       fate: {
         requestMs: 0.5 * operationMs,
         onSend: () =>
           chaos.later(0.4 * random.next() * operationMs, () => {
             const [place] = contest.guarantees.places();
             if (place === undefined || sim.ownerOf(place) !== process) return;
-            sim.ensemble.byHand([{ type: 'delete', path: place, version: -1 }]);
+            sim.deletePlace(place);
           }),
       },
     });
@@ -561,7 +526,7 @@ function straddledLook(chaos: QueueChaos): void {
     if (owner === undefined || owner === following.process) return;
     chaos.later(0.005 * random.next() * chaos.timeoutMs, () => {
       owner.link.requestsCut = true;
-      const isDeleted = sim.ensemble.byHand([{ type: 'delete', path: place, version: -1 }]);
+      const isDeleted = sim.deletePlace(place);
       if (isDeleted) sim.coverage.count('leaders that die as soon as they are announced');
       owner.link.repliesCut = random.chance(0.5);
       chaos.later(random.between(0.5, 1.5) * chaos.timeoutMs, () => {
@@ -579,7 +544,7 @@ function deletePlace(chaos: QueueChaos): void {
   const places = contest.guarantees.places().filter((place) => sim.ownerOf(place) !== undefined);
   const place = random.chance(0.6) ? places[0] : places[random.below(places.length)];
   if (place === undefined) return;
-  if (sim.ensemble.byHand([{ type: 'delete', path: place, version: -1 }])) {
+  if (sim.deletePlace(place)) {
     sim.coverage.count('places deleted by hand');
   }
 }
@@ -607,7 +572,7 @@ function takeSomePlaces(chaos: QueueChaos): void {
   const isTogether = random.chance(0.6);
   for (const place of random.shuffle([...places]).slice(0, 1 + random.below(places.length))) {
     chaos.later(isTogether ? 0 : random.next() * 0.3 * timeoutMs, () => {
-      if (sim.ensemble.byHand([{ type: 'delete', path: place, version: -1 }])) {
+      if (sim.deletePlace(place)) {
         sim.coverage.count('places deleted by hand');
       }
     });
@@ -643,7 +608,7 @@ function unheardWriteThenCut(chaos: QueueChaos): void {
   const { random } = chaos;
   const { link } = chaos.target();
   link.armed.push({
-    meets: random.pick([isEntry, isAnnouncement, isDeletion]),
+    meets: random.pick([isEntry, chaos.isAnnouncement, isDeletion]),
     fate: { breaks: random.pick(['before', 'after', 'after'] as const) },
   });
   chaos.later(random.next() * 0.2 * chaos.timeoutMs, () => {
@@ -802,7 +767,7 @@ function operateOnWin(chaos: QueueChaos): void {
       { replyMs: operationMs * random.between(0.3, 1.2) },
     ]);
     seat.link.armed.push({
-      meets: isAnnouncement,
+      meets: chaos.isAnnouncement,
       fate: { ...fate, onSend: () => soon(chaos, ask) },
     });
   }
@@ -840,7 +805,7 @@ function operateTooLate(chaos: QueueChaos): void {
   const { link } = sim.operator;
   const onSend = () => soon(chaos, () => process.resign());
   const requestMs = random.between(0.02, 0.2) * chaos.timeoutMs;
-  link.armed.push({ meets: isAnnouncement, fate: { requestMs, onSend } });
+  link.armed.push({ meets: chaos.isAnnouncement, fate: { requestMs, onSend } });
   const force = random.chance(0.5);
   const { id } = random.pick(sim.seats).plan;
   const wish = random.chance(0.7)
@@ -855,7 +820,7 @@ function restartWhileWriting(chaos: QueueChaos): void {
   const seat = chaos.target();
   const { process, link } = seat;
   if (process === undefined) return;
-  const meets = random.pick([isEntry, isAnnouncement, isDeletion, isConfirmation, isWrite]);
+  const meets = random.pick([isEntry, chaos.isAnnouncement, isDeletion, isConfirmation, isWrite]);
   const requestMs = chaos.timeoutMs * random.pick([0.02, 0.2, 0.6]) * random.next();
   const restart = () => {
     if (seat.process !== process) return;

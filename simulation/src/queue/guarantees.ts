@@ -79,6 +79,10 @@ interface Announcement {
   readonly by: Candidacy | undefined;
   /** The record before it. */
   readonly before: QueueRecord | undefined;
+  /** The transaction that it was made with. */
+  readonly zxid: bigint;
+  /** Its place had gone: it must not lead. */
+  readonly isVoid: boolean;
 }
 
 /** Room for rounding in comparisons of times. */
@@ -95,8 +99,8 @@ export class QueueGuarantees {
   /** Why places have vanished, by name. */
   readonly vanished: Map<string, 'expired' | 'by hand' | 'operator' | 'own'> = new Map();
   readonly records: QueueRecord[] = [];
-  readonly #sim: QueueSimulation;
-  readonly #contest: Contested;
+  protected readonly sim: QueueSimulation;
+  protected readonly contest: Contested;
   readonly #unfenced: Set<bigint> = new Set();
   /** When each made the last request that was committed with its place there, by its monotonic clock. */
   readonly #proved: Map<QueueProcess, number> = new Map();
@@ -107,8 +111,8 @@ export class QueueGuarantees {
   #commits: number[] = [];
 
   constructor(sim: QueueSimulation, contest: Contested) {
-    this.#sim = sim;
-    this.#contest = contest;
+    this.sim = sim;
+    this.contest = contest;
   }
 
   get record(): QueueRecord | undefined {
@@ -118,11 +122,11 @@ export class QueueGuarantees {
   // --- before and after every event ---
 
   check(): void {
-    const { world, scenario } = this.#sim;
+    const { world, scenario } = this.sim;
     let leader: { readonly token: bigint; readonly who: string } | undefined;
     const lead = (token: bigint, who: string) => {
-      if (leader !== undefined && leader.token !== token) {
-        world.fail('belief', `election ${this.#contest.name}: ${leader.who} and ${who} both lead`);
+      if (leader !== undefined && leader.token !== token && scenario.waits) {
+        world.fail('belief', `election ${this.contest.name}: ${leader.who} and ${who} both lead`);
       }
       leader = { token, who };
     };
@@ -149,7 +153,7 @@ export class QueueGuarantees {
   }
 
   #checkLeading(entry: TermEntry): void {
-    const { world } = this.#sim;
+    const { world } = this.sim;
     const { candidacy, term } = entry;
     const { timing } = candidacy;
     const { host } = candidacy.process;
@@ -194,7 +198,7 @@ export class QueueGuarantees {
   /** Once the work has settled, the seat is given back within three operation timeouts. */
   #checkEnding({ candidacy, token, settledAtMs, holdMs }: TermEntry): void {
     if (settledAtMs === undefined) return;
-    const { world, scenario } = this.#sim;
+    const { world, scenario } = this.sim;
     const { host } = candidacy.process;
     const sinceMs = world.nowMs - Math.max(settledAtMs, host.lastDisturbedMs);
     const timeoutMs = candidacy.timing.operationTimeoutMs;
@@ -209,7 +213,7 @@ export class QueueGuarantees {
 
   /** What a candidate believes is judged by what the quorum has committed for it. */
   checkBelief(candidacy: Candidacy, deadline: Instant | undefined): void {
-    const { world, scenario } = this.#sim;
+    const { world, scenario } = this.sim;
     const { process, timing } = candidacy;
     if (deadline === undefined || !scenario.checksRules) return;
     const provedMs = this.#proved.get(process);
@@ -224,7 +228,7 @@ export class QueueGuarantees {
 
   /** Called when the work of a term begins. */
   checkBeginning({ candidacy, term, token }: TermEntry): void {
-    const { world } = this.#sim;
+    const { world } = this.sim;
     const { host } = candidacy.process;
     // In this order: the question itself may be where the host stands still.
     if (!term.isLeading() && !host.isAhead) {
@@ -234,6 +238,9 @@ export class QueueGuarantees {
     if (announcement === undefined) {
       world.fail('announced', `${candidacy.name} leads with term ${token}, no record says so`);
       return;
+    }
+    if (announcement.isVoid) {
+      world.fail('place', `${candidacy.name} leads with term ${token}, announced without a place`);
     }
     const { before } = announcement;
     const held = before?.leadership;
@@ -260,11 +267,11 @@ export class QueueGuarantees {
 
   /** A hook is about to run: nobody before may believe any more. */
   checkHook(candidacy: Candidacy, predecessor: bigint): void {
-    const { world } = this.#sim;
+    const { world } = this.sim;
     world.looking = true;
     for (const entry of this.terms) {
       if (entry.token !== predecessor || !entry.candidacy.process.alive) continue;
-      if (entry.term.isLeading()) {
+      if (entry.term.isLeading() && this.sim.scenario.waits) {
         world.fail(
           'fencing',
           `${candidacy.name} fences term ${predecessor} of ${entry.candidacy.name}, which leads`,
@@ -276,13 +283,13 @@ export class QueueGuarantees {
 
   /** Why a term ended is judged by what really happened. */
   checkOutcome({ candidacy, token, outcome }: TermEntry): void {
-    const { world } = this.#sim;
+    const { world } = this.sim;
     const reason = outcome?.reason;
     const place = this.announcements.get(token)?.place ?? '';
     const later = this.records.filter((record) => record.token >= token);
     const { process } = candidacy;
     const holds: Record<string, () => boolean> = {
-      superseded: () => later.some((record) => record.token > token),
+      superseded: () => this.wasSuperseded(token),
       'record-gone': () => this.vanished.has(place),
       'session-expired': () => process.sessions.size > 1 || process.client.sessionId === undefined,
       'election-ended': () => later.some(({ ended }) => ended),
@@ -299,10 +306,14 @@ export class QueueGuarantees {
     }
   }
 
+  protected wasSuperseded(token: bigint): boolean {
+    return this.records.some((record) => record.token > token);
+  }
+
   checkProclaimed(candidacy: Candidacy, token: bigint, build: string): void {
     const shown = this.records.findLast((record) => record.token === token && record.leadership);
     if (shown === undefined || shown.leadership?.candidate.metadata['build'] === build) return;
-    this.#sim.world.fail(
+    this.sim.world.fail(
       'proclaimed',
       `${candidacy.name}: proclaim resolved, the record shows something else`,
     );
@@ -310,14 +321,14 @@ export class QueueGuarantees {
 
   /** Asked by code that runs within a turn of a process and just found that it leads. */
   checkNow(candidacy: Candidacy): void {
-    if (!candidacy.process.host.isAhead) this.#sim.world.look();
+    if (!candidacy.process.host.isAhead) this.sim.world.look();
   }
 
   // --- the store ---
 
   /** Deletes a place, or takes back an announcement whose answer was lost: the seat is vacant then. */
   #givesUp(operations: readonly Operation[]): boolean {
-    const { path } = this.#contest;
+    const { path } = this.contest;
     return operations.every(
       (operation) =>
         operation.type === 'delete' ||
@@ -329,16 +340,16 @@ export class QueueGuarantees {
 
   #recordIn(data: Uint8Array | null | undefined): QueueRecord | undefined {
     if (data === null || data === undefined || data.length === 0) return undefined;
-    const { path } = this.#contest;
-    return inFull(this.#sim.library.decodeQueueRecord(text.decode(data), path), path);
+    const { path } = this.contest;
+    return inFull(this.sim.library.decodeQueueRecord(text.decode(data), path), path);
   }
 
   onRequest(process: QueueProcess, request: Request): void {
-    const { world, scenario } = this.#sim;
-    const candidacy = process.candidacies.find(({ contest }) => contest === this.#contest);
+    const { world, scenario } = this.sim;
+    const candidacy = process.candidacies.find(({ contest }) => contest === this.contest);
     if (candidacy === undefined) return;
     const paths = pathsOf(request);
-    const { path } = this.#contest;
+    const { path } = this.contest;
     if (!paths.some((each) => each === path || parentOf(each) === path)) return;
     if (candidacy.isClosed && request.kind === 'write' && !this.#givesUp(request.operations)) {
       world.fail('closed', `${candidacy.name} sends a request after close() has resolved`);
@@ -352,13 +363,14 @@ export class QueueGuarantees {
         );
       }
     }
+    const { requestsPerInterval } = this.sim.ground;
     const windowMs = candidacy.timing.renewEveryMs / (1 + scenario.drift);
     const times = process.requestTimes;
     const since = world.nowMs - windowMs;
     times.push(world.nowMs);
     while ((times[0] ?? world.nowMs) < since) times.shift();
     if (times.length <= requestsPerInterval) return;
-    const commits = this.#sim.contests.reduce(
+    const commits = this.sim.contests.reduce(
       (sum, { guarantees }) => sum + guarantees.commitsSince(since),
       0,
     );
@@ -384,8 +396,8 @@ export class QueueGuarantees {
     operations: readonly Operation[],
     why: 'expired' | 'by hand' | 'own',
   ): void {
-    const { world } = this.#sim;
-    const { path } = this.#contest;
+    const { world } = this.sim;
+    const { path } = this.contest;
     const node = transaction.changes.get(path);
     if (node !== undefined) this.#commits.push(world.nowMs);
     this.#onProof(session, operations);
@@ -394,27 +406,34 @@ export class QueueGuarantees {
     }
     // After the record: what an operator removes has to stand beside what it writes.
     for (const [changed, child] of transaction.changes) {
-      if (parentOf(changed) === path && child === undefined)
-        this.#onVanished(changed, session, why);
+      if (parentOf(changed) !== path || child !== undefined) continue;
+      const place = this.placeAt(changed);
+      if (place !== undefined) this.#onVanished(place, session, why);
     }
+  }
+
+  /** Which place a node was that is deleted now. */
+  protected placeAt(path: string): string | undefined {
+    return path;
   }
 
   /** A place of the session was made, checked or written beside: it was there. */
   #onProof(session: bigint, operations: readonly Operation[]): void {
-    const process = this.#sim.processOf(session);
+    const process = this.sim.processOf(session);
     const madeMs = process?.requestsMadeMs.get(operations);
     if (process === undefined || madeMs === undefined) return;
-    const isProof = operations.some(
-      ({ type, path }) =>
-        (type === 'check' || type === 'create') && parentOf(path) === this.#contest.path,
-    );
-    if (!isProof) return;
+    if (!operations.some((operation) => this.proves(operation, session))) return;
     this.#proved.set(process, Math.max(this.#proved.get(process) ?? madeMs, madeMs));
   }
 
+  /** @param _session whose transaction this is part of, which is committed */
+  protected proves({ type, path }: Operation, _session: bigint): boolean {
+    return (type === 'check' || type === 'create') && parentOf(path) === this.contest.path;
+  }
+
   #onVanished(place: string, session: bigint, why: 'expired' | 'by hand' | 'own'): void {
-    const { world, coverage } = this.#sim;
-    const owner = this.#sim.ownerOf(place);
+    const { world, coverage } = this.sim;
+    const owner = this.sim.ownerOf(place);
     if (why === 'expired') {
       this.vanished.set(place, 'expired');
       if (this.#record?.leadership?.place === place)
@@ -422,23 +441,28 @@ export class QueueGuarantees {
       else coverage.count('sessions expired while waiting');
     } else if (why === 'by hand') this.vanished.set(place, 'by hand');
     else {
-      const isOwn = owner !== undefined && this.#sim.processOf(session) === owner;
+      const isOwn = owner !== undefined && this.sim.processOf(session) === owner;
       this.vanished.set(place, isOwn ? 'own' : 'operator');
-      const { requests } = this.#contest;
+      const { requests } = this.contest;
       // Of an operator that has given up it is not known any more what it has asked for.
       const isBeingEnded = requests.length > 0 && requests.every((what) => what === 'end');
       if (!isOwn && isBeingEnded && this.#record?.ended !== true) {
         world.fail('promoted', 'places are taken away before the election is marked as ended');
       }
-      if (owner === undefined && !this.#contest.mayRemoveStrangers) {
-        world.fail('stranger', `a place that is not ours was removed from ${this.#contest.path}`);
-      }
+      if (!isOwn) this.checkTaken(owner, session);
     }
-    this.#checkHerd(place, owner);
+    this.checkHerd(place, owner);
   }
 
-  #checkHerd(place: string, owner: QueueProcess | undefined): void {
-    const { world, processes, scenario, ensemble } = this.#sim;
+  /** Somebody has deleted a place that was not its own, and not by hand. */
+  protected checkTaken(owner: QueueProcess | undefined, _session: bigint): void {
+    if (owner !== undefined || this.contest.mayRemoveStrangers) return;
+    const { path } = this.contest;
+    this.sim.world.fail('stranger', `a place that is not ours was removed from ${path}`);
+  }
+
+  protected checkHerd(place: string, owner: QueueProcess | undefined): void {
+    const { world, processes, scenario, ensemble } = this.sim;
     let woken = 0;
     for (const process of processes) {
       const { sessionId } = process.client;
@@ -458,42 +482,54 @@ export class QueueGuarantees {
     transaction: Transaction,
     operations: readonly Operation[],
   ): void {
-    const { world } = this.#sim;
-    const before = this.#record;
+    const { world } = this.sim;
+    const last = this.#record;
+    const before = this.lastLed(last);
     this.#record = record;
     if (record === undefined) return;
     this.records.push(record);
-    const process = this.#sim.processOf(session);
+    const process = this.sim.processOf(session);
     world.trace.add(world.nowMs, process?.name ?? 'op', 'writes the record', () =>
       describeRecord(record),
     );
-    if (before !== undefined && record.token < before.token) {
-      world.fail('tokens', `the record’s token fell from ${before.token} to ${record.token}`);
+    if (last !== undefined && record.token < last.token) {
+      world.fail('tokens', `the record’s token fell from ${last.token} to ${record.token}`);
     }
-    const candidacy = process?.candidacies.find(({ contest }) => contest === this.#contest);
+    const candidacy = process?.candidacies.find(({ contest }) => contest === this.contest);
     const changesHands =
       record.leadership !== undefined && record.leadership.place !== before?.leadership?.place;
     if (candidacy === undefined) {
-      this.#checkOperator(before, record);
-      const request = this.#sim.operator.requests.get(operations);
+      this.#checkOperator(before, this.lastLed(record));
+      const request = this.sim.operator.requests.get(operations);
       if (request !== undefined) this.#checkRequest(request, before, record);
       return;
     }
     this.#checkKept(candidacy, before, record);
     this.#checkHeard(candidacy, record);
     if (changesHands) {
-      this.#checkAnnounced(candidacy, session, before, record);
-      const last = this.announcements.get(before?.token ?? 0n)?.by?.process;
+      this.#checkAnnounced(candidacy, session, before, record, transaction);
+      const leader = this.announcements.get(before?.token ?? 0n)?.by?.process;
       if (
-        last !== undefined &&
-        last.plan.spelling.chroot !== candidacy.process.plan.spelling.chroot
+        leader !== undefined &&
+        leader.plan.spelling.chroot !== candidacy.process.plan.spelling.chroot
       ) {
-        this.#sim.coverage.count('leaders after one that spells its place otherwise');
+        this.sim.coverage.count('leaders after one that spells its place otherwise');
       }
     }
     if (record.leadership === undefined && before?.leadership !== undefined) {
-      this.#checkVacated(candidacy, before, transaction);
+      this.#checkVacated(candidacy, before);
+      this.checkReleased(candidacy, transaction);
     }
+  }
+
+  /** The record, or what stands for it where a leader that is not ours has left none. */
+  protected lastLed(record: QueueRecord | undefined): QueueRecord | undefined {
+    return record;
+  }
+
+  /** Whoever led last and said nothing of its end was fenced by somebody that is not ours. */
+  protected get wasFenced(): boolean {
+    return false;
   }
 
   #checkAnnounced(
@@ -501,16 +537,19 @@ export class QueueGuarantees {
     session: bigint,
     before: QueueRecord | undefined,
     record: QueueRecord,
+    { zxid }: Transaction,
   ): void {
-    const { world, scenario, coverage, ensemble } = this.#sim;
+    const { world, scenario, coverage } = this.sim;
     const { leadership, token } = record;
     if (leadership === undefined) return;
     const { place } = leadership;
     const { name, process } = candidacy;
-    this.announcements.set(token, { token, place, session, by: candidacy, before });
-    const node = ensemble.tree.get(place);
-    if (node === undefined || node.owner !== session || node.czxid !== token) {
-      world.fail('place', `${name} is announced without a place of its own (${nameOf(place)})`);
+    const node = this.sim.nodeOf(place);
+    const isVoid = node === undefined || node.owner !== session || node.czxid !== token;
+    this.announcements.set(token, { token, place, session, by: candidacy, before, zxid, isVoid });
+    if (isVoid) {
+      if (this.mayBeVoid(place)) coverage.count('announcements without a place');
+      else world.fail('place', `${name} is announced without a place (${nameOf(place)})`);
     } else if (this.places()[0] !== place) {
       world.fail('place', `${name} is announced, and others are before it`);
     }
@@ -530,7 +569,7 @@ export class QueueGuarantees {
     ) {
       world.fail('drain', `${name} is announced although it is drained`);
     }
-    if (scenario.checksRules) {
+    if (scenario.checksRules && scenario.waits) {
       world.looking = true;
       for (const entry of this.terms) {
         if (entry.token < token && entry.candidacy.process.alive && entry.term.isLeading()) {
@@ -546,12 +585,17 @@ export class QueueGuarantees {
     const isOwn = this.announcements.get(before?.token ?? 0n)?.by === candidacy;
     if (before?.leadership !== undefined && !isOwn) {
       coverage.count('terms after an unclean end');
-      this.#unfenced.add(before.token);
+      if (!this.wasFenced) this.#unfenced.add(before.token);
     } else if (before !== undefined && before.token > 0n) coverage.count('terms after a clean end');
     this.#checkFenced(candidacy, token);
-    const told = this.#sim.onAnnounced;
-    this.#sim.onAnnounced = undefined;
+    const told = this.sim.onAnnounced;
+    this.sim.onAnnounced = undefined;
     told?.(place);
+  }
+
+  /** May be announced without a place, if it does not lead then. */
+  protected mayBeVoid(_place: string): boolean {
+    return false;
   }
 
   #checkFenced(candidacy: Candidacy, token: bigint): void {
@@ -560,20 +604,23 @@ export class QueueGuarantees {
       for (const unfenced of this.#unfenced) {
         const done = candidacy.hooksDone(token, unfenced);
         if (done < hooks) {
-          this.#sim.world.fail(
+          this.sim.world.fail(
             'fencing',
             `${candidacy.name} announced term ${token} after ${done} of ${hooks} hooks for term ` +
               `${unfenced}, which ended unclean`,
           );
         }
       }
-      this.#sim.coverage.count('terms announced after fencing');
+      this.sim.coverage.count('terms announced after fencing');
     }
     this.#unfenced.clear();
   }
 
-  #checkVacated(candidacy: Candidacy, before: QueueRecord, transaction: Transaction): void {
-    const { world, coverage } = this.#sim;
+  /** A leader has recorded its clean end. */
+  protected checkReleased(_candidacy: Candidacy, _transaction: Transaction): void {}
+
+  #checkVacated(candidacy: Candidacy, before: QueueRecord): void {
+    const { world, coverage } = this.sim;
     const announcement = this.announcements.get(before.token);
     const place = before.leadership?.place ?? '';
     if (announcement?.by?.process !== candidacy.process) {
@@ -588,7 +635,7 @@ export class QueueGuarantees {
       );
     }
     // Of an announcement that is taken back the place may have gone before.
-    if (!transaction.changes.has(place) && this.#sim.ensemble.tree.get(place) !== undefined) {
+    if (this.sim.nodeOf(place) !== undefined) {
       world.fail(
         'release',
         `term ${before.token} of ${candidacy.name} ends clean and keeps its place`,
@@ -596,20 +643,19 @@ export class QueueGuarantees {
     }
   }
 
-  #checkOperator(before: QueueRecord | undefined, after: QueueRecord): void {
+  #checkOperator(before: QueueRecord | undefined, after: QueueRecord | undefined): void {
     const last = before?.leadership;
-    if (last === undefined) return;
-    const { leadership } = after;
-    const kept =
-      leadership !== undefined &&
-      leadership.place === last.place &&
-      leadership.candidate.incarnation === last.candidate.incarnation &&
-      after.token === before?.token &&
-      after.nonce === before.nonce &&
-      after.beliefMs === before.beliefMs;
-    if (!kept) {
-      this.#sim.world.fail('operator', 'an operator changed who leads, its token, nonce or belief');
-    }
+    if (before === undefined || last === undefined) return;
+    const next = after?.leadership;
+    const isSameTerm =
+      after?.token === before.token &&
+      next?.place === last.place &&
+      next.candidate.incarnation === last.candidate.incarnation;
+    const isSameWrite = after?.nonce === before.nonce && after.beliefMs === before.beliefMs;
+    // What others would write of a leader that is not ours is not said here.
+    const isOurs = this.announcements.has(before.token);
+    if (isSameTerm && (isSameWrite || !isOurs)) return;
+    this.sim.world.fail('operator', 'an operator changed who leads, its token, nonce or belief');
   }
 
   #checkRequest(
@@ -617,7 +663,7 @@ export class QueueGuarantees {
     before: QueueRecord | undefined,
     record: QueueRecord,
   ): void {
-    const { world, operator } = this.#sim;
+    const { world, operator } = this.sim;
     const nonce = record.leadership?.request?.nonce;
     const isNew = nonce !== undefined && nonce !== before?.leadership?.request?.nonce;
     if (isNew && record.token !== meant) {
@@ -638,7 +684,7 @@ export class QueueGuarantees {
   /** What a candidate writes has everything in it that operators have written. */
   #checkKept(candidacy: Candidacy, before: QueueRecord | undefined, record: QueueRecord): void {
     const { host } = candidacy.process;
-    const { world, scenario } = this.#sim;
+    const { world, scenario } = this.sim;
     // What was over by its clock when it wrote may not be over by it now.
     if (host.setBackAtMs > world.nowMs - scenario.timeoutMs) return;
     const drop = dropsOf(before && standingIn(before), standingIn(record), host.wallMs());
@@ -654,7 +700,7 @@ export class QueueGuarantees {
     if (running === undefined || running.token !== token || leadership === undefined) return;
     if (leadership.request === undefined && !ended) return;
     if (running.term.signal.aborted) return;
-    this.#sim.world.fail(
+    this.sim.world.fail(
       'heard',
       `${name} writes on what is asked of term ${token}, and its work was not told`,
     );
@@ -662,10 +708,10 @@ export class QueueGuarantees {
 
   /** An operator was told that what it wished for is recorded, or was already. */
   checkGranted(wish: Wish, before: QueueRecord | undefined, since: number): void {
-    const wallMs = this.#sim.operator.host.wallMs();
+    const wallMs = this.sim.operator.host.wallMs();
     const shown = [before, ...this.records.slice(since)];
     if (shown.some((record) => isGranted(wish, record, wallMs))) return;
-    this.#sim.world.fail(
+    this.sim.world.fail(
       'granted',
       `"${describeWish(wish)}" was recorded, the operator is told; it was not`,
     );
@@ -674,24 +720,14 @@ export class QueueGuarantees {
   /** Which term the data of the election's node names; 0n for none. */
   tokenIn(data: Uint8Array | null): bigint {
     if (data === null || data.length === 0) return 0n;
-    return this.#sim.library.decodeQueueRecord(text.decode(data), this.#contest.path).token;
+    return this.sim.library.decodeQueueRecord(text.decode(data), this.contest.path).token;
   }
 
-  /** The places in the queue, in order, by their numbers. */
+  /** The places in the queue, in order. */
   places(): readonly string[] {
-    const { path } = this.#contest;
-    const node = this.#sim.ensemble.tree.get(path);
-    const numbered = (node?.children ?? []).flatMap((child) => {
-      const match = /(\d{10}|-\d{9,10})$/.exec(child);
-      return match === null ? [] : [{ child, number: Number(match[1]) }];
-    });
-    numbered.sort((a, b) => (a.number - b.number) | 0);
-    return numbered.map(({ child }) => `${path}/${child}`);
+    return this.sim.ground.placesIn(this.sim.ensemble.tree, this.contest.path);
   }
 }
-
-/** Requests of one process in a renewal interval while nothing changes. */
-const requestsPerInterval = 60;
 
 /** With the full path of each place, by whatever path its writer knows it. */
 function inFull(record: QueueRecord, path: string): QueueRecord {

@@ -1,5 +1,6 @@
 import { loadLibrary } from '../harness/library.ts';
 import type { Mechanism } from '../harness/mechanism.ts';
+import { queueGround } from './ground.ts';
 import { queueGuarantees } from './guarantees.ts';
 import { QueueSimulation } from './simulation.ts';
 import { queueVariants } from './variant-list.ts';
@@ -77,7 +78,7 @@ export const queue: Mechanism = {
   packages: ['incumbent'],
   async load(distOf) {
     const library = await loadLibrary(distOf('incumbent'));
-    return (seed, readable) => new QueueSimulation(library, seed, readable);
+    return (seed, readable) => new QueueSimulation(queueGround, library, seed, readable);
   },
   guarantees: queueGuarantees,
   required,

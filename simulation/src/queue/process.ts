@@ -80,6 +80,8 @@ export class QueueProcess implements Owner {
       recheck: scenario.recheckMs,
       onDisconnect: plan.stepsDown ? 'step-down' : 'hold',
       delayAfterWin: plan.delayAfterWinMs,
+      predecessorWait: scenario.waits ? 'belief' : 'off',
+      ...(plan.pollMs === undefined ? {} : { poll: plan.pollMs }),
     }) as Backend<unknown>;
     this.candidacies = this.#sim.contests.map(
       (contest) => new Candidacy(this.#sim, contest, this, backend, clock, this.#random),

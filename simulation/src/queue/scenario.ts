@@ -17,6 +17,8 @@ export interface ProcessPlan {
   readonly health: boolean;
   readonly stepsDown: boolean;
   readonly delayAfterWinMs: number;
+  /** A lock only: looks so often at it instead of watching it. */
+  readonly pollMs?: number;
 }
 
 /** How a client reaches the elections: the same nodes have other paths for each. */
@@ -66,7 +68,9 @@ export interface QueueScenario {
   readonly hosts: readonly HostPlan[];
   readonly link: LinkPlan;
   readonly ensemble: EnsemblePlan;
-  readonly layout: 'incumbent' | 'recipe' | 'kazoo';
+  readonly layout: 'incumbent' | 'recipe' | 'kazoo' | 'hadoop';
+  /** Winners wait until the belief of a leader that ended unclean is over. */
+  readonly waits: boolean;
   /** Members that are not ours come and go. */
   readonly strangers: boolean;
   readonly recheckMs: number;
@@ -81,8 +85,14 @@ export interface QueueScenario {
   readonly looksAlways: boolean;
 }
 
-/** What a seed is about. Everything is decided here or drawn from streams of the same seed. */
-export function drawQueueScenario(seed: number): QueueScenario {
+/**
+ * What a seed is about. Everything is decided here or drawn from streams of the same seed.
+ * @param always the layout, if it is not to be drawn
+ */
+export function drawQueueScenario(
+  seed: number,
+  always?: QueueScenario['layout'],
+): QueueScenario {
   const random = new Random(seed, 7);
   // A stream of its own: what is drawn here leaves everything else as it is.
   const more = new Random(seed, 8);
@@ -106,13 +116,14 @@ export function drawQueueScenario(seed: number): QueueScenario {
     [1, 5],
   ]);
   const mayMix = random.chance(0.35);
-  const layout = random.weighted<QueueScenario['layout']>([
+  const drawn = random.weighted<QueueScenario['layout']>([
     [7, 'incumbent'],
     [1, 'recipe'],
     [1, 'kazoo'],
   ]);
+  const layout = always ?? drawn;
   // Where others do not wait for us, belief is short by then.
-  const isMixedTiming = mayMix && layout === 'incumbent';
+  const isMixedTiming = mayMix && (layout === 'incumbent' || layout === 'hadoop');
   const tickMs = baseMs * random.pick(layout === 'incumbent' ? [0.05, 0.1, 0.2, 0.3] : [0.05, 0.1]);
   const sharedId = random.chance(0.1);
   const skewMs = random.pick([0.05 * baseMs, 3e10]);
@@ -165,6 +176,7 @@ export function drawQueueScenario(seed: number): QueueScenario {
       rates: Array.from({ length: size }, () => random.pick([1 - drift, 1, 1 + drift])),
     },
     layout,
+    waits: true,
     strangers: layout !== 'incumbent' && random.chance(0.8),
     recheckMs: timeoutMs * random.pick([1, 3, 10]),
     firstNumber: random.chance(0.05) ? 2 ** 31 - 1 - random.below(12) : random.below(1_000),

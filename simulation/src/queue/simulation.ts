@@ -13,16 +13,16 @@ import { Trace } from '../harness/trace.ts';
 import { World } from '../harness/world.ts';
 import { ClientLink } from '../harness/zookeeper/connection.ts';
 import { Ensemble } from '../harness/zookeeper/ensemble.ts';
-import type { Operation } from '../harness/zookeeper/tree.ts';
+import type { Node, Operation } from '../harness/zookeeper/tree.ts';
 import { emptyNode, nameOf } from '../harness/zookeeper/tree.ts';
 import { QueueObserver, QueueOperator } from './bystanders.ts';
 import { longestIgnorance } from './candidacy.ts';
 import { QueueChaos } from './chaos.ts';
-import type { TermEntry } from './guarantees.ts';
-import { describeRecord, QueueGuarantees } from './guarantees.ts';
+import type { Ground } from './ground.ts';
+import type { QueueGuarantees, TermEntry } from './guarantees.ts';
+import { describeRecord } from './guarantees.ts';
 import { QueueProcess } from './process.ts';
 import type { ProcessPlan, QueueScenario } from './scenario.ts';
-import { drawQueueScenario } from './scenario.ts';
 
 /** A host, what runs on it now, and what will run on it again. */
 export interface Seat {
@@ -45,6 +45,7 @@ export interface Contested {
 }
 
 export class QueueSimulation implements Simulation {
+  readonly ground: Ground;
   readonly library: Library;
   readonly scenario: QueueScenario;
   readonly trace: Trace;
@@ -71,9 +72,10 @@ export class QueueSimulation implements Simulation {
   #isEnding = false;
   #lastNumber = 0;
 
-  constructor(library: Library, seed: number, readable: boolean) {
+  constructor(ground: Ground, library: Library, seed: number, readable: boolean) {
+    this.ground = ground;
     this.library = library;
-    this.scenario = drawQueueScenario(seed);
+    this.scenario = ground.drawScenario(seed);
     const { scenario } = this;
     this.#random = new Random(seed, 11);
     this.trace = new Trace(readable);
@@ -113,7 +115,7 @@ export class QueueSimulation implements Simulation {
       requests: [],
       mayRemoveStrangers: false,
     };
-    const guarantees: QueueGuarantees = new QueueGuarantees(this, contest as unknown as Contested);
+    const guarantees = this.ground.guarantees(this, contest as unknown as Contested);
     return Object.assign(contest, { guarantees });
   }
 
@@ -156,7 +158,8 @@ export class QueueSimulation implements Simulation {
       const process = this.processOf(session);
       if (process === undefined) return;
       for (const { type, path, node } of results) {
-        if (type === 'create' && node?.owner === session) this.#owners.set(path, process);
+        if (type !== 'create' || node?.owner !== session) continue;
+        this.#owners.set(this.ground.placeOf(path, node), process);
       }
     };
     ensemble.onExpired = (session) => {
@@ -265,7 +268,9 @@ export class QueueSimulation implements Simulation {
       const operationsMs = 20 * (timing?.operationTimeoutMs ?? 0.25 * plan.timeoutMs);
       const hooksMs = 20 * plan.hooks * 0.3 * plan.timeoutMs;
       const winningMs = beliefMs * stretch + plan.takeoverDelayMs + plan.delayAfterWinMs + hooksMs;
-      const pausingMs = 2 * 1_000 + timeoutMs;
+      const pollMs = plan.pollMs ?? 0;
+      const standingAsideMs = pollMs === 0 ? 1_000 : 1_000 + 1.1 * pollMs + 0.05 * operationsMs;
+      const pausingMs = 2 * (standingAsideMs + pollMs) + timeoutMs;
       const health = plan.health ? 4 * (timing?.renewEveryMs ?? timeoutMs) : 0;
       bound = Math.max(bound, stoppingMs + operationsMs + 2 * winningMs + pausingMs + health);
     }
@@ -385,7 +390,7 @@ export class QueueSimulation implements Simulation {
       const last = observer.last.get(contest);
       const isThere =
         record?.leadership !== undefined &&
-        this.ensemble.tree.get(record.leadership.place) !== undefined;
+        this.nodeOf(record.leadership.place) !== undefined;
       if (!isThere || last?.token === record?.token) continue;
       this.world.fail(
         'observer',
@@ -440,6 +445,20 @@ export class QueueSimulation implements Simulation {
   /** Who has made a place; undefined: somebody who is not ours. */
   ownerOf(place: string): QueueProcess | undefined {
     return this.#owners.get(place);
+  }
+
+  /** What a place is in the store; undefined: it is gone. */
+  nodeOf(place: string): Node | undefined {
+    const path = this.ground.pathOf(place);
+    const node = this.ensemble.tree.get(path);
+    return node !== undefined && this.ground.placeOf(path, node) === place ? node : undefined;
+  }
+
+  /** By hand. @returns whether it was there, and is gone */
+  deletePlace(place: string): boolean {
+    if (this.nodeOf(place) === undefined) return false;
+    const path = this.ground.pathOf(place);
+    return this.ensemble.byHand([{ type: 'delete', path, version: -1 }]);
   }
 
   processOf(session: bigint): QueueProcess | undefined {

@@ -686,6 +686,7 @@ export interface Stat {
   readonly czxid: bigint;
   readonly mzxid: bigint;
   readonly version: number;
+  readonly mtime: number;
   readonly ephemeralOwner: bigint;
   readonly numChildren: number;
 }
@@ -721,8 +722,8 @@ function statOf({ node }: Result): Stat {
   return statOfNode(node as Node);
 }
 
-function statOfNode({ czxid, mzxid, version, owner, children }: Node): Stat {
-  return { czxid, mzxid, version, ephemeralOwner: owner, numChildren: children.length };
+function statOfNode({ czxid, mzxid, version, mtime, owner, children }: Node): Stat {
+  return { czxid, mzxid, version, mtime, ephemeralOwner: owner, numChildren: children.length };
 }
 
 function toBytes(data: string | Uint8Array | null): Uint8Array | null {

@@ -6,7 +6,7 @@
 import type { Random } from '../random.ts';
 import type { World } from '../world.ts';
 import type { Connection } from './connection.ts';
-import type { Code, Operation, Result, Transaction } from './tree.ts';
+import type { Code, Operation, Prepared, Result, Transaction } from './tree.ts';
 import { Tree } from './tree.ts';
 
 export interface EnsemblePlan {
@@ -62,6 +62,9 @@ interface Tracked {
   owner: Server | undefined;
   deadlineMs: number;
 }
+
+/** What the clocks of servers show at the beginning. */
+const startedAtUnixMs = 1_700_000_000_000;
 
 const ok: Answer = { outcome: 'ok', results: [] };
 
@@ -169,7 +172,7 @@ class Leadership {
       answer(ok, transaction);
       return;
     }
-    const prepared = ensemble.tree.prepare(what.operations, session, ensemble.nextZxid);
+    const prepared = ensemble.prepare(what.operations, session);
     if (prepared.outcome === 'refused') {
       answer(prepared);
       return;
@@ -577,6 +580,11 @@ export class Ensemble {
     return this.#lastSession;
   }
 
+  prepare(operations: readonly Operation[], session: bigint): Prepared {
+    const unixMs = startedAtUnixMs + Math.floor(this.#world.nowMs);
+    return this.tree.prepare(operations, session, this.nextZxid, unixMs);
+  }
+
   commit(transaction: Transaction, session: bigint, timeoutMs = 0): Transaction {
     this.zxid = transaction.zxid;
     this.tree.apply(transaction);
@@ -592,7 +600,7 @@ export class Ensemble {
   /** Somebody with a tool of their own changes something. @returns false without a quorum */
   byHand(operations: readonly Operation[]): boolean {
     if (!this.leadership.hasQuorum || this.leadership.limbo.length > 0) return false;
-    const prepared = this.tree.prepare(operations, 0n, this.nextZxid);
+    const prepared = this.prepare(operations, 0n);
     if (prepared.outcome === 'refused') return false;
     this.commit(prepared.transaction, 0n);
     return true;

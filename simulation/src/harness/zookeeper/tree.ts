@@ -7,6 +7,8 @@ export interface Node {
   /** When a child came or went last. */
   readonly pzxid: bigint;
   readonly version: number;
+  /** When it was written last, by the leader's clock. */
+  readonly mtime: number;
   /** The session that it dies with; 0n: none. */
   readonly owner: bigint;
   readonly children: readonly string[];
@@ -95,8 +97,16 @@ export class Tree {
     return owned;
   }
 
-  /** What these operations would do, all together, or which of them is refused. */
-  prepare(operations: readonly Operation[], session: bigint, zxid: bigint): Prepared {
+  /**
+   * What these operations would do, all together, or which of them is refused.
+   * @param unixMs what becomes the mtime of what they write
+   */
+  prepare(
+    operations: readonly Operation[],
+    session: bigint,
+    zxid: bigint,
+    unixMs: number,
+  ): Prepared {
     const changes = new Map<string, Node | undefined>();
     const events: TreeEvent[] = [];
     const results: Result[] = [];
@@ -112,7 +122,8 @@ export class Tree {
         if (parent.owner !== 0n) return refused('NO_CHILDREN_FOR_EPHEMERALS');
         if (operation.sequential) path += sequenceText(parent.sequence);
         if (look(path) !== undefined) return refused('NODE_EXISTS');
-        node = emptyNode(zxid, operation.ephemeral ? session : 0n, operation.data);
+        const owner = operation.ephemeral ? session : 0n;
+        node = { ...emptyNode(zxid, owner, operation.data), mtime: unixMs };
         changes.set(path, node);
         changes.set(parentPath, {
           ...parent,
@@ -130,7 +141,8 @@ export class Tree {
           if (node.children.length > 0) return refused('NOT_EMPTY');
           remove(path, zxid, look, changes, events);
         } else if (operation.type === 'set') {
-          node = { ...node, data: operation.data, mzxid: zxid, version: node.version + 1 };
+          const version = node.version + 1;
+          node = { ...node, data: operation.data, mzxid: zxid, version, mtime: unixMs };
           changes.set(path, node);
           events.push({ type: 'changed', path });
         }
@@ -178,6 +190,7 @@ export function emptyNode(zxid: bigint, owner: bigint, data: Uint8Array | null):
     mzxid: zxid,
     pzxid: zxid,
     version: 0,
+    mtime: 0,
     owner,
     children: [],
     sequence: 0,

@@ -1,0 +1,21 @@
+import { Random } from '../harness/random.ts';
+import type { QueueScenario } from '../queue/scenario.ts';
+import { drawQueueScenario } from '../queue/scenario.ts';
+
+/** As for a queue; and some poll, some do not wait for the one before, and some are Hadoop's own. */
+export function drawLockScenario(seed: number): QueueScenario {
+  const random = new Random(seed, 9);
+  const drawn = drawQueueScenario(seed, 'hadoop');
+  const polls = random.chance(0.3);
+  const hosts = drawn.hosts.map((host) => {
+    if (!polls || !random.chance(0.6)) return host;
+    const pollMs = host.process.timeoutMs * random.between(0.05, 0.5);
+    return { ...host, process: { ...host.process, pollMs } };
+  });
+  return {
+    ...drawn,
+    hosts,
+    waits: random.chance(0.93),
+    strangers: random.chance(0.35),
+  };
+}

@@ -1,0 +1,49 @@
+/**
+ * Where the two elections on ZooKeeper differ for those who look at the store from outside: the queue,
+ * and the lock of `../lock/`. Everything else of this folder serves both.
+ */
+import type { Request } from '../harness/zookeeper/ensemble.ts';
+import type { Node, Tree } from '../harness/zookeeper/tree.ts';
+import type { QueueChaos } from './chaos.ts';
+import { QueueGuarantees } from './guarantees.ts';
+import type { QueueScenario } from './scenario.ts';
+import { drawQueueScenario } from './scenario.ts';
+import type { Contested, QueueSimulation } from './simulation.ts';
+import { visitQueue } from './strangers.ts';
+
+export interface Ground {
+  drawScenario(seed: number): QueueScenario;
+  guarantees(sim: QueueSimulation, contest: Contested): QueueGuarantees;
+  /** The place that a node is: no other place ever has this name. */
+  placeOf(path: string, node: Node): string;
+  /** The node that a place is while it is there; afterwards the node may be another place. */
+  pathOf(place: string): string;
+  /** In the order in which they lead. */
+  placesIn(tree: Tree, election: string): readonly string[];
+  isAnnouncement(request: Request): boolean;
+  /** A look at who is there. */
+  isLook(request: Request): boolean;
+  /** Members that are not ours take part, until faults stop. */
+  visit(chaos: QueueChaos): void;
+  /** Requests of one process in a renewal interval while nothing changes. */
+  readonly requestsPerInterval: number;
+}
+
+export const queueGround: Ground = {
+  drawScenario: (seed) => drawQueueScenario(seed),
+  guarantees: (sim, contest) => new QueueGuarantees(sim, contest),
+  placeOf: (path) => path,
+  pathOf: (place) => place,
+  placesIn(tree, election) {
+    const numbered = (tree.get(election)?.children ?? []).flatMap((child) => {
+      const match = /(\d{10}|-\d{9,10})$/.exec(child);
+      return match === null ? [] : [{ child, number: Number(match[1]) }];
+    });
+    numbered.sort((a, b) => (a.number - b.number) | 0);
+    return numbered.map(({ child }) => `${election}/${child}`);
+  },
+  isAnnouncement: (request) => request.kind === 'write' && request.operations[0]?.type === 'set',
+  isLook: ({ kind }) => kind === 'children',
+  visit: visitQueue,
+  requestsPerInterval: 60,
+};
