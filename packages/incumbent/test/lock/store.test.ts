@@ -156,6 +156,45 @@ describe('what is written together', () => {
   );
 });
 
+describe('an announcement that is taken back when its lock has gone', () => {
+  inArena('takes its breadcrumb with it', async ({ arena, expect }) => {
+    const store = openStore(await arena.client());
+    const place = await taken(store);
+    const { version } = await store.read(never);
+    const state = { announced: true, actors: null, addresses: [], metadata: {} };
+    const record = announcedRecord(store, scope, undefined, candidate, place, state);
+    expect((await store.commit(place, record, version, never)).outcome).toBe('ok');
+    const other = await arena.client();
+    await other.delete(lockPath);
+    const found = await store.read(never);
+    const vacant = { ...record, leadership: undefined };
+    const result = await store.amend({ record: vacant, version: found.version }, never);
+    expect(result.outcome).toBe('ok');
+    // Else it would look as if one of theirs had become active: it would be waited out and fenced.
+    expect(arena.data(breadcrumbPath)).toBeUndefined();
+    expect((await store.read(never)).record?.leadership).toBeUndefined();
+    expect((await store.read(never)).version).toBe(result.outcome === 'ok' && result.version);
+  });
+
+  inArena('and not that of a leader of theirs', async ({ arena, expect }) => {
+    const store = openStore(await arena.client());
+    const place = await taken(store);
+    const { version } = await store.read(never);
+    const state = { announced: true, actors: null, addresses: [], metadata: {} };
+    const record = announcedRecord(store, scope, undefined, candidate, place, state);
+    expect((await store.commit(place, record, version, never)).outcome).toBe('ok');
+    const found = await store.read(never);
+    const other = await arena.client();
+    await other.delete(lockPath);
+    const theirs = await arena.hadoop('theirs');
+    await theirs.becomeActive();
+    const vacant = { ...record, leadership: undefined };
+    const change = { record: vacant, version: found.version };
+    expect((await store.amend(change, never)).outcome).toBe('conflict');
+    expect(arena.data(breadcrumbPath)).toBe('theirs');
+  });
+});
+
 describe('a session that is shorter than the one that the timing was made for', () => {
   inArena('is not campaigned in', async ({ arena, expect }) => {
     const client = await arena.client();

@@ -321,24 +321,26 @@ export class ZooKeeperLockStore implements LockStore {
       const name = this.#names(lock)[0];
       const needed = present === undefined ? remove : [present, ...remove];
       if (needed.some((one) => one !== name)) return { outcome: 'gone' };
-      const transaction = this.#client
-        .transaction()
-        .set(
-          this.#path,
-          encode(record, breadcrumb?.belongs === true ? breadcrumb.mzxid : undefined),
-          own,
-        );
+      const last = breadcrumb?.belongs === true ? breadcrumb : undefined;
+      // An announcement is taken back: nobody led by it who would have to be waited out or fenced.
+      const takenBack = record.leadership === undefined ? last : undefined;
+      const kept = takenBack === undefined ? last?.mzxid : undefined;
+      const transaction = this.#client.transaction().set(this.#path, encode(record, kept), own);
       if (lock !== undefined && remove.length > 0) {
         transaction.delete(this.#lockPath, lock.stat.version);
       } else if (present !== undefined) {
         transaction.check(this.#lockPath);
       }
+      if (takenBack !== undefined) transaction.delete(this.breadcrumbPath, takenBack.version);
       try {
         const { results } = await transaction.commit({ signal });
-        const next = { own: results[0]?.stat?.version ?? own + 1, breadcrumb };
+        const next = {
+          own: results[0]?.stat?.version ?? own + 1,
+          breadcrumb: takenBack === undefined ? breadcrumb : undefined,
+        };
         return { outcome: 'ok', version: formatVersion(next) };
       } catch (error) {
-        return outcomeOf(error, 1);
+        return outcomeOf(error, needed.length > 0 ? 1 : noOperation);
       }
     });
   }
@@ -585,6 +587,9 @@ export class ZooKeeperLockStore implements LockStore {
     }
   }
 }
+
+/** The index of none. */
+const noOperation = -1;
 
 /** @param lockIndex the operation whose refusal says that the lock is gone; undefined: the last one */
 function outcomeOf(error: unknown, lockIndex: number | undefined): CommitResult {
