@@ -24,6 +24,7 @@ export const lockGround: Ground = {
     return types.includes('set') && !types.includes('delete');
   },
   isLook: (request) => request.kind === 'get' && isLock(request.path),
+  readsTogether: true,
   visit: visitLock,
   // A look at a lock is four reads, and one at the record is seven.
   requestsPerInterval: 150,

@@ -14,7 +14,8 @@ export const lockGuarantees: Omit<typeof queueGuarantees, 'herd' | 'place'> &
   ...shared,
   place: 'whoever is announced has the lock; if it was deleted by hand just then, it does not lead',
   breadcrumb: 'the breadcrumb is written with every announcement, and goes with every clean end',
-  others: 'no candidate deletes the lock of another one, unless its own was deleted by hand just now',
+  others:
+    'no candidate deletes the lock of another one, unless its own was deleted by hand just now',
 };
 
 type Why = 'expired' | 'by hand' | 'own';
@@ -64,6 +65,11 @@ export class LockGuarantees extends QueueGuarantees {
     const node = changes.get(path);
     const isForeign = session === 0n;
     this.#breadcrumb = node && { mzxid: node.mzxid, isForeign };
+    if (isForeign) {
+      const { world } = this.sim;
+      const what = node === undefined ? 'deletes the breadcrumb' : 'writes the breadcrumb';
+      world.trace.add(world.nowMs, 'stranger', what, () => `${path} ${node?.mzxid ?? ''}`);
+    }
     if (node !== undefined && isForeign) this.#foreignTokens.push(node.mzxid);
   }
 

@@ -8,10 +8,306 @@ import type { lockGuarantees } from './guarantees.ts';
 /** Two leaders, or what leads to two leaders. */
 const s1 = ['belief', 'waiting', 'margin', 'fencing'] as const;
 
+const store = 'backends/zookeeper/lock-store.js';
+const session = 'backends/zookeeper/lock-session.js';
+
 export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
+  {
+    name: 'lock: belief extended by reads',
+    edits: [
+      {
+        file: session,
+        find: 'transaction.commit({ signal }),',
+        replace: 'this.#client.get(paths[0], { signal }),',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'lock: belief extended while pings are answered',
+    edits: [
+      {
+        file: session,
+        find: 'const there = [];',
+        replace:
+          "if (this.#client.state === 'connected') return { there: places, gone: [] };\n        const there = [];",
+      },
+      {
+        file: session,
+        find: "        if (committed.status === 'rejected') {",
+        replace:
+          "        if (committed.status === 'rejected' && this.#client.state !== 'connected') {",
+      },
+    ],
+    breaks: [...s1, 'proof'],
+  },
+  {
+    name: 'lock: whoever has a lock of that name taken for its maker',
+    edits: [
+      {
+        file: session,
+        find: '(isThat(read.value, place) ? there : gone).push(place);',
+        replace: 'there.push(place);',
+      },
+    ],
+    breaks: [...s1, 'proof'],
+  },
+  {
+    name: 'lock: a refused confirmation taken for a good one',
+    edits: [
+      {
+        file: session,
+        find: 'return { there: [], gone: [missing] };',
+        replace: 'return { there: places, gone: [] };',
+      },
+    ],
+    breaks: s1,
+  },
   {
     name: 'lock: no wait after an unclean predecessor',
     edits: [{ file: 'lock/race.js', find: 'if (!waitsForPredecessor)', replace: 'if (true)' }],
     breaks: s1,
+  },
+  {
+    name: 'lock: own belief waited out instead of the record’s',
+    edits: [
+      {
+        file: 'lock/race.js',
+        find: 'waitMs = record.beliefMs;',
+        replace: 'waitMs = beliefMs;',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'lock: the wait without room for clocks that drift',
+    edits: [
+      {
+        file: 'lock/race.js',
+        find: '(waitMs * (1 + clockDrift)) / (1 - clockDrift)',
+        replace: 'waitMs + 0 * clockDrift',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'lock: a predecessor known by its id and not by its incarnation',
+    edits: [
+      {
+        file: 'lock/race.js',
+        find: 'leadership !== undefined && !this.#own.wrote(record)',
+        replace: 'leadership !== undefined && leadership.candidate.id !== this.#candidate.id',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'lock: belief of a new term counted from the reply',
+    edits: [
+      {
+        file: 'lock/race.js',
+        find: 'return this.#seat(entry, taken.place, sentAt,',
+        replace: 'return this.#seat(entry, taken.place, readClocks(clock),',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'lock: an own lock whose reply was lost taken for another’s',
+    edits: [
+      {
+        file: 'lock/race.js',
+        find: 'if (entry === undefined)\n                return this.#waitFor',
+        replace: 'if (true)\n                return this.#waitFor',
+      },
+    ],
+    breaks: ['leader', 'zombie'],
+  },
+  {
+    name: 'lock: another’s lock taken for an own one whose reply was lost',
+    edits: [
+      {
+        file: store,
+        find: 'isOfOurSession: place.session === this.session.id',
+        replace: 'isOfOurSession: true',
+      },
+    ],
+    breaks: [...s1, 'place'],
+  },
+  {
+    name: 'lock: the record written without a check of the own lock',
+    edits: [
+      {
+        file: store,
+        find: '.check(this.#lockPath)\n            .set',
+        replace: '.check(this.#path)\n            .set',
+      },
+      {
+        file: store,
+        find: 'if (lock.value === undefined || !isThat(lock.value, place))',
+        replace: 'if (false)',
+      },
+    ],
+    breaks: [...s1, 'place'],
+  },
+  {
+    name: 'lock: an announcement not confirmed by a look behind it',
+    edits: [
+      {
+        file: store,
+        find: 'if (lock.value === undefined || !isThat(lock.value, place))',
+        replace: 'if (lock.value === undefined)',
+      },
+    ],
+    breaks: [...s1, 'place'],
+  },
+  {
+    name: 'lock: the record written without a look at its version',
+    edits: [
+      {
+        file: store,
+        find: 'isWritten ? breadcrumb.mzxid : undefined), own);',
+        replace: 'isWritten ? breadcrumb.mzxid : undefined), -1);',
+      },
+    ],
+    breaks: [...s1, 'operator', 'ended', 'release', 'tokens', 'proclaimed', 'drain', 'kept'],
+  },
+  {
+    name: 'lock: a clean end that leaves the breadcrumb',
+    edits: [
+      {
+        file: store,
+        find: 'transaction.delete(this.breadcrumbPath, breadcrumb.version);',
+        replace: 'transaction.check(this.breadcrumbPath, breadcrumb.version);',
+      },
+    ],
+    breaks: ['breadcrumb'],
+  },
+  {
+    name: 'lock: a leader of another make forgotten',
+    edits: [{ file: store, find: 'if (belongs || isOfHolder)', replace: 'if (true)' }],
+    breaks: [...s1, 'predecessor'],
+  },
+  {
+    name: 'lock: whoever left its breadcrumb taken for fenced',
+    edits: [
+      {
+        file: store,
+        find: 'if (belongs || isOfHolder)\n            return { record, version, wasFenced: false,',
+        replace:
+          'if (belongs || isOfHolder)\n            return { record, version, wasFenced: true,',
+      },
+    ],
+    breaks: ['fencing'],
+  },
+  {
+    name: 'lock: a lock deleted without a look whose it is',
+    edits: [
+      {
+        file: store,
+        find: 'lock.stat.ephemeralOwner === this.session.id) {',
+        replace: 'true) {',
+      },
+    ],
+    breaks: ['others', 'stranger'],
+  },
+  {
+    name: 'lock: a release without a look whose the lock is',
+    edits: [
+      {
+        file: store,
+        find: 'if (lock === undefined || !isThat(lock, place)) {\n                this.#unclaim',
+        replace: 'if (lock === undefined) {\n                this.#unclaim',
+      },
+    ],
+    breaks: ['others', 'release', 'kept'],
+  },
+  {
+    name: 'lock: who withdraws keeps the lock',
+    edits: [
+      { file: 'lock/race.js', find: 'if (!won && entry !== undefined)', replace: 'if (false)' },
+    ],
+    breaks: ['leader', 'zombie'],
+  },
+  {
+    name: 'lock: kept after an unclean end',
+    edits: [
+      {
+        file: 'queue/seat.js',
+        find: 'if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#ghost)))',
+        replace: 'if (true)',
+      },
+    ],
+    breaks: ['leader', 'zombie'],
+  },
+  {
+    name: 'lock: a free lock not noticed',
+    edits: [
+      {
+        file: 'lock/race.js',
+        find: 'if (standing.watched === watched)',
+        replace: 'if (false)',
+      },
+    ],
+    breaks: ['leader'],
+  },
+  {
+    name: 'lock: drains ignored',
+    edits: [{ file: 'lock/race.js', find: 'if (drain === undefined ||', replace: 'if (true ||' }],
+    breaks: ['drain'],
+  },
+  {
+    name: 'lock: the end of an election ignored',
+    edits: [{ file: 'lock/race.js', find: 'if (record?.ended === true)', replace: 'if (false)' }],
+    breaks: ['ended'],
+  },
+  {
+    name: 'lock: a hand-over that is meant for one term hits a later one',
+    edits: [
+      {
+        file: 'lock/administer.js',
+        find: 'asked ??= holder?.token ?? 0n;',
+        replace: 'asked = holder?.token ?? 0n;',
+      },
+    ],
+    breaks: ['meant'],
+  },
+  {
+    name: 'lock: a request that was refused is called recorded',
+    edits: [
+      {
+        file: 'queue/administer.js',
+        find: "if (result.outcome === 'ok')\n                return { changed: true, view, ...lifted };",
+        replace: 'return { changed: true, view, ...lifted };',
+      },
+    ],
+    breaks: ['granted'],
+  },
+  {
+    name: 'lock: a forced vacate calls the end clean',
+    edits: [
+      {
+        file: 'queue/administer.js',
+        find: 'record: { ...record, leadership: { ...next, held: undefined } },',
+        replace: 'record: { ...record, leadership: undefined },',
+      },
+    ],
+    breaks: [...s1, 'operator'],
+  },
+  {
+    name: 'lock: release before the work has settled',
+    edits: [
+      {
+        file: 'held-term.js',
+        find: 'while (!this.#isSettled && this.#belief.remainingMs() > 0) {',
+        replace: 'while (false) {',
+      },
+      {
+        file: 'held-term.js',
+        find: 'const settled = this.#isSettled;',
+        replace: 'const settled = true;',
+      },
+    ],
+    breaks: [...s1, 'release'],
   },
 ];

@@ -63,6 +63,8 @@ export class QueueRequest {
   readonly contest: Contested;
   /** Token of the term that it found first: a later one is not meant. */
   meant: bigint | undefined;
+  /** It has asked for something to be written. */
+  hasWritten = false;
 
   constructor(wish: Wish, contest: Contested) {
     this.wish = wish;
@@ -126,6 +128,7 @@ export class QueueOperator extends Bystander {
       const commit = made.commit.bind(made);
       made.commit = (options) => {
         this.#asking = request;
+        request.hasWritten = true;
         try {
           return commit(options);
         } finally {
@@ -138,8 +141,10 @@ export class QueueOperator extends Bystander {
       const content = await client.get(path, options);
       const { contest } = request;
       // Before the node of the election is there, a place is what is read first.
-      if (path.endsWith(`/${contest.name}`))
-        request.meant ??= contest.guarantees.tokenIn(content.data);
+      if (!path.endsWith(`/${contest.name}`)) return content;
+      // What is read together with other nodes may be read again before anything follows from it.
+      if (this.sim.ground.readsTogether && !request.hasWritten) request.meant = undefined;
+      request.meant ??= contest.guarantees.tokenIn(content.data);
       return content;
     };
     return new Proxy(client, {

@@ -307,7 +307,14 @@ function oddRequest(chaos: QueueChaos): void {
     { requestMs: random.next() * 0.6 * timeoutMs },
     { replyMs: random.next() * 0.5 * timeoutMs },
   ]);
-  const meets = random.pick([isEntry, chaos.isAnnouncement, isDeletion, isConfirmation, isWrite, isRead]);
+  const meets = random.pick([
+    isEntry,
+    chaos.isAnnouncement,
+    isDeletion,
+    isConfirmation,
+    isWrite,
+    isRead,
+  ]);
   for (let times = 1 + random.below(2); times > 0; times -= 1) link.armed.push({ meets, fate });
   chaos.sim.coverage.count('requests with odd fates');
 }

@@ -23,6 +23,8 @@ export interface Ground {
   isAnnouncement(request: Request): boolean;
   /** A look at who is there. */
   isLook(request: Request): boolean;
+  /** The record is read together with other nodes, and again if it has changed meanwhile. */
+  readonly readsTogether: boolean;
   /** Members that are not ours take part, until faults stop. */
   visit(chaos: QueueChaos): void;
   /** Requests of one process in a renewal interval while nothing changes. */
@@ -44,6 +46,7 @@ export const queueGround: Ground = {
   },
   isAnnouncement: (request) => request.kind === 'write' && request.operations[0]?.type === 'set',
   isLook: ({ kind }) => kind === 'children',
+  readsTogether: false,
   visit: visitQueue,
   requestsPerInterval: 60,
 };

@@ -516,8 +516,8 @@ export class QueueGuarantees {
         this.sim.coverage.count('leaders after one that spells its place otherwise');
       }
     }
-    if (record.leadership === undefined && before?.leadership !== undefined) {
-      this.#checkVacated(candidacy, before);
+    if (record.leadership === undefined && last?.leadership !== undefined) {
+      this.#checkVacated(candidacy, last);
       this.checkReleased(candidacy, transaction);
     }
   }

@@ -89,10 +89,7 @@ export interface QueueScenario {
  * What a seed is about. Everything is decided here or drawn from streams of the same seed.
  * @param always the layout, if it is not to be drawn
  */
-export function drawQueueScenario(
-  seed: number,
-  always?: QueueScenario['layout'],
-): QueueScenario {
+export function drawQueueScenario(seed: number, always?: QueueScenario['layout']): QueueScenario {
   const random = new Random(seed, 7);
   // A stream of its own: what is drawn here leaves everything else as it is.
   const more = new Random(seed, 8);
