@@ -78,6 +78,18 @@ describe('the name of the lock recurs', () => {
     expect(store.breadcrumbVersion(place)).toBeUndefined();
   });
 
+  inArena('and who leads: not the one whose lock it met', async ({ arena, expect }) => {
+    const store = openStore(await arena.client());
+    const place = await taken(store);
+    const { version } = await store.read(never);
+    const state = { announced: true, actors: null, addresses: [], metadata: {} };
+    const record = announcedRecord(store, scope, undefined, candidate, place, state);
+    await steal(arena);
+    await store.commit(place, record, version, never);
+    // The breadcrumb is newer than the lock that is there, and its holder is not active yet.
+    expect(await store.members(never)).toMatchObject([{ isOurs: true }]);
+  });
+
   inArena('and a release: another’s lock is left alone', async ({ arena, expect }) => {
     const store = openStore(await arena.client());
     const place = await taken(store);

@@ -221,7 +221,11 @@ export class ZooKeeperLockStore implements LockStore {
       const leadership = own?.record?.leadership;
       const isOurLeader = leadership !== undefined && leaderPlaceIn(this, own?.record) === name;
       // Who has it and is not active yet may be one of ours: it leads only when the record says so.
-      const isActive = breadcrumb !== undefined && breadcrumb.stat.mzxid > czxid;
+      const isActive =
+        breadcrumb !== undefined &&
+        breadcrumb.stat.mzxid > czxid &&
+        // One of ours became active after its lock had gone, and will see that.
+        !isWrittenWith(own, breadcrumb);
       const candidate = isOurLeader ? leadership.candidate : candidateOf(lock, czxid);
       return [{ name, token: czxid, candidate, isOurs: isOurLeader || !isActive }];
     });
@@ -457,9 +461,7 @@ export class ZooKeeperLockStore implements LockStore {
     }
     const { mzxid, mtime } = breadcrumb.stat;
     const place = placeName(this.breadcrumbPath, mzxid);
-    const belongs =
-      leader !== undefined &&
-      (own?.stat.mzxid === mzxid || own?.breadcrumb === mzxid || leader === place);
+    const belongs = leader !== undefined && (isWrittenWith(own, breadcrumb) || leader === place);
     const version = formatVersion({
       own: own?.stat.version,
       breadcrumb: { version: breadcrumb.stat.version, mzxid, belongs },
@@ -601,6 +603,11 @@ function outcomeOf(error: unknown, lockIndex: number | undefined): CommitResult 
     return { outcome: 'conflict' };
   }
   throw error;
+}
+
+/** The breadcrumb is of the leader that the record names, or named when it was written. */
+function isWrittenWith(own: Own | undefined, { stat }: NodeContent): boolean {
+  return own?.stat.mzxid === stat.mzxid || own?.breadcrumb === stat.mzxid;
 }
 
 /** Written by the leader that has this place. */
