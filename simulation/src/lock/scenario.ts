@@ -15,6 +15,8 @@ export function drawLockScenario(seed: number): QueueScenario {
   return {
     ...drawn,
     hosts,
+    // So rarely that a notification which is not heeded is missed.
+    recheckMs: random.chance(0.3) ? 100 * drawn.timeoutMs : drawn.recheckMs,
     waits: random.chance(0.93),
     strangers: random.chance(0.35),
   };

@@ -124,17 +124,6 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     breaks: ['leader', 'zombie'],
   },
   {
-    name: 'lock: another’s lock taken for an own one whose reply was lost',
-    edits: [
-      {
-        file: store,
-        find: 'isOfOurSession: place.session === this.session.id',
-        replace: 'isOfOurSession: true',
-      },
-    ],
-    breaks: [...s1, 'place'],
-  },
-  {
     name: 'lock: the record written without a check of the own lock',
     edits: [
       {
@@ -258,7 +247,10 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
   },
   {
     name: 'lock: the end of an election ignored',
-    edits: [{ file: 'lock/race.js', find: 'if (record?.ended === true)', replace: 'if (false)' }],
+    edits: [
+      { file: 'lock/race.js', find: 'if (record?.ended === true)', replace: 'if (false)' },
+      { file: 'queue/seat.js', find: 'return ended || drains', replace: 'return drains' },
+    ],
     breaks: ['ended'],
   },
   {
