@@ -88,6 +88,7 @@ export class LockGuarantees extends QueueGuarantees {
     }
     if (!isNew) return;
     if (process.plan.pollMs !== undefined) coverage.count('terms of candidates that poll');
+    if (announcement.by.handle > 1) coverage.count('terms of a candidate that shares its client');
     if (this.#breadcrumb?.isForeign === true) coverage.count('leaders after one that is not ours');
   }
 

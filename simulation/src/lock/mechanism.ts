@@ -12,6 +12,7 @@ const required: readonly string[] = [
   'leaders that are not ours',
   'leaders after one that is not ours',
   'terms of candidates that poll',
+  'terms of a candidate that shares its client',
 ];
 
 /** The lock of Hadoop's ActiveStandbyElector, on ZooKeeper. */

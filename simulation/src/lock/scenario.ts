@@ -2,15 +2,24 @@ import { Random } from '../harness/random.ts';
 import type { QueueScenario } from '../queue/scenario.ts';
 import { drawQueueScenario } from '../queue/scenario.ts';
 
-/** As for a queue; and some poll, some do not wait for the one before, and some are Hadoop's own. */
+/** As for a queue; and some poll, some do not wait for the one before,
+ * some share a client, and some are Hadoop's own. */
 export function drawLockScenario(seed: number): QueueScenario {
   const random = new Random(seed, 9);
   const drawn = drawQueueScenario(seed, 'hadoop');
   const polls = random.chance(0.3);
+  const shares = random.chance(0.2);
   const hosts = drawn.hosts.map((host) => {
-    if (!polls || !random.chance(0.6)) return host;
-    const pollMs = host.process.timeoutMs * random.between(0.05, 0.5);
-    return { ...host, process: { ...host.process, pollMs } };
+    const { process } = host;
+    const pollMs = process.timeoutMs * random.between(0.05, 0.5);
+    return {
+      ...host,
+      process: {
+        ...process,
+        ...(polls && random.chance(0.6) ? { pollMs } : {}),
+        ...(shares && random.chance(0.6) ? { handles: 2 } : {}),
+      },
+    };
   });
   return {
     ...drawn,

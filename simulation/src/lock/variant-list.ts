@@ -230,6 +230,18 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     breaks: ['leader', 'zombie'],
   },
   {
+    name: 'lock: two candidates on one client take the lock for their own',
+    edits: [
+      { file: session, find: 'return claim.guid === guid;', replace: 'return true;' },
+      {
+        file: session,
+        find: 'claim.session === this.id ? claim.guid : undefined;',
+        replace: 'claim.session === this.id ? { ...claim }.guid : undefined;',
+      },
+    ],
+    breaks: [...s1, 'release', 'zombie', 'leader'],
+  },
+  {
     name: 'lock: a free lock not noticed',
     edits: [
       {

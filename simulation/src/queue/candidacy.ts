@@ -32,6 +32,8 @@ export const longestIgnorance = 2;
 export class Candidacy {
   readonly process: QueueProcess;
   readonly contest: Contested;
+  /** Its number among those of its process in this election. */
+  readonly handle: number;
   readonly timing: Timing;
   running: TermEntry | undefined;
   isClosed = false;
@@ -55,8 +57,10 @@ export class Candidacy {
     backend: Backend<unknown>,
     clock: Clock,
     random: Random,
+    handle: number,
   ) {
     this.#sim = sim;
+    this.handle = handle;
     this.contest = contest;
     this.process = process;
     this.#random = random;
@@ -67,7 +71,8 @@ export class Candidacy {
       backend,
       clock,
       random: () => (random.chance(lazy) ? 0 : random.next()),
-      candidate: { id: process.plan.id },
+      // The others of the same id are told apart by it.
+      candidate: { id: process.plan.id, ...(handle > 1 ? { addresses: [addressOf(handle)] } : {}) },
       // Else the library warns of a store that is away, on stderr, which here is no news.
       onTrouble: () => {},
     });
@@ -75,7 +80,8 @@ export class Candidacy {
   }
 
   get name(): string {
-    return `${this.process.name}/${this.contest.name}`;
+    const which = this.handle > 1 ? ` (${this.handle})` : '';
+    return `${this.process.name}/${this.contest.name}${which}`;
   }
 
   get isCampaigning(): boolean {
@@ -464,6 +470,11 @@ export class Candidacy {
       (code === 'STORE_UNAVAILABLE' || code === 'OPERATION_TIMEOUT')
     );
   }
+}
+
+/** What a record shows of a candidate that is not the first of its process. */
+export function addressOf(handle: number): string {
+  return `handle:${handle}`;
 }
 
 function ignoreWorkFailed(error: unknown): void {

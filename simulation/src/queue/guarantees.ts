@@ -11,6 +11,7 @@ import type { Operation, Transaction } from '../harness/zookeeper/tree.ts';
 import { nameOf, parentOf } from '../harness/zookeeper/tree.ts';
 import type { QueueRequest } from './bystanders.ts';
 import type { Candidacy } from './candidacy.ts';
+import { addressOf } from './candidacy.ts';
 import type { QueueProcess } from './process.ts';
 import type { Contested, QueueSimulation } from './simulation.ts';
 
@@ -256,7 +257,7 @@ export class QueueGuarantees {
     }
     if (predecessor?.clean !== true) return;
     const ended = this.announcements.get(predecessor.token)?.by;
-    const isOwn = ended?.process === candidacy.process;
+    const isOwn = ended === candidacy;
     if (held !== undefined && !isOwn) {
       world.fail(
         'predecessor',
@@ -346,17 +347,20 @@ export class QueueGuarantees {
 
   onRequest(process: QueueProcess, request: Request): void {
     const { world, scenario } = this.sim;
-    const candidacy = process.candidacies.find(({ contest }) => contest === this.contest);
+    const candidacies = process.candidaciesIn(this.contest);
+    const [candidacy] = candidacies;
     if (candidacy === undefined) return;
     const paths = pathsOf(request);
     const { path } = this.contest;
     if (!paths.some((each) => each === path || parentOf(each) === path)) return;
-    if (candidacy.isClosed && request.kind === 'write' && !this.#givesUp(request.operations)) {
+    const isClosed = candidacies.every((each) => each.isClosed);
+    if (isClosed && request.kind === 'write' && !this.#givesUp(request.operations)) {
       world.fail('closed', `${candidacy.name} sends a request after close() has resolved`);
     }
     if (request.kind === 'write' && request.operations[0]?.type === 'create') {
       const { running } = candidacy;
-      if (running !== undefined && paths[0] !== path) {
+      // Which of several has sent it is not known.
+      if (running !== undefined && paths[0] !== path && candidacies.length === 1) {
         world.fail(
           'unsettled',
           `${candidacy.name} enters the queue while work of term ${running.token} runs`,
@@ -374,7 +378,7 @@ export class QueueGuarantees {
       (sum, { guarantees }) => sum + guarantees.commitsSince(since),
       0,
     );
-    const allowed = requestsPerInterval * scenario.elections.length + 10 * commits;
+    const allowed = requestsPerInterval * process.candidacies.length + 10 * commits;
     if (times.length > allowed) {
       world.fail(
         'operations',
@@ -495,7 +499,7 @@ export class QueueGuarantees {
     if (last !== undefined && record.token < last.token) {
       world.fail('tokens', `the record’s token fell from ${last.token} to ${record.token}`);
     }
-    const candidacy = process?.candidacies.find(({ contest }) => contest === this.contest);
+    const candidacy = this.#authorOf(process, record.leadership ?? last?.leadership);
     const changesHands =
       record.leadership !== undefined && record.leadership.place !== before?.leadership?.place;
     if (candidacy === undefined) {
@@ -520,6 +524,16 @@ export class QueueGuarantees {
       this.#checkVacated(candidacy, last);
       this.checkReleased(candidacy, transaction);
     }
+  }
+
+  /** Which candidate of a process has written that this one leads, or that it has stopped. */
+  #authorOf(
+    process: QueueProcess | undefined,
+    leader: QueueRecord['leadership'],
+  ): Candidacy | undefined {
+    const candidacies = process?.candidaciesIn(this.contest) ?? [];
+    const [address] = leader?.candidate.addresses ?? [];
+    return candidacies.find(({ handle }) => addressOf(handle) === address) ?? candidacies[0];
   }
 
   /** The record, or what stands for it where a leader that is not ours has left none. */

@@ -6,7 +6,7 @@ import type { ClientLink } from '../harness/zookeeper/connection.ts';
 import type { Operation } from '../harness/zookeeper/tree.ts';
 import { Candidacy } from './candidacy.ts';
 import type { ProcessPlan } from './scenario.ts';
-import type { QueueSimulation } from './simulation.ts';
+import type { Contested, QueueSimulation } from './simulation.ts';
 
 /**
  * One process of an application, from its start to its exit or crash: one client, and a candidacy
@@ -23,7 +23,7 @@ export class QueueProcess implements Owner {
   /** When each write that may still land was made, by the monotonic clock. */
   readonly requestsMadeMs: WeakMap<readonly Operation[], number> = new WeakMap();
   alive = true;
-  /** One for each election, once the client is connected. */
+  /** Of each election, once the client is connected. */
   candidacies: readonly Candidacy[] = [];
   closingSinceMs: number | undefined;
   isClosed = false;
@@ -83,8 +83,11 @@ export class QueueProcess implements Owner {
       predecessorWait: scenario.waits ? 'belief' : 'off',
       ...(plan.pollMs === undefined ? {} : { poll: plan.pollMs }),
     }) as Backend<unknown>;
-    this.candidacies = this.#sim.contests.map(
-      (contest) => new Candidacy(this.#sim, contest, this, backend, clock, this.#random),
+    const handles = Array.from({ length: plan.handles ?? 1 }, (_, index) => index + 1);
+    this.candidacies = this.#sim.contests.flatMap((contest) =>
+      handles.map(
+        (handle) => new Candidacy(this.#sim, contest, this, backend, clock, this.#random, handle),
+      ),
     );
     if (this.#wantsToJoin) this.join();
   }
@@ -131,6 +134,10 @@ export class QueueProcess implements Owner {
     for (const candidacy of this.candidacies) candidacy.crash();
     this.alive = false;
     this.#sim.exit(this);
+  }
+
+  candidaciesIn(contest: Contested): readonly Candidacy[] {
+    return this.candidacies.filter((candidacy) => candidacy.contest === contest);
   }
 
   believes(): boolean {

@@ -19,6 +19,8 @@ export interface ProcessPlan {
   readonly delayAfterWinMs: number;
   /** A lock only: looks so often at it instead of watching it. */
   readonly pollMs?: number;
+  /** Candidates in each election, all on one client. Default 1. */
+  readonly handles?: number;
 }
 
 /** How a client reaches the elections: the same nodes have other paths for each. */
