@@ -116,6 +116,31 @@ describe('the name of the lock recurs', () => {
   });
 });
 
+describe('an announcement that met the lock of another one', () => {
+  inArena('is no announcement of that one, which writes its own', async ({ arena, expect }) => {
+    const store = openStore(await arena.client());
+    const place = await taken(store);
+    const { version } = await store.read(never);
+    const state = { announced: true, actors: null, addresses: [], metadata: {} };
+    const record = announcedRecord(store, scope, undefined, candidate, place, state);
+    const other = await arena.client();
+    await other.delete(lockPath);
+    const next = openStore(other);
+    const follower = { ...candidate, id: 'b' };
+    const second = { guid: 'guid-b', candidate: follower };
+    next.claim(second);
+    const made = await next.take(second, never);
+    if (made === undefined) throw new Error('the lock was taken already');
+    expect(await store.commit(place, record, version, never)).toEqual({ outcome: 'gone' });
+    const found = await next.read(never);
+    const later = announcedRecord(next, scope, found.record, follower, made.place, state);
+    const result = await next.commit(made.place, later, found.version, never);
+    // Hadoop's own members fence whom the breadcrumb names.
+    expect(arena.data(breadcrumbPath)).toBe('b');
+    expect(result).toEqual({ outcome: 'ok', version: (await next.read(never)).version });
+  });
+});
+
 describe('what is read with a lock that was made', () => {
   inArena(
     'is not older than the lock, also when the node above it had to be made',

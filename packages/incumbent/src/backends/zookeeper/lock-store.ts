@@ -68,8 +68,8 @@ interface Versions {
     | {
         readonly version: number;
         readonly mzxid: bigint;
-        /** It was written by the leader that the record names. */
-        readonly belongs: boolean;
+        /** Token of the leader that the record names, if that one has written the breadcrumb. */
+        readonly leader: bigint | undefined;
       }
     | undefined;
 }
@@ -271,7 +271,7 @@ export class ZooKeeperLockStore implements LockStore {
         outcome: 'ok',
         version: formatVersion({
           own: written?.version ?? own + 1,
-          breadcrumb: { version: stat.version, mzxid: stat.mzxid, belongs: true },
+          breadcrumb: { version: stat.version, mzxid: stat.mzxid, leader: place.token },
         }),
       };
     });
@@ -325,7 +325,7 @@ export class ZooKeeperLockStore implements LockStore {
       const name = this.#names(lock)[0];
       const needed = present === undefined ? remove : [present, ...remove];
       if (needed.some((one) => one !== name)) return { outcome: 'gone' };
-      const last = breadcrumb?.belongs === true ? breadcrumb : undefined;
+      const last = breadcrumb?.leader === undefined ? undefined : breadcrumb;
       // An announcement is taken back: nobody led by it who would have to be waited out or fenced.
       const takenBack = record.leadership === undefined ? last : undefined;
       const kept = takenBack === undefined ? last?.mzxid : undefined;
@@ -464,7 +464,11 @@ export class ZooKeeperLockStore implements LockStore {
     const belongs = leader !== undefined && (isWrittenWith(own, breadcrumb) || leader === place);
     const version = formatVersion({
       own: own?.stat.version,
-      breadcrumb: { version: breadcrumb.stat.version, mzxid, belongs },
+      breadcrumb: {
+        version: breadcrumb.stat.version,
+        mzxid,
+        leader: belongs ? record?.token : undefined,
+      },
     });
     if (belongs && name !== undefined && leader === name) {
       this.#announced = { place: name, version: breadcrumb.stat.version };
@@ -610,9 +614,12 @@ function isWrittenWith(own: Own | undefined, { stat }: NodeContent): boolean {
   return own?.stat.mzxid === stat.mzxid || own?.breadcrumb === stat.mzxid;
 }
 
-/** Written by the leader that has this place. */
+/**
+ * Written by the leader that has this place. One that is newer than the place need not be: an
+ * announcement whose own lock had gone may have landed on this one.
+ */
 function isOf(breadcrumb: Versions['breadcrumb'] & {}, place: Place): boolean {
-  return breadcrumb.belongs && breadcrumb.mzxid > place.token;
+  return breadcrumb.leader === place.token;
 }
 
 function noElection(path: string): StoreUnsuitableError {
@@ -637,17 +644,21 @@ function encode(record: QueueRecord, breadcrumb: bigint | undefined): string {
 }
 
 function formatVersion({ own, breadcrumb }: Versions): string {
-  const { version, mzxid, belongs } = breadcrumb ?? {};
-  return [own, version, mzxid, belongs === true ? '+' : ''].join('/');
+  const { version, mzxid, leader } = breadcrumb ?? {};
+  return [own, version, mzxid, leader].join('/');
 }
 
 function parseVersion(version: Version): Versions {
-  const [own = '', number = '', mzxid = '', belongs] = String(version).split('/');
+  const [own = '', number = '', mzxid = '', leader = ''] = String(version).split('/');
   return {
     own: own === '' ? undefined : Number(own),
     breadcrumb:
       mzxid === ''
         ? undefined
-        : { version: Number(number), mzxid: BigInt(mzxid), belongs: belongs === '+' },
+        : {
+            version: Number(number),
+            mzxid: BigInt(mzxid),
+            leader: leader === '' ? undefined : BigInt(leader),
+          },
   };
 }
