@@ -18,6 +18,8 @@ const required: readonly string[] = [
 /** The lock of Hadoop's ActiveStandbyElector, on ZooKeeper. */
 export const lock: Mechanism = {
   name: 'lock',
+  // It shares most of its code with the queue.
+  weight: 0.4,
   packages: ['incumbent'],
   async load(distOf) {
     const library = await loadLibrary(distOf('incumbent'));

@@ -110,7 +110,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
         replace: 'return this.#seat(entry, taken.place, readClocks(clock),',
       },
     ],
-    breaks: s1,
+    breaks: [...s1, 'proof'],
   },
   {
     name: 'lock: an own lock whose reply was lost taken for another’s',
@@ -178,6 +178,17 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     breaks: [...s1, 'predecessor'],
   },
   {
+    name: 'lock: a breadcrumb that is newer than the lock taken for its holder’s',
+    edits: [
+      {
+        file: store,
+        find: 'return breadcrumb.leader === place.token;',
+        replace: 'return breadcrumb.leader !== undefined && breadcrumb.mzxid > place.token;',
+      },
+    ],
+    breaks: ['breadcrumb'],
+  },
+  {
     name: 'lock: whoever left its breadcrumb taken for fenced',
     edits: [
       {
@@ -232,14 +243,13 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
   {
     name: 'lock: two candidates on one client take the lock for their own',
     edits: [
-      { file: session, find: 'return claim.guid === guid;', replace: 'return true;' },
       {
         file: session,
-        find: 'claim.session === this.id ? claim.guid : undefined;',
-        replace: 'claim.session === this.id ? { ...claim }.guid : undefined;',
+        find: 'return claim.guid === guid;',
+        replace: 'this.#claims.set(path, { guid, session });',
       },
     ],
-    breaks: [...s1, 'release', 'zombie', 'leader'],
+    breaks: [...s1, 'release', 'zombie', 'leader', 'truth', 'keeping'],
   },
   {
     name: 'lock: a free lock not noticed',
@@ -251,11 +261,6 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
       },
     ],
     breaks: ['leader'],
-  },
-  {
-    name: 'lock: drains ignored',
-    edits: [{ file: 'lock/race.js', find: 'if (drain === undefined ||', replace: 'if (true ||' }],
-    breaks: ['drain'],
   },
   {
     name: 'lock: the end of an election ignored',
