@@ -14,9 +14,12 @@ import { coverageTable, describeFailure, missing } from '../src/harness/report.t
 import { runSeed } from '../src/harness/run-seed.ts';
 import { Trace } from '../src/harness/trace.ts';
 import { World } from '../src/harness/world.ts';
+import { emptyNode, Tree } from '../src/harness/zookeeper/tree.ts';
 import { lease } from '../src/lease/mechanism.ts';
 import { drawScenario } from '../src/lease/scenario.ts';
 import { LeaseSimulation } from '../src/lease/simulation.ts';
+import { lockGround } from '../src/lock/ground.ts';
+import { drawLockScenario } from '../src/lock/scenario.ts';
 import { mechanisms } from '../src/mechanisms.ts';
 import { queueGround } from '../src/queue/ground.ts';
 import { drawQueueScenario } from '../src/queue/scenario.ts';
@@ -36,6 +39,7 @@ const library: Library = {
 const simulated: readonly (readonly [string, Prepare])[] = [
   ['lease', (seed, readable) => new LeaseSimulation(library, seed, readable)],
   ['queue', (seed, readable) => new QueueSimulation(queueGround, library, seed, readable)],
+  ['lock', (seed, readable) => new QueueSimulation(lockGround, library, seed, readable)],
 ];
 
 test.each(simulated)(
@@ -107,9 +111,12 @@ test('the scenarios fit the rules of timing', () => {
   }
 });
 
-test('the scenarios of the queue fit the rules of timing', () => {
+test.each([
+  ['queue', (seed: number) => drawQueueScenario(seed)],
+  ['lock', drawLockScenario],
+] as const)('the scenarios of the %s fit the rules of timing', (_name, draw) => {
   for (let seed = 1; seed <= 2_000; seed += 1) {
-    const { hosts, drift, layout, ensemble } = drawQueueScenario(seed);
+    const { hosts, drift, layout, ensemble } = draw(seed);
     for (const { process, clock } of hosts) {
       const { timeoutMs } = process;
       const ms = timeoutMs - timeoutMs / 3 - ensemble.tickMs;
@@ -136,6 +143,28 @@ test('some sessions hold several places, and some clients spell one path in seve
     if (new Set(hosts.map(({ process }) => process.spelling.root)).size > 1) spelledApart += 1;
   }
   expect(spelledApart).toBeGreaterThan(50);
+});
+
+test('some candidates of a lock poll, some share a client, and some do not wait for the one before', () => {
+  const scenarios = Array.from({ length: 500 }, (_, index) => drawLockScenario(index + 1));
+  const plans = scenarios.flatMap(({ hosts }) => hosts.map(({ process }) => process));
+  expect(new Set(scenarios.map(({ layout }) => layout))).toEqual(new Set(['hadoop']));
+  expect(plans.filter(({ pollMs }) => pollMs !== undefined).length).toBeGreaterThan(100);
+  expect(plans.filter(({ handles }) => handles === 2).length).toBeGreaterThan(80);
+  expect(scenarios.filter(({ waits }) => !waits).length).toBeGreaterThan(15);
+  expect(scenarios.filter(({ strangers }) => strangers).length).toBeGreaterThan(100);
+});
+
+test('a place of the lock is known by the number of its making', () => {
+  const { placeOf, pathOf, placesIn } = lockGround;
+  const lock = '/incumbent/a/ActiveStandbyElectorLock';
+  const made = (czxid: bigint) => placeOf(lock, emptyNode(czxid, 7n, null));
+  expect(made(255n)).toBe(`${lock}@0xff`);
+  expect(made(256n)).not.toBe(made(255n));
+  expect(pathOf(made(255n))).toBe(lock);
+  const tree = new Tree(new Map([[lock, emptyNode(255n, 7n, null)]]));
+  expect(placesIn(tree, '/incumbent/a')).toEqual([made(255n)]);
+  expect(placesIn(new Tree(), '/incumbent/a')).toEqual([]);
 });
 
 test('the random numbers of a seed never change: an old seed still means what it meant', () => {
