@@ -21,6 +21,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
         replace: 'this.#client.get(paths[0], { signal }),',
       },
     ],
+    from: 325,
     breaks: s1,
   },
   {
@@ -61,6 +62,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
         replace: 'return { there: places, gone: [] };',
       },
     ],
+    from: 400,
     breaks: s1,
   },
   {
@@ -88,6 +90,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
         replace: 'waitMs + 0 * clockDrift',
       },
     ],
+    from: 350,
     breaks: s1,
   },
   {
@@ -99,6 +102,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
         replace: 'leadership !== undefined && leadership.candidate.id !== this.#candidate.id',
       },
     ],
+    from: 175,
     breaks: s1,
   },
   {
@@ -186,6 +190,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
         replace: 'return breadcrumb.leader !== undefined && breadcrumb.mzxid > place.token;',
       },
     ],
+    from: 385,
     breaks: ['breadcrumb'],
   },
   {
@@ -268,6 +273,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
       { file: 'lock/race.js', find: 'if (record?.ended === true)', replace: 'if (false)' },
       { file: 'queue/seat.js', find: 'return ended || drains', replace: 'return drains' },
     ],
+    from: 110,
     breaks: ['ended'],
   },
   {

@@ -144,6 +144,7 @@ export const redisFailoverVariants: readonly Variant[] = [
         replace: 'if (memory)',
       },
     ],
+    from: 140,
     breaks: anyLoss,
   },
   {
@@ -160,6 +161,7 @@ export const redisFailoverVariants: readonly Variant[] = [
         replace: 'return isWaitedFor === null ?',
       },
     ],
+    from: 140,
     breaks: anyLoss,
   },
   {
@@ -171,6 +173,7 @@ export const redisFailoverVariants: readonly Variant[] = [
         replace: 'if (memory)',
       },
     ],
+    from: 525,
     breaks: anyLoss,
   },
   {
@@ -182,6 +185,7 @@ export const redisFailoverVariants: readonly Variant[] = [
         replace: 'return latestStream(node, streams) >= 0 || since < 0;',
       },
     ],
+    from: 405,
     breaks: anyLoss,
   },
   {
@@ -204,6 +208,7 @@ export const redisFailoverVariants: readonly Variant[] = [
         replace: "const asked = { how: 'replica' };",
       },
     ],
+    from: 370,
     breaks: ['one', 'kept'],
   },
 ];
