@@ -12,6 +12,10 @@ export const timing: Timing = {
 /** For the machine, not for us: processes that wait for a core. Stalls that are seen come on top. */
 const machineMs = 4_000;
 
+const copyMs = 3_000;
+const patienceMs = 10_000;
+const operatorMs = 15_000;
+
 /**
  * How long after everything is healed clients write again, replicas follow and `nodes` is true:
  *
@@ -37,5 +41,5 @@ export function settleBoundMs({
   const election = 2 * (sessionMs + 2 * tickMs) + sessionMs;
   const detection = maxFailures * (checkEveryMs + nodeTimeoutMs);
   const move = 1.1 * viewMs + 12 * nodeTimeoutMs;
-  return election + detection + 2 * move + 3_000 + 25_000 + machineMs;
+  return election + detection + 2 * move + copyMs + patienceMs + operatorMs + machineMs;
 }

@@ -152,7 +152,7 @@ async function promoteByHand(
   struck: Struck,
 ): Promise<void> {
   const primary = primaryOf(arena);
-  const isFollowed = choice * 4 - Math.floor(choice * 4) < 0.5;
+  const isFollowed = (choice * 4) % 1 < 0.5;
   const others = arena.nodes.filter((each) => each !== node && each !== primary);
   const told = isFollowed ? others : [];
   for (const each of [node, ...told]) struck.nodes.add(each);

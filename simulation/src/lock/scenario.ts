@@ -2,8 +2,10 @@ import { Random } from '../harness/random.ts';
 import type { QueueScenario } from '../queue/scenario.ts';
 import { drawQueueScenario } from '../queue/scenario.ts';
 
-/** As for a queue; and some poll, some do not wait for the one before,
- * some share a client, and some are Hadoop's own. */
+/**
+ * As for a queue; besides, some candidates poll, some do not wait for the one before, some share
+ * a client, and some are Hadoop's own.
+ */
 export function drawLockScenario(seed: number): QueueScenario {
   const random = new Random(seed, 9);
   const drawn = drawQueueScenario(seed, 'hadoop');

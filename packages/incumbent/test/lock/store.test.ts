@@ -3,7 +3,7 @@ import type { ZooKeeper } from '../../../zookeeper/src/index.ts';
 import { LockSession } from '../../src/backends/zookeeper/lock-session.ts';
 import { ZooKeeperLockStore } from '../../src/backends/zookeeper/lock-store.ts';
 import { systemClock } from '../../src/clock.ts';
-import type { Scope } from '../../src/contest.ts';
+import type { Scope, SeatState } from '../../src/contest.ts';
 import { emptyQueueRecord } from '../../src/queue/record.ts';
 import { announcedRecord } from '../../src/queue/seat.ts';
 import type { Entry, Place } from '../../src/queue/store.ts';
@@ -22,6 +22,7 @@ const scope: Scope = {
 const never = new AbortController().signal;
 const candidate = { id: 'a', incarnation: 'i', addresses: [], metadata: {} };
 const entry: Entry = { guid: 'guid-a', candidate };
+const announced: SeatState = { announced: true, actors: null, addresses: [], metadata: {} };
 
 function openStore(client: ZooKeeper): ZooKeeperLockStore {
   const acl = [{ perms: 31, scheme: 'world', id: 'anyone' }];
@@ -38,6 +39,12 @@ async function taken(store: ZooKeeperLockStore): Promise<Place> {
   const made = await store.take(entry, never);
   if (made === undefined) throw new Error('the lock was taken already');
   return made.place;
+}
+
+/** What the first leader of an election writes, and the version that it must meet. */
+async function announcement(store: ZooKeeperLockStore, place: Place) {
+  const { version } = await store.read(never);
+  return { version, record: announcedRecord(store, scope, undefined, candidate, place, announced) };
 }
 
 /** The lock goes to somebody else in one transaction, under the same name. */
@@ -70,9 +77,7 @@ describe('the name of the lock recurs', () => {
   inArena('so does an announcement', async ({ arena, expect }) => {
     const store = openStore(await arena.client());
     const place = await taken(store);
-    const { version } = await store.read(never);
-    const state = { announced: true, actors: null, addresses: [], metadata: {} };
-    const record = announcedRecord(store, scope, undefined, candidate, place, state);
+    const { version, record } = await announcement(store, place);
     await steal(arena);
     expect(await store.commit(place, record, version, never)).toEqual({ outcome: 'gone' });
     expect(store.breadcrumbVersion(place)).toBeUndefined();
@@ -81,9 +86,7 @@ describe('the name of the lock recurs', () => {
   inArena('and who leads: not the one whose lock it met', async ({ arena, expect }) => {
     const store = openStore(await arena.client());
     const place = await taken(store);
-    const { version } = await store.read(never);
-    const state = { announced: true, actors: null, addresses: [], metadata: {} };
-    const record = announcedRecord(store, scope, undefined, candidate, place, state);
+    const { version, record } = await announcement(store, place);
     await steal(arena);
     await store.commit(place, record, version, never);
     // The breadcrumb is newer than the lock that is there, and its holder is not active yet.
@@ -120,9 +123,7 @@ describe('an announcement that met the lock of another one', () => {
   inArena('is no announcement of that one, which writes its own', async ({ arena, expect }) => {
     const store = openStore(await arena.client());
     const place = await taken(store);
-    const { version } = await store.read(never);
-    const state = { announced: true, actors: null, addresses: [], metadata: {} };
-    const record = announcedRecord(store, scope, undefined, candidate, place, state);
+    const { version, record } = await announcement(store, place);
     const other = await arena.client();
     await other.delete(lockPath);
     const next = openStore(other);
@@ -133,7 +134,7 @@ describe('an announcement that met the lock of another one', () => {
     if (made === undefined) throw new Error('the lock was taken already');
     expect(await store.commit(place, record, version, never)).toEqual({ outcome: 'gone' });
     const found = await next.read(never);
-    const later = announcedRecord(next, scope, found.record, follower, made.place, state);
+    const later = announcedRecord(next, scope, found.record, follower, made.place, announced);
     const result = await next.commit(made.place, later, found.version, never);
     // Hadoop's own members fence whom the breadcrumb names.
     expect(arena.data(breadcrumbPath)).toBe('b');
@@ -161,9 +162,7 @@ describe('what is written together', () => {
       const client = await arena.client();
       const store = openStore(client);
       const place = await taken(store);
-      const { version } = await store.read(never);
-      const state = { announced: true, actors: null, addresses: [], metadata: {} };
-      const record = announcedRecord(store, scope, undefined, candidate, place, state);
+      const { version, record } = await announcement(store, place);
       const other = await arena.client();
       await other.create(breadcrumbPath, 'b');
       expect(await store.commit(place, record, version, never)).toEqual({ outcome: 'conflict' });
@@ -179,9 +178,7 @@ describe('what is written together', () => {
     async ({ arena, expect }) => {
       const other = openStore(await arena.client());
       const place = await taken(other);
-      const { version } = await other.read(never);
-      const state = { announced: true, actors: null, addresses: [], metadata: {} };
-      const record = announcedRecord(other, scope, undefined, candidate, place, state);
+      const { version, record } = await announcement(other, place);
       const store = openStore(
         interrupted(await arena.client(), async () => {
           expect((await other.commit(place, record, version, never)).outcome).toBe('ok');
@@ -197,9 +194,7 @@ describe('an announcement that is taken back when its lock has gone', () => {
   inArena('takes its breadcrumb with it', async ({ arena, expect }) => {
     const store = openStore(await arena.client());
     const place = await taken(store);
-    const { version } = await store.read(never);
-    const state = { announced: true, actors: null, addresses: [], metadata: {} };
-    const record = announcedRecord(store, scope, undefined, candidate, place, state);
+    const { version, record } = await announcement(store, place);
     expect((await store.commit(place, record, version, never)).outcome).toBe('ok');
     const other = await arena.client();
     await other.delete(lockPath);
@@ -216,9 +211,7 @@ describe('an announcement that is taken back when its lock has gone', () => {
   inArena('and not that of a leader of theirs', async ({ arena, expect }) => {
     const store = openStore(await arena.client());
     const place = await taken(store);
-    const { version } = await store.read(never);
-    const state = { announced: true, actors: null, addresses: [], metadata: {} };
-    const record = announcedRecord(store, scope, undefined, candidate, place, state);
+    const { version, record } = await announcement(store, place);
     expect((await store.commit(place, record, version, never)).outcome).toBe('ok');
     const found = await store.read(never);
     const other = await arena.client();
