@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { statSync, writeFileSync } from 'node:fs';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Duplex } from 'node:stream';
@@ -85,12 +85,16 @@ async function guarding(clock: WallClock, stopMarginMs = 1_000) {
   const sentAt = now();
   tell({ do: 'belief', deadline: deadlineAfter(sentAt, long) });
   const env = { PATH: process.env['PATH'] ?? '' };
-  const { argv } = gate('/bin/sh', ['-c', `trap '' TERM; sleep 1000; sleep 1000`], env);
+  const runsOn = join(scratch(), 'runs');
+  const script = `trap '' TERM; : > ${runsOn}; sleep 1000; sleep 1000`;
+  const { argv } = gate('/bin/sh', ['-c', script], env);
   tell({ do: 'prepare', id: 1, argv, env, cwd: '/' });
   const group = Number((await heard('prepared'))['pid']);
   onTestFinished(() => kill(-group, 'SIGKILL'));
   tell({ do: 'go', id: 1 });
   await heard('opened');
+  // Before that TERM would end it.
+  await until('the program ignores TERM', () => existsSync(runsOn));
   const runs = () => !said.some((one) => one['say'] === 'exited');
   return { sentAt, group, runs, tell, heard };
 }

@@ -72,8 +72,8 @@ describe.skipIf(missing !== undefined)('PostgreSQL that may have forgotten', () 
     const { expect } = context;
     const stage = new Stage(context, await database('prepared'));
     const pool = stage.pool();
+    await stage.election('first', pool, {}, long).init();
     const election = stage.election('a', pool);
-    await election.init();
     const known = "select count(*)::int as known from incumbent_election where name = ''";
     expect((await pool.query(known)).rows).toEqual([{ known: 0 }]);
     await expect(election.campaign({ wait: 500 })).rejects.toMatchObject({ code: 'NOT_ELECTED' });
@@ -96,7 +96,7 @@ describe.skipIf(missing !== undefined)('PostgreSQL that may have forgotten', () 
     await first[Symbol.asyncDispose]();
     await pool.query(takeOver);
     // A look of anybody begins it.
-    await stage.election('looks', pool).leader();
+    await stage.election('looks', pool, {}, long).leader();
     await pool.query(
       "update incumbent_election set written_at = now() - interval '1 h' where name = ''",
     );
@@ -171,7 +171,7 @@ describe.skipIf(missing !== undefined)('PostgreSQL that may have forgotten', () 
     await first[Symbol.asyncDispose]();
     // A term of token 2 is lost here.
     await pool.query(takeOver);
-    await stage.election('operator', pool).drain('x', new Date(Date.now() + 60_000));
+    await stage.election('operator', pool, {}, long).drain('x', new Date(Date.now() + 60_000));
     const term = await stage.lead(stage.election('fresh', stage.pool()));
     expect(term.token).toBeGreaterThan(first.token + 1_000n);
     await term[Symbol.asyncDispose]();

@@ -27,7 +27,7 @@ import type { Entry, Place, Watched } from '../queue/store.ts';
 import { makeGuard, requireQuorum, tokensWentBack, unfencedAfter } from '../queue/winning.ts';
 import { electedSince } from '../record.ts';
 import { bounded, Wakeup } from '../wait.ts';
-import type { Holder, LockReading, LockStore } from './store.ts';
+import type { Holder, LockReading, LockStore, Survey } from './store.ts';
 
 export interface LockSettings<Guard> extends QueueSettings<Guard> {
   /** Look so often at the lock instead of watching it. */
@@ -177,9 +177,7 @@ export class LockRace<Guard> implements Contest<Guard> {
       await this.#ask('catching up', signal, (operation) => this.#store.sync(operation));
     }
     requireQuorum(this.#store.session);
-    const { holder, reading } = await this.#ask('looking', signal, (operation) =>
-      this.#store.survey(operation),
-    );
+    const { holder, reading } = await this.#survey(signal);
     requireQuorum(this.#store.session);
     if (reading.record !== undefined && reading.record.token > 0n) {
       const { leadership, beliefMs } = reading.record;
@@ -193,10 +191,11 @@ export class LockRace<Guard> implements Contest<Guard> {
         const { place } = holder;
         const sentAt = await this.#confirm(place, signal);
         if (sentAt === undefined) return 0;
-        const found = await this.#read(signal);
+        const { holder: now, reading: found } = await this.#survey(signal);
+        if (now?.name !== place.name) return 0;
         const isNamed = isLeadingIn(this.#store, found.record, place);
         if (!isNamed || this.#own.wrote(found.record)) {
-          return this.#seat(entry, place, sentAt, found, candidacy);
+          return this.#seatUnlessOvertaken(entry, place, sentAt, found, standing, signal);
         }
         // A copy of this process has our session, and leads.
       }
@@ -234,7 +233,7 @@ export class LockRace<Guard> implements Contest<Guard> {
       this.#store.take(entry, operation),
     );
     if (taken === undefined) return 0;
-    return this.#seat(entry, taken.place, sentAt, taken.reading, candidacy);
+    return this.#seatUnlessOvertaken(entry, taken.place, sentAt, taken.reading, standing, signal);
   }
 
   /** Lets another candidate on the same client try. */
@@ -303,6 +302,26 @@ export class LockRace<Guard> implements Contest<Guard> {
       timing.operationTimeoutMs,
       signal,
     );
+  }
+
+  /**
+   * A member of another make whose lock was deleted by hand may become active when ours has been made.
+   * Tokens rise, and that one's is the higher one: so the lock is given back and made anew.
+   */
+  async #seatUnlessOvertaken(
+    entry: Entry,
+    place: Place,
+    sentAt: Instant,
+    found: LockReading,
+    standing: Standing,
+    signal: AbortSignal,
+  ): Promise<QueueSeat<Guard> | number> {
+    const { record, isTheirs } = found;
+    if (!isTheirs || record === undefined || record.token <= place.token) {
+      return this.#seat(entry, place, sentAt, found, standing.candidacy);
+    }
+    await this.#resign(standing, signal);
+    return 0;
   }
 
   /**
@@ -392,8 +411,8 @@ export class LockRace<Guard> implements Contest<Guard> {
     return record;
   }
 
-  #read(signal: AbortSignal): Promise<LockReading> {
-    return this.#ask('reading', signal, (operation) => this.#store.read(operation));
+  #survey(signal: AbortSignal): Promise<Survey> {
+    return this.#ask('looking', signal, (operation) => this.#store.survey(operation));
   }
 
   #ask<T>(

@@ -15,6 +15,11 @@ export interface Holder {
 }
 
 export interface LockReading extends RecordReading {
+  /**
+   * The record is made up from what a member of another make has left, who led after all that ours have
+   * written. The store itself has numbered its term.
+   */
+  readonly isTheirs: boolean;
   /** The leader that the record names was fenced, by whoever led after it and has ended clean. */
   readonly wasFenced: boolean;
   /**
@@ -46,8 +51,8 @@ export interface LockStore extends QueueStore {
   onUnclaimed(listener: () => void): () => void;
   /**
    * One attempt, under a claim.
-   * @returns undefined when somebody has it: perhaps an earlier attempt of ours. Else also what was
-   *   read *after* it was made: whoever the record names had lost the lock before
+   * @returns undefined when somebody has it, perhaps an earlier attempt of ours, or has deleted it since.
+   *   Else also what was read *after* it was made: whoever the record names had lost the lock before
    */
   take(entry: Entry, signal: AbortSignal): Promise<TakenLock | undefined>;
   /** Who has the lock, and the record. */

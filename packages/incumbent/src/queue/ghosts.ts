@@ -18,8 +18,8 @@ export interface Ghost {
 }
 
 /**
- * Gives the place up, so that the announcement cannot land any more: it checks the place. If it has
- * landed, the record then says that the seat is vacant, and whom the next leader has to fence: whoever
+ * Gives the place up, so that the announcement cannot land any more: it checks the place, and where the
+ * name of a place comes again it meets another version of the record. If it has landed, the record then says that the seat is vacant, and whom the next leader has to fence: whoever
  * had to be fenced before. Without this the record would name a leader whose place is gone, and that one
  * would be waited out and fenced without having led.
  */
@@ -38,6 +38,7 @@ export async function takeBack(
     // By the nonce as well: a copy of this process may lead at the same place.
     if (!isLeadingIn(store, record, place) || !attempts.wrote(record)) {
       if (isGone) return;
+      if (store.outdate !== undefined && !(await store.outdate(version, signal))) continue;
       // It may land just before that: so look once more.
       result = await store.release(place, undefined, version, signal);
       isGone = result.outcome !== 'conflict';

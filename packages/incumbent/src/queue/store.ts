@@ -164,6 +164,11 @@ export interface QueueStore {
   watchList(signal: AbortSignal): Promise<Watched<readonly string[]>>;
   /** Only where `isMixed`: nobody can have led between the place of that name and `place`. */
   directlyFollows?(place: Place, previous: string): boolean;
+  /**
+   * Only where names come again, so that giving up a place does not keep an announcement from landing:
+   * from now on none lands that was sent before. @returns false: the record has another version
+   */
+  outdate?(version: Version, signal: AbortSignal): Promise<boolean>;
   /** Only where names come again: whether the place of that name is still the one that was made. */
   isSame?(place: Place, signal: AbortSignal): Promise<boolean>;
   /** What marks the end of the election in this layout, besides the record. */

@@ -9,6 +9,7 @@ import {
   breadcrumbPath,
   end,
   inArena,
+  interrupted,
   lockPath,
   parent,
   until,
@@ -31,6 +32,34 @@ function proofs(arena: Arena): number {
 const connectionLoss = -4;
 
 describe('whose lock it is', () => {
+  inArena(
+    'when one of theirs becomes active after its lock was deleted by hand, ours is made anew',
+    async ({ arena, expect }) => {
+      const theirs = await arena.hadoop('theirs');
+      await theirs.takeLock();
+      await theirs.client.delete(lockPath);
+      let hasBegun = false;
+      const own = await arena.client();
+      const client = interrupted(own, async () => {
+        if (!hasBegun) return false;
+        await until('the lock is made', () => arena.data(lockPath) === 'a');
+        await theirs.writeBreadcrumb();
+        return true;
+      });
+      const create = own.create.bind(own);
+      own.create = (async (...call: Parameters<typeof create>) => {
+        hasBegun = true;
+        return create(...call);
+      }) as typeof create;
+      const { election } = await arena.member('a', { client });
+      const term = await election.campaign();
+      expect(creates(arena)).toBe(3);
+      expect(term.predecessor).toMatchObject({ id: 'theirs' });
+      expect(term.token).toBeGreaterThan(term.predecessor?.token ?? term.token);
+      await end(term);
+    },
+  );
+
   inArena(
     'MB1, H5: a lock whose making was not answered is known to be ours',
     async ({ arena, expect }) => {

@@ -71,7 +71,8 @@ export class LockStage extends Stage {
     };
     const lockReading = (reading: RecordReading): LockReading => {
       const isWiped = (reading.record?.token ?? 0n) === 0n;
-      return { ...reading, wasFenced: false, wipedAfter: isWiped ? this.#wipedAfter : undefined };
+      const wipedAfter = isWiped ? this.#wipedAfter : undefined;
+      return { ...reading, isTheirs: false, wasFenced: false, wipedAfter };
     };
     const read = async (signal: AbortSignal) => lockReading(await queue.read(signal));
     return {

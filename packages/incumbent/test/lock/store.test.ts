@@ -1,15 +1,25 @@
 import { describe } from 'vitest';
 import type { ZooKeeper } from '../../../zookeeper/src/index.ts';
+import { Attempts, OwnWrites } from '../../src/attempts.ts';
 import { LockSession } from '../../src/backends/zookeeper/lock-session.ts';
 import { ZooKeeperLockStore } from '../../src/backends/zookeeper/lock-store.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { Scope, SeatState } from '../../src/contest.ts';
+import { takeBack } from '../../src/queue/ghosts.ts';
 import { emptyQueueRecord } from '../../src/queue/record.ts';
 import { announcedRecord } from '../../src/queue/seat.ts';
 import type { Entry, Place } from '../../src/queue/store.ts';
 import { resolveTiming } from '../../src/timing.ts';
 import type { Arena } from './support.ts';
-import { breadcrumbPath, inArena, lockPath, parent, sessionTimeoutMs, until } from './support.ts';
+import {
+  breadcrumbPath,
+  inArena,
+  interrupted,
+  lockPath,
+  parent,
+  sessionTimeoutMs,
+  until,
+} from './support.ts';
 
 const scope: Scope = {
   election: 'ns1',
@@ -225,6 +235,39 @@ describe('an announcement that is taken back when its lock has gone', () => {
   });
 });
 
+describe('an announcement on its way when its session is over for us', () => {
+  inArena('does not land on the next lock that we make', async ({ arena, expect }) => {
+    const earlier = openStore(await arena.client());
+    const place = await taken(earlier);
+    const { version, record } = await announcement(earlier, place);
+    const attempts = new Attempts(new OwnWrites());
+    const now = openStore(await arena.client());
+    await takeBack(now, scope, { place, before: undefined, attempts }, never);
+    expect(arena.data(lockPath)).toBeUndefined();
+    await taken(now);
+    expect((await earlier.commit(place, record, version, never)).outcome).toBe('conflict');
+    // Else the next leader would wait for a term that never led, and fence it.
+    expect((await now.read(never)).record).toBeUndefined();
+    expect(arena.data(breadcrumbPath)).toBeUndefined();
+  });
+
+  inArena('is outdated by the record that stands there', async ({ arena, expect }) => {
+    const store = openStore(await arena.client());
+    const place = await taken(store);
+    const { version, record } = await announcement(store, place);
+    await store.commit(place, record, version, never);
+    const before = await store.read(never);
+    expect(await store.outdate(version, never)).toBe(false);
+    expect(await store.outdate(before.version, never)).toBe(true);
+    expect(await store.outdate(before.version, never)).toBe(false);
+    const after = await store.read(never);
+    // The breadcrumb still belongs to the leader that the record names.
+    expect(after).toEqual({ ...before, version: after.version });
+    expect(after.record?.leadership?.candidate.id).toBe('a');
+    expect(after.version).not.toBe(before.version);
+  });
+});
+
 describe('a session that is shorter than the one that the timing was made for', () => {
   inArena('is not campaigned in', async ({ arena, expect }) => {
     const client = await arena.client();
@@ -274,8 +317,10 @@ describe('claims', () => {
 
   inArena('giving up looks behind what others may have committed', async ({ arena, expect }) => {
     const client = await arena.client();
-    const store = openStore(lagging(client));
+    const { lagging, lag } = laggard(client);
+    const store = openStore(lagging);
     await taken(store);
+    lag();
     await store.leave(entry, undefined, never);
     expect(arena.data(lockPath)).toBeUndefined();
     expect(store.isClaimedFor(entry)).toBe(false);
@@ -289,41 +334,13 @@ describe('claims', () => {
   });
 });
 
-/** Something happens after the first node was read and before the second. */
-function interrupted(client: ZooKeeper, what: () => Promise<void>): ZooKeeper {
-  let pending: (() => Promise<void>) | undefined = what;
-  // Requests stay in their order.
-  let sent = Promise.resolve();
-  return new Proxy(client, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== 'function') return value;
-      if (name !== 'get' && name !== 'stat') return value.bind(target);
-      return (...call: [string]) => {
-        const before = sent;
-        let isSent = () => {};
-        sent = new Promise((resolve) => {
-          isSent = resolve;
-        });
-        return before.then(async () => {
-          if (call[0] === breadcrumbPath) {
-            const now = pending;
-            pending = undefined;
-            await now?.();
-          }
-          const answer: unknown = value.apply(target, call);
-          isSent();
-          return answer;
-        });
-      };
-    },
-  });
-}
-
-/** As on a server that has not heard of the lock yet, until it is told to catch up. */
-function lagging(client: ZooKeeper): ZooKeeper {
-  let lags = true;
-  return new Proxy(client, {
+/** After `lag()` as on a server that has not heard of the lock yet, until it is told to catch up. */
+function laggard(client: ZooKeeper): { readonly lagging: ZooKeeper; readonly lag: () => void } {
+  let lags = false;
+  const lag = () => {
+    lags = true;
+  };
+  const lagging = new Proxy(client, {
     get(target, name) {
       if (name === 'sync') {
         return (...call: Parameters<ZooKeeper['sync']>) => {
@@ -339,4 +356,5 @@ function lagging(client: ZooKeeper): ZooKeeper {
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });
+  return { lagging, lag };
 }

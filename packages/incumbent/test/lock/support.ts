@@ -122,6 +122,36 @@ export class HadoopMember {
   }
 }
 
+/**
+ * Something happens after the node of the election was read and before the breadcrumb is.
+ * @param what called at each such read until it does not return false
+ */
+export function interrupted(client: ZooKeeper, what: () => Promise<unknown>): ZooKeeper {
+  let isPending = true;
+  // Requests stay in their order.
+  let sent = Promise.resolve();
+  return new Proxy(client, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      if (name !== 'get' && name !== 'stat') return value.bind(target);
+      return (...call: [string]) => {
+        const before = sent;
+        let isSent = () => {};
+        sent = new Promise((resolve) => {
+          isSent = resolve;
+        });
+        return before.then(async () => {
+          if (isPending && call[0] === breadcrumbPath) isPending = (await what()) === false;
+          const answer: unknown = value.apply(target, call);
+          isSent();
+          return answer;
+        });
+      };
+    },
+  });
+}
+
 /** Waits for a change; the bound only turns a hang into a failure. */
 export async function until(what: string, holds: () => boolean): Promise<void> {
   const deadline = performance.now() + 20_000;

@@ -154,6 +154,8 @@ export class ZooKeeperLockStore implements LockStore {
       const place = this.#placeOf(stat);
       const isBehind = read.status === 'fulfilled' && read.value.lock?.stat.czxid === place.token;
       const picture = isBehind ? read.value : await this.#picture(signal);
+      // Whoever leads by now has a higher token, and that says nothing of the store.
+      if (picture.lock === undefined || !isThat(picture.lock, place)) return undefined;
       return { place, reading: this.#reading(picture) };
     });
   }
@@ -357,6 +359,27 @@ export class ZooKeeperLockStore implements LockStore {
     });
   }
 
+  async outdate(version: Version, signal: AbortSignal): Promise<boolean> {
+    const { own, breadcrumb } = parseVersion(version);
+    return this.#attempt(async () => {
+      const node = await this.#get(this.#path, signal);
+      if (node === undefined || own === undefined) return node === own;
+      if (node.stat.version !== own) return false;
+      const { record, breadcrumb: noted } = this.#ownOf(node);
+      // Which breadcrumb belongs to it is told by the transaction that wrote both, or stands in it.
+      const kept = breadcrumb?.leader === undefined ? noted : breadcrumb.mzxid;
+      const data = record === undefined ? '' : encode(record, kept);
+      try {
+        await this.#client.set(this.#path, data, { version: own, signal });
+      } catch (error) {
+        const code = codeOf(error);
+        if (code !== 'BAD_VERSION' && code !== 'NO_NODE') throw error;
+        return false;
+      }
+      return true;
+    });
+  }
+
   // --- watching ---
 
   async watchPlace(name: string, signal: AbortSignal): Promise<Watched<boolean>> {
@@ -457,7 +480,7 @@ export class ZooKeeperLockStore implements LockStore {
       const version = formatVersion({ own: own?.stat.version, breadcrumb: undefined });
       // By Hadoop's rules nobody needs to be fenced. That our leader's belief is over is not said.
       const wasFenced = leader !== undefined && leader !== name;
-      return { record, version, wasFenced, wipedAfter };
+      return { record, version, isTheirs: false, wasFenced, wipedAfter };
     }
     const { mzxid, mtime } = breadcrumb.stat;
     const place = placeName(this.breadcrumbPath, mzxid);
@@ -479,7 +502,9 @@ export class ZooKeeperLockStore implements LockStore {
       mzxid > lock.stat.czxid &&
       lock.stat.ephemeralOwner !== this.session.id &&
       leader !== name;
-    if (belongs || isOfHolder) return { record, version, wasFenced: false, wipedAfter };
+    if (belongs || isOfHolder) {
+      return { record, version, isTheirs: false, wasFenced: false, wipedAfter };
+    }
     // A member of another make became active after the record was written, and is gone; or somebody
     // wrote a breadcrumb without the lock, and our leader is not the last one any more.
     const base = record ?? emptyQueueRecord(this.#scope.election, '');
@@ -510,7 +535,7 @@ export class ZooKeeperLockStore implements LockStore {
       },
       history,
     };
-    return { record: synthetic, version, wasFenced: false, wipedAfter };
+    return { record: synthetic, version, isTheirs: true, wasFenced: false, wipedAfter };
   }
 
   /** What can be believed in beside members that do not wait was reckoned from D. */
