@@ -8,7 +8,8 @@ import { root, run, seconds, tool } from './lib/run.mjs';
 
 // `limitMin` only turns a hang into a failure that says so. Stages run in turn, but for two kinds, whose
 // output is shown when they are done:
-// `fillsGaps`: needs nothing but processors, so it runs at the lowest priority beside all others.
+// `fillsGaps`: needs nothing but processors, so it runs beside all others, at the lowest priority until
+// they are done.
 // `mostlyWaits`: needs less than one processor, and its judge leaves the machine seconds or takes off
 // the time it stood still; two of these run at once, the longest first, so that none is alone at the
 // end.
@@ -106,12 +107,15 @@ npm test -- --list                    their names`;
 
 const chosen = chooseStages();
 const ci = process.env.CI === 'true';
+/** From now on nobody is disturbed by those that fill the gaps. */
+const othersDone = new AbortController();
 const scratch = mkdtempSync(join(tmpdir(), 'incumbent-test-'));
 const total = { passed: 0, failed: [], skipped: [] };
 try {
   const fillers = chosen.filter(({ fillsGaps }) => fillsGaps);
   const waiting = chosen.filter(({ mostlyWaits }) => mostlyWaits);
   const filled = inTurn(fillers);
+  if (chosen.every(({ fillsGaps }) => fillsGaps)) othersDone.abort();
   for (const stage of chosen) {
     if (stage === waiting[0]) {
       const names = waiting.map(({ name }) => name);
@@ -119,6 +123,7 @@ try {
       await Promise.all([inTurn(waiting), inTurn(waiting)]);
     } else if (!stage.fillsGaps && !stage.mostlyWaits) await runStage(stage);
   }
+  othersDone.abort();
   await filled;
 } finally {
   rmSync(scratch, { recursive: true, force: true });
@@ -179,10 +184,13 @@ async function runScript(stage) {
   if (!existsSync(join(root, file))) {
     return { ...counts, notRun: `${file} does not exist` };
   }
-  const isNice = fillsGaps === true && process.platform !== 'win32';
   const { code, timedOut, output, stdout } = await run(
-    [...(isNice ? ['nice', '-n', '19'] : []), process.execPath, file, ...args],
-    { output: isBeside(stage) ? 'collect' : 'both', limitMs: limitMin * 60_000 },
+    [process.execPath, file, ...args, ...(fillsGaps ? ['--background'] : [])],
+    {
+      output: isBeside(stage) ? 'collect' : 'both',
+      input: fillsGaps ? othersDone.signal : undefined,
+      limitMs: limitMin * 60_000,
+    },
   );
   if (isBeside(stage)) console.log(`\n=== ${name} ===\n${output.trimEnd()}`);
   const last = stdout.trimEnd().split('\n').at(-1);

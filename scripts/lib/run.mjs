@@ -22,20 +22,28 @@ export const tsc = (...args) => tool('typescript/bin/tsc', ...args);
  * @param {NodeJS.ProcessEnv} [options.env] added to ours
  * @param {'collect' | 'inherit' | 'both'} [options.output] collect it (default), pass it through, or
  *   both; `inherit` keeps a terminal's colours and collects nothing
+ * @param {AbortSignal} [options.input] its standard input ends when this is aborted; default: it has none
  * @param {number} [options.limitMs] it is killed when it runs longer; default: no limit
  * @returns {Promise<{ code: number, output: string, stdout: string, timedOut: boolean, ms: number }>}
  *   `code` is 128 + n when signal n ended it, 127 when it could not be started; `output` is both
  *   streams as they came
  */
-export function run([program, ...args], { cwd = root, env, output = 'collect', limitMs } = {}) {
+export function run(
+  [program, ...args],
+  { cwd = root, env, output = 'collect', input, limitMs } = {},
+) {
   const startMs = performance.now();
   return new Promise((done) => {
     const through = output === 'inherit' ? 'inherit' : 'pipe';
     const child = spawn(program, args, {
       cwd,
-      stdio: ['ignore', through, through],
+      stdio: [input === undefined ? 'ignore' : 'pipe', through, through],
       env: { ...process.env, ...env },
     });
+    // It may have ended before.
+    child.stdin?.on('error', () => {});
+    if (input?.aborted) child.stdin.end();
+    input?.addEventListener('abort', () => child.stdin.end());
     let collected = '';
     let stdout = '';
     let timedOut = false;

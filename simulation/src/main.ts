@@ -7,6 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { untilInputEnds } from './harness/background.ts';
 import { Coverage } from './harness/coverage.ts';
 import type { Mechanism } from './harness/mechanism.ts';
 import type { Copies } from './harness/packages.ts';
@@ -24,7 +25,7 @@ const seedsPerJob = 25;
 /** From so many seeds on, every kind of schedule has to have occurred. */
 const seedsToCoverAll = 1_000;
 
-const { seeds, from, trace, hashes, copies, chosen } = readArguments();
+const { seeds, from, trace, hashes, copies, chosen, background } = readArguments();
 if (trace) await traceSeeds();
 else await runAll();
 
@@ -71,7 +72,7 @@ async function runMechanism(
   );
   const threads = Math.min(availableParallelism(), Math.ceil(count / seedsPerJob));
   const work = async () => {
-    const runner = new SeedRunner(copies);
+    const runner = new SeedRunner(copies, background);
     while (next < from + count) {
       const job = {
         mechanism: name,
@@ -143,6 +144,7 @@ interface Arguments {
   readonly hashes: string | undefined;
   readonly copies: Copies;
   readonly chosen: readonly Mechanism[];
+  readonly background: AbortSignal | undefined;
 }
 
 function readArguments(): Arguments {
@@ -156,6 +158,7 @@ function readArguments(): Arguments {
         mechanism: { type: 'string' },
         hashes: { type: 'string' },
         library: { type: 'string' },
+        background: { type: 'boolean', default: false },
       },
     });
     const whole = (name: string, text: string) => {
@@ -178,13 +181,15 @@ function readArguments(): Arguments {
       trace: values.trace,
       hashes: values.hashes,
       copies: library === undefined ? {} : { incumbent: resolve(library) },
+      background: values.background ? untilInputEnds() : undefined,
     };
   } catch (error) {
     console.error(
       `${(error as Error).message}\n` +
         `usage: npm run simulate -- --seeds N --from S [--mechanism ${names.join(',')}] [--trace]\n` +
         '  --hashes FILE         one line for each seed: two runs took the same courses if their files are equal\n' +
-        '  --library DIRECTORY   a compiled copy of the library, in place of packages/incumbent/dist',
+        '  --library DIRECTORY   a compiled copy of the library, in place of packages/incumbent/dist\n' +
+        '  --background          at the lowest priority, until standard input ends',
     );
     process.exit(64);
   }

@@ -1,7 +1,8 @@
 /**
  * Checks the checker: patches a copy of the compiled library for each deliberately broken variant,
  * and runs the simulation on it until the variant is found. One that is not found is a failure, and
- * so is one whose patch no longer fits. Words on the command line choose variants by name.
+ * so is one whose patch no longer fits. Words on the command line choose variants by name. With `--background`
+ * at the lowest priority, until standard input ends.
  */
 import {
   cpSync,
@@ -16,6 +17,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { untilInputEnds } from './harness/background.ts';
 import type { Mechanism, Variant } from './harness/mechanism.ts';
 import type { Copies } from './harness/packages.ts';
 import { distOf } from './harness/packages.ts';
@@ -35,9 +37,14 @@ interface Outcome extends Hunted {
 }
 
 const { values, positionals } = parseArgs({
-  options: { library: { type: 'string' }, seeds: { type: 'string', default: '2000' } },
+  options: {
+    library: { type: 'string' },
+    seeds: { type: 'string', default: '2000' },
+    background: { type: 'boolean', default: false },
+  },
   allowPositionals: true,
 });
+const background = values.background ? untilInputEnds() : undefined;
 /** A variant that this many seeds do not find counts as not found. */
 const mostSeeds = Number(values.seeds);
 const built = distOf(values.library === undefined ? {} : { incumbent: resolve(values.library) });
@@ -79,7 +86,7 @@ async function hunt(hunted: Hunted, directory: string): Promise<Outcome> {
   const copies = copyPackages(mechanism, directory);
   const problem = patch(hunted, copies);
   if (problem !== undefined) return { ...hunted, seeds: 0, found: undefined, problem };
-  const runner = new SeedRunner(copies);
+  const runner = new SeedRunner(copies, background);
   try {
     const { hashes, failed } = await runner.run({
       mechanism: mechanism.name,

@@ -1,12 +1,18 @@
 /** Runs seeds in a thread of its own. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { mechanismNamed } from '../mechanisms.ts';
+import { runInBackground } from './background.ts';
 import { Coverage } from './coverage.ts';
 import type { Prepare } from './mechanism.ts';
 import type { Copies } from './packages.ts';
 import { distOf } from './packages.ts';
 import type { SeedResult } from './run-seed.ts';
 import { runSeed } from './run-seed.ts';
+
+export interface WorkerData {
+  readonly copies: Copies;
+  readonly isBackground: boolean;
+}
 
 export interface Job {
   readonly mechanism: string;
@@ -25,6 +31,9 @@ export interface Report {
   readonly virtualMs: number;
   readonly coverage: readonly (readonly [string, number])[];
 }
+
+const { copies, isBackground } = (workerData ?? {}) as Partial<WorkerData>;
+if (isBackground) runInBackground();
 
 const loaded = new Map<string, Promise<Prepare>>();
 
@@ -59,7 +68,7 @@ async function perform({
 }
 
 function load(name: string): Promise<Prepare> {
-  const prepare = loaded.get(name) ?? mechanismNamed(name).load(distOf(workerData as Copies));
+  const prepare = loaded.get(name) ?? mechanismNamed(name).load(distOf(copies));
   loaded.set(name, prepare);
   return prepare;
 }

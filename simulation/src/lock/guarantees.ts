@@ -1,4 +1,5 @@
 /** What is checked of a lock: as of a queue, by what stands in Hadoop's nodes. */
+import { isDeepStrictEqual } from 'node:util';
 import type { QueueRecord } from '../harness/library.ts';
 import type { Operation, Transaction } from '../harness/zookeeper/tree.ts';
 import type { Candidacy } from '../queue/candidacy.ts';
@@ -44,9 +45,12 @@ export class LockGuarantees extends QueueGuarantees {
     why: Why,
   ): void {
     const { path } = this.contest;
+    const last = this.record;
     super.onCommit(transaction, session, operations, why);
     const isWritten = operations.some((each) => each.type === 'set' && each.path === path);
-    if (isWritten) this.#checkBreadcrumb(session, transaction);
+    // The same again is no announcement.
+    if (isWritten && !isDeepStrictEqual(this.record, last))
+      this.#checkBreadcrumb(session, transaction);
     this.#onBreadcrumb(transaction, session);
     const before = this.#holder;
     this.#holder = this.places()[0];
@@ -115,10 +119,11 @@ export class LockGuarantees extends QueueGuarantees {
       super.checkTaken(owner, session);
       return;
     }
-    // Between its look at the lock and its deletion of it, which cannot name the czxid.
+    // After its look at the lock, which cannot be older than a timeout when it sends the deletion, and
+    // that is under way for another one at most: it cannot name the czxid.
     const { world, scenario, coverage } = this.sim;
     const robbedMs = world.nowMs - (this.#robbedAtMs.get(process) ?? Number.NEGATIVE_INFINITY);
-    if (robbedMs <= scenario.timeoutMs) coverage.count('locks deleted in place of an own one');
+    if (robbedMs <= 2 * scenario.timeoutMs) coverage.count('locks deleted in place of an own one');
     else world.fail('others', `${process.name} deletes the lock of ${owner?.name ?? 'a stranger'}`);
   }
 

@@ -110,8 +110,8 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: 'lock/race.js',
-        find: 'return this.#seat(entry, taken.place, sentAt,',
-        replace: 'return this.#seat(entry, taken.place, readClocks(clock),',
+        find: 'return this.#seatUnlessOvertaken(entry, taken.place, sentAt,',
+        replace: 'return this.#seatUnlessOvertaken(entry, taken.place, readClocks(clock),',
       },
     ],
     breaks: [...s1, 'proof'],
@@ -194,13 +194,48 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     breaks: ['breadcrumb'],
   },
   {
+    name: 'lock: announced again under the lock of another one',
+    edits: [{ file: store, find: 'if (seen !== place.token)', replace: 'if (false)' }],
+    from: 17_340,
+    breaks: ['fencing', 'breadcrumb', 'place'],
+  },
+  {
+    name: 'lock: an announcement of an earlier session that lands on a later lock',
+    edits: [
+      {
+        file: 'queue/ghosts.js',
+        find: 'if (store.outdate !== undefined &&',
+        replace: 'if (false &&',
+      },
+    ],
+    from: 1_040,
+    breaks: ['place'],
+  },
+  {
+    name: 'lock: one of theirs that becomes active late taken for a sign of another store',
+    edits: [{ file: 'lock/race.js', find: 'if (!isTheirs ||', replace: 'if (true ||' }],
+    from: 4_180,
+    breaks: ['errors'],
+  },
+  {
+    name: 'lock: won although it was deleted and had by another one since',
+    edits: [
+      {
+        file: store,
+        find: 'if (picture.lock === undefined || !isThat(picture.lock, place))',
+        replace: 'if (false)',
+      },
+    ],
+    from: 4_340,
+    breaks: ['errors'],
+  },
+  {
     name: 'lock: whoever left its breadcrumb taken for fenced',
     edits: [
       {
         file: store,
-        find: 'if (belongs || isOfHolder)\n            return { record, version, wasFenced: false,',
-        replace:
-          'if (belongs || isOfHolder)\n            return { record, version, wasFenced: true,',
+        find: 'return { record, version, isTheirs: false, wasFenced: false,',
+        replace: 'return { record, version, isTheirs: false, wasFenced: true,',
       },
     ],
     breaks: ['fencing'],
@@ -254,7 +289,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
         replace: 'this.#claims.set(path, { guid, session });',
       },
     ],
-    breaks: [...s1, 'release', 'zombie', 'leader', 'truth', 'keeping'],
+    breaks: [...s1, 'release', 'zombie', 'leader', 'truth', 'keeping', 'others'],
   },
   {
     name: 'lock: a free lock not noticed',

@@ -130,6 +130,20 @@ describe('the name of the lock recurs', () => {
 });
 
 describe('an announcement that met the lock of another one', () => {
+  inArena('does not take the breadcrumb of whoever leads', async ({ arena, expect }) => {
+    const store = openStore(await arena.client());
+    const place = await taken(store);
+    const other = await arena.client();
+    await other.delete(lockPath);
+    const theirs = await arena.hadoop('theirs');
+    await theirs.becomeActive();
+    // It was sent before, had no answer, and is made again from what is there now.
+    const { version, record } = await announcement(store, place);
+    expect(await store.commit(place, record, version, never)).toEqual({ outcome: 'gone' });
+    // Whoever leads next fences whom it names.
+    expect(arena.data(breadcrumbPath)).toBe('theirs');
+  });
+
   inArena('is no announcement of that one, which writes its own', async ({ arena, expect }) => {
     const store = openStore(await arena.client());
     const place = await taken(store);

@@ -64,6 +64,8 @@ interface Picture {
 /** What was read together has to be as it was when it is written: this is what the mechanism sees. */
 interface Versions {
   readonly own: number | undefined;
+  /** The lock that was there. */
+  readonly lock: bigint | undefined;
   readonly breadcrumb:
     | {
         readonly version: number;
@@ -240,8 +242,11 @@ export class ZooKeeperLockStore implements LockStore {
     version: Version,
     signal: AbortSignal,
   ): Promise<CommitResult> {
-    const { own, breadcrumb } = parseVersion(version);
+    const { own, lock: seen, breadcrumb } = parseVersion(version);
     if (own === undefined) throw noElection(this.#path);
+    // The transaction can only check that there is a lock. Under another one's an announcement would
+    // replace the breadcrumb of whoever leads.
+    if (seen !== place.token) return { outcome: 'gone' };
     const isWritten = breadcrumb !== undefined && isOf(breadcrumb, place);
     const data = this.#data({ candidate: { id: record.leadership?.candidate.id ?? '' } });
     const transaction = this.#client
@@ -273,6 +278,7 @@ export class ZooKeeperLockStore implements LockStore {
         outcome: 'ok',
         version: formatVersion({
           own: written?.version ?? own + 1,
+          lock: place.token,
           breadcrumb: { version: stat.version, mzxid: stat.mzxid, leader: place.token },
         }),
       };
@@ -317,7 +323,7 @@ export class ZooKeeperLockStore implements LockStore {
 
   async amend(change: Amendment, signal: AbortSignal): Promise<CommitResult> {
     const { record, version, present, remove = [] } = change;
-    const { own, breadcrumb } = parseVersion(version);
+    const { own, lock: seen, breadcrumb } = parseVersion(version);
     return this.#attempt(async () => {
       if (own === undefined) {
         await this.init(signal);
@@ -342,6 +348,7 @@ export class ZooKeeperLockStore implements LockStore {
         const { results } = await transaction.commit({ signal });
         const next = {
           own: results[0]?.stat?.version ?? own + 1,
+          lock: remove.length > 0 ? undefined : seen,
           breadcrumb: takenBack === undefined ? breadcrumb : undefined,
         };
         return { outcome: 'ok', version: formatVersion(next) };
@@ -476,8 +483,9 @@ export class ZooKeeperLockStore implements LockStore {
     const leader = leaderPlaceIn(this, record);
     const [name] = this.#names(lock);
     const wipedAfter = wipedAfterOf(own);
+    const known = { own: own?.stat.version, lock: lock?.stat.czxid };
     if (breadcrumb === undefined) {
-      const version = formatVersion({ own: own?.stat.version, breadcrumb: undefined });
+      const version = formatVersion({ ...known, breadcrumb: undefined });
       // By Hadoop's rules nobody needs to be fenced. That our leader's belief is over is not said.
       const wasFenced = leader !== undefined && leader !== name;
       return { record, version, isTheirs: false, wasFenced, wipedAfter };
@@ -486,7 +494,7 @@ export class ZooKeeperLockStore implements LockStore {
     const place = placeName(this.breadcrumbPath, mzxid);
     const belongs = leader !== undefined && (isWrittenWith(own, breadcrumb) || leader === place);
     const version = formatVersion({
-      own: own?.stat.version,
+      ...known,
       breadcrumb: {
         version: breadcrumb.stat.version,
         mzxid,
@@ -668,15 +676,16 @@ function encode(record: QueueRecord, breadcrumb: bigint | undefined): string {
   return breadcrumb === undefined ? text : `${text.slice(0, -1)},"breadcrumb":"${breadcrumb}"}`;
 }
 
-function formatVersion({ own, breadcrumb }: Versions): string {
+function formatVersion({ own, lock, breadcrumb }: Versions): string {
   const { version, mzxid, leader } = breadcrumb ?? {};
-  return [own, version, mzxid, leader].join('/');
+  return [own, lock, version, mzxid, leader].join('/');
 }
 
 function parseVersion(version: Version): Versions {
-  const [own = '', number = '', mzxid = '', leader = ''] = String(version).split('/');
+  const [own = '', lock = '', number = '', mzxid = '', leader = ''] = String(version).split('/');
   return {
     own: own === '' ? undefined : Number(own),
+    lock: lock === '' ? undefined : BigInt(lock),
     breadcrumb:
       mzxid === ''
         ? undefined
