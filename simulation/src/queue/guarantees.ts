@@ -328,16 +328,19 @@ export class QueueGuarantees {
 
   // --- the store ---
 
-  /** Deletes a place, or takes back an announcement whose answer was lost: the seat is vacant then. */
+  /**
+   * Deletes a place, or takes back an announcement whose answer was lost: the seat is vacant then. Or writes
+   * again what stands there, so that such an announcement cannot land any more.
+   */
   #givesUp(operations: readonly Operation[]): boolean {
     const { path } = this.contest;
-    return operations.every(
-      (operation) =>
-        operation.type === 'delete' ||
-        (operation.type === 'set' &&
-          operation.path === path &&
-          this.#recordIn(operation.data)?.leadership === undefined),
-    );
+    return operations.every((operation) => {
+      if (operation.type === 'delete') return true;
+      if (operation.type !== 'set' || operation.path !== path) return false;
+      const record = this.#recordIn(operation.data);
+      const stood = this.records.some(({ nonce }) => nonce === record?.nonce);
+      return record?.leadership === undefined || stood;
+    });
   }
 
   #recordIn(data: Uint8Array | null | undefined): QueueRecord | undefined {
