@@ -293,6 +293,8 @@ export class ZooKeeperLockStore implements LockStore {
     signal: AbortSignal,
   ): Promise<CommitResult> {
     return this.#attempt(async () => {
+      // It goes with its session at any moment: a deletion that is late would meet the lock of another one.
+      if (place.session !== this.session.id) return { outcome: 'gone' };
       const lock = await this.#get(this.#lockPath, signal);
       // Belief has ended and nobody else deletes it but by hand: so between this look and the
       // transaction the lock can become another's only if an operator deletes it right now. That
