@@ -1,7 +1,7 @@
 /** What is checked of a lock: as of a queue, by what stands in Hadoop's nodes. */
 import { isDeepStrictEqual } from 'node:util';
 import type { QueueRecord } from '../harness/library.ts';
-import type { Operation, Transaction } from '../harness/zookeeper/tree.ts';
+import type { Node, Operation, Transaction } from '../harness/zookeeper/tree.ts';
 import type { Candidacy } from '../queue/candidacy.ts';
 import { QueueGuarantees, queueGuarantees } from '../queue/guarantees.ts';
 import type { QueueProcess } from '../queue/process.ts';
@@ -154,6 +154,11 @@ export class LockGuarantees extends QueueGuarantees {
   /** Hadoop's own have fenced whoever they found, and say with the breadcrumb that they stopped. */
   protected override get wasFenced(): boolean {
     return this.#breadcrumb === undefined;
+  }
+
+  /** A deletion that is late would meet the lock of another one. */
+  protected override goesWithItsSession({ owner }: Node, session: bigint): boolean {
+    return owner !== session;
   }
 
   protected override mayBeVoid(place: string): boolean {

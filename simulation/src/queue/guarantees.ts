@@ -8,7 +8,7 @@ import type { QueueRecord } from '../harness/library.ts';
 import type { Standing, Wish } from '../harness/wish.ts';
 import { describeWish, dropsOf, isGranted, takesBack } from '../harness/wish.ts';
 import type { Request } from '../harness/zookeeper/ensemble.ts';
-import type { Operation, Transaction } from '../harness/zookeeper/tree.ts';
+import type { Node, Operation, Transaction } from '../harness/zookeeper/tree.ts';
 import { nameOf, parentOf } from '../harness/zookeeper/tree.ts';
 import type { QueueRequest } from './bystanders.ts';
 import type { Candidacy } from './candidacy.ts';
@@ -527,7 +527,7 @@ export class QueueGuarantees {
       }
     }
     if (record.leadership === undefined && last?.leadership !== undefined) {
-      this.#checkVacated(candidacy, last);
+      this.#checkVacated(candidacy, last, session);
       this.checkReleased(candidacy, transaction);
     }
   }
@@ -639,7 +639,12 @@ export class QueueGuarantees {
   /** A leader has recorded its clean end. */
   protected checkReleased(_candidacy: Candidacy, _transaction: Transaction): void {}
 
-  #checkVacated(candidacy: Candidacy, before: QueueRecord): void {
+  /** It is left to end with the session that it was made in, by somebody whose session is another one. */
+  protected goesWithItsSession(_place: Node, _session: bigint): boolean {
+    return false;
+  }
+
+  #checkVacated(candidacy: Candidacy, before: QueueRecord, session: bigint): void {
     const { world, coverage } = this.sim;
     const announcement = this.announcements.get(before.token);
     const place = before.leadership?.place ?? '';
@@ -655,7 +660,8 @@ export class QueueGuarantees {
       );
     }
     // Of an announcement that is taken back the place may have gone before.
-    if (this.sim.nodeOf(place) !== undefined) {
+    const node = this.sim.nodeOf(place);
+    if (node !== undefined && !this.goesWithItsSession(node, session)) {
       world.fail(
         'release',
         `term ${before.token} of ${candidacy.name} ends clean and keeps its place`,

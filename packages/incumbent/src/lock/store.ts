@@ -17,7 +17,7 @@ export interface Holder {
 export interface LockReading extends RecordReading {
   /**
    * The record is made up from what a member of another make has left, who led after all that ours have
-   * written. The store itself has numbered its term.
+   * written, or an operator's change has written that down. The store itself has numbered its term.
    */
   readonly isTheirs: boolean;
   /** The leader that the record names was fenced, by whoever led after it and has ended clean. */

@@ -342,6 +342,8 @@ export class QueueSeat<Guard> implements Seat<Guard> {
         this.#confirmedMs = Math.max(this.#confirmedMs, sentAt.monotonicMs);
         return { outcome: 'confirmed', sentAt, state };
       case 'gone':
+        // Where names come again it may have landed at the place of another one.
+        if (!this.#isNamed && this.#store.outdate !== undefined) this.#mayBeNamed = true;
         return lost(await this.#whyGone(signal));
       case 'conflict': {
         const standing = this.#adopt(await this.#read(signal));

@@ -232,6 +232,26 @@ describe('an announcement that is taken back when its lock has gone', () => {
     expect((await store.read(never)).version).toBe(result.outcome === 'ok' && result.version);
   });
 
+  inArena('and not that of one of theirs whose version is the same', async ({ arena, expect }) => {
+    const store = openStore(await arena.client());
+    const place = await taken(store);
+    const { version, record } = await announcement(store, place);
+    expect((await store.commit(place, record, version, never)).outcome).toBe('ok');
+    const found = await store.read(never);
+    const other = await arena.client();
+    await other.delete(lockPath);
+    const first = await arena.hadoop('first');
+    await first.becomeActive();
+    await first.quit();
+    const second = await arena.hadoop('second');
+    await until('the first one has gone', () => arena.data(lockPath) === undefined);
+    await second.becomeActive();
+    const vacant = { ...record, leadership: undefined };
+    const change = { record: vacant, version: found.version };
+    expect((await store.amend(change, never)).outcome).toBe('conflict');
+    expect(arena.data(breadcrumbPath)).toBe('second');
+  });
+
   inArena('and not that of a leader of theirs', async ({ arena, expect }) => {
     const store = openStore(await arena.client());
     const place = await taken(store);
@@ -265,6 +285,30 @@ describe('an announcement on its way when its session is over for us', () => {
     // Else the next leader would wait for a term that never led, and fence it.
     expect((await now.read(never)).record).toBeUndefined();
     expect(arena.data(breadcrumbPath)).toBeUndefined();
+  });
+
+  inArena('whose breadcrumb one of theirs has replaced at once', async ({ arena, expect }) => {
+    const theirs = await arena.hadoop('theirs');
+    await theirs.takeLock();
+    await theirs.client.delete(lockPath);
+    const own = await arena.client();
+    let isAnnounced = false;
+    const store = openStore(
+      interrupted(own, async () => {
+        if (!isAnnounced) return false;
+        await until('it is announced', () => arena.data(breadcrumbPath) === 'a');
+        await theirs.writeBreadcrumb();
+        return true;
+      }),
+    );
+    const place = await taken(store);
+    const { version, record } = await announcement(store, place);
+    isAnnounced = true;
+    expect(await store.commit(place, record, version, never)).toEqual({ outcome: 'conflict' });
+    // Who releases now, or guards its writes by the breadcrumb, has none of its own.
+    expect(store.breadcrumbVersion(place)).toBeUndefined();
+    const { isTheirs } = await store.read(never);
+    expect(isTheirs).toBe(true);
   });
 
   inArena('is outdated by the record that stands there', async ({ arena, expect }) => {

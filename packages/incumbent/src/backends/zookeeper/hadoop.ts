@@ -153,8 +153,12 @@ export async function clearParentNode(
       await transaction.delete(lock).delete(parent).commit(call);
       return true;
     } finally {
-      await giveBack(client, lock, session);
-      session.unclaim(lock);
+      try {
+        await giveBack(client, lock, session);
+      } finally {
+        // Else nobody on this client could ever take the lock again.
+        session.unclaim(lock);
+      }
     }
   });
 }

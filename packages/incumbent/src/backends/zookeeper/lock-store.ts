@@ -243,10 +243,10 @@ export class ZooKeeperLockStore implements LockStore {
     signal: AbortSignal,
   ): Promise<CommitResult> {
     const { own, lock: seen, breadcrumb } = parseVersion(version);
-    if (own === undefined) throw noElection(this.#path);
     // The transaction can only check that there is a lock. Under another one's an announcement would
     // replace the breadcrumb of whoever leads.
     if (seen !== place.token) return { outcome: 'gone' };
+    if (own === undefined) throw noElection(this.#path);
     const isWritten = breadcrumb !== undefined && isOf(breadcrumb, place);
     const data = this.#data({ candidate: { id: record.leadership?.candidate.id ?? '' } });
     const transaction = this.#client
@@ -272,8 +272,11 @@ export class ZooKeeperLockStore implements LockStore {
       if (now.status === 'rejected') throw now.reason;
       if (now.value === undefined) return { outcome: 'conflict' };
       const { stat } = now.value;
-      this.#announced = { place: place.name, version: stat.version };
       const written = committed.value.results[1]?.stat;
+      // One of theirs has followed meanwhile: that breadcrumb is its own.
+      const ours = isWritten ? breadcrumb.mzxid : written?.mzxid;
+      if (stat.mzxid !== ours) return { outcome: 'conflict' };
+      this.#announced = { place: place.name, version: stat.version };
       return {
         outcome: 'ok',
         version: formatVersion({
@@ -338,6 +341,9 @@ export class ZooKeeperLockStore implements LockStore {
       const last = breadcrumb?.leader === undefined ? undefined : breadcrumb;
       // An announcement is taken back: nobody led by it who would have to be waited out or fenced.
       const takenBack = record.leadership === undefined ? last : undefined;
+      // Versions begin anew when the breadcrumb is made anew, and theirs do so without our record.
+      const isOther = lock?.stat.czxid !== seen;
+      if (takenBack !== undefined && isOther) return { outcome: 'conflict' };
       const kept = takenBack === undefined ? last?.mzxid : undefined;
       const transaction = this.#client.transaction().set(this.#path, encode(record, kept), own);
       if (lock !== undefined && remove.length > 0) {
@@ -513,7 +519,9 @@ export class ZooKeeperLockStore implements LockStore {
       lock.stat.ephemeralOwner !== this.session.id &&
       leader !== name;
     if (belongs || isOfHolder) {
-      return { record, version, isTheirs: false, wasFenced: false, wipedAfter };
+      // An operator's change has written down what one of theirs has left.
+      const isTheirs = belongs && leader === place;
+      return { record, version, isTheirs, wasFenced: false, wipedAfter };
     }
     // A member of another make became active after the record was written, and is gone; or somebody
     // wrote a breadcrumb without the lock, and our leader is not the last one any more.
