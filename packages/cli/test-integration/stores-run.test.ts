@@ -85,7 +85,9 @@ for (const { name, missing, lists, lease, isVariant, open } of kinds) {
       { id: follows.id, to: null },
     ]);
     follows.kill('SIGTERM');
-    expect(await follows.event('ended', terms + 1)).toMatchObject({ reason: 'withdrawn' });
+    // On a machine that stands still for a moment the guard has seen the end of belief just before.
+    const { reason } = await follows.event('ended', terms + 1);
+    expect(['withdrawn', 'resigned']).toContain(reason);
   });
 
   test.concurrent(`${name}: the doctor finds it well, and leaves nothing behind`, async ({

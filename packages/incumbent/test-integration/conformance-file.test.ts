@@ -36,7 +36,7 @@ describe('an election in a directory', () => {
         open: () => file(directory),
         capabilities,
         // An operation may take a sixth of it, and every write waits for the disk.
-        leaseMs: 3_000,
+        leaseMs: 5_000,
       });
       expect(result?.reason).toBeUndefined();
     });

@@ -10,7 +10,7 @@ import type { Backend, LeaseStore } from '../src/testing/index.ts';
 import { electionScenarios, leaseStoreScenarios, runConformance } from '../src/testing/index.ts';
 import { storeScope } from '../test/support/store-scope.ts';
 
-const leaseMs = 3_000;
+const leaseMs = 5_000;
 
 let server: FakeApiServer;
 

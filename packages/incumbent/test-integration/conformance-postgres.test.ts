@@ -57,7 +57,7 @@ for (const driver of drivers) {
             // Short leases: nobody sets the clock of this machine while they run.
             open: () => postgres(nextClient(), { clockStep: 0 }),
             capabilities,
-            leaseMs: 2_000,
+            leaseMs: 5_000,
             prefix: `${driver}-election`,
           });
           expect(result?.reason).toBeUndefined();

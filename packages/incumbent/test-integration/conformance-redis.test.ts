@@ -48,7 +48,7 @@ for (const library of libraries) {
             // Short leases: nobody sets the clock of this machine while they run.
             open: () => redis(opened.client, { clockStep: 0 }),
             capabilities,
-            leaseMs: 3_000,
+            leaseMs: 5_000,
             prefix: `${library}-election`,
           });
           expect(result?.reason).toBeUndefined();
