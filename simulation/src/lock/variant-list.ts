@@ -234,8 +234,8 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: store,
-        find: 'return { record, version, isTheirs: false, wasFenced: false,',
-        replace: 'return { record, version, isTheirs: false, wasFenced: true,',
+        find: 'return { record, version, isTheirs, wasFenced: false,',
+        replace: 'return { record, version, isTheirs, wasFenced: true,',
       },
     ],
     breaks: ['fencing'],
