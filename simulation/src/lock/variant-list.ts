@@ -200,6 +200,12 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     breaks: ['fencing', 'breadcrumb', 'place'],
   },
   {
+    name: 'lock: the lock of an earlier session deleted late',
+    edits: [{ file: store, find: 'if (place.session !== this.session.id)', replace: 'if (false)' }],
+    from: 8_280,
+    breaks: ['others'],
+  },
+  {
     name: 'lock: an announcement of an earlier session that lands on a later lock',
     edits: [
       {
@@ -207,6 +213,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
         find: 'if (store.outdate !== undefined &&',
         replace: 'if (false &&',
       },
+      { file: store, find: 'if (place.session !== this.session.id)', replace: 'if (false)' },
     ],
     from: 1_040,
     breaks: ['place'],
