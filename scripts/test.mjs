@@ -115,7 +115,6 @@ try {
   const fillers = chosen.filter(({ fillsGaps }) => fillsGaps);
   const waiting = chosen.filter(({ mostlyWaits }) => mostlyWaits);
   const filled = inTurn(fillers);
-  if (chosen.every(({ fillsGaps }) => fillsGaps)) othersDone.abort();
   for (const stage of chosen) {
     if (stage === waiting[0]) {
       const names = waiting.map(({ name }) => name);

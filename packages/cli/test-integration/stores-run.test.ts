@@ -84,10 +84,11 @@ for (const { name, missing, lists, lease, isVariant, open } of kinds) {
       { token: String(first.token), id: leads.id, why: 'unclean' },
       { id: follows.id, to: null },
     ]);
+    // The term that it leads now: another one, if the machine has stood still meanwhile.
+    const present = follows.all('ended').length + 1;
+    await follows.started(present);
     follows.kill('SIGTERM');
-    // On a machine that stands still for a moment the guard has seen the end of belief just before.
-    const { reason } = await follows.event('ended', terms + 1);
-    expect(['withdrawn', 'resigned']).toContain(reason);
+    expect(await follows.event('ended', present)).toMatchObject({ reason: 'withdrawn' });
   });
 
   test.concurrent(`${name}: the doctor finds it well, and leaves nothing behind`, async ({

@@ -19,8 +19,8 @@ export interface Ghost {
 
 /**
  * Gives the place up, so that the announcement cannot land any more: it checks the place, and where the
- * name of a place comes again it meets another version of the record. If it has landed, the record then says that the seat is vacant, and whom the next leader has to fence: whoever
- * had to be fenced before. Without this the record would name a leader whose place is gone, and that one
+ * name of a place comes again it meets another version of the record. If it has landed, the record then
+ * says that the seat is vacant, and whom the next leader has to fence: whoever had to be fenced before. Without this the record would name a leader whose place is gone, and that one
  * would be waited out and fenced without having led.
  */
 export async function takeBack(

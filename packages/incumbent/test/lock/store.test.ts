@@ -57,6 +57,18 @@ async function announcement(store: ZooKeeperLockStore, place: Place) {
   return { version, record: announcedRecord(store, scope, undefined, candidate, place, announced) };
 }
 
+/** What was read before its lock was deleted by hand, and the record that takes the term back. */
+async function announcedUnderADeletedLock(arena: Arena) {
+  const store = openStore(await arena.client());
+  const place = await taken(store);
+  const { version, record } = await announcement(store, place);
+  const { outcome } = await store.commit(place, record, version, never);
+  if (outcome !== 'ok') throw new Error(`it could not be announced: ${outcome}`);
+  const { version: found } = await store.read(never);
+  await (await arena.client()).delete(lockPath);
+  return { store, found, vacant: { ...record, leadership: undefined } };
+}
+
 /** The lock goes to somebody else in one transaction, under the same name. */
 async function steal(arena: Arena): Promise<void> {
   const thief = await arena.client();
@@ -233,37 +245,23 @@ describe('an announcement that is taken back when its lock has gone', () => {
   });
 
   inArena('and not that of one of theirs whose version is the same', async ({ arena, expect }) => {
-    const store = openStore(await arena.client());
-    const place = await taken(store);
-    const { version, record } = await announcement(store, place);
-    expect((await store.commit(place, record, version, never)).outcome).toBe('ok');
-    const found = await store.read(never);
-    const other = await arena.client();
-    await other.delete(lockPath);
+    const { store, vacant, found } = await announcedUnderADeletedLock(arena);
     const first = await arena.hadoop('first');
     await first.becomeActive();
     await first.quit();
     const second = await arena.hadoop('second');
     await until('the first one has gone', () => arena.data(lockPath) === undefined);
     await second.becomeActive();
-    const vacant = { ...record, leadership: undefined };
-    const change = { record: vacant, version: found.version };
+    const change = { record: vacant, version: found };
     expect((await store.amend(change, never)).outcome).toBe('conflict');
     expect(arena.data(breadcrumbPath)).toBe('second');
   });
 
   inArena('and not that of a leader of theirs', async ({ arena, expect }) => {
-    const store = openStore(await arena.client());
-    const place = await taken(store);
-    const { version, record } = await announcement(store, place);
-    expect((await store.commit(place, record, version, never)).outcome).toBe('ok');
-    const found = await store.read(never);
-    const other = await arena.client();
-    await other.delete(lockPath);
+    const { store, vacant, found } = await announcedUnderADeletedLock(arena);
     const theirs = await arena.hadoop('theirs');
     await theirs.becomeActive();
-    const vacant = { ...record, leadership: undefined };
-    const change = { record: vacant, version: found.version };
+    const change = { record: vacant, version: found };
     expect((await store.amend(change, never)).outcome).toBe('conflict');
     expect(arena.data(breadcrumbPath)).toBe('theirs');
   });
