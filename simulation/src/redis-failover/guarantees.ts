@@ -178,6 +178,7 @@ export class Guarantees {
       }
       this.#lookAtLoading(node);
       if (this.#isMember(node)) this.#members.set(name, server.runId);
+      else if (this.#isToGiveUp(node)) this.#members.delete(name);
       const isReachable =
         !node.isPaused && server.loading === undefined && !this.#sim.isCutOff(name);
       if (!isReachable) this.#reachableSinceMs.delete(name);
@@ -263,6 +264,17 @@ export class Guarantees {
     );
   }
 
+  /** With `rejoin: 'always'`, told to copy the primary on record in place of what nobody else may have. */
+  #isToGiveUp({ server }: RedisNode): boolean {
+    const { primary, runId } = this.record ?? {};
+    const { upstream } = server ?? {};
+    if (this.#sim.scenario.rejoin !== 'always' || server === undefined) return false;
+    if (upstream === undefined || `${upstream.host}:${upstream.port}` !== primary) return false;
+    const source = this.#sim.nodes.find(({ addresses }) => addresses.includes(primary))?.server;
+    if (source === undefined || source.runId !== runId) return false;
+    return server.data.keys.some((key) => source.data.get(key) === undefined);
+  }
+
   /** A replica copies by itself a primary that has just been started anew: no manager has told it to. */
   #mayCopyUnseen(node: RedisNode, primary: string): boolean {
     const { startedAtMs, orderedAtMs, world } = this.#sim;
@@ -287,7 +299,10 @@ export class Guarantees {
   #onlyIn(data: Dataset, node: RedisNode): readonly string[] {
     const others = this.#sim.nodes.filter((each) => each !== node);
     return data.keys.filter(
-      (key) => !this.#gone.has(key) && !others.some((other) => has(other, key)),
+      (key) =>
+        !this.#gone.has(key) &&
+        !loadsCopyWith(node, key) &&
+        !others.some((other) => has(other, key)),
     );
   }
 }
@@ -295,10 +310,15 @@ export class Guarantees {
 /** In memory, or where no process runs: what a start would read. */
 export function has(node: RedisNode, key: string): boolean {
   const { server } = node;
-  if (server !== undefined && server.data.get(key) !== undefined) return true;
+  if (server?.data.get(key) !== undefined || loadsCopyWith(node, key)) return true;
   // What it loads from a copy takes the place of its files.
   if (server !== undefined && (server.loading === undefined || isLoadingCopy(server))) return false;
   return onDisk(node)?.get(key) !== undefined;
+}
+
+/** It has all of a copy, and loads it. */
+function loadsCopyWith({ server }: RedisNode, key: string): boolean {
+  return server?.upstream?.copy?.get(key) !== undefined;
 }
 
 function isLoadingCopy({ upstream }: NonNullable<RedisNode['server']>): boolean {

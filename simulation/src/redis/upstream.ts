@@ -1,3 +1,4 @@
+import type { Dataset } from './dataset.ts';
 import type { Rdb } from './disk.ts';
 import type { Connecting } from './machine.ts';
 import type { Message } from './messages.ts';
@@ -44,6 +45,8 @@ export class Upstream {
   #readsCopyAtOnce = false;
   /** What came while a copy is loaded; read after it. */
   #unread: (Message | 'end')[] | undefined;
+  /** All of a copy, while it is loaded. */
+  copy: Dataset | undefined;
   /** The pause of writes holds up the stream, too. */
   #postponed: Entry[] = [];
 
@@ -287,6 +290,7 @@ export class Upstream {
     }
     if (message.kind !== 'copy-ends') return;
     const { rdb, wasStreamed } = message;
+    this.copy = rdb.data;
     if (!this.#readsCopyAtOnce) {
       this.#beginLoading(false);
       server.disk.rdb = rdb;
@@ -366,6 +370,7 @@ export class Upstream {
     }
     this.#tellLoss();
     server.data = rdb.data.copy();
+    this.copy = undefined;
     server.loading = undefined;
     // No file was saved by it, so one is due.
     if (this.#readsCopyAtOnce) server.dirty += 1;
@@ -429,6 +434,7 @@ export class Upstream {
     this.#socket = undefined;
     this.#expected = [];
     this.#unread = undefined;
+    this.copy = undefined;
   }
 
   #send(...parts: string[]): void {
