@@ -108,6 +108,20 @@ describe('H12: the parent node', () => {
     },
   );
 
+  inArena('whose lock could not be given back can be cleared later', async ({ arena, expect }) => {
+    const client = await arena.client();
+    await client.ensurePath(`${parent}/x`);
+    const { faults } = arena.fake;
+    const noAuth = { type: 'errorCode', code: -102 } as const;
+    faults.next({ opcode: ['delete', 'multi'], times: 1_000 }, noAuth);
+    await expect(clearParentNode(client, parent)).rejects.toMatchObject({
+      message: expect.stringContaining(lockPath),
+    });
+    faults.clear();
+    await client.delete(lockPath);
+    expect(await clearParentNode(client, parent)).toBe(true);
+  });
+
   inArena('nobody becomes active while it is cleared', async ({ arena, expect }) => {
     const client = await arena.client();
     await client.ensurePath(`${parent}/x`);

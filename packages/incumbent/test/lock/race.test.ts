@@ -6,6 +6,7 @@ import type { Arena } from './support.ts';
 import {
   aborted,
   background,
+  beforeAnnouncement,
   breadcrumbPath,
   end,
   inArena,
@@ -481,6 +482,18 @@ describe('following a leader', () => {
     expect(term.guard.version).toBe(0);
     expect(await end(term)).toMatchObject({ released: true });
     expect(arena.data(breadcrumbPath)).toBeUndefined();
+  });
+
+  inArena('one that met another one’s lock is taken back', async ({ arena, expect }) => {
+    const thief = await arena.client();
+    const client = beforeAnnouncement(await arena.client(), () =>
+      thief.transaction().delete(lockPath).create(lockPath, 'b', { ephemeral: true }).commit(),
+    );
+    const { election } = await arena.member('a', { client });
+    await expect(election.campaign({ wait: 0 })).rejects.toMatchObject({ code: 'NOT_ELECTED' });
+    // Else whoever leads next would fence, and wait for, one that never led.
+    await until('it is taken back', () => arena.data(breadcrumbPath) === undefined);
+    expect(JSON.parse(arena.data(parent) ?? '')).not.toHaveProperty('leadership.candidate');
   });
 
   inArena('so is a release whose answer was lost', async ({ arena, expect }) => {

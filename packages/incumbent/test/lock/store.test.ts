@@ -156,6 +156,18 @@ describe('an announcement that met the lock of another one', () => {
     expect(arena.data(breadcrumbPath)).toBe('theirs');
   });
 
+  inArena('or was deleted with all of the election, is told that it has gone', async (given) => {
+    const { arena, expect } = given;
+    const store = openStore(await arena.client());
+    const place = await taken(store);
+    const { record } = await announcement(store, place);
+    const other = await arena.client();
+    await other.transaction().delete(lockPath).delete(parent).commit();
+    const { version } = await store.read(never);
+    // Not that there is no election: whoever campaigns makes it anew.
+    expect(await store.commit(place, record, version, never)).toEqual({ outcome: 'gone' });
+  });
+
   inArena('is no announcement of that one, which writes its own', async ({ arena, expect }) => {
     const store = openStore(await arena.client());
     const place = await taken(store);
@@ -189,6 +201,23 @@ describe('what is read with a lock that was made', () => {
       expect(made?.reading.wipedAfter).toBeLessThan(made?.place.token ?? 0n);
     },
   );
+});
+
+describe('what an operator’s change has written down of one of theirs', () => {
+  inArena('is still told as theirs', async ({ arena, expect }) => {
+    const theirs = await arena.hadoop('theirs');
+    await theirs.becomeActive();
+    await theirs.crash();
+    const store = openStore(await arena.client());
+    const { record, version, isTheirs } = await store.read(never);
+    if (record === undefined) throw new Error('nothing is told of the one that is gone');
+    expect(isTheirs).toBe(true);
+    expect((await store.amend({ record, version }, never)).outcome).toBe('ok');
+    const found = await store.read(never);
+    expect(found.record).toMatchObject({ token: record.token, place: record.place });
+    // Or its number would be taken for that of a store that was set back.
+    expect(found.isTheirs).toBe(true);
+  });
 });
 
 describe('what is written together', () => {

@@ -152,6 +152,35 @@ export function interrupted(client: ZooKeeper, what: () => Promise<unknown>): Zo
   });
 }
 
+/** Something happens right before the election’s first breadcrumb is made; what is sent later waits for it. */
+export function beforeAnnouncement(client: ZooKeeper, what: () => Promise<unknown>): ZooKeeper {
+  let sent: Promise<unknown> = Promise.resolve();
+  return new Proxy(client, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      if (name === 'get' || name === 'stat') {
+        return (...call: unknown[]) => sent.then(() => value.apply(target, call));
+      }
+      if (name !== 'transaction') return value.bind(target);
+      return () => {
+        const transaction = target.transaction();
+        const { create, commit } = transaction;
+        let announces = false;
+        transaction.create = (...call) => {
+          announces ||= call[0] === breadcrumbPath;
+          return create.apply(transaction, call);
+        };
+        transaction.commit = (...call) => {
+          if (announces) sent = sent.then(what);
+          return sent.then(() => commit.apply(transaction, call));
+        };
+        return transaction;
+      };
+    },
+  });
+}
+
 /** Waits for a change; the bound only turns a hang into a failure. */
 export async function until(what: string, holds: () => boolean): Promise<void> {
   const deadline = performance.now() + 20_000;
