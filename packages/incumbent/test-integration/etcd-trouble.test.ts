@@ -24,7 +24,7 @@ function electionOn(
   by: ChannelCredentials = credentials.createInsecure(),
 ): Election<unknown> {
   const client = new Client(endpoint, by, { 'grpc.use_local_subchannel_pool': 1 });
-  const backend = etcd(client, { ttl: '6s', electionTimeout: 100, ...options });
+  const backend = etcd(client, { ttl: '15s', electionTimeout: 100, ...options });
   const election = createElection({ name: 'jobs', backend, candidate: { id: 'a' } });
   onTestFinished(async () => {
     await election.close();
@@ -60,7 +60,7 @@ describe.skipIf(missing !== undefined)('when something is wrong', () => {
         onTestFinished,
       }) => {
         const stand = servers.scene(onTestFinished);
-        const election = stand.election(stand.backend(undefined, { ttl: 8_000 }), 'a');
+        const election = stand.election(stand.backend(undefined, { ttl: 20_000 }), 'a');
         const term = await election.campaign();
         await stand.server.freeze();
         await new Promise((resolve) => setTimeout(resolve, 300));
@@ -78,7 +78,9 @@ describe.skipIf(missing !== undefined)('when something is wrong', () => {
         onTestFinished,
       }) => {
         const stand = servers.scene(onTestFinished);
-        const term = await stand.election(stand.backend(undefined, { ttl: 8_000 }), 'a').campaign();
+        const term = await stand
+          .election(stand.backend(undefined, { ttl: 20_000 }), 'a')
+          .campaign();
         const stop = new AbortController();
         const states: string[] = [];
         const observing = (async () => {

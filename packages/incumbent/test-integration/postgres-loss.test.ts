@@ -4,7 +4,7 @@ import { startPostgres } from '@incumbent/servers';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { schema } from '../src/backends/postgres/index.ts';
-import { long, missing, Stage } from './support/postgres.ts';
+import { leaseMs, long, missing, Stage } from './support/postgres.ts';
 
 let server: PostgresServer;
 
@@ -190,7 +190,7 @@ describe.skipIf(missing !== undefined)('a connection in a transaction of the pro
       // Released, or simply gone on with, in the middle of it.
       await client.query('begin');
       const election = stage.election('a', client);
-      const lost = await election.campaign({ wait: 2_000 }).catch((error: unknown) => error);
+      const lost = await election.campaign({ wait: 2 * leaseMs }).catch((error: unknown) => error);
       if (kind === 'Client') {
         expect(lost).toMatchObject({ message: expect.stringContaining('in a transaction') });
         await client.query('rollback');

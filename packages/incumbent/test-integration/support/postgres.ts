@@ -67,7 +67,7 @@ export function scopeOf(election: string, more: Partial<Scope> = {}): Scope {
   };
 }
 
-export const leaseMs = 1_500;
+export const leaseMs = 4_000;
 
 /** SQL that makes the table, and says that its life is known for an hour: then nobody waits for it. */
 export const oldTable: string = `${schema()};

@@ -14,7 +14,7 @@ export const missing: string | undefined = serverAvailable();
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
 
 /** Long enough for a loaded machine, short enough to be waited for. */
-export const sessionTimeoutMs = 2_000;
+export const sessionTimeoutMs = 4_000;
 
 /** One server for the file; clients, proxies and elections for each test. */
 export interface ZooKeeperStand {
