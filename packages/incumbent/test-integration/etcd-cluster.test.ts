@@ -122,7 +122,7 @@ describe.skipIf(missing !== undefined)('an election on a cluster of etcd', () =>
   }) => {
     const stand = servers.scene(onTestFinished);
     const [cut, ...rest] = stand.cluster.members as [EtcdServer, ...EtcdServer[]];
-    const options = { ttl: 3_000 };
+    const options = { ttl: 6_000 };
     const a = stand.election(stand.backend(stand.connect(cut), options), 'a');
     const first = await a.campaign();
     const others = rest.map((member) => stand.connect(member));

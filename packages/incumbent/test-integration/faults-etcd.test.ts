@@ -20,7 +20,7 @@ describeFaults({
           'grpc.initial_reconnect_backoff_ms': 100,
           'grpc.max_reconnect_backoff_ms': 500,
         });
-        const backend = etcd(client, { ttl: '3s', electionTimeout: 100 });
+        const backend = etcd(client, { ttl: '5s', electionTimeout: 100 });
         return { backend, proxy, close: async () => client.close() };
       },
       close: () => server.close(),

@@ -13,7 +13,7 @@ beforeAll(() => {
 });
 afterAll(() => build.remove());
 
-const leaseMs = 1_500;
+const leaseMs = 4_000;
 
 interface Told {
   readonly id: string;
