@@ -360,6 +360,28 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
       });
     });
 
+    test(`does not write to a primary that was started anew before a manager has looked at it (${library})`, async (context) => {
+      const [primary, replica] = both();
+      const stage = await ClientStage.open(servers, context);
+      await stage.publish(addressOf(primary), [addressOf(replica)], { runId: 'of-before' });
+      const failover = await stage.client(library, { maxWait: '1s' });
+      const key = `${stage.root}:${library}`;
+      await expect(failover.redis.set(key, '1')).rejects.toMatchObject({
+        code: 'NO_PRIMARY',
+        message: expect.stringContaining('was started anew, and no manager has said yet'),
+        cause: expect.objectContaining({ code: 'WRONG_ROLE' }),
+      });
+      const unverified = await stage.client(library, { maxWait: '1s', verifyRole: false });
+      await unverified.redis.set(key, '2');
+      const waiting = (await stage.client(library)).redis.set(key, '3');
+      const [, runId] =
+        /^run_id:(\w+)/m.exec(String(await primary.command('INFO', 'server'))) ?? [];
+      await stage.accept(addressOf(primary), runId ?? '');
+      await waiting;
+      await failover.redis.set(key, '4');
+      expect(await primary.command('GET', key)).toBe('4');
+    });
+
     test(`follows Ruby managers, which count no terms (${library})`, async (context) => {
       const [primary, replica] = both();
       const stage = await ClientStage.open(servers, context);

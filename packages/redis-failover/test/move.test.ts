@@ -314,6 +314,20 @@ describe('who is promoted', () => {
     expect(world.node('B').keys).toEqual(all);
   });
 
+  it('is who goes furthest in the streams on record, and not who wrote on after a start with less', async () => {
+    // From a file that says how far it was in the stream before.
+    const restarted = { runId: 'another', replicationId: 'n', formerReplicationId: 'z' };
+    const world = new FakeWorld(
+      new FakeNode('F', { ...restarted, formerOffset: 1, offset: 9_000 }, ['new']),
+      new FakeNode('A', { ...replicaOf('F', 150), replicationId: 'z', linkUp: false }, all),
+    );
+    world.record = { ...world.record, runId: 'run-F', lineage: { z: 150, a: 150 } };
+    const moved = await world.move({ reason: 'lost-data' });
+    expect(moved.primary).toBe('A');
+    expect(world.node('F').says.isAside).toBe(true);
+    expect(world.node('F').keys).toEqual(['new']);
+  });
+
   it('is who has more of the stream of before, and not who wrote for itself since (M13)', async () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(150), all),
@@ -388,5 +402,32 @@ describe('nobody is promoted', () => {
     expect(world.primaries).toEqual(['F']);
     world.node('F').isSilent = false;
     await expect(world.move({ reason: 'unfinished' })).resolves.toMatchObject({ primary: 'F' });
+  });
+});
+
+describe('the primary of before, while another one is chosen', () => {
+  it('is set aside when it comes back in another process: its replicas would copy it', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(150), ['all']),
+      new FakeNode('A', replicaOf('F', 100)),
+    );
+    world.at.set('after fence', () => {
+      world.node('F').says = replication({ runId: 'another', replicationId: 'n', isEmpty: true });
+    });
+    await expect(world.move({ reason: 'request' })).rejects.toThrow();
+    expect(world.node('F').says.isAside).toBe(true);
+  });
+
+  it('has its PINGs counted as part of what the new one has: it is not taken for one with more', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(150), ['all']),
+      new FakeNode('A', replicaOf('F', 150), ['all']),
+    );
+    world.at.set('after choose', () => {
+      world.node('F').says = { ...world.node('F').says, offset: 164 };
+    });
+    const { primary: chosen } = await world.move({ reason: 'request' });
+    expect(chosen).toBe('A');
+    expect(world.record.lineage).toMatchObject({ a: 164 });
   });
 });

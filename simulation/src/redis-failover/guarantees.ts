@@ -28,6 +28,15 @@ interface TermOfWrites {
   lastMs: number;
 }
 
+/** A copy that a node loads. */
+interface Load {
+  readonly upstream: object;
+  /** Of those of this connection. */
+  readonly number: number;
+  /** Whether nobody could see the primary when it began. */
+  readonly isUnseen: boolean;
+}
+
 /** Who was started anew may be copied by replicas for so long before a manager can know. */
 const unseenMs = 1_000;
 
@@ -39,6 +48,8 @@ export class Guarantees {
   readonly #acknowledged = new Set<string>();
   /** Nobody has them any more, by a fault or because an operator wanted it. */
   readonly #gone = new Set<string>();
+  /** Written to a primary that had been started anew, by clients that do not ask about that. */
+  readonly #beside = new Set<string>();
   /** Nobody has them any more, and they were not acknowledged yet. */
   readonly #lost = new Map<string, string>();
   readonly #terms = new Map<number, TermOfWrites>();
@@ -50,7 +61,9 @@ export class Guarantees {
   record: PrimaryRecord | undefined;
   recordSinceMs = 0;
   /** Whether nobody could see the primary when a node began to load the copy of it. */
-  readonly #loadsUnseen = new Map<string, boolean>();
+  readonly #loadsUnseen = new Map<string, Load>();
+  /** All that were ever on record. */
+  readonly #streams = new Set<string>();
   /** When no manager led last that reached all nodes. */
   #unmanagedAtMs = 0;
   /** When the record said last that it is being moved. */
@@ -68,7 +81,11 @@ export class Guarantees {
   // --- what happens ---
 
   wrote(node: string, key: string): void {
-    this.#executed.set(key, { node, atMs: this.#sim.world.nowMs });
+    const { nodes, scenario, world } = this.#sim;
+    this.#executed.set(key, { node, atMs: world.nowMs });
+    const { server } = nodes.find(({ name }) => name === node) ?? {};
+    // Who does not ask whether it is the process on record writes beside what the others have.
+    if (!scenario.verifiesRole && server?.runId !== this.record?.runId) this.#beside.add(key);
   }
 
   acknowledged(write: Acknowledged): void {
@@ -117,7 +134,12 @@ export class Guarantees {
     const lost = this.#onlyIn(data, node);
     if (lost.length === 0) return;
     const said = `${lost.length} writes (${lost[0]}…) that only ${node.name} had`;
-    const wasUnseen = this.#loadsUnseen.get(node.name) ?? this.#mayCopyUnseen(node, primary);
+    const load = this.#loadsUnseen.get(node.name);
+    const { upstream } = node.server ?? {};
+    // One that is over a moment after it began was not looked at.
+    const isOfLoad = load?.upstream === upstream && load?.number === upstream?.loads;
+    const wasUnseen =
+      isOfLoad && load !== undefined ? load.isUnseen : this.#mayCopyUnseen(node, primary);
     const isWanted = scenario.rejoin === 'always' || this.#sim.toldByHand.has(node.name);
     const mayGo = isWanted || wasUnseen;
     for (const key of lost) {
@@ -154,6 +176,7 @@ export class Guarantees {
     const { world } = this.#sim;
     const before = this.record;
     this.record = record;
+    for (const stream of Object.keys(record.lineage ?? {})) this.#streams.add(stream);
     if (before?.term === record.term && before.primary === record.primary) return;
     this.recordSinceMs = world.nowMs;
     if (record.primary === null) {
@@ -178,7 +201,7 @@ export class Guarantees {
       }
       this.#lookAtLoading(node);
       if (this.#isMember(node)) this.#members.set(name, server.runId);
-      else if (this.#isToGiveUp(node)) this.#members.delete(name);
+      else if (this.#isToGiveUp(node) || this.#isLeftBeside(node)) this.#members.delete(name);
       const isReachable =
         !node.isPaused && server.loading === undefined && !this.#sim.isCutOff(name);
       if (!isReachable) this.#reachableSinceMs.delete(name);
@@ -190,10 +213,13 @@ export class Guarantees {
   #lookAtLoading(node: RedisNode): void {
     const { name, server } = node;
     const { upstream, loading } = server ?? {};
-    if (loading === undefined || upstream === undefined) this.#loadsUnseen.delete(name);
-    else if (!this.#loadsUnseen.has(name)) {
-      const primary = `${upstream.host}:${upstream.port}`;
-      this.#loadsUnseen.set(name, this.#mayCopyUnseen(node, primary));
+    // Before it may have loaded its files.
+    if (loading === undefined || upstream?.state !== 'transfer') this.#loadsUnseen.delete(name);
+    else {
+      const last = this.#loadsUnseen.get(name);
+      if (last?.upstream === upstream && last.number === upstream.loads) return;
+      const isUnseen = this.#mayCopyUnseen(node, `${upstream.host}:${upstream.port}`);
+      this.#loadsUnseen.set(name, { upstream, number: upstream.loads, isUnseen });
     }
   }
 
@@ -209,6 +235,11 @@ export class Guarantees {
         coverage.count('writes in quarantine');
         continue;
       }
+      // It waits for a copy that its primary broke off, and answers nobody before it gives up.
+      if (holders.some((node) => node.server?.loading !== undefined)) {
+        coverage.count('writes on a node that has not come back');
+        continue;
+      }
       const where = holders.map(({ name }) => name).join(', ') || 'nobody';
       world.fail('kept', `${key} was acknowledged, and ${primary.name} lacks it: ${where} has it`);
       return;
@@ -220,6 +251,8 @@ export class Guarantees {
     const primary = nodes.find(({ addresses }) => addresses.includes(address));
     // It was killed in this moment: what it had is not to be seen any more.
     if (primary?.server === undefined) return;
+    // An operator has said whose data count. The others are set aside, which `empties` and the end judge.
+    if (this.#sim.keptByHand === primary) return;
     const sinceMs = Math.min(this.#revokedAtMs, world.nowMs) - 1_000;
     for (const node of nodes) {
       const { server } = node;
@@ -229,13 +262,13 @@ export class Guarantees {
         this.#members.get(node.name) === server.runId &&
         (this.#reachableSinceMs.get(node.name) ?? Number.POSITIVE_INFINITY) <= sinceMs &&
         server.backlog !== undefined;
-      if (!isKnown) continue;
+      if (!isKnown || this.#isUnplaced(node)) continue;
       for (const key of server.data.keys) {
         if (!this.#acknowledged.has(key) || this.#gone.has(key)) continue;
         if (primary.server.data.get(key) !== undefined) continue;
         // Written by hand on a node that somebody has promoted: streams have forked. It is set aside a
         // moment later, which the end judges, and `empties` in between.
-        if (key.startsWith('op:')) continue;
+        if (key.startsWith('op:') || this.#beside.has(key)) continue;
         world.fail(
           'kept',
           `${primary.name} was made the primary without ${key}, which ${node.name} has, and that ` +
@@ -262,6 +295,19 @@ export class Guarantees {
       `${upstream.host}:${upstream.port}` === record.primary &&
       primary?.server?.runId === record.runId
     );
+  }
+
+  /** Promoted by hand after another one was: no stream of its is one that was ever on record. */
+  #isUnplaced({ name, server }: RedisNode): boolean {
+    if (server === undefined || !this.#sim.promotedByHand.has(name)) return false;
+    const { replId, replId2 } = server.history;
+    return !this.#streams.has(replId) && !this.#streams.has(replId2);
+  }
+
+  /** It was set aside beside the primary on record, and was judged when that one was promoted. */
+  #isLeftBeside(node: RedisNode): boolean {
+    const { primary } = this.record ?? {};
+    return typeof primary === 'string' && !node.addresses.includes(primary) && isAside(node);
   }
 
   /** With `rejoin: 'always'`, told to copy the primary on record in place of what nobody else may have. */

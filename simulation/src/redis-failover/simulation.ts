@@ -48,6 +48,9 @@ export class RedisFailoverSimulation implements Simulation {
   readonly orderedAtMs: Map<string, number> = new Map();
   /** Nodes that follow whom an operator has told them to follow. */
   readonly toldByHand: Set<string> = new Set();
+  readonly promotedByHand: Set<string> = new Set();
+  /** The node whose data count, as an operator has said last. */
+  keptByHand: RedisNode | undefined;
   readonly #saidByHand = new Set<string>();
   /** The manager that was elected last. */
   leading: ManagerProcess | undefined;
@@ -196,6 +199,8 @@ export class RedisFailoverSimulation implements Simulation {
     const { server } = node;
     const before = new Set([
       ...(server?.data.keys ?? []),
+      // It had come whole, and was being loaded.
+      ...(server?.upstream?.copy?.keys ?? []),
       ...(node.disk.aof?.keys ?? []),
       ...(node.disk.rdb?.data.keys ?? []),
     ]);
@@ -308,6 +313,7 @@ export class RedisFailoverSimulation implements Simulation {
     const [best] = this.nodes.toSorted(
       (a, b) => (b.server?.data.size ?? 0) - (a.server?.data.size ?? 0),
     );
+    this.keptByHand = best;
     this.request({ node: best?.addresses[0] ?? null, action: 'keep', requestedBy: 'operator' });
   }
 
@@ -324,7 +330,10 @@ export class RedisFailoverSimulation implements Simulation {
   say(node: RedisNode, parts: readonly string[]): void {
     const { model } = this.redis;
     const [address] = node.addresses;
-    if (parts[0] === 'REPLICAOF' && parts[1] !== 'NO') this.#saidByHand.add(node.name);
+    if (parts[0] === 'REPLICAOF') {
+      if (parts[1] === 'NO') this.promotedByHand.add(node.name);
+      else this.#saidByHand.add(node.name);
+    }
     model.connect('op', address).then(
       (connection) => {
         connection.send(parts).then(

@@ -211,4 +211,57 @@ export const redisFailoverVariants: readonly Variant[] = [
     from: 370,
     breaks: ['one', 'kept'],
   },
+  {
+    name: 'redis-failover: clients write to the primary in whatever process it runs',
+    edits: [
+      {
+        file: 'client/connection.js',
+        find: 'const isOnRecord = runId?.() !== undefined;',
+        replace: 'const isOnRecord = false;',
+      },
+    ],
+    from: 15515,
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: nobody watches the primary of before while the next one is chosen',
+    edits: [
+      {
+        file: 'manager/fence.js',
+        find: 'while (!watch.signal.aborted && !world.signal.aborted)',
+        replace: 'while (watch === undefined)',
+      },
+    ],
+    from: 11930,
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: a replica that is further than its primary is let go on to copy it',
+    edits: [
+      {
+        file: 'manager/join.js',
+        find: 'return !includes(primary, lineage, node);',
+        replace: 'return false;',
+      },
+    ],
+    from: 9924,
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: where streams have forked, the largest offset of any of them counts',
+    edits: [
+      {
+        file: 'manager/choose.js',
+        find: 'whole.length === 0 ? furthest(fit, record) : whole',
+        replace: 'whole.length === 0 ? [...fit] : whole',
+      },
+      {
+        file: 'manager/choose.js',
+        find: 'node !== former && each.isAside',
+        replace: 'each.isAside',
+      },
+    ],
+    from: 17867,
+    breaks: anyLoss,
+  },
 ];

@@ -38,6 +38,7 @@ export class Writer extends Process {
         connectTimeoutMs: scenario.commandTimeoutMs,
         commandTimeoutMs: scenario.commandTimeoutMs,
         verifyRole: scenario.verifiesRole,
+        runIdOf: (reign) => view.runIdOf(reign),
         clock,
         timers: clock,
       },

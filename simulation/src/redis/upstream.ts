@@ -47,6 +47,8 @@ export class Upstream {
   #unread: (Message | 'end')[] | undefined;
   /** All of a copy, while it is loaded. */
   copy: Dataset | undefined;
+  /** How many copies it has begun to load. */
+  loads = 0;
   /** The pause of writes holds up the stream, too. */
   #postponed: Entry[] = [];
 
@@ -307,6 +309,7 @@ export class Upstream {
   /** @param keeps the data of before until all is read: `swapdb` */
   #beginLoading(keeps: boolean): void {
     const server = this.#server;
+    this.loads += 1;
     server.aof.stop();
     if (server.children.isSaving) server.children.kill();
     this.#waitForCopy();

@@ -15,6 +15,8 @@ export interface ConnectionOptions {
   readonly commandTimeoutMs: number;
   /** undefined: it is not verified. */
   readonly role: 'primary' | 'replica' | undefined;
+  /** The process of it that may be written to; undefined: any. Asked when the node has answered. */
+  readonly runId?: (() => string | undefined) | undefined;
   readonly clock: Clock;
   /** Default: those of the machine. */
   readonly timers?: Clock | undefined;
@@ -57,8 +59,9 @@ export class Connection<Client extends object> {
   static async open<Client extends object>(
     driver: Driver<Client>,
     address: NodeAddress,
-    { connectTimeoutMs, commandTimeoutMs, role, clock, timers = systemClock }: ConnectionOptions,
+    options: ConnectionOptions,
   ): Promise<Connection<Client>> {
+    const { connectTimeoutMs, commandTimeoutMs, clock, timers = systemClock } = options;
     const connection = driver.open(parseNodeAddress('the node', address));
     let giveUp: () => void = () => {};
     const timeUp = new Promise<never>((_, reject) => {
@@ -69,7 +72,7 @@ export class Connection<Client extends object> {
       giveUp = setPatience(connectTimeoutMs, expire, timers);
     });
     try {
-      await Promise.race([prepare(connection, address, role), timeUp]);
+      await Promise.race([prepare(connection, address, options), timeUp]);
       const establishedMs = clock.monotonicMs();
       return new Connection(address, connection, commandTimeoutMs, establishedMs, timers);
     } catch (error) {
@@ -148,7 +151,7 @@ export class Connection<Client extends object> {
 async function prepare<Client extends object>(
   connection: DriverConnection<Client>,
   address: NodeAddress,
-  role: 'primary' | 'replica' | undefined,
+  { role, runId }: ConnectionOptions,
 ): Promise<void> {
   try {
     await connection.connect();
@@ -161,25 +164,45 @@ async function prepare<Client extends object>(
     );
   }
   if (role === undefined) return;
-  let answer: unknown;
-  try {
-    answer = await connection.command(['ROLE']);
-  } catch (error) {
-    const { message } = error as Error;
-    if (!isReply(error)) {
-      throw new NodeUnreachableError(address, `ended the connection: ${message}`, error);
-    }
-    if (message.startsWith('NOPERM')) {
-      const how = 'allow ROLE to this user (ACL SETUSER … +role), or set verifyRole: false';
-      throw new NodeRefusedError(address, how, message, error);
-    }
-    throw errorOfReply(address, 'ROLE', error as Error);
-  }
+  const isOnRecord = runId?.() !== undefined;
+  const [answer, info] = await Promise.all([
+    ask(connection, address, ['ROLE']),
+    isOnRecord ? ask(connection, address, ['INFO', 'server']) : undefined,
+  ]);
   const word = String(Array.isArray(answer) ? answer[0] : answer);
   const is = word === 'master' ? 'primary' : word === 'slave' ? 'replica' : word;
   if (is !== role) {
     throw new WrongRoleError(
       `ZooKeeper says that ${address} is a ${role}, and it says itself: ${is}`,
     );
+  }
+  const runs = /^run_id:(\w+)/m.exec(String(info ?? ''))?.[1];
+  const expected = runId?.();
+  if (runs === undefined || expected === undefined || runs === expected) return;
+  throw new WrongRoleError(
+    `${address} was started anew, and no manager has said yet that it has all its data: it runs as ` +
+      `${runs}, and ZooKeeper says ${expected}`,
+  );
+}
+
+async function ask<Client extends object>(
+  connection: DriverConnection<Client>,
+  address: NodeAddress,
+  command: readonly [string, ...string[]],
+): Promise<unknown> {
+  const [word] = command;
+  try {
+    return await connection.command(command);
+  } catch (error) {
+    const { message } = error as Error;
+    if (!isReply(error)) {
+      throw new NodeUnreachableError(address, `ended the connection: ${message}`, error);
+    }
+    if (message.startsWith('NOPERM')) {
+      const rule = `ACL SETUSER … +${word.toLowerCase()}`;
+      const how = `allow ${word} to this user (${rule}), or set verifyRole: false`;
+      throw new NodeRefusedError(address, how, message, error);
+    }
+    throw errorOfReply(address, word, error as Error);
   }
 }

@@ -11,20 +11,23 @@ type Slot<Client extends object> = {
   connection: Connection<Client> | undefined;
 };
 
+type Options = Omit<ConnectionOptions, 'role' | 'runId'> & {
+  readonly verifyRole: boolean;
+  /** The process on record of the primary of a reign. */
+  readonly runIdOf: (reign: Reign) => string | undefined;
+};
+
 /** One connection to the primary for its reign, and one to each replica that is read from. */
 export class Connections<Client extends object> {
   readonly #driver: Driver<Client>;
-  readonly #options: Omit<ConnectionOptions, 'role'> & { readonly verifyRole: boolean };
+  readonly #options: Options;
   #primary: { readonly reign: Reign; readonly slot: Slot<Client> } | undefined;
   readonly #replicas = new Map<NodeAddress, Slot<Client>>();
   /** Of reigns that are over; they go when what was sent on them is answered. */
   readonly #leaving = new Map<Slot<Client>, Reign>();
   #closed = false;
 
-  constructor(
-    driver: Driver<Client>,
-    options: Omit<ConnectionOptions, 'role'> & { readonly verifyRole: boolean },
-  ) {
+  constructor(driver: Driver<Client>, options: Options) {
     this.#driver = driver;
     this.#options = options;
   }
@@ -35,7 +38,7 @@ export class Connections<Client extends object> {
     if (known?.reign === reign && isAlive(known.slot)) return known.slot.opening;
     // A connection is never taken over into another reign.
     if (known !== undefined) this.#leave(known.slot, known.reign);
-    const slot = this.#open(reign.primary, 'primary', () => {
+    const slot = this.#open(reign.primary, reign, () => {
       if (this.#primary?.slot === slot) this.#primary = undefined;
     });
     this.#primary = { reign, slot };
@@ -45,16 +48,19 @@ export class Connections<Client extends object> {
   replica(address: NodeAddress): Promise<Connection<Client>> {
     const known = this.#replicas.get(address);
     if (known !== undefined && isAlive(known)) return known.opening;
-    const slot = this.#open(address, 'replica', () => {
+    const slot = this.#open(address, undefined, () => {
       if (this.#replicas.get(address) === slot) this.#replicas.delete(address);
     });
     this.#replicas.set(address, slot);
     return slot.opening;
   }
 
-  /** A connection of somebody's own. */
-  own(address: NodeAddress, role: 'primary' | 'replica'): Promise<Connection<Client>> {
-    return this.#open(address, role, () => {}).opening;
+  /**
+   * A connection of somebody's own.
+   * @param reign undefined: to a replica
+   */
+  own(address: NodeAddress, reign: Reign | undefined): Promise<Connection<Client>> {
+    return this.#open(address, reign, () => {}).opening;
   }
 
   /** Lets go of connections to nodes that are not what they were: what was sent may still be answered. */
@@ -99,16 +105,18 @@ export class Connections<Client extends object> {
     );
   }
 
-  #open(address: NodeAddress, role: 'primary' | 'replica', failed: () => void): Slot<Client> {
+  #open(address: NodeAddress, reign: Reign | undefined, failed: () => void): Slot<Client> {
     if (this.#closed) {
       const opening = Promise.reject(new ClosedError());
       opening.catch(() => {}); // whoever waits hears of it
       return { opening, connection: undefined };
     }
-    const { verifyRole, ...options } = this.#options;
+    const { verifyRole, runIdOf, ...options } = this.#options;
+    const role = reign === undefined ? 'replica' : 'primary';
     const opening = Connection.open(this.#driver, address, {
       ...options,
       role: verifyRole ? role : undefined,
+      runId: reign && (() => runIdOf(reign)),
     });
     const slot: Slot<Client> = { opening, connection: undefined };
     opening.then(

@@ -68,7 +68,7 @@ export class NoManagerError extends FailoverError {
   }
 }
 
-/** A node is not what ZooKeeper says it is. */
+/** A node is not what ZooKeeper says it is: another role, or another process than the one on record. */
 export class WrongRoleError extends FailoverError {
   override readonly name: string = 'WrongRoleError';
   constructor(message: string) {

@@ -73,7 +73,10 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
     this.#zk = zk;
     this.#paths = pathsBelow(root);
     this.#view = new ViewFollower(zk, this.#paths, clock, { rubyViewMs, safeMode, broken });
-    this.#connections = new Connections(driver, { ...options, clock });
+    this.#connections = new Connections(driver, {
+      ...{ ...options, clock },
+      runIdOf: (reign) => this.#view.runIdOf(reign),
+    });
     this.#router = new Router(this.#view, this.#connections, options);
     this.#teller = new ChangeTeller(() => this.#view.picture);
     let warm: Reign | undefined;

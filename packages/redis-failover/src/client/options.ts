@@ -31,7 +31,11 @@ export interface RedisFailoverOptions<Client extends object> {
    * away. If the primary is moved meanwhile, what is written to the old one is lost.
    */
   readonly safeMode?: boolean | undefined;
-  /** Ask each node by ROLE, once for each connection, whether it is what ZooKeeper says (default true). */
+  /**
+   * Ask each node by ROLE, once for each connection, whether it is what ZooKeeper says, and the primary by
+   * INFO whether it still runs in the process on record: one that was started anew may have lost something,
+   * and is written to when a manager has looked at it (default true).
+   */
   readonly verifyRole?: boolean | undefined;
   /**
    * true: a write that may have been applied is sent again. It may then be applied twice (default

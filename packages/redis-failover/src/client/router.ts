@@ -122,7 +122,7 @@ export class Router<Client extends object> {
       try {
         const reign = role === 'primary' ? await this.#view.waitUntilUsable(bound) : undefined;
         const address = reign?.primary ?? (await this.#anyReplica(bound));
-        const opening = this.#connections.own(address, role);
+        const opening = this.#connections.own(address, reign);
         try {
           return { connection: await bound.race(opening), reign };
         } catch (error) {

@@ -62,6 +62,11 @@ export class ViewFollower {
     return this.#view.named;
   }
 
+  /** The process that the primary of a reign ran in, as the record said last. */
+  runIdOf(reign: Reign): string | undefined {
+    return this.#view.runIdOf(reign);
+  }
+
   /** The reign that a write may be sent in now; undefined while nobody is believed in. */
   usable(): Reign | undefined {
     return this.#view.usable(readClocks(this.#clock));

@@ -69,6 +69,7 @@ class KnownReign implements Reign {
   readonly primary: NodeAddress;
   readonly key: string;
   readonly belief: Belief = new Belief();
+  runId: string | undefined;
   /** The znodes have shown that it is over. */
   over = false;
   /** The znodes name two primaries: only a confirmation shows that both were read at one time. */
@@ -124,6 +125,11 @@ export class View {
 
   get record(): PrimaryRecord | undefined {
     return this.#record?.value;
+  }
+
+  /** The process that the primary of a reign ran in, as the record said last; undefined: it names none. */
+  runIdOf(reign: Reign): string | undefined {
+    return (reign as KnownReign).runId;
   }
 
   get nodes(): Nodes | undefined {
@@ -237,12 +243,14 @@ export class View {
       this.#reign.isDoubtful = term === undefined && recordVersion !== undefined;
     }
     const reign = this.#reign as KnownReign;
+    reign.runId = seen.runId;
     this.#proposal = { reign, viewMs, recordVersion, nodesVersion };
   }
 
   #recordedReign({ value, version }: Seen<PrimaryRecord>) {
     const nodes = this.#nodes;
     const { term, primary, viewMs } = value;
+    const runId = value.runId ?? undefined;
     const master = nodes?.value.master ?? null;
     if (nodes === undefined || nodes === null || master === null) return undefined;
     // One transaction of ours writes both. So a manager of the gem has moved the primary, after ours had gone; or
@@ -252,7 +260,15 @@ export class View {
       return ruby && { ...ruby, key: `${ruby.key} after ${term}`, recordVersion: version };
     }
     const key = `${term} ${primary}`;
-    return { key, term, primary, viewMs, recordVersion: version, nodesVersion: nodes.version };
+    return {
+      key,
+      term,
+      primary,
+      runId,
+      viewMs,
+      recordVersion: version,
+      nodesVersion: nodes.version,
+    };
   }
 
   #rubyReign() {
@@ -262,7 +278,9 @@ export class View {
     const { rubyViewMs: viewMs } = this.#options;
     const key = `created ${nodes.createdZxid} ${primary}`;
     const recordVersion: number | undefined = undefined;
-    return { key, term: undefined, primary, viewMs, recordVersion, nodesVersion: nodes.version };
+    const runId: string | undefined = undefined;
+    const term: number | undefined = undefined;
+    return { key, term, primary, runId, viewMs, recordVersion, nodesVersion: nodes.version };
   }
 
   /** That `nodes` alone is gone may be half of what is going on: the record decides, where there is one. */

@@ -14,6 +14,7 @@ import {
   isOfReign,
   largestGroup,
   latestStream,
+  lineageOf,
   offsetIn,
   positionOf,
   reaches,
@@ -211,8 +212,8 @@ function bestOf(
   const whole = [...fit].filter(([node, each]) =>
     [...fit].every(([other, its]) => other === node || includes(each, lineage, its)),
   );
-  // Where streams have forked, nobody has all: then what counts is the stream on record.
-  const pool = isBroken || whole.length === 0 ? [...fit] : whole;
+  // Where streams have forked, nobody has all: then what counts are the streams on record.
+  const pool = isBroken ? [...fit] : whole.length === 0 ? furthest(fit, record) : whole;
   const ranked = rankCandidates(
     pool.map(([address, replication]) => ({
       address,
@@ -228,6 +229,25 @@ function bestOf(
     ({ address, offset }) => !world.refused.has(address) && offset === first?.offset,
   );
   return (able ?? first)?.address;
+}
+
+/**
+ * Those that go furthest in the stream of the term on record, or else in the one before it, and so on.
+ * Streams after that are of moves that were not finished: nobody has written there.
+ */
+function furthest(fit: Replications, record: PrimaryRecord): [NodeAddress, Replication][] {
+  const lineage = recordedLineage(record);
+  const streams = [...lineage.keys()];
+  const ended = streams.slice(0, streams.indexOf(record.replicationId ?? '') + 1);
+  return ended.reduceRight(
+    (pool, stream) => {
+      const has = ([, each]: readonly [NodeAddress, Replication]) =>
+        lineageOf(each, lineage).get(stream) ?? -1;
+      const most = Math.max(...pool.map(has));
+      return pool.filter((each) => has(each) === most);
+    },
+    [...fit],
+  );
 }
 
 /**
@@ -347,7 +367,10 @@ export function eligible(
   if (placed.length > 0 && isUnplaced) return new Map();
   if (placed.length > 0) {
     const streams = [...lineage.keys()];
-    const others = [...known].filter(([, each]) => each.isAside && kindOf(each) === 'known');
+    const others = [...known].filter(
+      // The node of before is set aside by the move itself, and is one of those to choose from.
+      ([node, each]) => node !== former && each.isAside && kindOf(each) === 'known',
+    );
     const most = Math.max(...[...placed, ...others].map(([, each]) => latestStream(each, streams)));
     const isOfMost = ([, each]: readonly [NodeAddress, Replication]) =>
       latestStream(each, streams) === most;

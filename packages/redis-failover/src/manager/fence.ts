@@ -45,32 +45,42 @@ export async function fence(
   if (reason === 'request') {
     throw new Error(`${former} is up and could not be told to stop its writes: nothing is moved`);
   }
-  const watch = new AbortController();
-  watchReturn(former, record, watch.signal, world).catch(() => {});
-  await waitForViews(record, world).finally(() => watch.abort());
+  await waitForViews(record, world);
   // It may be there again, perhaps after a restart and with more than its replicas have.
   const again = tryToStop(former, record, true, world).catch(() => asked);
   return Promise.race([again, world.sleep(lastCallMs).then(() => asked)]);
 }
 
-/** In another process it may have less, and its replicas would copy that while clients are waited for. */
-async function watchReturn(
+/**
+ * While `act` stops the primary of before and chooses the next one, its replicas go on copying it. When it
+ * ends meanwhile and comes back as a primary in another process, it may have less: it is set aside, so that
+ * nobody copies that. Nothing of that is under way any more when this resolves.
+ */
+export async function whileWatched<T>(
   former: NodeAddress,
   record: PrimaryRecord,
-  watch: AbortSignal,
   world: MoveWorld,
-): Promise<void> {
-  while (!watch.aborted && !world.signal.aborted) {
-    const says = await world.hands.replication(former).catch(() => undefined);
-    if (watch.aborted) return;
-    if (says?.role === 'primary' && !says.loading && !isSameProcess(record, says)) {
-      const isAside = await world.hands.setAside(former).then(
-        () => true,
-        () => false,
-      );
-      if (isAside) return;
+  act: () => Promise<T>,
+): Promise<T> {
+  const watch = new AbortController();
+  let settingAside: Promise<unknown> = Promise.resolve();
+  const look = async (): Promise<void> => {
+    while (!watch.signal.aborted && !world.signal.aborted) {
+      const says = await world.hands.replication(former).catch(() => undefined);
+      if (watch.signal.aborted) return;
+      if (says?.role === 'primary' && !says.loading && !isSameProcess(record, says)) {
+        settingAside = world.hands.setAside(former).catch(() => {});
+        await settingAside;
+      }
+      await world.sleep(watchEveryMs);
     }
-    await world.sleep(watchEveryMs);
+  };
+  look().catch(() => {}); // the term has ended
+  try {
+    return await act();
+  } finally {
+    watch.abort();
+    await settingAside;
   }
 }
 

@@ -55,6 +55,8 @@ export async function join(joining: Joining, world: JoinWorld): Promise<Joined> 
   const isIncluded = includes(own, streams.lineage, has);
   if (isIncluded || world.rejoin === 'always') {
     if (isIncluded) await streams.note(has);
+    // Else its PINGs would count as more than the primary has, while it waits for its copy.
+    if (isIncluded && has !== says) await streams.include(says);
     await hands.makeReplica(node, primary);
     world.quarantined.delete(node);
     return 'joined';
@@ -64,6 +66,15 @@ export async function join(joining: Joining, world: JoinWorld): Promise<Joined> 
   const words = missing === undefined ? lacks : `${lacks}: ${missing}`;
   tellQuarantine(node, primary, words, says, world);
   return 'quarantined';
+}
+
+/**
+ * Whether a node that was told to follow the primary before will copy it in place of more: it has no
+ * connection with it, and is further in a stream on record.
+ */
+export function wouldLose(node: Replication, primary: Replication, lineage: Lineage): boolean {
+  if (node.linkUp || node.loading || positionOf(node, lineage).kind !== 'known') return false;
+  return !includes(primary, lineage, node);
 }
 
 /** For so long writes are held up while the end of the stream is read. */

@@ -4,7 +4,7 @@ import type { Replication } from '../redis/node-connection.ts';
 import { askEverybody, choose, describe, eligible } from './choose.ts';
 import type { ManagerStep } from './events.ts';
 import type { Fenced } from './fence.ts';
-import { fence, waitForEarlierViews, waitForViews } from './fence.ts';
+import { fence, waitForEarlierViews, waitForViews, whileWatched } from './fence.ts';
 import { join, missingFrom, StreamNotes } from './join.ts';
 import { isRefusedAt } from './keeper.ts';
 import type { Lineage, Replications } from './lineage.ts';
@@ -44,15 +44,21 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
   const viewMs = Math.max(before.viewMs, world.clientViewMs);
   const record = { ...before, primary: null, former, viewMs, ...world.author };
   await step('revoke', former, () => revoke(before, record, world));
-  const fenced = await step('fence', former, () =>
-    former === null ? nobody : fence(former, record, plan, world),
-  );
-  const { chosen, has, answered, refusal } = await step(
-    'choose',
-    former,
-    () => choose(former, fenced, record, plan, world),
-    (choice) => choice.chosen,
-  );
+  const fenceAndChoose = async () => {
+    const fenced = await step('fence', former, () =>
+      former === null ? nobody : fence(former, record, plan, world),
+    );
+    const choice = await step(
+      'choose',
+      former,
+      () => choose(former, fenced, record, plan, world),
+      (each) => each.chosen,
+    );
+    return { ...choice, fenced };
+  };
+  const { chosen, has, answered, refusal, fenced } = await (former === null
+    ? fenceAndChoose()
+    : whileWatched(former, record, world, fenceAndChoose));
   const { streams, promoted } = await step('promote', chosen, () =>
     promote(chosen, has, record, world),
   );
@@ -219,6 +225,11 @@ async function promote(
     world.keeper.write({ record: { ...record, lineage: writtenLineage(next) } });
   // Redis forgets it with the promotion.
   if (!before.has(has.replicationId)) await note(lineage);
+  // The node of before has replicas already, which would copy what it has come back with.
+  if (has.role === 'primary') {
+    const { runId } = await world.hands.replication(chosen);
+    expectStillThere(chosen, runId === has.runId);
+  }
   let promoted: Replication;
   try {
     promoted = await world.hands.makePrimary(chosen);
@@ -227,15 +238,16 @@ async function promote(
     world.refused.add(chosen);
     throw error;
   }
-  if (!isStillThere(has, promoted)) {
-    throw new Error(
-      `${chosen} has not the data any more that it was chosen by: it is looked again`,
-    );
-  }
+  expectStillThere(chosen, isStillThere(has, promoted));
   const streams = new StreamNotes(goesOn(lineage, promoted), note);
   // Nobody copies a stream that the record does not name.
   if (!before.has(promoted.replicationId)) await note(streams.lineage);
   return { streams, promoted };
+}
+
+function expectStillThere(chosen: NodeAddress, isThere: boolean): void {
+  if (isThere) return;
+  throw new Error(`${chosen} has not the data any more that it was chosen by: it is looked again`);
 }
 
 /** It may have been emptied for a copy since, or have been started anew. */

@@ -14,7 +14,7 @@ import type { ManagerEvent, MoveReason, Trouble } from './events.ts';
 import { gemManagers } from './gem-lock.ts';
 import { Hands } from './hands.ts';
 import type { ManagerHooks } from './hooks.ts';
-import { join, StreamNotes } from './join.ts';
+import { join, StreamNotes, wouldLose } from './join.ts';
 import { Keeper } from './keeper.ts';
 import {
   goesOn,
@@ -635,8 +635,12 @@ class Ruler {
       // It may have been loading when all were asked, and nobody has judged what it has come back with.
       if (record === undefined || !isSameProcess(record, own)) return;
       if (!isSame || own.loading) return;
+      const lineage = recordedLineage(record);
+      const isProven = this.#realm.options.rejoin === 'proven';
       const strays = [...this.#known].filter(
-        ([node, each]) => node !== primary && each.primary !== primary,
+        ([node, each]) =>
+          node !== primary &&
+          (each.primary !== primary || (isProven && wouldLose(each, own, lineage))),
       );
       const streams = new StreamNotes(recordedLineage(record), async (lineage) => {
         const { record: now } = await this.#keeper.read();

@@ -111,17 +111,25 @@ export class ClientStage {
   async publish(
     primary: string,
     replicas: readonly string[] = [],
-    { viewMs = 1_000 }: { readonly viewMs?: number } = {},
+    more: { readonly viewMs?: number; readonly runId?: string } = {},
   ): Promise<void> {
+    const { viewMs = 1_000, runId = null } = more;
     this.term += 1;
     const { primary: record, nodes } = pathsBelow(this.root);
-    const value = this.#record({ primary, former: null, viewMs });
+    const value = { ...this.#record({ primary, former: null, viewMs }), runId };
     const names: Nodes = { master: primary, slaves: replicas, unavailable: [] };
     const transaction = this.zk.transaction();
     if (await this.zk.exists(record)) transaction.set(record, encodePrimary(value));
     else transaction.create(record, encodePrimary(value));
     if (await this.zk.exists(nodes)) transaction.delete(nodes);
     await transaction.create(nodes, encodeNodes(names)).commit();
+  }
+
+  /** As a manager that has looked at a primary which was started anew: the term goes on. */
+  async accept(primary: string, runId: string): Promise<void> {
+    const { primary: path } = pathsBelow(this.root);
+    const value = { ...this.#record({ primary, former: null, viewMs: 1_000 }), runId };
+    await this.zk.set(path, encodePrimary(value));
   }
 
   /** As a manager: nobody is primary, and everybody is told in one transaction. */
