@@ -1,4 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+import { setMaxListeners } from 'node:events';
 import type { Belief } from './belief.ts';
 import type { CandidateInfo } from './candidate.ts';
 import { checkAddresses, checkMetadata, describeValue } from './candidate.ts';
@@ -142,6 +143,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.#seat = seat;
     this.#contest = contest;
     this.#options = options;
+    // Whatever the work waits for is given it.
+    setMaxListeners(0, this.#work.signal);
     this.election = options.scope.election;
     this.candidate = options.candidate.id;
     this.token = seat.token;

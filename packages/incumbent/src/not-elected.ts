@@ -63,7 +63,7 @@ export function describeNotElected(why: NotElectedReason, nowUnixMs: number = Da
     case 'settling': {
       const ago = seconds(nowUnixMs - why.sinceUnixMs);
       const what = {
-        restart: `the store was restarted or is new (${ago} ago); a leader that it forgot`,
+        restart: `the store was restarted, or the election is new there (${ago} ago); a leader that it forgot`,
         loss: `the record of an earlier leader was lost ${ago} ago; that leader`,
         win: 'the seat is won; the leader before',
       }[why.after];

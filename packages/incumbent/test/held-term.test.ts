@@ -480,6 +480,18 @@ test('a hook that goes on is work that has not settled', async () => {
   expect((await term.ended).reason).toBe('takeover-failed');
 });
 
+test('work may give its signal to as many calls as it likes: Node.js does not warn', async () => {
+  const all = setUp();
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error) => warnings.push(warning);
+  process.on('warning', onWarning);
+  for (let call = 0; call < 20; call += 1) all.term.signal.addEventListener('abort', () => {});
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off('warning', onWarning);
+  expect(warnings).toEqual([]);
+  await end(all);
+});
+
 test('a term that has not been announced does not lead', async () => {
   const all = setUp();
   const { term } = all;

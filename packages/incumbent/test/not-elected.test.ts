@@ -125,7 +125,7 @@ const cases: Case[] = [
       sinceUnixMs: atMs,
       untilUnixMs: atMs + leaseMs,
     }),
-    says: /: the store was restarted or is new \(0(\.3)? s ago\); a leader that it forgot may still believe for (10|9\.7) s$/,
+    says: /: the store was restarted, or the election is new there \(0(\.3)? s ago\); a leader that it forgot may still believe for (10|9\.7) s$/,
   },
   {
     name: 'the store cannot be read',
@@ -266,7 +266,7 @@ test('a reason says what it knows of times, and no more', () => {
   );
   const settling = { kind: 'settling', sinceUnixMs: at - 15_000, untilUnixMs: at } as const;
   expect(say({ ...settling, after: 'restart' })).toBe(
-    'the store was restarted or is new (4 s ago); a leader that it forgot may still believe for 11 s',
+    'the store was restarted, or the election is new there (4 s ago); a leader that it forgot may still believe for 11 s',
   );
   expect(say({ ...settling, after: 'loss' })).toBe(
     'the record of an earlier leader was lost 4 s ago; that leader may still believe for 11 s',
