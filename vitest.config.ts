@@ -5,6 +5,9 @@ import { defineConfig } from 'vitest/config';
 const conditions = ['@incumbent/source', 'node', 'development|production'];
 const sources = { resolve: { conditions }, ssr: { resolve: { conditions } } };
 
+/** Others use the processors, too (scripts/test.mjs). */
+const isBusy = process.env['INCUMBENT_TESTS_BUSY'] === '1';
+
 export default defineConfig({
   test: {
     // A test that fails once has failed: no retries.
@@ -44,9 +47,9 @@ export default defineConfig({
           hookTimeout: 300_000,
           // They mostly wait, so one more than the processors of CI; each file may start servers of
           // its own, and more of them starve each other.
-          maxWorkers: 3,
+          maxWorkers: isBusy ? 2 : 3,
           // Of one file: elections mostly wait.
-          maxConcurrency: 16,
+          maxConcurrency: isBusy ? 6 : 16,
         },
       },
     ],

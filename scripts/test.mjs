@@ -4,6 +4,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { busyShare } from './lib/busy.mjs';
+import { makeMemoryDirectory } from './lib/memory-directory.mjs';
 import { root, run, seconds, tool } from './lib/run.mjs';
 
 // `limitMin` only turns a hang into a failure that says so. Stages run in turn, but for two kinds, whose
@@ -13,6 +15,8 @@ import { root, run, seconds, tool } from './lib/run.mjs';
 // `mostlyWaits`: needs less than one processor, and its judge leaves the machine seconds or takes off
 // the time it stood still; two of these run at once, the longest first, so that none is alone at the
 // end.
+// Where others use more than half of the processors, less runs at a time: leases are seconds of the real
+// clock, and who gets a tenth of a processor loses them, as it should.
 const stages = [
   {
     id: 'unit',
@@ -42,7 +46,7 @@ const stages = [
     name: 'integration',
     about: 'real stores and real processes',
     vitestProject: 'integration',
-    limitMin: 30,
+    limitMin: 45,
   },
   {
     id: 'ensemble',
@@ -107,9 +111,16 @@ npm test -- --list                    their names`;
 
 const chosen = chooseStages();
 const ci = process.env.CI === 'true';
+const busy = await busyShare();
+const isBusy = busy > 0.5;
+if (isBusy) {
+  console.log(`others use ${Math.round(busy * 100)} % of the processors: less runs at a time`);
+}
 /** From now on nobody is disturbed by those that fill the gaps. */
 const othersDone = new AbortController();
 const scratch = mkdtempSync(join(tmpdir(), 'incumbent-test-'));
+const memory = makeMemoryDirectory();
+if (memory !== undefined) process.env.TMPDIR = memory;
 const total = { passed: 0, failed: [], skipped: [] };
 try {
   const fillers = chosen.filter(({ fillsGaps }) => fillsGaps);
@@ -118,14 +129,16 @@ try {
   for (const stage of chosen) {
     if (stage === waiting[0]) {
       const names = waiting.map(({ name }) => name);
-      if (names.length > 1) console.log(`\ntwo at a time: ${names.join(', ')}`);
-      await Promise.all([inTurn(waiting), inTurn(waiting)]);
+      if (names.length > 1 && !isBusy) console.log(`\ntwo at a time: ${names.join(', ')}`);
+      await Promise.all([inTurn(waiting), isBusy ? undefined : inTurn(waiting)]);
     } else if (!stage.fillsGaps && !stage.mostlyWaits) await runStage(stage);
   }
   othersDone.abort();
   await filled;
 } finally {
-  rmSync(scratch, { recursive: true, force: true });
+  for (const directory of [scratch, memory]) {
+    if (directory !== undefined) rmSync(directory, { recursive: true, force: true });
+  }
 }
 summarize();
 
@@ -165,7 +178,11 @@ async function runVitest({ name, vitestProject, limitMin }) {
       ...['--project', vitestProject, '--passWithNoTests'],
       ...['--reporter', 'default', '--reporter', join(root, 'scripts/lib/vitest-counts.mjs')],
     ),
-    { output: 'inherit', limitMs: limitMin * 60_000, env: { VITEST_COUNTS_FILE: file } },
+    {
+      output: 'inherit',
+      limitMs: limitMin * 60_000,
+      env: { VITEST_COUNTS_FILE: file, ...(isBusy ? { INCUMBENT_TESTS_BUSY: '1' } : {}) },
+    },
   );
   const counts = existsSync(file)
     ? JSON.parse(readFileSync(file, 'utf8'))

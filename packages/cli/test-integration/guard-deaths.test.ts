@@ -195,7 +195,7 @@ test.each([
   ['wall', long, 1_500],
 ])('belief over by the %s clock alone is over', async (_, ms, wallMs) => {
   const supervisor = new Supervisor();
-  await supervisor.start();
+  await supervisor.start({ stopMarginMs: 1_000 });
   await supervisor.believe(long);
   const group = await supervisor.run('sh', ['-c', tree]);
   for (const pid of watchers(group)) kill(pid, 'SIGKILL');

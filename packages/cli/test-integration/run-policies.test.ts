@@ -144,6 +144,7 @@ test.concurrent('--hold-at-least: a short job keeps the seat, and nobody does it
   const job = lab.worker('leader', 'exit=0');
   const a = lab.run('A', job, { options: hold });
   await a.event('exited');
+  expect(await a.event('holding')).toMatchObject({ untilUnixMs: expect.any(Number) });
   const tried = lab.run('B', job, { options: [...hold, '--try'] });
   const waited = lab.run('C', job, { options: [...hold, '--wait', '10m'] });
   expect(await tried.ends()).toEqual({ code: 1, signal: null });

@@ -232,7 +232,7 @@ describe.concurrent('refusals', () => {
   test('a bucket whose objects may not be replaced', async () => {
     await using server = await FakeGcs.start();
     server.bucket.retentionSeconds = 3_600;
-    await using opened = open(server, {}, { timing: { lease: '2s' } });
+    await using opened = open(server, {}, { timing: { lease: '4s' } });
     const term = await opened.campaign();
     if (!term.signal.aborted) await once(term.signal, 'abort');
     expect(term.signal.reason).toMatchObject({ reason: 'renewal-failed' });

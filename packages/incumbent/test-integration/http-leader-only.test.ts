@@ -528,7 +528,7 @@ describe.concurrent('leaderOnly', () => {
 
   test('streams do not keep the work from ending: they are cut when draining takes too long', async (context) => {
     const stage = stageOf(context);
-    const election = createElection({ name: 'billing', backend: memory(), lease: '2s' });
+    const election = createElection({ name: 'billing', backend: memory(), lease: '20s' });
     stage.keep(() => election.close());
     let leading: Term | undefined;
     const only = leaderOnly({ election, term: () => leading });

@@ -305,7 +305,7 @@ describe.concurrent('carryToken', () => {
     const stage = new HttpStage(context);
     const store = memory();
     const elections = ['a', 'b'].map((id) =>
-      createElection({ name: 'billing', backend: store, lease: '2s', candidate: { id } }),
+      createElection({ name: 'billing', backend: store, lease: '20s', candidate: { id } }),
     );
     const [one, two] = elections as [(typeof elections)[0], (typeof elections)[0]];
     stage.keep(() => Promise.all(elections.map((election) => election.close())));

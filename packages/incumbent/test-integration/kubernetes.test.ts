@@ -368,7 +368,8 @@ describe.concurrent('outcomes that nobody told', () => {
 
   test('a confirmation that is applied after its leader gave up makes no second one', async () => {
     const name = 'late-confirmation';
-    const short = { lease: '2s', renewEvery: '300ms' };
+    // A busy machine has to win and confirm it in time.
+    const short = { lease: '6s', renewEvery: '1s' };
     const a = open(name, kubernetes(connect()), short);
     const b = open(name, kubernetes(connect()), short);
     const first = await a.campaign();
