@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { CampaignOnceOptions, Election, TimingOptions } from 'incumbent';
-import { createElection, StoreUnsuitableError } from 'incumbent';
+import { createElection, parseDuration, StoreUnsuitableError } from 'incumbent';
 import { missingPlace } from '../ask.ts';
 import type { Context, OpenStore } from '../context.ts';
 import { fileSystemType, fileSystemWarnings } from '../doctor/file-system.ts';
@@ -97,6 +97,7 @@ export async function run(options: RunOptions, context: Context): Promise<number
     restart: options.restart,
     once: options.once === true,
     hasServers: store.servers !== undefined,
+    holdAtLeastMs: parseDuration('--hold-at-least', options.holdAtLeast ?? 0),
     ...(options.listen === undefined ? {} : { listen: options.listen }),
   });
   const { health } = options;

@@ -13,7 +13,7 @@ const reignMs = 2_000;
 /** How long it is watched after something happened. */
 const watchMs = 1_000;
 /** Far beyond any takeover, so that only a hang runs into it. */
-const patienceMs = 12_000;
+const patienceMs = 60_000;
 
 /** What is told of, for people and for programs. */
 export interface Telling {

@@ -210,8 +210,8 @@ function durabilityFinding(
     : 'may be empty after a restart (no append-only file)';
   return finding(
     'note',
-    `${loses}: then nobody new leads for one lease; where nobody that runs remembers the last token, ` +
-      'tokens begin anew: token-floor=TOKEN',
+    `${loses}: then nobody new leads for one lease; where no candidate that runs remembers the last token, and the ` +
+      "server's clock was set back, tokens may fall: give token-floor=TOKEN then",
   );
 }
 

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import type { Election, LeadOptions, Term } from 'incumbent';
-import { ElectionError, NotElectedError, TermEndedError } from 'incumbent';
+import { ElectionError, formatDuration, NotElectedError, TermEndedError } from 'incumbent';
 import { describeFailure, exitCodes } from '../failure.ts';
 import { groupIsGone } from '../guard/group.ts';
 import type { ForwardedSignal, GuardedProgram, ProgramExit, ProgramSpec } from '../guard/index.ts';
@@ -21,6 +21,8 @@ export interface RunnerOptions {
   readonly listen?: ListenAddress;
   /** The store has servers, of which another may serve when one fails. */
   readonly hasServers: boolean;
+  /** For how long the seat is kept from the beginning of the term, in ms; 0: no longer than the program runs. */
+  readonly holdAtLeastMs: number;
 }
 
 const firstBackoffMs = 1_000;
@@ -187,6 +189,20 @@ export class Runner implements Supervision {
     }
   }
 
+  /** Else nobody knows what this process waits for. */
+  #tellHold({ token }: Term): void {
+    const leftMs = this.#startedMs + this.#options.holdAtLeastMs - monotonicMs();
+    if (leftMs <= 0) return;
+    const untilUnixMs = Date.now() + leftMs;
+    this.events.emit({
+      event: 'holding',
+      sentence:
+        `the seat is held for ${formatDuration(Math.ceil(leftMs / 1_000) * 1_000)} more (--hold-at-least), and this ` +
+        'process stays for it; TERM ends the process, and the hold stays in the record',
+      fields: { token, untilUnixMs: Math.round(untilUnixMs) },
+    });
+  }
+
   async #work(term: Term): Promise<ProgramExit> {
     this.#term = term;
     this.#startedMs = monotonicMs();
@@ -201,6 +217,7 @@ export class Runner implements Supervision {
     if (this.#interruptedBy !== undefined) this.#stop.abort(new Interruption(this.#interruptedBy));
     if (exit !== undefined) {
       this.#finished = exit;
+      if (!this.interrupted()) this.#tellHold(term);
       return exit;
     }
     if (this.#options.once && !this.interrupted()) throw new LostError();
