@@ -177,18 +177,6 @@ export const redisFailoverVariants: readonly Variant[] = [
     breaks: anyLoss,
   },
   {
-    name: 'redis-failover: a stream of long ago counts as much as the one on record',
-    edits: [
-      {
-        file: 'manager/lineage.js',
-        find: 'return latestStream(node, streams) >= Math.max(since, 0);',
-        replace: 'return latestStream(node, streams) >= 0 || since < 0;',
-      },
-    ],
-    from: 405,
-    breaks: anyLoss,
-  },
-  {
     name: 'redis-failover: a primary that answers is replaced before the next one has all it has written',
     edits: [
       {
