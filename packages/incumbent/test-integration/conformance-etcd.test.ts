@@ -7,7 +7,8 @@ import { etcd } from '../src/backends/etcd/index.ts';
 import type { Backend } from '../src/testing/index.ts';
 import { electionScenarios, runConformance } from '../src/testing/index.ts';
 
-const ttlMs = 5_000;
+// Beside other programs an etcd may take seconds for a write.
+const ttlMs = 10_000;
 const reason = etcdAvailable();
 if (reason !== undefined && process.env['CI'] === 'true') throw new Error(reason);
 
