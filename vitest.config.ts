@@ -6,7 +6,7 @@ const conditions = ['@incumbent/source', 'node', 'development|production'];
 const sources = { resolve: { conditions }, ssr: { resolve: { conditions } } };
 
 /** Others use the processors, too (scripts/test.mjs). */
-const isBusy = process.env['INCUMBENT_TESTS_BUSY'] === '1';
+const isBusy = process.env['TESTS_ARE_BESIDE_OTHERS'] === '1';
 
 export default defineConfig({
   test: {

@@ -181,7 +181,7 @@ async function runVitest({ name, vitestProject, limitMin }) {
     {
       output: 'inherit',
       limitMs: limitMin * 60_000,
-      env: { VITEST_COUNTS_FILE: file, ...(isBusy ? { INCUMBENT_TESTS_BUSY: '1' } : {}) },
+      env: { VITEST_COUNTS_FILE: file, ...(isBusy ? { TESTS_ARE_BESIDE_OTHERS: '1' } : {}) },
     },
   );
   const counts = existsSync(file)
