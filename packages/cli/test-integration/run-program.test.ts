@@ -127,7 +127,7 @@ test.concurrent('--stdin: the program reads what we are given', async ({ lab }) 
 test.concurrent('the environment of the program: ours, and who leads what', async ({ lab }) => {
   await lab.run('A', ['true']).ends();
   const env = { SOME: 'value', NODE_OPTIONS: '--no-warnings', INCUMBENT_TOKEN: 'another' };
-  const run = lab.run('B', ['env'], { env, lease: '2s' });
+  const run = lab.run('B', ['env'], { env, lease: '5s' });
   await run.ends();
   const lines = run.stdout.trimEnd().split('\n');
   expect(lines.filter((line) => /^(INCUMBENT_|SOME=|NODE_OPTIONS=)/.test(line)).sort()).toEqual([

@@ -13,7 +13,8 @@ import { zookeeper } from '../src/backends/zookeeper/index.ts';
 import type { Backend } from '../src/testing/index.ts';
 import { electionScenarios, runConformance } from '../src/testing/index.ts';
 
-const sessionTimeoutMs = 5_000;
+// Beside busy programs an answer of the ensemble may take seconds.
+const sessionTimeoutMs = 10_000;
 const reason = serverAvailable();
 if (reason !== undefined && process.env['CI'] === 'true') throw new Error(reason);
 
