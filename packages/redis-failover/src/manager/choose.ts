@@ -47,6 +47,19 @@ export async function choose(
   plan: MovePlan,
   world: MoveWorld,
 ): Promise<Choice> {
+  const choice = await pick(former, fenced, record, plan, world);
+  // Else somebody may go on with it in the term of before, beside others in the new one.
+  if (choice.chosen === former) await waitForViews(record, world);
+  return choice;
+}
+
+async function pick(
+  former: NodeAddress | null,
+  fenced: Fenced,
+  record: PrimaryRecord,
+  plan: MovePlan,
+  world: MoveWorld,
+): Promise<Choice> {
   const isSilent = former !== null && fenced.how === 'silent';
   const asked = new Set(world.nodes);
   if (former !== null) isSilent ? asked.delete(former) : asked.add(former);
@@ -76,8 +89,6 @@ export async function choose(
     const mayGoOn = plan.reason !== 'request' && plan.reason !== 'found';
     const isLeft = last !== undefined && fit.size === 0 && mayGoOn;
     if (last !== undefined && (isLeft || isGivenBack(last, fenced, fit, former, record, plan))) {
-      // Else somebody may go on in the term of before, beside others in the new one.
-      await waitForViews(record, world);
       return choice(former, last);
     }
   }
@@ -116,7 +127,6 @@ export async function choose(
   }
   if (former === null || stood === undefined) throw new NoCandidateError(lacks);
   // It has what nobody else has, and nobody has written anywhere since: so it goes on.
-  await waitForViews(record, world);
   return choice(former, stood, isRequest ? lacks : undefined);
 }
 
