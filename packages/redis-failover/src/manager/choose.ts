@@ -36,6 +36,8 @@ export interface Choice {
   readonly has: Replication;
   /** The others that have answered: only those are told to copy it. */
   readonly answered: readonly NodeAddress[];
+  /** The others that could have been chosen, and have nothing that this one lacks. */
+  readonly equals: ReadonlySet<NodeAddress>;
   /** Whoever asked for another one is refused: the node of before goes on. */
   readonly refusal?: string | undefined;
 }
@@ -80,7 +82,10 @@ async function pick(
   await expectPatience(fit, known, record, plan, world);
   const choice = (chosen: NodeAddress, has: Replication, refusal?: string): Choice => {
     const answered = [...known.keys()].filter((node) => node !== chosen);
-    return { chosen, has, answered, refusal };
+    const lineage = recordedLineage(record);
+    const isEqual = (node: NodeAddress) => includes(has, lineage, fit.get(node) as Replication);
+    const equals = new Set([...fit.keys()].filter((node) => node !== former && isEqual(node)));
+    return { chosen, has, answered, equals, refusal };
   };
   const stood = fenced.how === 'paused' ? fenced.replication : undefined;
   if (former !== null && fenced.how === 'paused' && plan.target !== former) {
@@ -194,7 +199,7 @@ async function expectPatience(
 }
 
 /** Ends an attempt, so that the next one, here or in another manager, finds more; but not for ever. */
-function giveUpFor(record: PrimaryRecord, world: MoveWorld, why: string): void {
+export function giveUpFor(record: PrimaryRecord, world: MoveWorld, why: string): void {
   const most = world.managers() > 1 ? mostIncompleteAttempts : 2;
   const memory = memoryOf(record, world.memory);
   if (memory.incompleteAttempts >= most) return;
@@ -334,7 +339,7 @@ export function eligible(
   known: Replications,
   record: PrimaryRecord,
   { reason, target }: Pick<MovePlan, 'reason' | 'target'>,
-  world: Pick<MoveWorld, 'nodes'>,
+  world: Pick<MoveWorld, 'nodes'> & Partial<Pick<MoveWorld, 'held'>>,
 ): Replications {
   const former = record.primary ?? record.former;
   const isKept = (node: NodeAddress) => node === target && reason === 'keep';
@@ -345,7 +350,7 @@ export function eligible(
         // One that has just started is at 0.
         !(isEmptied(each) && each.offset > 0) &&
         (each.priority > 0 || node === target) &&
-        (!each.isAside || node === former || isKept(node)),
+        (!each.isAside || node === former || isKept(node) || world.held?.has(node) === true),
     ),
   );
   // Whom somebody else made the primary may have other data: the others have copied them already.

@@ -173,6 +173,7 @@ class Ruler {
       othersLapseAtMs: Number.NEGATIVE_INFINITY,
       rejoin: options.rejoin,
       quarantined: new Map(),
+      held: new Set(),
     };
   }
 

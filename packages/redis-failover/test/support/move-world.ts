@@ -24,6 +24,8 @@ export class FakeNode {
   refusesPromotion = false;
   isPaused = false;
   promotedAtMs: number | undefined;
+  /** Bytes on their way to it: it executes them before the next order. */
+  underWay = 0;
 
   constructor(address: NodeAddress, says: Partial<Replication>, keys: readonly string[] = []) {
     this.address = address;
@@ -93,6 +95,7 @@ export class FakeWorld {
       managers: () => this.managers,
       othersLapseAtMs: Number.NEGATIVE_INFINITY,
       quarantined: new Map(),
+      held: new Set(),
     };
   }
 
@@ -171,6 +174,8 @@ export class FakeWorld {
       },
       setAside: async (address) => {
         const node = reach(address);
+        node.says = { ...node.says, offset: node.says.offset + node.underWay };
+        node.underWay = 0;
         const aside = { role: 'replica', primary: '127.0.0.1:1', isAside: true } as const;
         node.says = { ...node.says, ...aside, linkUp: false };
         return node.says;
