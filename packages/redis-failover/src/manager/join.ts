@@ -43,7 +43,11 @@ export async function join(joining: Joining, world: JoinWorld): Promise<Joined> 
   let missing: string | undefined;
   const isHeld = joining.wasEqual === true && says.role === 'replica' && !says.isAside;
   // What is on its way to it could arrive between the question and the order.
-  if (isHeld) says = await hands.setAside(node);
+  if (isHeld) {
+    // Also when this attempt ends in the middle.
+    world.held.add(node);
+    says = await hands.setAside(node);
+  }
   if (says.role === 'primary') {
     const tail = world.rejoin === 'proven' ? await readEnd(joining, says, world) : undefined;
     // A write could come between the question and the order.
@@ -63,10 +67,7 @@ export async function join(joining: Joining, world: JoinWorld): Promise<Joined> 
   const own = await hands.replication(primary);
   if (own.role !== 'primary') throw new Error(`${primary} is not a primary any more`);
   const isIncluded = includes(own, streams.lineage, has);
-  if (isHeld && !isIncluded && positionOf(says, streams.lineage).kind === 'known') {
-    world.held.add(node);
-    return 'ahead';
-  }
+  if (isHeld && !isIncluded && positionOf(says, streams.lineage).kind === 'known') return 'ahead';
   if (isIncluded || world.rejoin === 'always') {
     if (isIncluded) await streams.note(has);
     // Else its PINGs would count as more than the primary has, while it waits for its copy.

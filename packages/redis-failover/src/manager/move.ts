@@ -274,13 +274,15 @@ async function redirect(
   const { former, fenced, streams, equals } = from;
   const follows = new Set<NodeAddress>();
   const ahead: NodeAddress[] = [];
+  // Of one that answers it is known what it has sent; from then on PINGs move the offsets.
+  const mayGetMore = fenced.how === 'silent' && !world.hooks.broken?.includes('any-replica');
   let isStopped = false;
   await Promise.all(
     answered.map(async (node) => {
       const isHeld = node === former && fenced.how === 'paused' && world.nowMs() < fenced.untilMs;
       const stoodAt = isHeld ? fenced.replication : undefined;
       try {
-        const wasEqual = equals.has(node) && !world.hooks.broken?.includes('any-replica');
+        const wasEqual = mayGetMore && equals.has(node);
         const joined = await join({ node, primary: chosen, streams, stoodAt, wasEqual }, world);
         if (joined === 'joined') follows.add(node);
         if (joined === 'ahead') ahead.push(node);
