@@ -339,7 +339,7 @@ export function eligible(
   known: Replications,
   record: PrimaryRecord,
   { reason, target }: Pick<MovePlan, 'reason' | 'target'>,
-  world: Pick<MoveWorld, 'nodes'> & Partial<Pick<MoveWorld, 'held'>>,
+  world: Pick<MoveWorld, 'nodes'>,
 ): Replications {
   const former = record.primary ?? record.former;
   const isKept = (node: NodeAddress) => node === target && reason === 'keep';
@@ -350,7 +350,7 @@ export function eligible(
         // One that has just started is at 0.
         !(isEmptied(each) && each.offset > 0) &&
         (each.priority > 0 || node === target) &&
-        (!each.isAside || node === former || isKept(node) || world.held?.has(node) === true),
+        (!each.isAside || node === former || isKept(node)),
     ),
   );
   // Whom somebody else made the primary may have other data: the others have copied them already.

@@ -15,8 +15,6 @@ export interface JoinWorld {
   readonly rejoin: 'always' | 'proven';
   /** What was told of each quarantine, so that it is told once. */
   readonly quarantined: Map<NodeAddress, string>;
-  /** Set aside by a move that is not over, to stop what is on its way to them: their data count. */
-  readonly held: Set<NodeAddress>;
 }
 
 export interface Joining {
@@ -27,7 +25,7 @@ export interface Joining {
   readonly stoodAt?: Replication | undefined;
   /**
    * It could have become the primary itself, and had nothing more: what the primary of before has sent may
-   * arrive late, at this one only. Then it is `ahead`, and set aside until the next attempt has chosen.
+   * arrive late, at this one only. Then it is `ahead`, and follows nobody until the next attempt has chosen.
    */
   readonly wasEqual?: boolean;
 }
@@ -43,11 +41,7 @@ export async function join(joining: Joining, world: JoinWorld): Promise<Joined> 
   let missing: string | undefined;
   const isHeld = joining.wasEqual === true && says.role === 'replica' && !says.isAside;
   // What is on its way to it could arrive between the question and the order.
-  if (isHeld) {
-    // Also when this attempt ends in the middle.
-    world.held.add(node);
-    says = await hands.setAside(node);
-  }
+  if (isHeld) says = await hands.hold(node);
   if (says.role === 'primary') {
     const tail = world.rejoin === 'proven' ? await readEnd(joining, says, world) : undefined;
     // A write could come between the question and the order.

@@ -78,7 +78,6 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
     ),
   );
   await Promise.all([chosen, ...answered].map((node) => world.hands.keepConfig(node)));
-  world.held.clear();
   const moved = { primary: chosen, term: record.term + 1 };
   const memory = memoryOf(moved, world.memory);
   if (plan.reason === 'down' && chosen === former) memory.cameBackAtMs = world.nowMs();
@@ -299,7 +298,6 @@ async function redirect(
   if (ahead.length > 0) {
     // Nobody has been told of the new primary yet: the next attempt chooses who has more.
     giveUpFor(record, world, `${ahead.join(', ')} has got more since ${chosen} was chosen`);
-    world.held.clear();
     for (const node of ahead) await join({ node, primary: chosen, streams }, world);
   }
   // It answered, and then went away: whether it takes writes again cannot be known.

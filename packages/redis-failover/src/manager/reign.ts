@@ -173,7 +173,6 @@ class Ruler {
       othersLapseAtMs: Number.NEGATIVE_INFINITY,
       rejoin: options.rejoin,
       quarantined: new Map(),
-      held: new Set(),
     };
   }
 

@@ -95,7 +95,6 @@ export class FakeWorld {
       managers: () => this.managers,
       othersLapseAtMs: Number.NEGATIVE_INFINITY,
       quarantined: new Map(),
-      held: new Set(),
     };
   }
 
@@ -172,10 +171,15 @@ export class FakeWorld {
         node.says = { ...source.says, runId: node.says.runId, role: 'replica', primary: of };
         node.keys = source.keys;
       },
-      setAside: async (address) => {
+      hold: async (address) => {
         const node = reach(address);
         node.says = { ...node.says, offset: node.says.offset + node.underWay };
         node.underWay = 0;
+        node.says = { ...node.says, primary: '127.0.0.1:2', linkUp: false };
+        return node.says;
+      },
+      setAside: async (address) => {
+        const node = reach(address);
         const aside = { role: 'replica', primary: '127.0.0.1:1', isAside: true } as const;
         node.says = { ...node.says, ...aside, linkUp: false };
         return node.says;
