@@ -133,7 +133,7 @@ test.concurrent('the environment of the program: ours, and who leads what', asyn
   expect(lines.filter((line) => /^(INCUMBENT_|SOME=|NODE_OPTIONS=)/.test(line)).sort()).toEqual([
     'INCUMBENT_CANDIDATE=B',
     'INCUMBENT_ELECTION=work',
-    'INCUMBENT_LEASE_MS=2000',
+    'INCUMBENT_LEASE_MS=5000',
     expect.stringContaining('INCUMBENT_TEST_LAB='),
     'INCUMBENT_TOKEN=2',
     'NODE_OPTIONS=--no-warnings',
