@@ -235,14 +235,9 @@ export class Guarantees {
         coverage.count('writes in quarantine');
         continue;
       }
-      // It waits for a copy that its primary broke off, and answers nobody before it gives up; or it was away
-      // when an operator decided, and is so still.
-      if (holders.some(({ server }) => server === undefined || server.loading !== undefined)) {
+      // It waits for a copy that its primary broke off, and answers nobody before it gives up.
+      if (holders.some((node) => node.server?.loading !== undefined)) {
         coverage.count('writes on a node that has not come back');
-        continue;
-      }
-      if (holders.some((node) => this.#isToGiveUp(node))) {
-        coverage.count('writes that a copy will overwrite, as promised');
         continue;
       }
       const where = holders.map(({ name }) => name).join(', ') || 'nobody';
@@ -326,17 +321,12 @@ export class Guarantees {
     return server.data.keys.some((key) => source.data.get(key) === undefined);
   }
 
-  /** A replica copies by itself when it, or its primary, has just been started: no manager has told it to. */
+  /** A replica copies by itself a primary that has just been started anew: no manager has told it to. */
   #mayCopyUnseen(node: RedisNode, primary: string): boolean {
     const { startedAtMs, orderedAtMs, world } = this.#sim;
     const orderedMs = orderedAtMs.get(node.name) ?? 0;
-    // One that starts goes by its file, and by no order of before.
-    let startedMs = startedAtMs.get(node.name) ?? 0;
-    // While it loads, nobody knows what it has.
-    let seenSinceMs = Math.max(
-      this.#unmanagedAtMs,
-      this.#reachableSinceMs.get(node.name) ?? world.nowMs,
-    );
+    let startedMs = 0;
+    let seenSinceMs = this.#unmanagedAtMs;
     // It may copy another one that was started anew.
     const sources = new Set<RedisNode>();
     for (let address: string | undefined = primary; address !== undefined; ) {

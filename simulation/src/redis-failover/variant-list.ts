@@ -75,7 +75,7 @@ export const redisFailoverVariants: readonly Variant[] = [
     edits: [
       {
         file: 'manager/lineage.js',
-        find: 'if (wasKnown && !(node.hasWritten && hasBegun)) {',
+        find: 'if (wasKnown && !node.hasWritten) {',
         replace: 'if (wasKnown) {',
       },
     ],
@@ -124,7 +124,7 @@ export const redisFailoverVariants: readonly Variant[] = [
       },
       {
         file: 'manager/lineage.js',
-        find: 'if (wasKnown && !(node.hasWritten && hasBegun)) {',
+        find: 'if (wasKnown && !node.hasWritten) {',
         replace: 'if (wasKnown) {',
       },
     ],
