@@ -8,6 +8,8 @@ export class Wires {
   readonly reach: Readonly<Record<string, string>>;
   readonly #zookeeper: readonly TestProxy[];
   readonly #nodes: ReadonlyMap<string, TestProxy>;
+  /** Those that hold still: another strike may have cut or healed one meanwhile. */
+  readonly #holding = new Set<TestProxy>();
 
   private constructor(zookeeper: readonly TestProxy[], nodes: ReadonlyMap<string, TestProxy>) {
     this.#zookeeper = zookeeper;
@@ -41,24 +43,34 @@ export class Wires {
   /** No word to or from that Redis. @param aloud whether connections are reset, or nothing is heard */
   cutNode(address: string, aloud: boolean): void {
     const proxy = this.#nodes.get(address);
-    if (aloud) proxy?.cut();
-    else proxy?.silence();
+    if (proxy === undefined) return;
+    this.#holding.delete(proxy);
+    if (aloud) proxy.cut();
+    else proxy.silence();
   }
 
   async healNode(address: string): Promise<void> {
-    await this.#nodes.get(address)?.pass();
+    const proxy = this.#nodes.get(address);
+    if (proxy === undefined) return;
+    this.#holding.delete(proxy);
+    await proxy.pass();
   }
 
   /** What is sent to a Redis stays on its way, until `letGo`. */
   holdNodes(): void {
-    for (const proxy of this.#nodes.values()) proxy.holdRequests();
+    for (const proxy of this.#nodes.values()) {
+      proxy.holdRequests();
+      this.#holding.add(proxy);
+    }
   }
 
   letNodesGo(): void {
-    for (const proxy of this.#nodes.values()) proxy.letGo();
+    for (const proxy of this.#holding) proxy.letGo();
+    this.#holding.clear();
   }
 
   async heal(): Promise<void> {
+    this.#holding.clear();
     const all = [...this.#zookeeper, ...this.#nodes.values()];
     await Promise.all(all.map((proxy) => proxy.pass()));
   }
