@@ -431,3 +431,65 @@ describe('the primary of before, while another one is chosen', () => {
     expect(world.record.lineage).toMatchObject({ a: 164 });
   });
 });
+
+describe('what the primary of before has sent arrives late', () => {
+  const set = () =>
+    new FakeWorld(
+      new FakeNode('r1', primary(10)),
+      new FakeNode('r2', { ...replicaOf('r1', 10), linkUp: true }),
+      new FakeNode('r3', { ...replicaOf('r1', 10), linkUp: true }),
+    );
+  const down = { reason: 'down', available: ['r2', 'r3'] } as const;
+
+  it.for(['proven', 'always'] as const)(
+    'who gets it takes the place of who was promoted, before anybody is told (rejoin: %s)',
+    async (rejoin) => {
+      const world = set();
+      world.rejoin = rejoin;
+      world.node('r1').isSilent = true;
+      world.at.set('after promote', () => {
+        for (const node of world.nodes.values())
+          if (node.says.role === 'replica') node.underWay = 5;
+      });
+      await expect(world.move(down)).rejects.toThrow(/has got more since r[23] was chosen/);
+      expect(world.record.primary).toBeNull();
+      const { primary: chosen } = await world.move({ ...down, reason: 'unfinished' });
+      expect(world.node(chosen).says.offset).toBe(15);
+      expect(world.published).toMatchObject({ master: chosen, unavailable: ['r1'] });
+      expect(world.published?.slaves).toHaveLength(1);
+    },
+  );
+
+  it('is kept aside when no attempt is left', async () => {
+    const world = new FakeWorld(
+      new FakeNode('r1', primary(10)),
+      new FakeNode('r2', { ...replicaOf('r1', 10), linkUp: true }),
+      new FakeNode('r3', { ...replicaOf('r1', 10), linkUp: true }),
+      new FakeNode('r4', { ...replicaOf('r1', 10), linkUp: true }),
+    );
+    world.node('r1').isSilent = true;
+    // Up as the managers say: that costs all attempts.
+    world.node('r4').isSilent = true;
+    const available = ['r2', 'r3', 'r4'];
+    await expect(world.move({ reason: 'down', available })).rejects.toThrow(/r4 may have more/);
+    await expect(world.move({ reason: 'unfinished', available })).rejects.toThrow(/r4/);
+    world.at.set('before redirect', () => {
+      for (const node of world.nodes.values()) if (node.says.role === 'replica') node.underWay = 5;
+    });
+    const { primary: chosen } = await world.move({ reason: 'unfinished', available });
+    const [other = ''] = ['r2', 'r3'].filter((node) => node !== chosen);
+    expect(world.node(other).says).toMatchObject({ isAside: true, offset: 15 });
+  });
+});
+
+it('a node that was set aside and goes on as the primary waits for those who believe in it', async () => {
+  const world = new FakeWorld(
+    new FakeNode('r1', { ...replicaOf('r2', 10), isAside: true, linkUp: false }),
+    new FakeNode('r2', { ...replicaOf('r1', 5), linkUp: false }),
+  );
+  await world.move({ reason: 'lost-role' });
+  expect(world.record.primary).toBe('r1');
+  const [revoked = 0] = world.revokedAtMs;
+  const [published = 0] = world.publishedAtMs;
+  expect(published - revoked).toBeGreaterThanOrEqual(lapseMs);
+});

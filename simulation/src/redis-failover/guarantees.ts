@@ -55,6 +55,8 @@ export class Guarantees {
   readonly #terms = new Map<number, TermOfWrites>();
   /** The processes that have followed the primary on record, or were it. */
   readonly #members = new Map<string, string>();
+  /** The processes that had nothing as a primary. */
+  readonly #beganEmpty = new Map<string, string>();
   /** Since when a member can be reached without a fault. */
   readonly #reachableSinceMs = new Map<string, number>();
   #nextLookMs = 0;
@@ -200,6 +202,9 @@ export class Guarantees {
         continue;
       }
       this.#lookAtLoading(node);
+      const isEmpty = server.loading === undefined && server.data.keys.length === 0;
+      if (server.upstream !== undefined) this.#beganEmpty.delete(name);
+      else if (isEmpty) this.#beganEmpty.set(name, server.runId);
       if (this.#isMember(node)) this.#members.set(name, server.runId);
       else if (this.#isToGiveUp(node) || this.#isLeftBeside(node)) this.#members.delete(name);
       const isReachable =
@@ -235,9 +240,14 @@ export class Guarantees {
         coverage.count('writes in quarantine');
         continue;
       }
-      // It waits for a copy that its primary broke off, and answers nobody before it gives up.
-      if (holders.some((node) => node.server?.loading !== undefined)) {
+      // It waits for a copy that its primary broke off, and answers nobody before it gives up; or it was away
+      // when an operator decided, and is so still.
+      if (holders.some(({ server }) => server === undefined || server.loading !== undefined)) {
         coverage.count('writes on a node that has not come back');
+        continue;
+      }
+      if (holders.some((node) => this.#isToGiveUp(node))) {
+        coverage.count('writes that a copy will overwrite, as promised');
         continue;
       }
       const where = holders.map(({ name }) => name).join(', ') || 'nobody';
@@ -321,21 +331,31 @@ export class Guarantees {
     return server.data.keys.some((key) => source.data.get(key) === undefined);
   }
 
-  /** A replica copies by itself a primary that has just been started anew: no manager has told it to. */
+  /** A replica copies by itself when it, or its primary, has just been started: no manager has told it to. */
   #mayCopyUnseen(node: RedisNode, primary: string): boolean {
     const { startedAtMs, orderedAtMs, world } = this.#sim;
     const orderedMs = orderedAtMs.get(node.name) ?? 0;
-    let startedMs = 0;
+    const source = this.#sim.nodes.find(({ addresses }) => addresses[0] === primary);
+    // Nobody shall follow it while another node is away: there it does not matter when this one came.
+    const isEmptySource =
+      source !== undefined && this.#beganEmpty.get(source.name) === source.server?.runId;
+    // One that starts goes by its file, and by no order of before.
+    let startedMs = isEmptySource ? 0 : (startedAtMs.get(node.name) ?? 0);
     let seenSinceMs = this.#unmanagedAtMs;
+    // While it loads, nobody knows what it has.
+    if (!isEmptySource) {
+      const sinceMs = this.#reachableSinceMs.get(node.name) ?? world.nowMs;
+      seenSinceMs = Math.max(seenSinceMs, sinceMs);
+    }
     // It may copy another one that was started anew.
     const sources = new Set<RedisNode>();
     for (let address: string | undefined = primary; address !== undefined; ) {
-      const source = this.#sim.nodes.find(({ addresses }) => addresses[0] === address);
-      if (source === undefined || sources.has(source)) break;
-      sources.add(source);
-      startedMs = Math.max(startedMs, startedAtMs.get(source.name) ?? 0);
-      seenSinceMs = Math.max(seenSinceMs, this.#reachableSinceMs.get(source.name) ?? world.nowMs);
-      const { upstream } = source.server ?? {};
+      const next = this.#sim.nodes.find(({ addresses }) => addresses[0] === address);
+      if (next === undefined || sources.has(next)) break;
+      sources.add(next);
+      startedMs = Math.max(startedMs, startedAtMs.get(next.name) ?? 0);
+      seenSinceMs = Math.max(seenSinceMs, this.#reachableSinceMs.get(next.name) ?? world.nowMs);
+      const { upstream } = next.server ?? {};
       address = upstream && `${upstream.host}:${upstream.port}`;
     }
     if (orderedMs >= startedMs) return false;

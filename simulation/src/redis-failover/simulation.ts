@@ -143,6 +143,10 @@ export class RedisFailoverSimulation implements Simulation {
     if (seat === undefined || seat.host.isPaused || seat.link.requestsCut || seat.link.repliesCut) {
       return false;
     }
+    // It reads the record before it does anything.
+    const { leadership } = this.ensemble;
+    const isServed = [...seat.link.connections].some(({ server }) => server.isRunning);
+    if (!isServed || !leadership.server.isRunning || !leadership.hasQuorum) return false;
     return this.nodes.every(({ name }) => {
       const { forth, back, refuses } = this.redis.model.link(seat.host.name, name);
       return !forth.isHeld && !back.isHeld && !refuses;

@@ -75,7 +75,7 @@ export const redisFailoverVariants: readonly Variant[] = [
     edits: [
       {
         file: 'manager/lineage.js',
-        find: 'if (wasKnown && !node.hasWritten) {',
+        find: 'if (wasKnown && !(node.hasWritten && hasBegun)) {',
         replace: 'if (wasKnown) {',
       },
     ],
@@ -112,6 +112,7 @@ export const redisFailoverVariants: readonly Variant[] = [
         replace: "return { do: 'keep' };",
       },
     ],
+    from: 510,
     breaks: ['live', 'kept'],
   },
   {
@@ -124,7 +125,7 @@ export const redisFailoverVariants: readonly Variant[] = [
       },
       {
         file: 'manager/lineage.js',
-        find: 'if (wasKnown && !node.hasWritten) {',
+        find: 'if (wasKnown && !(node.hasWritten && hasBegun)) {',
         replace: 'if (wasKnown) {',
       },
     ],
@@ -196,20 +197,8 @@ export const redisFailoverVariants: readonly Variant[] = [
         replace: "const asked = { how: 'replica' };",
       },
     ],
-    from: 370,
+    from: 565,
     breaks: ['one', 'kept'],
-  },
-  {
-    name: 'redis-failover: clients write to the primary in whatever process it runs',
-    edits: [
-      {
-        file: 'client/connection.js',
-        find: 'const isOnRecord = runId?.() !== undefined;',
-        replace: 'const isOnRecord = false;',
-      },
-    ],
-    from: 15515,
-    breaks: anyLoss,
   },
   {
     name: 'redis-failover: nobody watches the primary of before while the next one is chosen',
@@ -220,19 +209,7 @@ export const redisFailoverVariants: readonly Variant[] = [
         replace: 'while (watch === undefined)',
       },
     ],
-    from: 11930,
-    breaks: anyLoss,
-  },
-  {
-    name: 'redis-failover: a replica that is further than its primary is let go on to copy it',
-    edits: [
-      {
-        file: 'manager/join.js',
-        find: 'return !includes(primary, lineage, node);',
-        replace: 'return false;',
-      },
-    ],
-    from: 9924,
+    from: 13880,
     breaks: anyLoss,
   },
   {

@@ -36,11 +36,26 @@ export interface Choice {
   readonly has: Replication;
   /** The others that have answered: only those are told to copy it. */
   readonly answered: readonly NodeAddress[];
+  /** The others that could have been chosen, and have nothing that this one lacks. */
+  readonly equals: ReadonlySet<NodeAddress>;
   /** Whoever asked for another one is refused: the node of before goes on. */
   readonly refusal?: string | undefined;
 }
 
 export async function choose(
+  former: NodeAddress | null,
+  fenced: Fenced,
+  record: PrimaryRecord,
+  plan: MovePlan,
+  world: MoveWorld,
+): Promise<Choice> {
+  const choice = await pick(former, fenced, record, plan, world);
+  // Else somebody may go on with it in the term of before, beside others in the new one.
+  if (choice.chosen === former) await waitForViews(record, world);
+  return choice;
+}
+
+async function pick(
   former: NodeAddress | null,
   fenced: Fenced,
   record: PrimaryRecord,
@@ -67,7 +82,10 @@ export async function choose(
   await expectPatience(fit, known, record, plan, world);
   const choice = (chosen: NodeAddress, has: Replication, refusal?: string): Choice => {
     const answered = [...known.keys()].filter((node) => node !== chosen);
-    return { chosen, has, answered, refusal };
+    const lineage = recordedLineage(record);
+    const isEqual = (node: NodeAddress) => includes(has, lineage, fit.get(node) as Replication);
+    const equals = new Set([...fit.keys()].filter((node) => node !== former && isEqual(node)));
+    return { chosen, has, answered, equals, refusal };
   };
   const stood = fenced.how === 'paused' ? fenced.replication : undefined;
   if (former !== null && fenced.how === 'paused' && plan.target !== former) {
@@ -76,8 +94,6 @@ export async function choose(
     const mayGoOn = plan.reason !== 'request' && plan.reason !== 'found';
     const isLeft = last !== undefined && fit.size === 0 && mayGoOn;
     if (last !== undefined && (isLeft || isGivenBack(last, fenced, fit, former, record, plan))) {
-      // Else somebody may go on in the term of before, beside others in the new one.
-      await waitForViews(record, world);
       return choice(former, last);
     }
   }
@@ -116,7 +132,6 @@ export async function choose(
   }
   if (former === null || stood === undefined) throw new NoCandidateError(lacks);
   // It has what nobody else has, and nobody has written anywhere since: so it goes on.
-  await waitForViews(record, world);
   return choice(former, stood, isRequest ? lacks : undefined);
 }
 
@@ -184,7 +199,7 @@ async function expectPatience(
 }
 
 /** Ends an attempt, so that the next one, here or in another manager, finds more; but not for ever. */
-function giveUpFor(record: PrimaryRecord, world: MoveWorld, why: string): void {
+export function giveUpFor(record: PrimaryRecord, world: MoveWorld, why: string): void {
   const most = world.managers() > 1 ? mostIncompleteAttempts : 2;
   const memory = memoryOf(record, world.memory);
   if (memory.incompleteAttempts >= most) return;

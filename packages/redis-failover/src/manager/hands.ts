@@ -3,7 +3,7 @@ import type { NodeAddress } from '../node-address.ts';
 import { parseNodeAddress } from '../node-address.ts';
 import type { NodeAccess, NodeLink, OpenNode, Replication } from '../redis/node-connection.ts';
 import { NodeConnection } from '../redis/node-connection.ts';
-import { asideAddress, parseInfo } from '../redis/replication.ts';
+import { asideAddress, heldAddress, parseInfo } from '../redis/replication.ts';
 import type { ReadTail, TailCommands, TailQuestion } from '../redis/tail.ts';
 import type { ManagerEvent } from './events.ts';
 import type { ManagerHooks } from './hooks.ts';
@@ -81,15 +81,27 @@ export class Hands implements Disposable {
    * It takes no writes from now on, copies nobody, and keeps its data.
    * @returns what it has: nothing can be added to that any more
    */
-  async setAside(node: NodeAddress): Promise<Replication> {
+  setAside(node: NodeAddress): Promise<Replication> {
+    return this.#cutOff(node, asideAddress);
+  }
+
+  /**
+   * A replica gets nothing more from whom it follows, and may become the primary, for every manager.
+   * @returns what it has
+   */
+  hold(node: NodeAddress): Promise<Replication> {
+    return this.#cutOff(node, heldAddress);
+  }
+
+  async #cutOff(node: NodeAddress, from: NodeAddress): Promise<Replication> {
     const connection = await this.#on(node);
-    const { host, port } = parseNodeAddress('a node', asideAddress);
+    const { host, port } = parseNodeAddress('a node', from);
     await this.#change(connection, ['REPLICAOF', host, `${port}`]);
     // Replicas that wait for a copy already would get it. Redis before 5.0 knows only this word.
     await this.#change(connection, ['CLIENT', 'KILL', 'TYPE', 'slave']);
     const replication = await connection.replication();
     if (replication.role === 'replica') return replication;
-    throw new Error(`${node} was set aside, and says that it is a primary`);
+    throw new Error(`${node} was told to follow nobody, and says that it is a primary`);
   }
 
   /** After a restart it is what it is now. Where the node does not want to, that is told once. */

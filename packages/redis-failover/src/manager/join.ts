@@ -23,9 +23,14 @@ export interface Joining {
   readonly streams: StreamNotes;
   /** What it had when its writes were stopped: since then only PINGs have moved its offset. */
   readonly stoodAt?: Replication | undefined;
+  /**
+   * It could have become the primary itself, and had nothing more: what the primary of before has sent may
+   * arrive late, at this one only. Then it is `ahead`, and follows nobody until the next attempt has chosen.
+   */
+  readonly wasEqual?: boolean;
 }
 
-export type Joined = 'joined' | 'loading' | 'quarantined';
+export type Joined = 'joined' | 'loading' | 'quarantined' | 'ahead';
 
 export async function join(joining: Joining, world: JoinWorld): Promise<Joined> {
   const { node, primary, streams } = joining;
@@ -34,13 +39,16 @@ export async function join(joining: Joining, world: JoinWorld): Promise<Joined> 
   if (positionOf(says, streams.lineage).kind === 'loading') return 'loading';
   let stoodAt = joining.stoodAt;
   let missing: string | undefined;
+  const isHeld = joining.wasEqual === true && says.role === 'replica' && !says.isAside;
+  // What is on its way to it could arrive between the question and the order.
+  if (isHeld) says = await hands.hold(node);
   if (says.role === 'primary') {
     const tail = world.rejoin === 'proven' ? await readEnd(joining, says, world) : undefined;
     // A write could come between the question and the order.
     says = await hands.setAside(node);
-    const isHeld = tail !== undefined && world.nowMs() < tail.untilMs;
+    const stoodStillMeanwhile = tail !== undefined && world.nowMs() < tail.untilMs;
     if (tail !== undefined) await hands.resumeWrites(node);
-    if (isHeld) {
+    if (stoodStillMeanwhile) {
       missing = tail.missing;
       stoodAt = tail.stoodAt;
       if (missing === undefined && stoodStill(says, stoodAt) !== undefined) {
@@ -53,6 +61,7 @@ export async function join(joining: Joining, world: JoinWorld): Promise<Joined> 
   const own = await hands.replication(primary);
   if (own.role !== 'primary') throw new Error(`${primary} is not a primary any more`);
   const isIncluded = includes(own, streams.lineage, has);
+  if (isHeld && !isIncluded && positionOf(says, streams.lineage).kind === 'known') return 'ahead';
   if (isIncluded || world.rejoin === 'always') {
     if (isIncluded) await streams.note(has);
     // Else its PINGs would count as more than the primary has, while it waits for its copy.

@@ -68,11 +68,12 @@ export function positionOf(node: Replication, lineage: Lineage): Position {
     return { kind: 'nothing' };
   }
   if (node.loading) return { kind: 'loading' };
+  const isOffsetFrozen = (node.role === 'primary' || node.isAside) && !node.hasBacklog;
+  const hasBegun = isOffsetFrozen || offset > forkOf(node);
   // PINGs and expired keys move the offset of a primary, too.
-  if (wasKnown && !node.hasWritten) {
+  if (wasKnown && !(node.hasWritten && hasBegun)) {
     return { kind: 'known', stream: formerReplicationId, offset: forkOf(node) };
   }
-  const isOffsetFrozen = (node.role === 'primary' || node.isAside) && !node.hasBacklog;
   if (isOffsetFrozen || !(isKnown || wasKnown)) return { kind: 'unknown' };
   return { kind: 'known', stream: replicationId, offset };
 }

@@ -1,7 +1,7 @@
 import type { PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
-import { askEverybody, choose, describe, eligible } from './choose.ts';
+import { askEverybody, choose, describe, eligible, giveUpFor } from './choose.ts';
 import type { ManagerStep } from './events.ts';
 import type { Fenced } from './fence.ts';
 import { fence, waitForEarlierViews, waitForViews, whileWatched } from './fence.ts';
@@ -56,14 +56,14 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
     );
     return { ...choice, fenced };
   };
-  const { chosen, has, answered, refusal, fenced } = await (former === null
+  const { chosen, has, answered, equals, refusal, fenced } = await (former === null
     ? fenceAndChoose()
     : whileWatched(former, record, world, fenceAndChoose));
   const { streams, promoted } = await step('promote', chosen, () =>
     promote(chosen, has, record, world),
   );
   const followers = await step('redirect', chosen, () =>
-    redirect(chosen, answered, { former, fenced, streams }, record, world),
+    redirect(chosen, answered, { former, fenced, streams, equals }, record, world),
   );
   // What whoever asked is told when it goes wrong, is not that it is done.
   const told = refusal === undefined ? plan : { ...plan, withPublication: undefined };
@@ -265,20 +265,26 @@ async function redirect(
     readonly former: NodeAddress | null;
     readonly fenced: Fenced;
     readonly streams: StreamNotes;
+    readonly equals: ReadonlySet<NodeAddress>;
   },
   record: PrimaryRecord,
   world: MoveWorld,
 ): Promise<readonly NodeAddress[]> {
-  const { former, fenced, streams } = from;
+  const { former, fenced, streams, equals } = from;
   const follows = new Set<NodeAddress>();
+  const ahead: NodeAddress[] = [];
+  // Of one that answers it is known what it has sent; from then on PINGs move the offsets.
+  const mayGetMore = fenced.how === 'silent' && !world.hooks.broken?.includes('any-replica');
   let isStopped = false;
   await Promise.all(
     answered.map(async (node) => {
       const isHeld = node === former && fenced.how === 'paused' && world.nowMs() < fenced.untilMs;
       const stoodAt = isHeld ? fenced.replication : undefined;
       try {
-        const joined = await join({ node, primary: chosen, streams, stoodAt }, world);
+        const wasEqual = mayGetMore && equals.has(node);
+        const joined = await join({ node, primary: chosen, streams, stoodAt, wasEqual }, world);
         if (joined === 'joined') follows.add(node);
+        if (joined === 'ahead') ahead.push(node);
         if (node !== former || joined === 'loading') return;
         isStopped = true;
         // Now whoever was kept waiting there is refused.
@@ -289,6 +295,11 @@ async function redirect(
       }
     }),
   );
+  if (ahead.length > 0) {
+    // Nobody has been told of the new primary yet: the next attempt chooses who has more.
+    giveUpFor(record, world, `${ahead.join(', ')} has got more since ${chosen} was chosen`);
+    for (const node of ahead) await join({ node, primary: chosen, streams }, world);
+  }
   // It answered, and then went away: whether it takes writes again cannot be known.
   const isLost = fenced.how !== 'silent' && former !== null && former !== chosen;
   if (isLost && !isStopped) await waitForViews(record, world);

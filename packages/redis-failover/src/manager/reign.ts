@@ -212,7 +212,11 @@ class Ruler {
     if (record.gemViews) await this.#outliveTheGem(record);
     // An operator is heard also while there is no primary.
     if (await this.#serveDecision(record)) return;
-    if (record.primary === null) return this.#move('unfinished', {});
+    if (record.primary === null) {
+      await this.#askAll();
+      await this.#setStraysAside(record);
+      return this.#move('unfinished', {});
+    }
     if (!this.#realm.options.nodes.includes(record.primary)) {
       throw strangePrimary(record.primary, this.#realm.options.nodes);
     }
@@ -276,7 +280,10 @@ class Ruler {
     const lineage = recordedLineage(record);
     for (const [node, each] of known) {
       if (node === record.primary || each.isAside || each.loading) continue;
-      if (!includes(primary, lineage, each)) await this.#hands.setAside(node);
+      if (includes(primary, lineage, each)) continue;
+      await this.#hands.setAside(node);
+      // Started again it would copy whom its file names.
+      await this.#hands.keepConfig(node);
     }
   }
 
@@ -284,13 +291,17 @@ class Ruler {
    * Primaries that have nothing of the term on record, while nobody else is the primary: replicas that were
    * told so before would copy them.
    */
-  async #setStraysAside(record: Situation['record']): Promise<void> {
-    if (this.#realm.options.rejoin === 'always') return;
+  async #setStraysAside(record: PrimaryRecord): Promise<void> {
+    // Where no stream is on record nobody can be told from the others.
+    if (this.#realm.options.rejoin === 'always' || record.replicationId === null) return;
+    // A move looks at the node of before by itself.
+    const reigning = record.primary ?? record.former;
     for (const [node, each] of this.#known) {
-      if (node === record.primary || each.role !== 'primary' || each.loading) continue;
+      if (node === reigning || each.role !== 'primary' || each.loading) continue;
       if (isOfReign(each, record)) continue;
       try {
         await this.#hands.setAside(node);
+        await this.#hands.keepConfig(node);
       } catch (error) {
         // The others have to get a primary all the same.
         this.#term.signal.throwIfAborted();
@@ -649,12 +660,14 @@ class Ruler {
       });
       for (const [node, each] of strays) {
         try {
+          const told = this.#world.quarantined.get(node);
           const joined = await join({ node, primary, streams }, this.#world);
           if (joined === 'loading') continue;
           // A pause that a move has left there would hold up what it is to copy.
           await this.#hands.resumeWrites(node);
           if (joined === 'joined') this.#realm.tell({ type: 'reconciled', node, primary });
-          if (joined === 'joined' || !each.isAside) await this.#hands.keepConfig(node);
+          const isNews = joined === 'joined' || this.#world.quarantined.get(node) !== told;
+          if (isNews || !each.isAside) await this.#hands.keepConfig(node);
         } catch (error) {
           this.#term.signal.throwIfAborted();
           this.#errors = new Map([...this.#errors, [node, error as Error]]);

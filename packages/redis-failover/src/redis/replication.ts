@@ -55,6 +55,9 @@ export interface Replication {
  */
 export const asideAddress: NodeAddress = '127.0.0.1:1';
 
+/** Whom a replica is told to follow for a moment, so that nothing more arrives there: its data count. */
+export const heldAddress: NodeAddress = '127.0.0.1:2';
+
 /** Sends one command and gives its answer. */
 export type Ask = (parts: readonly string[]) => Promise<unknown>;
 

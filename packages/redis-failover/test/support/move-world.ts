@@ -24,6 +24,8 @@ export class FakeNode {
   refusesPromotion = false;
   isPaused = false;
   promotedAtMs: number | undefined;
+  /** Bytes on their way to it: it executes them before the next order. */
+  underWay = 0;
 
   constructor(address: NodeAddress, says: Partial<Replication>, keys: readonly string[] = []) {
     this.address = address;
@@ -168,6 +170,13 @@ export class FakeWorld {
         const [node, source] = [reach(address), this.node(of)];
         node.says = { ...source.says, runId: node.says.runId, role: 'replica', primary: of };
         node.keys = source.keys;
+      },
+      hold: async (address) => {
+        const node = reach(address);
+        node.says = { ...node.says, offset: node.says.offset + node.underWay };
+        node.underWay = 0;
+        node.says = { ...node.says, primary: '127.0.0.1:2', linkUp: false };
+        return node.says;
       },
       setAside: async (address) => {
         const node = reach(address);
