@@ -76,6 +76,11 @@ export interface PrimaryRecord {
    * oldest first, its own last. Absent in what version 0.1.0 has written.
    */
   readonly lineage?: Readonly<Record<string, number>>;
+  /**
+   * Nodes, each with its process (`run_id`), that an operator lets copy this term's primary, whatever only
+   * they have. Absent: none.
+   */
+  readonly discarded?: Readonly<Record<NodeAddress, string>> | undefined;
   /** Of the process of the primary (`run_id`): only another one can have lost data. */
   readonly runId: string | null;
   /**
@@ -139,10 +144,11 @@ export function encodeReport({ available, unavailable }: Report): string {
 
 export function encodePrimary(record: PrimaryRecord): string {
   const { term, primary, former, replicationId, runId, gemViews, viewMs } = record;
-  const { manager, token, manualSeen, lineage } = record;
+  const { manager, token, manualSeen, lineage, discarded } = record;
   return JSON.stringify({
     ...{ term, primary, former, replicationId, runId },
     ...(lineage === undefined ? {} : { lineage }),
+    ...(discarded === undefined ? {} : { discarded }),
     ...(gemViews ? { gemViews } : {}),
     ...{ viewMs, manager, token, manualSeen },
   });
@@ -171,12 +177,9 @@ export function decodeNodes(path: string, text: string): Nodes {
 /** @throws LayoutError */
 export function decodeReport(path: string, text: string): Report {
   const { available, unavailable } = parseObject(path, text);
-  const isMap =
-    typeof available === 'object' &&
-    available !== null &&
-    !Array.isArray(available) &&
-    Object.values(available).every((each) => typeof each === 'number');
-  return isMap && isTexts(unavailable)
+  const isOfLatencies =
+    isMap(available) && Object.values(available).every((each) => typeof each === 'number');
+  return isOfLatencies && isTexts(unavailable)
     ? { available: available as Report['available'], unavailable }
     : refuse(path, text, 'available, unavailable');
 }
@@ -185,7 +188,7 @@ export function decodeReport(path: string, text: string): Report {
 export function decodePrimary(path: string, text: string): PrimaryRecord {
   const record = parseObject(path, text) as Partial<Record<keyof PrimaryRecord, unknown>>;
   const { term, primary, former, viewMs, manager, token, manualSeen } = record;
-  const { replicationId = null, runId = null, gemViews = false, lineage } = record;
+  const { replicationId = null, runId = null, gemViews = false, lineage, discarded } = record;
   const valid =
     isCount(term) &&
     (primary === null || isText(primary)) &&
@@ -193,6 +196,7 @@ export function decodePrimary(path: string, text: string): PrimaryRecord {
     (replicationId === null || isText(replicationId)) &&
     (runId === null || isText(runId)) &&
     (lineage === undefined || isOffsets(lineage)) &&
+    (discarded === undefined || isMapOfTexts(discarded)) &&
     typeof gemViews === 'boolean' &&
     isCount(viewMs) &&
     isText(manager) &&
@@ -203,6 +207,7 @@ export function decodePrimary(path: string, text: string): PrimaryRecord {
         ...{ term, primary, former, replicationId, runId, gemViews, viewMs },
         ...{ manager, token, manualSeen },
         ...(lineage === undefined ? {} : { lineage }),
+        ...(discarded === undefined ? {} : { discarded }),
       }
     : refuse(path, text, 'term, primary, former, viewMs, manager, token, manualSeen');
 }
@@ -278,12 +283,15 @@ function isTexts(value: unknown): value is string[] {
 }
 
 function isOffsets(value: unknown): value is Readonly<Record<string, number>> {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    !Array.isArray(value) &&
-    Object.values(value).every(Number.isSafeInteger)
-  );
+  return isMap(value) && Object.values(value).every(Number.isSafeInteger);
+}
+
+function isMapOfTexts(value: unknown): value is Readonly<Record<string, string>> {
+  return isMap(value) && Object.values(value).every(isText);
+}
+
+function isMap(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isCount(value: unknown): value is number {

@@ -42,7 +42,9 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
   if (before.primary !== null) await checkPlan(plan, before, world);
 
   const viewMs = Math.max(before.viewMs, world.clientViewMs);
-  const record = { ...before, primary: null, former, viewMs, ...world.author };
+  // An operator has spoken of the primary of that term.
+  const { discarded: _, ...going } = before;
+  const record = { ...going, primary: null, former, viewMs, ...world.author };
   await step('revoke', former, () => revoke(before, record, world));
   const fenceAndChoose = async () => {
     const fenced = await step('fence', former, () =>

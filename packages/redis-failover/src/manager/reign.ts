@@ -9,6 +9,7 @@ import type { ReadTail } from '../redis/tail.ts';
 import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import type { Decision, Situation } from './decide.ts';
 import { decide, isReturned } from './decide.ts';
+import { discard, isDiscarded } from './discard.ts';
 import { discoverPrimary, firstRecord, goesOnAfterGem, strangePrimary } from './discover.ts';
 import type { ManagerEvent, MoveReason, Trouble } from './events.ts';
 import { gemManagers } from './gem-lock.ts';
@@ -516,16 +517,10 @@ class Ruler {
       if (action === 'keep') {
         await this.#move('keep', { target: node, withPublication: publication });
       } else {
-        const { primary, term } = record;
-        const says = primary === null ? undefined : await this.#hands.replication(primary);
-        if (primary === null || says?.role !== 'primary') {
-          throw new MoveRefusedError('there is no primary at the moment that it could copy');
-        }
-        if (node === primary) throw new MoveRefusedError(`${node} is the primary`);
-        await this.#hands.makeReplica(node, primary);
+        const primary = await discard(node, record, this.#world);
         this.#world.quarantined.delete(node);
         tell({ type: 'reconciled', node, primary });
-        await wish.fulfil?.({ primary, term });
+        await wish.fulfil?.({ primary, term: record.term });
         await this.#hands.keepConfig(node);
       }
     } catch (error) {
@@ -550,7 +545,10 @@ class Ruler {
       ? goesOn(before, primary)
       : lineageOf(primary, before);
     const lineage = writtenLineage(now);
-    await this.#keeper.write({ record: { ...record, replicationId, runId, lineage } });
+    const { discarded, ...going } = record;
+    // An operator has spoken of the process that is gone.
+    const more = record.runId === runId && discarded !== undefined ? { discarded } : {};
+    await this.#keeper.write({ record: { ...going, ...more, replicationId, runId, lineage } });
   }
 
   async #notePosition({ replicationId: stream, offset, loading }: Replication): Promise<void> {
@@ -651,6 +649,7 @@ class Ruler {
       const strays = [...this.#known].filter(
         ([node, each]) =>
           node !== primary &&
+          !isDiscarded(record, node, each) &&
           (each.primary !== primary || (isProven && wouldLose(each, own, lineage))),
       );
       const streams = new StreamNotes(recordedLineage(record), async (lineage) => {
