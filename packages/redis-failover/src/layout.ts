@@ -47,6 +47,23 @@ export interface Nodes {
   readonly unavailable: readonly NodeAddress[];
 }
 
+/** The two znodes that say who is the primary, with what tells which of them was written last. */
+export interface Named {
+  readonly record: { readonly value: PrimaryRecord; readonly modifiedZxid: bigint };
+  readonly nodes: { readonly value: Nodes; readonly createdZxid: bigint };
+}
+
+/**
+ * Whether a manager of the gem has moved the primary since ours wrote last, also if it is the same node again. At each
+ * move the gem deletes `nodes` and creates it anew. When ours create it, they write `primary` in the same
+ * transaction.
+ */
+export function isMovedByGem({ record, nodes }: Named): boolean {
+  const { master } = nodes.value;
+  if (master === null) return false;
+  return master !== record.value.primary || nodes.createdZxid > record.modifiedZxid;
+}
+
 /** What one manager sees. */
 export interface Report {
   /** Latency in seconds. */

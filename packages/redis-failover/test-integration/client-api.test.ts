@@ -382,6 +382,19 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
       expect(await primary.command('GET', key)).toBe('4');
     });
 
+    test(`writes to a primary that was started anew while Ruby managers decide (${library})`, async (context) => {
+      const [primary, replica] = both();
+      const stage = await ClientStage.open(servers, context);
+      await stage.publish(addressOf(primary), [addressOf(replica)], { runId: 'of-before' });
+      const lock = `/_zklocking/${stage.root.replaceAll('/', '__')}__master_redis_node_manager_lock`;
+      await stage.zk.ensurePath(lock);
+      await stage.zk.create(`${lock}/ex`, '', { ephemeral: true, sequential: true });
+      const failover = await stage.client(library, { maxWait: '2s' });
+      const key = `${stage.root}:${library}`;
+      await failover.redis.set(key, '1');
+      expect(await primary.command('GET', key)).toBe('1');
+    });
+
     test(`follows Ruby managers, which count no terms (${library})`, async (context) => {
       const [primary, replica] = both();
       const stage = await ClientStage.open(servers, context);

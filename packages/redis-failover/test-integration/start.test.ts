@@ -71,11 +71,7 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     await client.redis.set('k', 'of the first');
     expect(client.current).toMatchObject({ primary: first, term });
     await ours.stop();
-    // As a manager of the gem does it: it knows `nodes` only.
-    await stage.set.at(second).promote();
-    await stage.set.at(first).follow(stage.set.at(second));
-    const nodes = { master: second, slaves: [first], unavailable: [] };
-    await stage.zk.set(stage.paths.nodes, encodeNodes(nodes));
+    await moveAsGem(stage, second, [first]);
     await client.redis.set('k', 'of the second');
     expect(client.current).toMatchObject({ primary: second, term: undefined });
     expect(await stage.set.command(second, 'GET', 'k')).toBe('of the second');
@@ -86,6 +82,51 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     await client.redis.set('k', 'of ours again');
     expect(again.story.all('moved')).toEqual([]);
     expect(again.story.all('quarantined')).toEqual([]);
+  });
+
+  test('after managers of the gem have moved the primary away and back, it is the primary of the next term', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server);
+    const ours = stage.manager('ours');
+    const [first, second, third] = stage.set.addresses as [NodeAddress, NodeAddress, NodeAddress];
+    const { term } = await stage.published(first);
+    await stage.formed();
+    const client = await stage.client();
+    await client.redis.set('k', 'of ours');
+    // The third one keeps what it has of the term on record, and is away meanwhile.
+    await stage.set.at(third).freeze();
+    await ours.stop();
+    await moveAsGem(stage, second, [first]);
+    await client.redis.set('k', 'of the second');
+    expect(client.current).toMatchObject({ primary: second, term: undefined });
+    await moveAsGem(stage, first, [second]);
+    await until('the client is back', () => client.current.primary === first);
+    await client.redis.set('k', 'of the first');
+    expect(client.current.term).toBe(undefined);
+    stage.set.at(third).thaw();
+    // Under the gem its file names no primary.
+    await stage.set.at(third).promote();
+    const again = stage.manager('again');
+    const record = await stage.published(first, term);
+    expect(record).toMatchObject({ term: term + 1, former: first });
+    await until('the client knows the term', () => client.current.term === term + 1);
+    expect(await client.redis.get('k')).toBe('of the first');
+    expect(again.story.all('moved')).toEqual([]);
+    expect(again.story.all('quarantined').map(({ node }) => node)).not.toContain(first);
+  });
+
+  test('does not look like a move of the gem when it creates `nodes` anew', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
+    stage.manager('one');
+    const { term, primary } = await stage.published();
+    await stage.formed();
+    await stage.zk.delete(stage.paths.nodes);
+    await until('it stands there again', () => stage.zk.exists(stage.paths.nodes));
+    const [record, nodes] = await Promise.all([
+      stage.zk.get(stage.paths.primary),
+      stage.zk.get(stage.paths.nodes),
+    ]);
+    expect(nodes.stat.czxid).toBeLessThanOrEqual(record.stat.mzxid);
+    expect(await stage.record()).toMatchObject({ term, primary });
   });
 
   test('with another node list than the others is named by all of them (B7)', async (context) => {
@@ -153,3 +194,16 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     await stage.verdict(writer);
   });
 });
+
+/** As a manager of the gem moves the primary: it knows `nodes` only, and creates it anew. */
+async function moveAsGem(
+  stage: Stage,
+  to: NodeAddress,
+  others: readonly NodeAddress[],
+): Promise<void> {
+  await stage.zk.delete(stage.paths.nodes);
+  await stage.set.at(to).promote();
+  for (const other of others) await stage.set.at(other).follow(stage.set.at(to));
+  const nodes = { master: to, slaves: others, unavailable: [] };
+  await stage.zk.create(stage.paths.nodes, encodeNodes(nodes));
+}

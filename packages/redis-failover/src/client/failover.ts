@@ -4,6 +4,7 @@ import { formatDuration, InvalidOptionError } from 'incumbent';
 import { systemClock } from '../clock.ts';
 import type { Paths } from '../layout.ts';
 import { pathsBelow } from '../layout.ts';
+import { gemManagers } from '../manager/gem-lock.ts';
 import type { HostAndPort } from '../node-address.ts';
 import { TimeUp } from './bound.ts';
 import type { ChangeListener } from './change-teller.ts';
@@ -76,6 +77,7 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
     this.#connections = new Connections(driver, {
       ...{ ...options, clock },
       runIdOf: (reign) => this.#view.runIdOf(reign),
+      isLedByGem: async () => (await gemManagers(zk, this.#paths)).length > 0,
     });
     this.#router = new Router(this.#view, this.#connections, options);
     this.#teller = new ChangeTeller(() => this.#view.picture);

@@ -219,8 +219,9 @@ export class ViewFollower {
     if (this.#trouble?.path === path) this.#trouble = undefined;
     if (reply === undefined) return undefined;
     try {
-      const { version, czxid } = reply.stat;
-      return { value: decode(path, reply.text), version, createdZxid: czxid };
+      const { version, czxid, mzxid } = reply.stat;
+      const value = decode(path, reply.text);
+      return { value, version, createdZxid: czxid, modifiedZxid: mzxid };
     } catch (error) {
       // It may be repaired; until then there is nothing to go by.
       this.#trouble = error as LayoutError;

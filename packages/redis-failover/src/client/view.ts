@@ -16,6 +16,7 @@
  */
 import type { Instant } from '@incumbent/zookeeper';
 import type { Nodes, PrimaryRecord } from '../layout.ts';
+import { isMovedByGem } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import { Belief } from './belief.ts';
 
@@ -25,6 +26,7 @@ export interface Seen<Value> {
   readonly version: number;
   /** Tells a node from one of the same path before it. */
   readonly createdZxid: bigint;
+  readonly modifiedZxid: bigint;
 }
 
 /** One node's time as primary. Commands and connections belong to one and never outlive it. */
@@ -247,15 +249,15 @@ export class View {
     this.#proposal = { reign, viewMs, recordVersion, nodesVersion };
   }
 
-  #recordedReign({ value, version }: Seen<PrimaryRecord>) {
+  #recordedReign(record: Seen<PrimaryRecord>) {
     const nodes = this.#nodes;
+    const { value, version } = record;
     const { term, primary, viewMs } = value;
     const runId = value.runId ?? undefined;
     const master = nodes?.value.master ?? null;
     if (nodes === undefined || nodes === null || master === null) return undefined;
-    // One transaction of ours writes both. So a manager of the gem has moved the primary, after ours had gone; or
-    // the news of the record is still on its way, and nobody confirms these versions.
-    if (master !== primary) {
+    // After ours had gone; or the news of the record is still on its way, and nobody confirms these versions.
+    if (primary === null || isMovedByGem({ record, nodes })) {
       const ruby = this.#rubyReign();
       return ruby && { ...ruby, key: `${ruby.key} after ${term}`, recordVersion: version };
     }

@@ -1,4 +1,4 @@
-import type { CommitReply, OperationResult, Transaction } from '@incumbent/zookeeper';
+import type { CommitReply, GetReply, OperationResult, Transaction } from '@incumbent/zookeeper';
 import { NoNodeError, TransactionError } from '@incumbent/zookeeper';
 import type { Term } from 'incumbent';
 import type { ZooKeeperGuard } from 'incumbent/zookeeper';
@@ -10,6 +10,7 @@ import {
   encodeNodes,
   encodePosition,
   encodePrimary,
+  isMovedByGem,
 } from '../layout.ts';
 import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import type { ManagerHooks } from './hooks.ts';
@@ -18,6 +19,8 @@ import type { ManagerHooks } from './hooks.ts';
 export interface Kept {
   readonly record: PrimaryRecord | undefined;
   readonly nodes: Nodes | undefined;
+  /** A manager of the gem has moved the primary since the record was written. */
+  readonly isMovedByGem: boolean;
 }
 
 /** What is to stand there. Left out: as it is. `nodes: null`: no such node. */
@@ -67,8 +70,11 @@ export class Keeper {
     const before = this.#kept ?? (await this.#read());
     this.#kept = undefined;
     const transaction = this.#begin();
-    if (change.record !== undefined) {
-      const text = encodePrimary(change.record);
+    // Else it would look as if a manager of the gem had created `nodes`.
+    const creates = before.nodes === undefined && (change.nodes ?? null) !== null;
+    const record = change.record ?? (creates ? before.record : undefined);
+    if (record !== undefined) {
+      const text = encodePrimary(record);
       if (before.record === undefined) transaction.create(primary, text);
       else transaction.set(primary, text, before.versions.record);
     }
@@ -84,6 +90,7 @@ export class Keeper {
     this.#kept = {
       record: change.record ?? before.record,
       nodes: change.nodes === undefined ? before.nodes : (change.nodes ?? undefined),
+      isMovedByGem: record === undefined && before.isMovedByGem,
       versions: versionsAfter(before.versions, reply, this.#paths),
     };
   }
@@ -115,13 +122,15 @@ export class Keeper {
     const { position } = this.#paths;
     const { signal } = this.#term;
     await this.#zk.sync(position, { signal });
-    const found = await readNode(this.#zk, position, signal);
-    if (found === undefined) return { exists: false, value: undefined };
-    try {
-      return { exists: true, value: decodePosition(position, found.text) };
-    } catch {
-      return { exists: true, value: undefined };
-    }
+    const decode = (path: string, text: string) => {
+      try {
+        return decodePosition(path, text);
+      } catch {
+        return undefined;
+      }
+    };
+    const found = await readNode(this.#zk, position, decode, signal);
+    return { exists: found !== undefined, value: found?.value };
   }
 
   #begin(): Transaction {
@@ -139,13 +148,19 @@ export class Keeper {
     // What a server knows that is behind is refused at the write, by its version.
     await this.#zk.sync(primary, { signal });
     const [record, known] = await Promise.all([
-      readNode(this.#zk, primary, signal),
-      readNode(this.#zk, nodes, signal),
+      readNode(this.#zk, primary, decodePrimary, signal),
+      readNode(this.#zk, nodes, decodeNodes, signal),
     ]);
+    const isMoved =
+      record !== undefined &&
+      known !== undefined &&
+      isMovedByGem({
+        record: { value: record.value, modifiedZxid: record.stat.mzxid },
+        nodes: { value: known.value, createdZxid: known.stat.czxid },
+      });
     return {
-      record: record && decodePrimary(primary, record.text),
-      nodes: known && decodeNodes(nodes, known.text),
-      versions: { record: record?.version ?? 0, nodes: known?.version ?? 0 },
+      ...{ record: record?.value, nodes: known?.value, isMovedByGem: isMoved },
+      versions: { record: record?.stat.version ?? 0, nodes: known?.stat.version ?? 0 },
     };
   }
 }
@@ -160,14 +175,15 @@ export function isRefusedAt(error: unknown, path: string): boolean {
   return error instanceof TransactionError && error.path === path;
 }
 
-async function readNode(
+async function readNode<Value>(
   zk: ZooKeeperClient,
   path: string,
+  decode: (path: string, text: string) => Value,
   signal: AbortSignal,
-): Promise<{ readonly text: string; readonly version: number } | undefined> {
+): Promise<{ readonly value: Value; readonly stat: GetReply['stat'] } | undefined> {
   try {
     const { text, stat } = await zk.get(path, { signal });
-    return { text, version: stat.version };
+    return { value: decode(path, text), stat };
   } catch (error) {
     if (error instanceof NoNodeError) return undefined;
     throw error;

@@ -203,13 +203,11 @@ class Ruler {
   async #look(): Promise<void> {
     // Anybody may have changed it, also by mistake.
     this.#keeper.forget();
-    const { record, nodes } = await this.#keeper.read();
+    const { record, nodes, isMovedByGem } = await this.#keeper.read();
     this.#realm.show({ record });
     this.#primary = record?.primary ?? undefined;
     if (record === undefined) return this.#begin(nodes, undefined);
-    // One transaction of ours writes both: a manager of the gem has moved it.
-    const named = nodes?.master ?? null;
-    if (named !== null && named !== record.primary) return this.#begin(nodes, record);
+    if (isMovedByGem) return this.#begin(nodes, record);
     if (record.gemViews) await this.#outliveTheGem(record);
     // An operator is heard also while there is no primary.
     if (await this.#serveDecision(record)) return;
@@ -447,6 +445,7 @@ class Ruler {
     const more = { viewMs: options.clientViewMs, gemViews, ...this.#world.author, manualSeen };
     const first = firstRecord(found.primary, replication, more);
     const record = before === undefined ? first : goesOnAfterGem(before, first, replication);
+    this.#world.othersLapseAtMs = Number.NEGATIVE_INFINITY;
     await this.#keeper.write(
       found.isUp ? { record, nodes: this.#nodesAround(found.primary) } : { record },
     );

@@ -76,10 +76,16 @@ test.each<[name: string, znodes: Znodes, answers: ReadonlyMap<string, Answer>, c
   ],
   ['nobody leads', { ...healthy, leader: undefined }, answers(), ['NO_MANAGER']],
   [
-    'the records differ',
+    'a manager of the gem has moved the primary',
+    { ...healthy, nodes: { master: 'b:2', slaves: [], unavailable: [] } },
+    answers(says({ primary: 'b:2' }), primary),
+    ['RECORDS_DIFFER'],
+  ],
+  [
+    'the records differ, and no node has followed',
     { ...healthy, nodes: { master: 'b:2', slaves: [], unavailable: [] } },
     answers(),
-    ['RECORDS_DIFFER'],
+    ['RECORDS_DIFFER', 'ROLE', 'ROLE'],
   ],
   ['nodes is missing', { ...healthy, nodes: undefined }, answers(), ['RECORDS_DIFFER']],
   ['a node is down', down, answers(primary, { error: new Error('gone') }), ['NODE_DOWN']],

@@ -129,9 +129,16 @@ function live(script: readonly Step[], broken: readonly BrokenRule[] = []): stri
         };
         const value: PrimaryRecord = { term, primary, ...rest };
         const names: Nodes = { master: primary, slaves: [], unavailable: [] };
-        view.seeRecord({ value, version, createdZxid: 1n });
+        view.seeRecord({ value, version, createdZxid: 1n, modifiedZxid: BigInt(version) });
         view.seeNodes(
-          primary === null ? undefined : { value: names, version, createdZxid: BigInt(version) },
+          primary === null
+            ? undefined
+            : {
+                value: names,
+                version,
+                createdZxid: BigInt(version),
+                modifiedZxid: BigInt(version),
+              },
         );
         break;
       }

@@ -37,7 +37,7 @@ class Clocks {
 
 let version = 0;
 
-function record(term: number, primary: string | null): Seen<PrimaryRecord> {
+function record(term: number, primary: string | null, modifiedZxid = 2n): Seen<PrimaryRecord> {
   version += 1;
   const rest = {
     former: null,
@@ -48,12 +48,13 @@ function record(term: number, primary: string | null): Seen<PrimaryRecord> {
     runId: null,
     gemViews: false,
   };
-  return { value: { term, primary, viewMs, ...rest }, version, createdZxid: 1n };
+  return { value: { term, primary, viewMs, ...rest }, version, createdZxid: 1n, modifiedZxid };
 }
 
 function nodes(master: string, slaves: string[] = [], createdZxid = 2n): Seen<Nodes> {
   version += 1;
-  return { value: { master, slaves, unavailable: [] }, version, createdZxid };
+  const value = { master, slaves, unavailable: [] };
+  return { value, version, createdZxid, modifiedZxid: createdZxid };
 }
 
 function proposed(view: View): Proposal {
@@ -129,6 +130,21 @@ describe('a write is sent', () => {
       expect(view.usable(clocks.now())).toMatchObject({ primary: 'b:1', term: undefined });
       expect(view.picture).toMatchObject({ primary: 'b:1', term: undefined });
     }
+  });
+
+  test('when Ruby managers have moved the primary away and back: it is another reign', () => {
+    const { clocks, view, reign } = confirmedView();
+    view.seeNodes(undefined);
+    view.seeNodes(nodes('a:1', [], 3n));
+    expect(view.usable(clocks.now())).toBe(undefined);
+    view.confirmed(proposed(view), clocks.pass(10));
+    expect(view.usable(clocks.now())).toMatchObject({ primary: 'a:1', term: undefined });
+    expect(view.runIdOf(proposed(view).reign)).toBe(undefined);
+    // What was sent before may have been taken back in between.
+    expect(view.judgeArrival(reign, clocks.pass(1_000), connectedMs)).toBe('changed');
+    view.seeRecord(record(2, 'a:1', 4n));
+    view.confirmed(proposed(view), clocks.now());
+    expect(view.usable(clocks.now())).toMatchObject({ primary: 'a:1', term: 2 });
   });
 
   test('also when replicas come and go, without another confirmation', () => {
@@ -281,6 +297,8 @@ describe('a reply', () => {
     expect(view.judgeArrival(reign, arrivedAt, connectedMs)).toBe('held');
     view.seeNodes(undefined);
     expect(view.judgeHeld(reign, arrivedAt)).toBe('held');
+    // Our managers write both in one transaction.
+    view.seeRecord(record(1, 'a:1', 9n));
     view.seeNodes(nodes('a:1', [], 9n));
     expect(proposed(view).reign).toBe(reign);
     view.confirmed(proposed(view), clocks.pass(1));

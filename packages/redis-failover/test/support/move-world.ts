@@ -128,7 +128,7 @@ export class FakeWorld {
       writePosition: async (position) => {
         this.position = position;
       },
-      read: async () => ({ record: this.record, nodes: this.published }),
+      read: async () => ({ record: this.record, nodes: this.published, isMovedByGem: false }),
       write: async ({ record = this.record, nodes }: Change) => {
         if (record.primary === null && this.record.primary !== null) {
           this.revokedAtMs.push(this.nowMs);

@@ -27,9 +27,9 @@ export interface Problem {
   readonly node?: NodeAddress;
 }
 
-/** Who is the primary on record: by ours where there is one, else by the gem's. */
+/** Who is the primary on record, as clients go by it: a manager of the gem may have moved it since ours have gone. */
 export function primaryOf({ record, nodes }: Znodes): NodeAddress | null | undefined {
-  return record === undefined ? nodes?.master : record.primary;
+  return nodes?.master ?? record?.primary;
 }
 
 /** What is wrong, the worst first. Empty: healthy. */
