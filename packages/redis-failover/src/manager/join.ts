@@ -4,7 +4,7 @@ import type { Replication } from '../redis/node-connection.ts';
 import type { ManagerEvent } from './events.ts';
 import type { Hands } from './hands.ts';
 import type { Lineage } from './lineage.ts';
-import { includes, joinedBy, lineageOf, positionOf, reaching } from './lineage.ts';
+import { includes, lineageOf, positionOf, reaching } from './lineage.ts';
 import { lackedOf, meaningOf } from './tail-proof.ts';
 
 export interface JoinWorld {
@@ -63,7 +63,6 @@ export async function join(joining: Joining, world: JoinWorld): Promise<Joined> 
   const isIncluded = includes(own, streams.lineage, has);
   if (isHeld && !isIncluded && positionOf(says, streams.lineage).kind === 'known') return 'ahead';
   if (isIncluded || world.rejoin === 'always') {
-    if (isIncluded) await streams.note(has);
     // Else its PINGs would count as more than the primary has, while it waits for its copy.
     if (isIncluded && has !== says) await streams.include(says);
     await hands.makeReplica(node, primary);
@@ -128,7 +127,7 @@ async function readEnd(
   return { stoodAt, untilMs, missing };
 }
 
-/** The lineage on record, to which the streams of nodes that join are added before they copy. */
+/** The lineage on record, in which a stream is raised before a node of it copies. */
 export class StreamNotes {
   #lineage: Lineage;
   readonly #write: (lineage: Lineage) => Promise<void>;
@@ -142,10 +141,6 @@ export class StreamNotes {
 
   get lineage(): Lineage {
     return this.#lineage;
-  }
-
-  note(node: Replication): Promise<void> {
-    return this.#change((lineage) => joinedBy(lineage, node));
   }
 
   /** The primary has all that this node has in its stream: what is more there are PINGs and the like. */

@@ -119,24 +119,12 @@ export function goesOn(lineage: Lineage, primary: Replication): Lineage {
 }
 
 /**
- * What the lineage of a primary is when it includes a node with streams of its own, of which the node
- * tells only the last two. They come first: whoever is in those has none of the streams of the primary.
- * Of a node that has nothing they are not noted: it would be taken for one that has the data.
+ * The same with a stream on record that is included up to there at least. Others are not added: only the
+ * primary of now includes them, and whoever is behind it would count as one that does, too.
  */
-export function joinedBy(lineage: Lineage, node: Replication): Lineage {
-  if (positionOf(node, lineage).kind !== 'known') return lineage;
-  const { replicationId, formerReplicationId, offset } = node;
-  // Of one that has written nothing in its own stream that says as much as the stream before.
-  const own = new Map(node.hasWritten ? [[replicationId, offset]] : []);
-  if (formerReplicationId !== undefined) own.set(formerReplicationId, forkOf(node));
-  const news = [...own].filter(([stream]) => !lineage.has(stream));
-  return new Map([...news, ...lineage].slice(-mostStreams));
-}
-
-/** The same with a stream that is included up to there at least. */
 export function reaching(lineage: Lineage, stream: string, offset: number): Lineage {
-  // A new one comes first: whoever is in it has none of the others.
-  const next = new Map(lineage.has(stream) ? lineage : [[stream, offset], ...lineage]);
+  if (!lineage.has(stream)) return lineage;
+  const next = new Map(lineage);
   raise(next, stream, offset);
   return next;
 }
