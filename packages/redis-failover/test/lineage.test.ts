@@ -83,4 +83,11 @@ describe('the primary on record', () => {
   it('is in the process on record where none is on record', () => {
     expect(isSameProcess({ ...record, runId: null }, replication({ runId: 'x' }))).toBe(true);
   });
+
+  it('has counted on in its own stream, whatever others have got in those of before', () => {
+    const far = { replicationId: 'b', runId: 'r', lineage: { a: 2_000, b: 1_500 } };
+    const renamed = (offset: number) => replication({ replicationId: 'z', offset });
+    expect(isSameProcess(far, renamed(1_600))).toBe(true);
+    expect(isSameProcess(far, renamed(1_499))).toBe(false);
+  });
 });

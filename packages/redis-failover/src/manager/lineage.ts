@@ -154,8 +154,8 @@ export function isSameProcess(
   if (lineage.size === 0 || lineage.has(replicationId)) return true;
   // Demoted and promoted again by hand: if it has copied somebody meanwhile, it names another one.
   if (formerReplicationId !== undefined) return formerReplicationId === record.replicationId;
-  // Without replicas Redis begins a new stream, and counts on.
-  return offset >= Math.max(...lineage.values());
+  // Without replicas Redis begins a new stream, and counts on. Streams of before may have gone further elsewhere.
+  return offset >= (lineage.get(record.replicationId ?? '') ?? 0);
 }
 
 function raise(lineage: Map<string, number>, stream: string, offset: number): void {
