@@ -460,6 +460,19 @@ describe('what the primary of before has sent arrives late', () => {
     },
   );
 
+  it('and that counts also where it answers already, as another process that knows nothing of it', async () => {
+    const world = set();
+    world.node('r1').says = replication({
+      ...{ runId: 'anew', replicationId: 'q', isEmpty: true, hasWritten: false },
+    });
+    world.at.set('after promote', () => {
+      for (const node of world.nodes.values()) if (node.says.role === 'replica') node.underWay = 5;
+    });
+    await expect(world.move({ reason: 'lost-data' })).rejects.toThrow(/has got more since r[23]/);
+    const { primary: chosen } = await world.move({ reason: 'unfinished' });
+    expect(world.node(chosen).says.offset).toBe(15);
+  });
+
   it('is kept aside when no attempt is left', async () => {
     const world = new FakeWorld(
       new FakeNode('r1', primary(10)),

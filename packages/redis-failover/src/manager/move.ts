@@ -275,8 +275,9 @@ async function redirect(
   const { former, fenced, streams, equals } = from;
   const follows = new Set<NodeAddress>();
   const ahead: NodeAddress[] = [];
-  // Of one that answers it is known what it has sent; from then on PINGs move the offsets.
-  const mayGetMore = fenced.how === 'silent' && !world.hooks.broken?.includes('any-replica');
+  // Only of one that was paused is it known what it has sent: a process that was started anew does not
+  // know what the one before has, and a replica may have been a primary a moment ago.
+  const mayGetMore = fenced.how !== 'paused' && !world.hooks.broken?.includes('any-replica');
   let isStopped = false;
   await Promise.all(
     answered.map(async (node) => {
