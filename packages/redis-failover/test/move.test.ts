@@ -473,6 +473,39 @@ describe('what the primary of before has sent arrives late', () => {
     expect(world.node(chosen).says.offset).toBe(15);
   });
 
+  it.for(['proven', 'always'] as const)(
+    'and at one that is never promoted: it is not emptied of that (rejoin: %s)',
+    async (rejoin) => {
+      const world = set();
+      world.rejoin = rejoin;
+      world.node('r1').isSilent = true;
+      world.node('r3').says = { ...world.node('r3').says, priority: 0 };
+      world.at.set('after promote', () => {
+        world.node('r3').underWay = 5;
+      });
+      await expect(world.move(down)).rejects.toThrow(/r3 has got more since r2 was chosen/);
+      expect(world.node('r3').says.offset).toBe(15);
+      expect(world.record.primary).toBeNull();
+    },
+  );
+
+  it('and also at a replica that joins later: it is set aside with it', async () => {
+    const world = set();
+    world.node('r2').says = replication({
+      ...{ runId: 'run-r2', replicationId: 'b', formerReplicationId: 'a' },
+      ...{ formerOffset: 11, offset: 10, hasWritten: false },
+    });
+    world.record = {
+      ...world.record,
+      primary: 'r2',
+      replicationId: 'b',
+      lineage: { a: 10, b: 10 },
+    };
+    world.node('r3').underWay = 5;
+    await expect(world.join('r3', 'r2')).resolves.toBe('quarantined');
+    expect(world.node('r3').says).toMatchObject({ isAside: true, offset: 15 });
+  });
+
   it('is kept aside when no attempt is left', async () => {
     const world = new FakeWorld(
       new FakeNode('r1', primary(10)),

@@ -36,8 +36,8 @@ export interface Choice {
   readonly has: Replication;
   /** The others that have answered: only those are told to copy it. */
   readonly answered: readonly NodeAddress[];
-  /** The others that could have been chosen, and have nothing that this one lacks. */
-  readonly equals: ReadonlySet<NodeAddress>;
+  /** The others that have nothing that this one lacks, also where they are never promoted. */
+  readonly included: ReadonlySet<NodeAddress>;
   /** Whoever asked for another one is refused: the node of before goes on. */
   readonly refusal?: string | undefined;
 }
@@ -83,9 +83,12 @@ async function pick(
   const choice = (chosen: NodeAddress, has: Replication, refusal?: string): Choice => {
     const answered = [...known.keys()].filter((node) => node !== chosen);
     const lineage = recordedLineage(record);
-    const isEqual = (node: NodeAddress) => includes(has, lineage, fit.get(node) as Replication);
-    const equals = new Set([...fit.keys()].filter((node) => node !== former && isEqual(node)));
-    return { chosen, has, answered, equals, refusal };
+    const isIncluded = ([node, each]: readonly [NodeAddress, Replication]) =>
+      node !== former && node !== chosen && includes(has, lineage, each);
+    // For an operator who keeps one it does not count what the others have.
+    const others = plan.reason === 'keep' ? [] : [...known].filter(isIncluded);
+    const included = new Set(others.map(([node]) => node));
+    return { chosen, has, answered, included, refusal };
   };
   const stood = fenced.how === 'paused' ? fenced.replication : undefined;
   if (former !== null && fenced.how === 'paused' && plan.target !== former) {

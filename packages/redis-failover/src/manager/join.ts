@@ -24,10 +24,10 @@ export interface Joining {
   /** What it had when its writes were stopped: since then only PINGs have moved its offset. */
   readonly stoodAt?: Replication | undefined;
   /**
-   * It could have become the primary itself, and had nothing more: what the primary of before has sent may
-   * arrive late, at this one only. Then it is `ahead`, and follows nobody until the next attempt has chosen.
+   * It had nothing more when the primary was chosen, and that is not published yet. If it has more now, it is
+   * `ahead`, and follows nobody until the next attempt has chosen.
    */
-  readonly wasEqual?: boolean;
+  readonly wasIncluded?: boolean;
 }
 
 export type Joined = 'joined' | 'loading' | 'quarantined' | 'ahead';
@@ -39,8 +39,8 @@ export async function join(joining: Joining, world: JoinWorld): Promise<Joined> 
   if (positionOf(says, streams.lineage).kind === 'loading') return 'loading';
   let stoodAt = joining.stoodAt;
   let missing: string | undefined;
-  const isHeld = joining.wasEqual === true && says.role === 'replica' && !says.isAside;
-  // What is on its way to it could arrive between the question and the order.
+  const isHeld = says.role === 'replica' && !says.isAside && says.primary !== primary;
+  // What another node has sent could arrive between the question and the order.
   if (isHeld) says = await hands.hold(node);
   if (says.role === 'primary') {
     const tail = world.rejoin === 'proven' ? await readEnd(joining, says, world) : undefined;
@@ -61,7 +61,8 @@ export async function join(joining: Joining, world: JoinWorld): Promise<Joined> 
   const own = await hands.replication(primary);
   if (own.role !== 'primary') throw new Error(`${primary} is not a primary any more`);
   const isIncluded = includes(own, streams.lineage, has);
-  if (isHeld && !isIncluded && positionOf(says, streams.lineage).kind === 'known') return 'ahead';
+  const hasGotMore = isHeld && joining.wasIncluded === true && !isIncluded;
+  if (hasGotMore && positionOf(says, streams.lineage).kind === 'known') return 'ahead';
   if (isIncluded || world.rejoin === 'always') {
     // Else its PINGs would count as more than the primary has, while it waits for its copy.
     if (isIncluded && has !== says) await streams.include(says);

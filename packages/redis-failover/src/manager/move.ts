@@ -58,14 +58,14 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
     );
     return { ...choice, fenced };
   };
-  const { chosen, has, answered, equals, refusal, fenced } = await (former === null
+  const { chosen, has, answered, included, refusal, fenced } = await (former === null
     ? fenceAndChoose()
     : whileWatched(former, record, world, fenceAndChoose));
   const { streams, promoted } = await step('promote', chosen, () =>
     promote(chosen, has, record, world),
   );
   const followers = await step('redirect', chosen, () =>
-    redirect(chosen, answered, { former, fenced, streams, equals }, record, world),
+    redirect(chosen, answered, { former, fenced, streams, included }, record, world),
   );
   // What whoever asked is told when it goes wrong, is not that it is done.
   const told = refusal === undefined ? plan : { ...plan, withPublication: undefined };
@@ -267,12 +267,12 @@ async function redirect(
     readonly former: NodeAddress | null;
     readonly fenced: Fenced;
     readonly streams: StreamNotes;
-    readonly equals: ReadonlySet<NodeAddress>;
+    readonly included: ReadonlySet<NodeAddress>;
   },
   record: PrimaryRecord,
   world: MoveWorld,
 ): Promise<readonly NodeAddress[]> {
-  const { former, fenced, streams, equals } = from;
+  const { former, fenced, streams, included } = from;
   const follows = new Set<NodeAddress>();
   const ahead: NodeAddress[] = [];
   // Only of one that was paused is it known what it has sent: a process that was started anew does not
@@ -284,8 +284,8 @@ async function redirect(
       const isHeld = node === former && fenced.how === 'paused' && world.nowMs() < fenced.untilMs;
       const stoodAt = isHeld ? fenced.replication : undefined;
       try {
-        const wasEqual = mayGetMore && equals.has(node);
-        const joined = await join({ node, primary: chosen, streams, stoodAt, wasEqual }, world);
+        const wasIncluded = mayGetMore && included.has(node);
+        const joined = await join({ node, primary: chosen, streams, stoodAt, wasIncluded }, world);
         if (joined === 'joined') follows.add(node);
         if (joined === 'ahead') ahead.push(node);
         if (node !== former || joined === 'loading') return;

@@ -2,7 +2,10 @@
 import type { Nodes, PositionRecord, PrimaryRecord } from '../../src/layout.ts';
 import type { ManagerStep } from '../../src/manager/events.ts';
 import type { Hands } from '../../src/manager/hands.ts';
+import type { Joined } from '../../src/manager/join.ts';
+import { join, StreamNotes } from '../../src/manager/join.ts';
 import type { Change, Keeper } from '../../src/manager/keeper.ts';
+import { recordedLineage } from '../../src/manager/lineage.ts';
 import { movePrimary } from '../../src/manager/move.ts';
 import type { MovePlan, MoveWorld } from '../../src/manager/move-world.ts';
 import { newMemory } from '../../src/manager/move-world.ts';
@@ -108,6 +111,12 @@ export class FakeWorld {
   async move(plan: Partial<MovePlan> & Pick<MovePlan, 'reason'>) {
     const more = { available: [...this.nodes.keys()], latencyMs: () => 1, unavailableTo: () => 0 };
     return movePrimary({ ...more, ...plan }, this.#world);
+  }
+
+  /** As the elected manager does with a node that does not follow the primary on record. */
+  join(node: NodeAddress, primary: NodeAddress): Promise<Joined> {
+    const streams = new StreamNotes(recordedLineage(this.record), async () => {});
+    return join({ node, primary, streams }, this.#world);
   }
 
   /** Who says that it is a primary, whoever is published. */
