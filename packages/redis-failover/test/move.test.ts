@@ -506,26 +506,33 @@ describe('what the primary of before has sent arrives late', () => {
     expect(world.node('r3').says).toMatchObject({ isAside: true, offset: 15 });
   });
 
-  it('is kept aside when no attempt is left', async () => {
-    const world = new FakeWorld(
-      new FakeNode('r1', primary(10)),
-      new FakeNode('r2', { ...replicaOf('r1', 10), linkUp: true }),
-      new FakeNode('r3', { ...replicaOf('r1', 10), linkUp: true }),
-      new FakeNode('r4', { ...replicaOf('r1', 10), linkUp: true }),
-    );
-    world.node('r1').isSilent = true;
-    // Up as the managers say: that costs all attempts.
-    world.node('r4').isSilent = true;
-    const available = ['r2', 'r3', 'r4'];
-    await expect(world.move({ reason: 'down', available })).rejects.toThrow(/r4 may have more/);
-    await expect(world.move({ reason: 'unfinished', available })).rejects.toThrow(/r4/);
-    world.at.set('before redirect', () => {
-      for (const node of world.nodes.values()) if (node.says.role === 'replica') node.underWay = 5;
-    });
-    const { primary: chosen } = await world.move({ reason: 'unfinished', available });
-    const [other = ''] = ['r2', 'r3'].filter((node) => node !== chosen);
-    expect(world.node(other).says).toMatchObject({ isAside: true, offset: 15 });
-  });
+  // Such attempts have an end: each of these nodes is held, and gets nothing more.
+  it.for(['proven', 'always'] as const)(
+    'and who gets it takes that place also when all other reasons for another attempt are used up (rejoin: %s)',
+    async (rejoin) => {
+      const world = new FakeWorld(
+        new FakeNode('r1', primary(10)),
+        new FakeNode('r2', { ...replicaOf('r1', 10), linkUp: true }),
+        new FakeNode('r3', { ...replicaOf('r1', 10), linkUp: true }),
+        new FakeNode('r4', { ...replicaOf('r1', 10), linkUp: true }),
+      );
+      world.rejoin = rejoin;
+      world.node('r1').isSilent = true;
+      // Up as the managers say: that costs all attempts.
+      world.node('r4').isSilent = true;
+      const available = ['r2', 'r3', 'r4'];
+      const move = () => world.move({ reason: 'unfinished', available });
+      await expect(world.move({ reason: 'down', available })).rejects.toThrow(/r4 may have more/);
+      await expect(move()).rejects.toThrow(/r4/);
+      world.at.set('before redirect', () => {
+        for (const node of world.nodes.values())
+          if (node.says.role === 'replica') node.underWay = 5;
+      });
+      await expect(move()).rejects.toThrow(/r3 has got more since r2 was chosen/);
+      await expect(move()).resolves.toMatchObject({ primary: 'r3' });
+      expect(world.node('r3').says.offset).toBe(15);
+    },
+  );
 });
 
 it('a node that was set aside and goes on as the primary waits for those who believe in it', async () => {

@@ -202,7 +202,7 @@ async function expectPatience(
 }
 
 /** Ends an attempt, so that the next one, here or in another manager, finds more; but not for ever. */
-export function giveUpFor(record: PrimaryRecord, world: MoveWorld, why: string): void {
+function giveUpFor(record: PrimaryRecord, world: MoveWorld, why: string): void {
   const most = world.managers() > 1 ? mostIncompleteAttempts : 2;
   const memory = memoryOf(record, world.memory);
   if (memory.incompleteAttempts >= most) return;

@@ -1,7 +1,7 @@
 import type { PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
-import { askEverybody, choose, describe, eligible, giveUpFor } from './choose.ts';
+import { askEverybody, choose, describe, eligible } from './choose.ts';
 import type { ManagerStep } from './events.ts';
 import type { Fenced } from './fence.ts';
 import { fence, waitForEarlierViews, waitForViews, whileWatched } from './fence.ts';
@@ -299,9 +299,11 @@ async function redirect(
     }),
   );
   if (ahead.length > 0) {
-    // Nobody has been told of the new primary yet: the next attempt chooses who has more.
-    giveUpFor(record, world, `${ahead.join(', ')} has got more since ${chosen} was chosen`);
-    for (const node of ahead) await join({ node, primary: chosen, streams }, world);
+    // Nobody has been told of the new primary yet: the next attempt chooses who has more. Each of these is
+    // held, and gets nothing more, so there are fewer such attempts than nodes.
+    throw new NoCandidateError(
+      `nobody is promoted yet: ${ahead.join(', ')} has got more since ${chosen} was chosen`,
+    );
   }
   // It answered, and then went away: whether it takes writes again cannot be known.
   const isLost = fenced.how !== 'silent' && former !== null && former !== chosen;
