@@ -535,6 +535,61 @@ describe('what the primary of before has sent arrives late', () => {
   );
 });
 
+describe('a node that was promoted, and is not published', () => {
+  /** Keys that expire move the offset of a primary. */
+  const expires = (node: FakeNode) => {
+    if (node.says.role === 'primary') node.says = { ...node.says, offset: node.says.offset + 30 };
+  };
+  const set = () => {
+    const world = new FakeWorld(
+      new FakeNode('r1', primary(10), all),
+      new FakeNode('r2', replicaOf('r1', 10), all),
+      new FakeNode('r3', replicaOf('r1', 10), all),
+    );
+    world.node('r1').isSilent = true;
+    return world;
+  };
+  const available = ['r2', 'r3'];
+
+  it('is a replica again, and follows the one that has got more', async () => {
+    const world = set();
+    world.at.set('after promote', () => {
+      world.node('r3').underWay = 5;
+    });
+    await expect(world.move({ reason: 'down', available })).rejects.toThrow(/r3 has got more/);
+    expires(world.node('r2'));
+    await expect(world.move({ reason: 'unfinished', available })).resolves.toMatchObject({
+      primary: 'r3',
+    });
+    expect(world.published?.slaves).toEqual(['r2']);
+  });
+
+  it('is a replica again where the move fails later, but not where nobody knows whether it has', async () => {
+    const world = set();
+    world.at.set('after redirect', () => {
+      world.node('r2').says = { ...world.node('r2').says, runId: 'anew' };
+    });
+    await expect(world.move({ reason: 'down', available })).rejects.toThrow(/was started anew/);
+    expect(world.primaries).toEqual(['r1']);
+    world.at.set('before publish', () => {
+      world.losesNextReply = true;
+    });
+    await expect(world.move({ reason: 'unfinished', available })).rejects.toThrow('lost');
+    expect(world.primaries).toContain(world.record.primary);
+  });
+
+  it('stays a primary if it was one before: without a backlog its offset does not count', async () => {
+    const world = set();
+    world.node('r1').isSilent = false;
+    world.record = { ...world.record, primary: null, former: 'r1' };
+    world.at.set('before publish', () => {
+      world.node('r1').says = { ...world.node('r1').says, runId: 'anew' };
+    });
+    await expect(world.move({ reason: 'unfinished' })).rejects.toThrow(/was started anew/);
+    expect(world.primaries).toEqual(['r1']);
+  });
+});
+
 it('a node that was set aside and goes on as the primary waits for those who believe in it', async () => {
   const world = new FakeWorld(
     new FakeNode('r1', { ...replicaOf('r2', 10), isAside: true, linkUp: false }),

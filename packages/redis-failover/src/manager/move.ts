@@ -65,20 +65,17 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
     promote(chosen, has, record, world),
   );
   const followers = await step('redirect', chosen, () =>
-    redirect(chosen, answered, { former, fenced, streams, included }, record, world),
+    orTakeBack(chosen, has, world, () =>
+      redirect(chosen, answered, { former, fenced, streams, included }, record, world),
+    ),
   );
   // What whoever asked is told when it goes wrong, is not that it is done.
   const told = refusal === undefined ? plan : { ...plan, withPublication: undefined };
-  await step('publish', chosen, () =>
-    publish(
-      chosen,
-      promoted,
-      followers,
-      { ...record, lineage: writtenLineage(streams.lineage) },
-      told,
-      world,
-    ),
-  );
+  await step('publish', chosen, async () => {
+    const own = await orTakeBack(chosen, has, world, () => lookAgain(chosen, promoted, world));
+    const lineage = writtenLineage(goesOn(streams.lineage, own));
+    await publish(chosen, own, followers, { ...record, lineage }, told, world);
+  });
   await Promise.all([chosen, ...answered].map((node) => world.hands.keepConfig(node)));
   const moved = { primary: chosen, term: record.term + 1 };
   const memory = memoryOf(moved, world.memory);
@@ -240,11 +237,34 @@ async function promote(
     world.refused.add(chosen);
     throw error;
   }
-  expectStillThere(chosen, isStillThere(has, promoted));
   const streams = new StreamNotes(goesOn(lineage, promoted), note);
-  // Nobody copies a stream that the record does not name.
-  if (!before.has(promoted.replicationId)) await note(streams.lineage);
+  await orTakeBack(chosen, has, world, async () => {
+    expectStillThere(chosen, isStillThere(has, promoted));
+    // Nobody copies a stream that the record does not name.
+    if (!before.has(promoted.replicationId)) await note(streams.lineage);
+  });
   return { streams, promoted };
+}
+
+/**
+ * What is done with a promoted node before anybody can have been told of it. When that fails, the node is a
+ * replica again: as a primary it would let keys expire, and had then what nobody else has. One that was a
+ * primary before stays one: without a backlog its offset does not say what it has taken.
+ */
+async function orTakeBack<T>(
+  chosen: NodeAddress,
+  has: Replication,
+  { hands }: MoveWorld,
+  act: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (has.role === 'replica') {
+      await (has.isAside ? hands.setAside(chosen) : hands.hold(chosen)).catch(() => {});
+    }
+    throw error;
+  }
 }
 
 function expectStillThere(chosen: NodeAddress, isThere: boolean): void {
@@ -311,38 +331,39 @@ async function redirect(
   return [...follows];
 }
 
-async function publish(
+/** @returns what it has now */
+async function lookAgain(
   chosen: NodeAddress,
   promoted: Replication,
+  world: MoveWorld,
+): Promise<Replication> {
+  const own = await world.hands.replication(chosen);
+  if (own.role !== 'primary') {
+    throw new Error(`${chosen} was made the primary, and says now that it is a replica`);
+  }
+  // Nobody has looked at what another process of it has. (It renames its stream for its first replica.)
+  if (own.runId !== promoted.runId) {
+    throw new Error(`${chosen} was started anew while the others were told to follow it`);
+  }
+  // It may have been told to keep writers waiting, by a manager that ended in the middle.
+  await world.hands.resumeWrites(chosen);
+  return own;
+}
+
+async function publish(
+  chosen: NodeAddress,
+  { replicationId, runId }: Replication,
   followers: readonly NodeAddress[],
   record: PrimaryRecord,
   plan: MovePlan,
   world: MoveWorld,
 ): Promise<void> {
-  const own = await world.hands.replication(chosen);
-  const { role, replicationId, runId } = own;
-  if (role !== 'primary') {
-    throw new Error(`${chosen} was made the primary, and says now that it is a replica`);
-  }
-  // Nobody has looked at what another process of it has. (It renames its stream for its first replica.)
-  if (runId !== promoted.runId) {
-    throw new Error(`${chosen} was started anew while the others were told to follow it`);
-  }
-  // It may have been told to keep writers waiting, by a manager that ended in the middle.
-  await world.hands.resumeWrites(chosen);
   const nodes = {
     master: chosen,
     slaves: followers,
     unavailable: world.nodes.filter((node) => node !== chosen && !followers.includes(node)),
   };
-  const next = {
-    ...record,
-    term: record.term + 1,
-    primary: chosen,
-    replicationId,
-    runId,
-    lineage: writtenLineage(goesOn(recordedLineage(record), own)),
-  };
+  const next = { ...record, term: record.term + 1, primary: chosen, replicationId, runId };
   const { also, path, manualSeen = record.manualSeen } = plan.withPublication ?? {};
   const change = { record: { ...next, manualSeen }, nodes };
   try {

@@ -184,7 +184,7 @@ export class FakeWorld {
         const node = reach(address);
         node.says = { ...node.says, offset: node.says.offset + node.underWay };
         node.underWay = 0;
-        node.says = { ...node.says, primary: '127.0.0.1:2', linkUp: false };
+        node.says = { ...node.says, role: 'replica', primary: '127.0.0.1:2', linkUp: false };
         return node.says;
       },
       setAside: async (address) => {
