@@ -246,6 +246,21 @@ describe('who is promoted', () => {
     expect(world.node('F').keys).toEqual(all);
   });
 
+  it('is the former one in its own process, also where its offset says nothing and nobody else is left', async () => {
+    const world = new FakeWorld(
+      // It had no replica for an hour.
+      new FakeNode('F', { ...primary(100), hasBacklog: false }, all),
+      new FakeNode('A', replicaOf('F', 100), all),
+    );
+    world.node('A').isSilent = true;
+    world.record = { ...world.record, primary: null, former: 'F' };
+    const move = (reason: 'unfinished' | 'keep', target?: string) =>
+      world.move({ reason, target, available: ['F'] });
+    await expect(move('keep', 'A')).rejects.toThrow(NoCandidateError);
+    expect(world.record.primary).toBeNull();
+    await expect(move('unfinished')).resolves.toMatchObject({ primary: 'F' });
+  });
+
   it('is another one that has as much after one has refused it (M10)', async () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(100), all),

@@ -92,10 +92,11 @@ async function pick(
   };
   const stood = fenced.how === 'paused' ? fenced.replication : undefined;
   if (former !== null && fenced.how === 'paused' && plan.target !== former) {
-    const last = fit.get(former);
+    const isWanted = ['request', 'found', 'keep'].includes(plan.reason);
+    // In its own process it has all that it ever had, also where its offset says nothing.
+    const last = fit.get(former) ?? (fit.size === 0 && !isWanted ? stood : undefined);
     fit.delete(former);
-    const mayGoOn = plan.reason !== 'request' && plan.reason !== 'found';
-    const isLeft = last !== undefined && fit.size === 0 && mayGoOn;
+    const isLeft = last !== undefined && fit.size === 0 && !isWanted;
     if (last !== undefined && (isLeft || isGivenBack(last, fenced, fit, former, record, plan))) {
       return choice(former, last);
     }
