@@ -261,6 +261,68 @@ describe('who is promoted', () => {
     await expect(move('unfinished')).resolves.toMatchObject({ primary: 'F' });
   });
 
+  describe('when one that is never promoted has more than all others', () => {
+    const set = (more: Partial<Replication> = {}) => {
+      const world = new FakeWorld(
+        new FakeNode('F', primary(100), all),
+        new FakeNode('A', replicaOf('F', 90), ['k1']),
+        new FakeNode('Z', { ...replicaOf('F', 100), priority: 0, ...more }, all),
+      );
+      world.node('F').isSilent = true;
+      return world;
+    };
+    const available = ['A', 'Z'];
+    const down = { reason: 'down', available } as const;
+
+    it('is nobody, until an operator raises its priority or keeps it', async () => {
+      const world = set();
+      await expect(world.move(down)).rejects.toThrow(
+        /A lacks what Z has \(10 bytes .*replica-priority of Z is 0.*incumbent-redis keep Z/,
+      );
+      expect(world.record.primary).toBeNull();
+      expect(world.node('Z').says.isAside).toBe(false);
+      const kept = world.move({ reason: 'keep', target: 'Z', available });
+      await expect(kept).resolves.toMatchObject({ primary: 'Z' });
+    });
+
+    it('is another one that gets it in time, or has it already', async () => {
+      for (const offset of [90, 100]) {
+        const world = set();
+        const A = world.node('A');
+        A.says = { ...A.says, offset, linkUp: true };
+        world.at.set('after fence', () => {
+          // What it had received already.
+          A.says = { ...A.says, offset: 100 };
+        });
+        await expect(world.move(down)).resolves.toMatchObject({ primary: 'A' });
+        expect(world.published?.slaves).toEqual(['Z']);
+      }
+    });
+
+    it('is the primary itself when it comes back', async () => {
+      const world = set();
+      await expect(world.move(down)).rejects.toThrow('A lacks what Z has');
+      world.node('F').isSilent = false;
+      await expect(world.move({ reason: 'unfinished' })).resolves.toMatchObject({ primary: 'F' });
+    });
+
+    it('is nobody who has only data of before its term', async () => {
+      const world = set({ replicationId: 'z' });
+      world.record = { ...world.record, lineage: { a: 100, z: 200 }, replicationId: 'z' };
+      world.node('F').says = { ...world.node('F').says, replicationId: 'z', offset: 200 };
+      world.node('Z').says = { ...world.node('Z').says, offset: 150 };
+      await expect(world.move(down)).rejects.toThrow('incumbent-redis keep Z ends that');
+      world.nowMs += patienceMs;
+      await expect(world.move(down)).rejects.toThrow(/replica-priority of Z is 0/);
+    });
+
+    it('is the best of the others, where an operator has said that the rest may be lost', async () => {
+      const world = set();
+      world.rejoin = 'always';
+      await expect(world.move(down)).resolves.toMatchObject({ primary: 'A' });
+    });
+  });
+
   it('is another one that has as much after one has refused it (M10)', async () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(100), all),

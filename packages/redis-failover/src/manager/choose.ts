@@ -115,13 +115,15 @@ async function pick(
       `${chosen}, which somebody has promoted, has not all that the others have any more`,
     );
   }
-  if (plan.reason === 'found' || plan.reason === 'keep' || chosen === former) {
-    return choice(chosen, has);
-  }
+  if (plan.reason === 'found' || plan.reason === 'keep') return choice(chosen, has);
+  // A primary that was stopped has all that any replica has of it.
+  const better = stood === undefined ? barredOf(has, known, record, plan, world) : undefined;
+  if (chosen === former && better === undefined) return choice(chosen, has);
   const isRequest = plan.reason === 'request';
   const others = [...fit].filter(([node]) => node !== chosen && node !== former);
   const needed: [NodeAddress, Replication][] = isRequest ? others : [];
   if (stood !== undefined && former !== null) needed.push([former, stood]);
+  if (better !== undefined) needed.push(better);
   // Asked to stop, it said that it is a replica, or is another process: it has what it says now.
   const own = former === null ? undefined : known.get(former);
   if (isRequest && stood === undefined && former !== null && former !== chosen && own) {
@@ -133,6 +135,13 @@ async function pick(
   if (typeof lacks !== 'string') {
     if (isMoreOf(lacks, has, record)) return choice(chosen, lacks);
     throw new NoCandidateError(`${chosen} has not the data any more that it was chosen by`);
+  }
+  if (better !== undefined) {
+    const [node] = better;
+    throw new NoCandidateError(
+      `nobody is promoted: ${lacks}, and the replica-priority of ${node} is 0: raise it, or say ` +
+        `incumbent-redis keep ${node}`,
+    );
   }
   if (former === null || stood === undefined) throw new NoCandidateError(lacks);
   // It has what nobody else has, and nobody has written anywhere since: so it goes on.
@@ -195,10 +204,11 @@ async function expectPatience(
   if (!candidates.every(([, each]) => lacks(each))) return;
   memory.waitsSinceMs ??= nowMs();
   if (nowMs() - memory.waitsSinceMs >= patienceMs) return;
+  const most = bestOf(ofAnyPriority(known, record, plan, world), record, plan, world);
   throw new PatienceError(
     `nobody is promoted yet: ${candidates.map(([node]) => node).join(', ')} cannot have all that the primary had, and ` +
       `${missing.join(', ')} may have it: it is waited for, ${formatDuration(patienceMs)} at most; ` +
-      `incumbent-redis keep ${bestOf(fit, record, plan, world)} ends that`,
+      `incumbent-redis keep ${most} ends that`,
   );
 }
 
@@ -430,6 +440,39 @@ function oneStream(
     return each.replicationId === some[0]?.[1].replicationId && !isFrozen && !isCopying;
   });
   return isOne ? some : [];
+}
+
+/** Who could be promoted, if a priority of 0 did not matter. */
+function ofAnyPriority(
+  known: Replications,
+  record: PrimaryRecord,
+  plan: MovePlan,
+  world: MoveWorld,
+): Replications {
+  const raised = [...known].map(
+    ([node, each]) => [node, { ...each, priority: Math.max(each.priority, 1) }] as const,
+  );
+  return eligible(new Map(raised), record, plan, world);
+}
+
+/**
+ * Who would be promoted, if its priority were not 0, and has what `has` lacks. Nobody else takes over then:
+ * that may have been acknowledged.
+ */
+function barredOf(
+  has: Replication,
+  known: Replications,
+  record: PrimaryRecord,
+  plan: MovePlan,
+  world: MoveWorld,
+): [NodeAddress, Replication] | undefined {
+  if (world.rejoin === 'always' || world.hooks.broken?.includes('any-replica')) return undefined;
+  const all = ofAnyPriority(known, record, plan, world);
+  const first = bestOf(all, record, plan, world);
+  const its = all.get(first ?? '');
+  if (first === undefined || its === undefined || known.get(first)?.priority !== 0)
+    return undefined;
+  return includes(has, recordedLineage(record), its) ? undefined : [first, its];
 }
 
 /** Whether a node has still, or more of, what it had when it was judged. */
