@@ -94,6 +94,11 @@ export interface PrimaryRecord {
    */
   readonly lineage?: Readonly<Record<string, number>>;
   /**
+   * While the primary moves: what the data of a node include that was promoted, and is not published. `lineage`
+   * and `replicationId` stay those of the last term till then: they say who has anything of it. Absent: none.
+   */
+  readonly promoting?: Readonly<Record<string, number>> | undefined;
+  /**
    * Nodes, each with its process (`run_id`), that an operator lets copy this term's primary, whatever only
    * they have. Absent: none.
    */
@@ -161,10 +166,11 @@ export function encodeReport({ available, unavailable }: Report): string {
 
 export function encodePrimary(record: PrimaryRecord): string {
   const { term, primary, former, replicationId, runId, gemViews, viewMs } = record;
-  const { manager, token, manualSeen, lineage, discarded } = record;
+  const { manager, token, manualSeen, lineage, promoting, discarded } = record;
   return JSON.stringify({
     ...{ term, primary, former, replicationId, runId },
     ...(lineage === undefined ? {} : { lineage }),
+    ...(promoting === undefined ? {} : { promoting }),
     ...(discarded === undefined ? {} : { discarded }),
     ...(gemViews ? { gemViews } : {}),
     ...{ viewMs, manager, token, manualSeen },
@@ -205,7 +211,8 @@ export function decodeReport(path: string, text: string): Report {
 export function decodePrimary(path: string, text: string): PrimaryRecord {
   const record = parseObject(path, text) as Partial<Record<keyof PrimaryRecord, unknown>>;
   const { term, primary, former, viewMs, manager, token, manualSeen } = record;
-  const { replicationId = null, runId = null, gemViews = false, lineage, discarded } = record;
+  const { replicationId = null, runId = null, gemViews = false } = record;
+  const { lineage, promoting, discarded } = record;
   const valid =
     isCount(term) &&
     (primary === null || isText(primary)) &&
@@ -213,6 +220,7 @@ export function decodePrimary(path: string, text: string): PrimaryRecord {
     (replicationId === null || isText(replicationId)) &&
     (runId === null || isText(runId)) &&
     (lineage === undefined || isOffsets(lineage)) &&
+    (promoting === undefined || isOffsets(promoting)) &&
     (discarded === undefined || isMapOfTexts(discarded)) &&
     typeof gemViews === 'boolean' &&
     isCount(viewMs) &&
@@ -224,6 +232,7 @@ export function decodePrimary(path: string, text: string): PrimaryRecord {
         ...{ term, primary, former, replicationId, runId, gemViews, viewMs },
         ...{ manager, token, manualSeen },
         ...(lineage === undefined ? {} : { lineage }),
+        ...(promoting === undefined ? {} : { promoting }),
         ...(discarded === undefined ? {} : { discarded }),
       }
     : refuse(path, text, 'term, primary, former, viewMs, manager, token, manualSeen');

@@ -1,7 +1,7 @@
 /** What the elected manager does, in every situation of three nodes. */
 import { describe, expect, test } from 'vitest';
 import type { Decision, Situation } from '../src/manager/decide.ts';
-import { decide, patienceMs } from '../src/manager/decide.ts';
+import { decide, patienceMs, strayAct } from '../src/manager/decide.ts';
 import { firstRecord } from '../src/manager/discover.ts';
 import {
   includes,
@@ -284,5 +284,19 @@ describe('the decision', () => {
       );
     });
     expect(broken).toEqual([]);
+  });
+});
+
+describe('another primary, while the one on record is not there,', () => {
+  const moving = { ...record, primary: null, former: p, promoting: { z: 40, x: 40, x2: 40 } };
+  const ofBefore = { formerReplicationId: 'z', formerOffset: 41, offset: 45 };
+  test.each([
+    ['stays if it has something of the last term', { replicationId: 'a' }, 'leave'],
+    ['is set aside if it has nothing of it', { replicationId: 'y', ...ofBefore }, 'set-aside'],
+    ['is held if a move has promoted it', { replicationId: 'x', ...ofBefore }, 'hold'],
+    ['is set aside without a backlog', { replicationId: 'x', hasBacklog: false }, 'set-aside'],
+    ['is left while it reads its files', { replicationId: 'y', loading: true }, 'leave'],
+  ] as const)('%s', (_, says, act) => {
+    expect(strayAct(replication(says), moving)).toBe(act);
   });
 });

@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { decodePrimary, encodePrimary } from '../src/layout.ts';
 import {
+  isOfReign,
   isSameProcess,
   largestGroup,
+  lineageOf,
   offsetIn,
+  positionOf,
   recordedLineage,
   writtenLineage,
 } from '../src/manager/lineage.ts';
@@ -51,6 +55,29 @@ describe('the lineage on record', () => {
     expect([...recordedLineage({ lineage: lineageOnRecord, replicationId: 'a' })]).toEqual([
       ...lineage,
     ]);
+  });
+
+  it('is kept apart from the streams of a node that was promoted and not published', () => {
+    const unfinished = { replicationId: 'c', lineage: { a: 10, c: 30 }, promoting: { a: 9, x: 9 } };
+    const streams = recordedLineage(unfinished);
+    const inX = replication({ replicationId: 'x', offset: 12 });
+    expect([...lineageOf(inX, streams)]).toEqual(Object.entries({ a: 9, x: 12 }));
+    const inC = replication({ replicationId: 'c', offset: 31 });
+    expect([...lineageOf(inC, streams)]).toEqual(Object.entries({ a: 10, c: 31 }));
+    expect([inX, inC].map((each) => isOfReign(each, unfinished))).toEqual([false, true]);
+    expect(positionOf(inX, streams)).toMatchObject({ kind: 'known', stream: 'x' });
+    const goneOn = { ...unfinished, promoting: { a: 10, c: 29, x: 29 } };
+    expect(isOfReign(inX, goneOn)).toBe(true);
+  });
+
+  it('is read from what was written before, and written with what is not finished', () => {
+    const more = { term: 2, primary: null, former: 'p', runId: 'r', viewMs: 1, gemViews: false };
+    const record = { ...more, replicationId: 'a', lineage: { a: 1 }, manager: 'm', token: '1' };
+    const whole = { ...record, manualSeen: '0' };
+    expect(decodePrimary('/primary', encodePrimary(whole))).toEqual(whole);
+    const unfinished = { ...whole, promoting: { a: 1, b: 2 } };
+    expect(decodePrimary('/primary', encodePrimary(unfinished))).toEqual(unfinished);
+    expect(() => decodePrimary('/primary', JSON.stringify({ ...whole, promoting: 1 }))).toThrow();
   });
 
   it('of version 0.1.0 is the stream of the primary', () => {

@@ -2,7 +2,7 @@
 // found (M…: managers, K…: clients), and the chaos (E…), stays found.
 import { describe, expect, it } from 'vitest';
 import { patienceMs } from '../src/manager/decide.ts';
-import { NoCandidateError } from '../src/manager/move-world.ts';
+import { NoCandidateError, refusalOf } from '../src/manager/move-world.ts';
 import type { Replication } from '../src/redis/node-connection.ts';
 import { FakeNode, FakeWorld, lapseMs, primary, replicaOf } from './support/move-world.ts';
 import { replication } from './support/replication.ts';
@@ -506,6 +506,131 @@ describe('the primary of before, while another one is chosen', () => {
     const { primary: chosen } = await world.move({ reason: 'request' });
     expect(chosen).toBe('A');
     expect(world.record.lineage).toMatchObject({ a: 164 });
+  });
+});
+
+describe('a promotion that was not finished', () => {
+  const lineage = { s1: 100, s2: 200, s3: 300 };
+  /** R and N are in the last term, X and Y were in an earlier one. */
+  const set = () => {
+    const played = new FakeWorld(
+      new FakeNode('R', { replicationId: 's3', offset: 300 }, all),
+      new FakeNode('N', { ...replicaOf('R', 300), replicationId: 's3' }, all),
+      new FakeNode('X', { ...replicaOf('R', 90), replicationId: 's1', linkUp: false }, ['k1']),
+      new FakeNode('Y', { ...replicaOf('R', 80), replicationId: 's1', linkUp: false }, ['k1']),
+    );
+    played.record = { ...played.record, replicationId: 's3', lineage };
+    return played;
+  };
+  const die = () => {
+    throw new Error('died');
+  };
+  /** Until X is promoted, after all that is waited for. */
+  const promoteX = async (played: FakeWorld, diesAt: 'after promote' | 'after redirect') => {
+    for (const node of ['R', 'N']) played.node(node).isSilent = true;
+    played.at.set(diesAt, die);
+    const down = () => played.move({ reason: 'down', available: ['X', 'Y'] });
+    await expect(down()).rejects.toThrow('it is waited for');
+    played.nowMs += patienceMs;
+    await expect(down()).rejects.toThrow('died');
+    expect(played.primaries).toContain('X');
+  };
+
+  it('of a node with less does not make others forget the last term: its primary is given back', async () => {
+    const played = set();
+    await promoteX(played, 'after promote');
+    for (const node of ['R', 'N']) played.node(node).isSilent = false;
+    const { primary: chosen } = await played.move({ reason: 'unfinished' });
+    expect(chosen).toBe('R');
+    expect(played.published?.slaves).toContain('N');
+    expect(played.record).toMatchObject({ lineage, promoting: undefined });
+  });
+
+  it('of a node with less does not make others forget who has more of an earlier term', async () => {
+    const played = set();
+    await promoteX(played, 'after redirect');
+    const [R, N] = [played.node('R'), played.node('N')];
+    N.says = { ...N.says, replicationId: 's2', offset: 200 };
+    N.isSilent = false;
+    await expect(
+      played.move({ reason: 'unfinished', available: ['N', 'X', 'Y'] }),
+    ).resolves.toMatchObject({ primary: 'N' });
+    expect(R.says.isAside).toBe(false);
+  });
+
+  it('leaves replicas that others can place: one that has copied it takes over', async () => {
+    const played = set();
+    const D = played.node('N');
+    await promoteX(played, 'after redirect');
+    const [X, Y] = [played.node('X'), played.node('Y')];
+    // By a whole copy: it knows no stream of before.
+    Y.says = { ...Y.says, replicationId: X.says.replicationId, formerReplicationId: undefined };
+    expect(Y.says).toMatchObject({ replicationId: 's1X', primary: 'X' });
+    X.isSilent = true;
+    D.says = { ...D.says, replicationId: 's1', offset: 85 };
+    D.isSilent = false;
+    await expect(
+      played.move({ reason: 'unfinished', available: ['N', 'Y'] }),
+    ).resolves.toMatchObject({ primary: 'Y' });
+    expect(played.record.lineage).toMatchObject({ s1: 90 });
+  });
+
+  it('that is tried again and again does not push the streams of the last term out of the record', async () => {
+    const played = set();
+    played.node('R').isSilent = true;
+    for (let attempt = 1; attempt <= 20; attempt += 1) {
+      played.at.set('after redirect', () => {
+        const N = played.node('N');
+        N.says = { ...N.says, runId: `run-${attempt}` };
+      });
+      await expect(
+        played.move({ reason: attempt === 1 ? 'down' : 'unfinished', available: ['N', 'X', 'Y'] }),
+      ).rejects.toThrow('N was started anew');
+    }
+    expect(played.record.lineage).toEqual(lineage);
+    played.node('R').isSilent = false;
+    await expect(played.move({ reason: 'unfinished' })).resolves.toMatchObject({ primary: 'N' });
+    expect(played.published?.slaves).toContain('R');
+  });
+
+  describe('of a node that an operator keeps', () => {
+    const aside = { isAside: true, primary: '127.0.0.1:1', linkUp: false } as const;
+    const kept = () => {
+      const played = new FakeWorld(
+        new FakeNode('R', primary(100), all),
+        new FakeNode('N', replicaOf('R', 100), all),
+        new FakeNode('K', { ...replicaOf('R', 500), ...aside, replicationId: 'k' }, ['own']),
+      );
+      played.record = { ...played.record, lineage: { a: 100 } };
+      return played;
+    };
+
+    it('leaves the primary, if it is refused', async () => {
+      const played = kept();
+      played.node('K').refusesPromotion = true;
+      await expect(played.move({ reason: 'keep', target: 'K' })).rejects.toThrow('unknown command');
+      await expect(played.move({ reason: 'unfinished' })).resolves.toMatchObject({ primary: 'R' });
+      expect(played.published?.slaves).toEqual(['N']);
+    });
+
+    it('leaves the primary, if it is not published', async () => {
+      const played = kept();
+      played.at.set('after redirect', die);
+      await expect(played.move({ reason: 'keep', target: 'K' })).rejects.toThrow('died');
+      await expect(played.move({ reason: 'unfinished' })).resolves.toMatchObject({ primary: 'R' });
+      expect(played.node('K').keys).toEqual(['own']);
+    });
+
+    it('is what the operator is told of, if it may still be carried out', () => {
+      const { record } = kept();
+      const moving = { ...record, primary: null };
+      const failed = new Error('K does not answer');
+      const told = /^K does not answer \(it was begun, and may still be carried out\)$/;
+      expect(refusalOf(failed, record, moving)).toMatch(told);
+      expect(refusalOf(failed, moving, moving)).toMatch(told);
+      expect(refusalOf(failed, record, record)).toBe('K does not answer');
+      expect(refusalOf(new NoCandidateError('nobody'), moving, moving)).toBe('nobody');
+    });
   });
 });
 

@@ -178,7 +178,8 @@ export class Guarantees {
     const { world } = this.#sim;
     const before = this.record;
     this.record = record;
-    for (const stream of Object.keys(record.lineage ?? {})) this.#streams.add(stream);
+    const streams = { ...record.lineage, ...record.promoting };
+    for (const stream of Object.keys(streams)) this.#streams.add(stream);
     if (before?.term === record.term && before.primary === record.primary) return;
     this.recordSinceMs = world.nowMs;
     if (record.primary === null) {

@@ -17,6 +17,7 @@ import {
   lineageOf,
   offsetIn,
   positionOf,
+  publishedLineage,
   reaches,
   recordedLineage,
 } from './lineage.ts';
@@ -262,11 +263,11 @@ function bestOf(
 
 /**
  * Those that go furthest in the stream of the term on record, or else in the one before it, and so on.
- * Streams after that are of moves that were not finished: nobody has written there.
+ * Streams of moves that were not finished do not count: nobody has written there.
  */
 function furthest(fit: Replications, record: PrimaryRecord): [NodeAddress, Replication][] {
   const lineage = recordedLineage(record);
-  const streams = [...lineage.keys()];
+  const streams = [...publishedLineage(record).keys()];
   const ended = streams.slice(0, streams.indexOf(record.replicationId ?? '') + 1);
   return ended.reduceRight(
     (pool, stream) => {
@@ -395,14 +396,13 @@ export function eligible(
   );
   if (placed.length > 0 && isUnplaced) return new Map();
   if (placed.length > 0) {
-    const streams = [...lineage.keys()];
     const others = [...known].filter(
       // The node of before is set aside by the move itself, and is one of those to choose from.
       ([node, each]) => node !== former && each.isAside && kindOf(each) === 'known',
     );
-    const most = Math.max(...[...placed, ...others].map(([, each]) => latestStream(each, streams)));
+    const most = Math.max(...[...placed, ...others].map(([, each]) => latestStream(each, lineage)));
     const isOfMost = ([, each]: readonly [NodeAddress, Replication]) =>
-      latestStream(each, streams) === most;
+      latestStream(each, lineage) === most;
     // One that is set aside may have more of it: then an operator decides.
     return new Map(
       placed

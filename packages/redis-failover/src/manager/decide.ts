@@ -114,6 +114,17 @@ export function isFollowable(
   return isFollowedByAll(node, known, nodes) || (goesOn(each, record) && hasAll);
 }
 
+/**
+ * What becomes of another primary while the one on record is not there: replicas that were told so before
+ * would copy it. It may stay where it has something of the last term. One that a move has promoted and not
+ * published may still be chosen; without a backlog its offset would not say what it has taken.
+ */
+export function strayAct(node: Replication, record: PrimaryRecord): 'leave' | 'hold' | 'set-aside' {
+  if (node.role !== 'primary' || node.loading || isOfReign(node, record)) return 'leave';
+  const isPromoted = Object.hasOwn(record.promoting ?? {}, node.replicationId);
+  return isPromoted && node.hasBacklog ? 'hold' : 'set-aside';
+}
+
 /** Its position is known, and it has something of the stream on record. */
 function goesOn(node: Replication, record: PrimaryRecord): boolean {
   return positionOf(node, recordedLineage(record)).kind === 'known' && isOfReign(node, record);

@@ -44,12 +44,13 @@ export function reaches(node: Replication, lineage: Lineage, primary: PositionRe
  */
 export function lineageOf(node: Replication, lineage: Lineage): Lineage {
   const { replicationId, formerReplicationId, offset } = node;
-  const streams = [...lineage.keys()];
+  const branch = branchOf(node, lineage);
+  const streams = [...branch.keys()];
   // Whoever is in a stream has all streams before that, up to where the record says.
   const at = streams.indexOf(replicationId);
   const from =
     at >= 0 || formerReplicationId === undefined ? at : streams.indexOf(formerReplicationId);
-  const held = new Map([...lineage].slice(0, Math.max(from, 0)));
+  const held = new Map([...branch].slice(0, Math.max(from, 0)));
   if (formerReplicationId !== undefined) raise(held, formerReplicationId, forkOf(node));
   held.set(replicationId, offset);
   return held;
@@ -83,15 +84,16 @@ export function positionOf(node: Replication, lineage: Lineage): Position {
  * has only streams of before lacks all of its term.
  */
 export function isOfReign(node: Replication, record: StreamsOnRecord): boolean {
-  const streams = [...recordedLineage(record).keys()];
-  const since = streams.indexOf(record.replicationId ?? '');
-  return latestStream(node, streams) >= Math.max(since, 0);
+  const lineage = recordedLineage(record);
+  const since = [...lineage.keys()].indexOf(record.replicationId ?? '');
+  return latestStream(node, lineage) >= Math.max(since, 0);
 }
 
-/** Of the streams that the node is in, the latest one among these; -1: it is in none. */
-export function latestStream(node: Replication, streams: readonly string[]): number {
-  const { replicationId, formerReplicationId } = node;
-  return Math.max(streams.indexOf(replicationId), streams.indexOf(formerReplicationId ?? ''));
+/** Which of the streams is the latest one that the node has anything of; -1: it has none. */
+export function latestStream(node: Replication, lineage: Lineage): number {
+  const streams = [...lineage.keys()];
+  const held = [...lineageOf(node, lineage).keys()];
+  return Math.max(...held.map((stream) => streams.indexOf(stream)));
 }
 
 /** For a copy that broke off. It still says the stream and the offset of what it had. */
@@ -129,13 +131,57 @@ export function reaching(lineage: Lineage, stream: string, offset: number): Line
   return next;
 }
 
-/** What the record says; of one that version 0.1.0 has written only the stream of the primary is known. */
-export function recordedLineage({ lineage, replicationId }: StreamsOnRecord): Lineage {
+/**
+ * Of the streams of promotions that were not finished only the last two: a node that is promoted again and
+ * again begins one each time, and would push those of the last term out.
+ */
+export function withoutUnfinished(lineage: Lineage, record: StreamsOnRecord): Lineage {
+  const published = publishedLineage(record);
+  const last = [...lineage.keys()].slice(-2);
+  return new Map([...lineage].filter(([stream]) => published.has(stream) || last.includes(stream)));
+}
+
+/** All streams that the record names, those of a promotion that is not finished included. */
+export function recordedLineage(record: StreamsOnRecord): Lineage {
+  const published = publishedLineage(record);
+  const { promoting } = record;
+  if (promoting === undefined) return published;
+  return new BranchedLineage(published, new Map(Object.entries(promoting)));
+}
+
+/**
+ * Of the last term that was published; of a record that version 0.1.0 has written only the stream of the
+ * primary is known.
+ */
+export function publishedLineage({ lineage, replicationId }: StreamsOnRecord): Lineage {
   if (lineage !== undefined) return new Map(Object.entries(lineage));
   return replicationId === null ? new Map() : new Map([[replicationId, 0]]);
 }
 
-type StreamsOnRecord = Pick<PrimaryRecord, 'lineage' | 'replicationId'>;
+type StreamsOnRecord = Pick<PrimaryRecord, 'lineage' | 'promoting' | 'replicationId'>;
+
+/**
+ * Two lineages that part somewhere: that of the last term, and that of a node that was promoted since, which
+ * may lack some of the first. Streams of the second one only come first: nobody has written there.
+ */
+class BranchedLineage extends Map<string, number> {
+  readonly published: Lineage;
+  readonly promoted: Lineage;
+
+  constructor(published: Lineage, promoted: Lineage) {
+    super([...[...promoted].filter(([stream]) => !published.has(stream)), ...published]);
+    this.published = published;
+    this.promoted = promoted;
+  }
+}
+
+/** The one of the two lineages that the node is in. */
+function branchOf({ replicationId, formerReplicationId = '' }: Replication, lineage: Lineage) {
+  if (!(lineage instanceof BranchedLineage)) return lineage;
+  const stream = lineage.has(replicationId) ? replicationId : formerReplicationId;
+  const { published, promoted } = lineage;
+  return promoted.has(stream) && !published.has(stream) ? promoted : published;
+}
 
 /** As it stands in the record. */
 export function writtenLineage(lineage: Lineage): Readonly<Record<string, number>> {
@@ -144,7 +190,7 @@ export function writtenLineage(lineage: Lineage): Readonly<Record<string, number
 
 /** Whether the primary on record still runs in the process on record, and nobody has emptied it. */
 export function isSameProcess(
-  record: Pick<PrimaryRecord, 'lineage' | 'replicationId' | 'runId'>,
+  record: StreamsOnRecord & Pick<PrimaryRecord, 'runId'>,
   primary: Replication,
 ): boolean {
   if (record.runId === null) return true;
@@ -155,7 +201,7 @@ export function isSameProcess(
   // Demoted and promoted again by hand: if it has copied somebody meanwhile, it names another one.
   if (formerReplicationId !== undefined) return formerReplicationId === record.replicationId;
   // Without replicas Redis begins a new stream, and counts on. Streams of before may have gone further elsewhere.
-  return offset >= (lineage.get(record.replicationId ?? '') ?? 0);
+  return offset >= (publishedLineage(record).get(record.replicationId ?? '') ?? 0);
 }
 
 function raise(lineage: Map<string, number>, stream: string, offset: number): void {

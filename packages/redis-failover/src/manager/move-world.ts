@@ -102,6 +102,19 @@ export class MoveRefusedError extends Error {
   readonly code = 'MOVE_REFUSED';
 }
 
+/** What an operator is told whose wish has failed: another attempt may still find it half done. */
+export function refusalOf(
+  { message, name }: Error,
+  before: Pick<PrimaryRecord, 'primary'>,
+  after: Pick<PrimaryRecord, 'primary'> | undefined,
+): string {
+  const isBegun =
+    after?.primary !== before.primary ||
+    // While nobody is the primary, the record does not show it.
+    (before.primary === null && name !== 'NoCandidateError' && name !== 'MoveRefusedError');
+  return isBegun ? `${message} (it was begun, and may still be carried out)` : message;
+}
+
 /** A wish that cannot be carried out yet: the node is still copying. Nothing was changed. */
 export class MoveTooEarlyError extends MoveRefusedError {
   override readonly name: string = 'MoveTooEarlyError';

@@ -8,7 +8,14 @@ import { fence, waitForEarlierViews, waitForViews, whileWatched } from './fence.
 import { join, missingFrom, StreamNotes } from './join.ts';
 import { isRefusedAt } from './keeper.ts';
 import type { Lineage, Replications } from './lineage.ts';
-import { goesOn, includes, lineageOf, recordedLineage, writtenLineage } from './lineage.ts';
+import {
+  goesOn,
+  includes,
+  lineageOf,
+  recordedLineage,
+  withoutUnfinished,
+  writtenLineage,
+} from './lineage.ts';
 import type { Moved, MovePlan, MoveWorld } from './move-world.ts';
 import { MoveRefusedError, MoveTooEarlyError, memoryOf, NoCandidateError } from './move-world.ts';
 
@@ -74,7 +81,8 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
   await step('publish', chosen, async () => {
     const own = await orTakeBack(chosen, has, world, () => lookAgain(chosen, promoted, world));
     const lineage = writtenLineage(goesOn(streams.lineage, own));
-    await publish(chosen, own, followers, { ...record, lineage }, told, world);
+    const ended = { ...record, lineage, promoting: undefined };
+    await publish(chosen, own, followers, ended, told, world);
   });
   await Promise.all([chosen, ...answered].map((node) => world.hands.keepConfig(node)));
   const moved = { primary: chosen, term: record.term + 1 };
@@ -209,7 +217,10 @@ async function revoke(
   world.revokedAtMs = world.nowMs();
 }
 
-/** @returns the lineage of the new primary, as it will stand in the record, and what it says itself */
+/**
+ * Until it is published, its lineage stands beside that of the last term: by that nodes are judged.
+ * @returns the lineage of the new primary, as it will stand in the record, and what it says itself
+ */
 async function promote(
   chosen: NodeAddress,
   has: Replication,
@@ -219,9 +230,9 @@ async function promote(
   // Before it takes writes: somebody may have a connection to it from when it was the primary last.
   await waitForEarlierViews(record, world);
   const before = recordedLineage(record);
-  const lineage = lineageOf(has, before);
+  const lineage = withoutUnfinished(lineageOf(has, before), record);
   const note = (next: Lineage) =>
-    world.keeper.write({ record: { ...record, lineage: writtenLineage(next) } });
+    world.keeper.write({ record: { ...record, promoting: writtenLineage(next) } });
   // Redis forgets it with the promotion.
   if (!before.has(has.replicationId)) await note(lineage);
   // The node of before has replicas already, which would copy what it has come back with.

@@ -8,7 +8,7 @@ import type { OpenNode, Replication } from '../redis/node-connection.ts';
 import type { ReadTail } from '../redis/tail.ts';
 import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import type { Decision, Situation } from './decide.ts';
-import { decide, isReturned } from './decide.ts';
+import { decide, isReturned, strayAct } from './decide.ts';
 import { discard, isDiscarded } from './discard.ts';
 import { discoverPrimary, firstRecord, goesOnAfterGem, strangePrimary } from './discover.ts';
 import type { ManagerEvent, MoveReason, Trouble } from './events.ts';
@@ -20,7 +20,6 @@ import { Keeper } from './keeper.ts';
 import {
   goesOn,
   includes,
-  isOfReign,
   isSameProcess,
   lineageOf,
   recordedLineage,
@@ -28,7 +27,13 @@ import {
 } from './lineage.ts';
 import { movePrimary } from './move.ts';
 import type { MoveMemory, MovePlan, MoveWorld } from './move-world.ts';
-import { MoveRefusedError, MoveTooEarlyError, memoryOf, PatienceError } from './move-world.ts';
+import {
+  MoveRefusedError,
+  MoveTooEarlyError,
+  memoryOf,
+  PatienceError,
+  refusalOf,
+} from './move-world.ts';
 import type { NodeSight } from './node-watcher.ts';
 import type { ResolvedOptions } from './options.ts';
 import type { ReportBoard } from './reports.ts';
@@ -296,9 +301,13 @@ class Ruler {
     // A move looks at the node of before by itself.
     const reigning = record.primary ?? record.former;
     for (const [node, each] of this.#known) {
-      if (node === reigning || each.role !== 'primary' || each.loading) continue;
-      if (isOfReign(each, record)) continue;
+      const act = node === reigning ? 'leave' : strayAct(each, record);
+      if (act === 'leave') continue;
       try {
+        if (act === 'hold') {
+          await this.#hands.hold(node);
+          continue;
+        }
         await this.#hands.setAside(node);
         await this.#hands.keepConfig(node);
       } catch (error) {
@@ -524,7 +533,9 @@ class Ruler {
       }
     } catch (error) {
       this.#term.signal.throwIfAborted();
-      await wish.refuse?.((error as Error).message);
+      const { record: after } = await this.#keeper.read();
+      const words = action === 'keep' ? refusalOf(error as Error, record, after) : undefined;
+      await wish.refuse?.(words ?? (error as Error).message);
       throw error;
     }
     wake.call();
@@ -606,11 +617,7 @@ class Ruler {
       // Also when it was begun: whoever finishes it may give the primary of before back, and to try it
       // again and again would keep everybody from writing.
       const { record: after } = await this.#keeper.read();
-      const isBegun = after?.primary !== primary;
-      const { message } = error as Error;
-      await wish.refuse?.(
-        isBegun ? `${message} (it was begun, and may still be carried out)` : message,
-      );
+      await wish.refuse?.(refusalOf(error as Error, record, after));
       if (after !== undefined) await this.#noteSeen(wish, after);
       throw error;
     }
