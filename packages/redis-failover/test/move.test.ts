@@ -60,6 +60,65 @@ describe('a request for any node', () => {
     await expect(world.move({ reason: 'request' })).rejects.toThrow(/^(?!.*operator).*take over/);
     expect(world.record.primary).toBe('F');
   });
+
+  it('waits for a replica that copies, and the primary goes on meanwhile', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      // It has its old position until it loads its copy.
+      new FakeNode('A', { ...replicaOf('F', 50), linkUp: false, syncing: true }, ['k1']),
+    );
+    await expect(world.move({ reason: 'request' })).rejects.toMatchObject({
+      ...{ name: 'MoveTooEarlyError', isCopying: true },
+      message: 'A is still copying the data',
+    });
+    expect(world.revokedAtMs).toEqual([]);
+  });
+
+  it('waits for a replica without a connection, and says what it lacks', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', { ...replicaOf('F', 50), linkUp: false }, ['k1']),
+      new FakeNode('B', { ...replicaOf('F', 50), linkUp: false, priority: 0 }, ['k1']),
+    );
+    await expect(world.move({ reason: 'request' })).rejects.toMatchObject({
+      ...{ name: 'MoveTooEarlyError', isCopying: false },
+      message: expect.stringMatching(/^A .* lacks what F has \(50 bytes of writes after 50\)$/),
+    });
+    // A copy may take longer than a connection.
+    world.node('B').says = { ...world.node('B').says, priority: 100, syncing: true };
+    await expect(world.move({ reason: 'request' })).rejects.toMatchObject({ isCopying: true });
+    expect(world.revokedAtMs).toEqual([]);
+  });
+
+  it('waits for nobody where one is not connected, and has all that the primary has', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', { ...replicaOf('F', 100), linkUp: false }, all),
+    );
+    await expect(world.move({ reason: 'request' })).resolves.toMatchObject({ primary: 'A' });
+  });
+
+  it('takes a connected replica, and not one that was cut off with more', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', { ...replicaOf('F', 95), linkUp: false }, ['k1']),
+      new FakeNode('B', replicaOf('F', 90), ['k1']),
+    );
+    world.whileSleeping = () => {
+      // What was on its way when the primary was paused.
+      world.node('B').says = { ...world.node('B').says, offset: 100 };
+    };
+    await expect(world.move({ reason: 'request' })).resolves.toMatchObject({ primary: 'B' });
+  });
+
+  it('is refused at once where the only other node is one that somebody has promoted', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', { ...primary(50), hasWritten: true }, ['k1']),
+    );
+    await expect(world.move({ reason: 'request' })).rejects.toThrow('nobody can take over from F');
+    expect(world.revokedAtMs).toEqual([]);
+  });
 });
 
 describe('who is promoted', () => {

@@ -102,7 +102,11 @@ async function pick(
       return choice(former, last);
     }
   }
-  const best = bestOf(fit, record, plan, world);
+  const isRequest = plan.reason === 'request';
+  const own = former === null ? undefined : known.get(former);
+  const stopped = stood ?? own;
+  const ready = new Map([...fit].filter(([, each]) => isReady(each, stopped, record)));
+  const best = bestOf(isRequest && ready.size > 0 ? ready : fit, record, plan, world);
   const chosen = plan.target ?? best;
   const has = fit.get(chosen ?? '');
   if (best === undefined || chosen === undefined || has === undefined) {
@@ -120,13 +124,11 @@ async function pick(
   // A primary that was stopped has all that any replica has of it.
   const better = stood === undefined ? barredOf(has, known, record, plan, world) : undefined;
   if (chosen === former && better === undefined) return choice(chosen, has);
-  const isRequest = plan.reason === 'request';
   const others = [...fit].filter(([node]) => node !== chosen && node !== former);
   const needed: [NodeAddress, Replication][] = isRequest ? others : [];
   if (stood !== undefined && former !== null) needed.push([former, stood]);
   if (better !== undefined) needed.push(better);
   // Asked to stop, it said that it is a replica, or is another process: it has what it says now.
-  const own = former === null ? undefined : known.get(former);
   if (isRequest && stood === undefined && former !== null && former !== chosen && own) {
     needed.push([former, own]);
   }
@@ -229,6 +231,17 @@ async function answersSoon(node: NodeAddress, world: MoveWorld): Promise<boolean
     () => false,
   );
   return Promise.race([answer, world.sleep(lastCallMs).then(() => false)]);
+}
+
+/** Whether a node has all that the primary has, or gets it soon: a request stops writes for no other node. */
+export function isReady(
+  node: Replication,
+  primary: Replication | undefined,
+  record: PrimaryRecord,
+): boolean {
+  if (node.syncing) return false;
+  if (node.role === 'replica' && node.linkUp) return true;
+  return primary !== undefined && includes(node, recordedLineage(record), primary);
 }
 
 function bestOf(

@@ -1,7 +1,7 @@
 import type { PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
-import { askEverybody, choose, describe, eligible } from './choose.ts';
+import { askEverybody, choose, describe, eligible, isReady } from './choose.ts';
 import type { ManagerStep } from './events.ts';
 import type { Fenced } from './fence.ts';
 import { fence, waitForEarlierViews, waitForViews, whileWatched } from './fence.ts';
@@ -120,8 +120,11 @@ async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld
   if (target === undefined) {
     const isOther = (node: NodeAddress) =>
       reason === 'lost-role' || reason === 'lost-data' || node !== record.primary;
-    if ([...fit.keys()].some(isOther)) return;
-    if (reason === 'request') expectNoCopying(known, record);
+    const primary = known.get(record.primary ?? '');
+    const isTaken = ([node, each]: readonly [NodeAddress, Replication]) =>
+      isOther(node) && (reason !== 'request' || isReady(each, primary, record));
+    if ([...fit].some(isTaken)) return;
+    if (reason === 'request') expectNoCopying(known, fit, record, plan);
     const isAlone = [...known].every(([node, each]) => node === record.primary && !each.isAside);
     const found = isAlone ? 'no other node is up' : describe(known, world, reason);
     throw new NoCandidateError(`nobody can take over from ${record.primary}: ${found}`);
@@ -132,15 +135,29 @@ async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld
 }
 
 /** Whoever asks for any node waits for one that will be ready soon. */
-function expectNoCopying(known: Replications, record: PrimaryRecord): void {
-  for (const [node, each] of known) {
-    if (node === record.primary || each.isAside) continue;
+function expectNoCopying(
+  known: Replications,
+  fit: Replications,
+  record: PrimaryRecord,
+  plan: MovePlan,
+): void {
+  const others = [...known].filter(
+    ([node, each]) => node !== record.primary && !each.isAside && each.priority > 0,
+  );
+  for (const [node, each] of others) {
     if (each.syncing || each.loading) {
       throw new MoveTooEarlyError(`${node} is ${stateOf(each)}`, true);
     }
-    if (each.primary === record.primary && !each.linkUp) {
-      throw new MoveTooEarlyError(`${node} has no connection with its primary yet`, false);
-    }
+  }
+  for (const [node, each] of others) {
+    if (each.role !== 'replica' || each.linkUp || !plan.available.includes(node)) continue;
+    const lacks = fit.has(node) ? whyNot(node, known, fit, record, plan) : undefined;
+    throw new MoveTooEarlyError(
+      lacks === undefined
+        ? `${node} has no connection with its primary yet`
+        : `${node} cannot be promoted yet: ${lacks}`,
+      false,
+    );
   }
 }
 

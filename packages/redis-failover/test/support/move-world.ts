@@ -56,6 +56,8 @@ export class FakeWorld {
   readonly publishedAtMs: number[] = [];
   /** What happens at a step, once. */
   readonly at = new Map<`before ${ManagerStep}` | `after ${ManagerStep}`, () => void>();
+  /** What happens while the manager sleeps, each time. */
+  whileSleeping: () => void = () => {};
   /** Of managers that report. */
   managers = 1;
   /** The next write is done, and nobody is told. */
@@ -86,6 +88,7 @@ export class FakeWorld {
         // All that needs no time comes first.
         await new Promise((resolve) => setImmediate(resolve));
         this.nowMs += forMs;
+        this.whileSleeping();
       },
       clientViewMs: viewMs,
       nodes: [...this.nodes.keys()],
