@@ -121,6 +121,27 @@ describe('a request for any node', () => {
   });
 });
 
+describe('a request for one node', () => {
+  it('waits for it while it loads its copy, although the managers say that it is down', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', { ...replicaOf('F', 50), linkUp: false, loading: true }),
+    );
+    for (const target of ['A', undefined]) {
+      const moved = world.move({ reason: 'request', available: ['F'], target });
+      await expect(moved).rejects.toMatchObject({ name: 'MoveTooEarlyError', isCopying: true });
+    }
+    world.node('A').says = { ...world.node('A').says, loading: false };
+    await expect(
+      world.move({ reason: 'request', available: ['F'], target: 'A' }),
+    ).rejects.toMatchObject({
+      name: 'MoveRefusedError',
+      message: 'A cannot be promoted: the managers say that it is down',
+    });
+    expect(world.revokedAtMs).toEqual([]);
+  });
+});
+
 describe('who is promoted', () => {
   it('is nobody without data of the set while the one that has them does not answer (M2)', async () => {
     const world = new FakeWorld(

@@ -170,10 +170,12 @@ function expectConnection(
   plan: MovePlan,
 ): void {
   const wanted = known.get(target);
-  if (wanted === undefined || !plan.available.includes(target)) return;
+  if (wanted === undefined) return;
+  // The managers may say that it is down: while it loads, it refuses their PING.
   if (wanted.loading || wanted.syncing) {
     throw new MoveTooEarlyError(`${target} is ${stateOf(wanted)}`, true);
   }
+  if (!plan.available.includes(target)) return;
   if (wanted.role !== 'replica' || wanted.isAside || wanted.linkUp) return;
   const why = whyNot(target, known, fit, record, plan);
   if (why === undefined) return;
@@ -199,9 +201,9 @@ function whyNot(
   { available, reason }: MovePlan,
 ): string | undefined {
   const wanted = known.get(target);
+  if (wanted?.loading) return `it is ${stateOf(wanted)}`;
   if (!available.includes(target)) return 'the managers say that it is down';
   if (wanted === undefined) return 'it does not answer this manager';
-  if (wanted.loading) return `it is ${stateOf(wanted)}`;
   if (!fit.has(target)) {
     return wanted.isAside ? 'it is set aside' : 'its data do not go on from those of the primary';
   }
