@@ -25,6 +25,8 @@ export interface Publication {
   readonly manualSeen?: string;
   /** Left out when `path` is gone meanwhile. */
   readonly path?: string;
+  /** Refuses a write at `path` when the request is withdrawn. */
+  readonly stillAsked?: NonNullable<Change['also']>;
   readonly also?: (moved: Moved) => NonNullable<Change['also']>;
 }
 
@@ -125,6 +127,11 @@ export class MoveTooEarlyError extends MoveRefusedError {
     super(message);
     this.isCopying = isCopying;
   }
+}
+
+/** Whoever asked has taken the request back in time. Nothing was changed. */
+export class MoveWithdrawnError extends MoveRefusedError {
+  override readonly name: string = 'MoveWithdrawnError';
 }
 
 export interface Moved {

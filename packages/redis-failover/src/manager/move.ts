@@ -17,7 +17,13 @@ import {
   writtenLineage,
 } from './lineage.ts';
 import type { Moved, MovePlan, MoveWorld } from './move-world.ts';
-import { MoveRefusedError, MoveTooEarlyError, memoryOf, NoCandidateError } from './move-world.ts';
+import {
+  MoveRefusedError,
+  MoveTooEarlyError,
+  MoveWithdrawnError,
+  memoryOf,
+  NoCandidateError,
+} from './move-world.ts';
 
 /**
  * Moves the primary: `revoke`, `fence`, `choose`, `promote`, `redirect`, `publish`.
@@ -52,7 +58,7 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
   // An operator has spoken of the primary of that term.
   const { discarded: _, ...going } = before;
   const record = { ...going, primary: null, former, viewMs, ...world.author };
-  await step('revoke', former, () => revoke(before, record, world));
+  await step('revoke', former, () => revoke(before, record, plan, world));
   const fenceAndChoose = async () => {
     const fenced = await step('fence', former, () =>
       former === null ? nobody : fence(former, record, plan, world),
@@ -220,20 +226,39 @@ function whyNot(
 async function revoke(
   before: PrimaryRecord,
   record: PrimaryRecord,
+  plan: MovePlan,
   world: MoveWorld,
 ): Promise<void> {
   if (before.primary === null) {
     // By whoever began this move; when, is not known here.
     world.revokedAtMs ??= world.nowMs();
     // Whatever was sent before, and is on its way still, comes too late after this.
-    await world.keeper.write({ record, nodes: null });
+    await writeIfAsked(record, plan, world);
     return;
   }
   world.earlierRevokedAtMs = world.revokedAtMs ?? world.earlierRevokedAtMs;
   world.revokedAtMs = undefined;
-  await world.keeper.write({ record, nodes: null });
+  await writeIfAsked(record, plan, world);
   // After the answer: no confirmation that was sent later can have succeeded.
   world.revokedAtMs = world.nowMs();
+}
+
+/** In one transaction with the look at the request: what was withdrawn before that is never begun. */
+async function writeIfAsked(
+  record: PrimaryRecord,
+  { withPublication }: MovePlan,
+  world: MoveWorld,
+): Promise<void> {
+  const { path, stillAsked } = withPublication ?? {};
+  try {
+    await world.keeper.write({
+      ...{ record, nodes: null },
+      ...(stillAsked === undefined ? {} : { also: stillAsked }),
+    });
+  } catch (error) {
+    if (path === undefined || !isRefusedAt(error, path)) throw error;
+    throw new MoveWithdrawnError(`the request ${path} was withdrawn`);
+  }
 }
 
 /**

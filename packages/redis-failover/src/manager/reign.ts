@@ -30,6 +30,7 @@ import type { MoveMemory, MovePlan, MoveWorld } from './move-world.ts';
 import {
   MoveRefusedError,
   MoveTooEarlyError,
+  MoveWithdrawnError,
   memoryOf,
   PatienceError,
   refusalOf,
@@ -533,6 +534,7 @@ class Ruler {
       }
     } catch (error) {
       this.#term.signal.throwIfAborted();
+      if (error instanceof MoveWithdrawnError) return true;
       const { record: after } = await this.#keeper.read();
       const words = action === 'keep' ? refusalOf(error as Error, record, after) : undefined;
       await wish.refuse?.(words ?? (error as Error).message);
@@ -613,6 +615,7 @@ class Ruler {
       return true;
     } catch (error) {
       this.#term.signal.throwIfAborted();
+      if (error instanceof MoveWithdrawnError) return true;
       if (error instanceof MoveTooEarlyError && (await this.#waits(wish, error))) return false;
       // Also when it was begun: whoever finishes it may give the primary of before back, and to try it
       // again and again would keep everybody from writing.

@@ -119,6 +119,9 @@ function wishOf(
     },
     publication: {
       path,
+      stillAsked: (transaction) => {
+        transaction.check(path, version);
+      },
       also: (moved) => (transaction) => {
         transaction.set(path, answer({ done: true, ...moved }), version);
       },

@@ -1,0 +1,57 @@
+// What the elected manager makes of requests: nodes and a ZooKeeper are played.
+import { describe, expect, it } from 'vitest';
+import { FakeNode, primary, replicaOf } from './support/move-world.ts';
+import { FakeReign } from './support/reign-world.ts';
+
+/** The primary `p:1`, and two replicas. */
+const set = () =>
+  new FakeReign(
+    new FakeNode('p:1', primary(100)),
+    new FakeNode('a:1', replicaOf('p:1', 100)),
+    new FakeNode('b:1', replicaOf('p:1', 100)),
+  );
+
+it('a request is carried out, and answered', async () => {
+  const world = set();
+  const path = world.ask('b:1');
+  await world.looks(3);
+  expect(world.request(path).outcome).toEqual({ done: true, primary: 'b:1', term: 2 });
+  expect(world.record).toMatchObject({ primary: 'b:1', term: 2 });
+  expect(world.trouble).toBeUndefined();
+});
+
+describe('a request that is withdrawn before the record is revoked', () => {
+  const withdrawn = async (world: FakeReign, path: string) => {
+    world.at.set('before revoke', () => world.zk.znodes.delete(path));
+    const before = world.record;
+    await world.looks(2);
+    expect(world.record).toEqual({ ...before, lineage: world.record.lineage });
+    expect(world.told.filter(({ type }) => type === 'step' || type === 'move-failed')).toEqual([]);
+    expect(world.trouble).toBeUndefined();
+  };
+
+  it('is not carried out', async () => {
+    const world = set();
+    await withdrawn(world, world.ask('b:1'));
+    // The next one is.
+    world.ask('a:1');
+    await world.looks(2);
+    expect(world.record).toMatchObject({ primary: 'a:1', term: 2 });
+  });
+
+  it('is not carried out either where it says whose data to keep', async () => {
+    const world = set();
+    world.node('b:1').says = {
+      ...world.node('b:1').says,
+      ...{ offset: 150, isAside: true, primary: '127.0.0.1:1', linkUp: false },
+    };
+    await withdrawn(world, world.ask('b:1', { action: 'keep' }));
+  });
+
+  it('is carried out where a client of the gem has made it, which cannot withdraw', async () => {
+    const world = set();
+    world.askAsGem('b:1');
+    await world.looks(2);
+    expect(world.record).toMatchObject({ primary: 'b:1', term: 2 });
+  });
+});

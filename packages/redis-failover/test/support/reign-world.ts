@@ -1,0 +1,273 @@
+/** A term of an elected manager among nodes and a ZooKeeper that are played, look by look. */
+import type { Clock } from '@incumbent/zookeeper';
+import { BadVersionError, NoNodeError, TransactionError } from '@incumbent/zookeeper';
+import type { Term } from 'incumbent';
+import type { ZooKeeperGuard } from 'incumbent/zookeeper';
+import type { FailoverRequest, PrimaryRecord, Report } from '../../src/layout.ts';
+import {
+  decodePrimary,
+  decodeRequest,
+  encodeNodes,
+  encodePrimary,
+  encodeRequest,
+  pathsBelow,
+} from '../../src/layout.ts';
+import type { ManagerEvent, ManagerStep, Trouble } from '../../src/manager/events.ts';
+import { newMemory } from '../../src/manager/move-world.ts';
+import { resolveOptions } from '../../src/manager/options.ts';
+import type { Realm } from '../../src/manager/reign.ts';
+import { reign } from '../../src/manager/reign.ts';
+import type { NodeAddress } from '../../src/node-address.ts';
+import type { NodeLink } from '../../src/redis/node-connection.ts';
+import type { FakeNode } from './move-world.ts';
+import { replication } from './replication.ts';
+
+const paths = pathsBelow('/set');
+const placePath = '/set/managers/place';
+
+interface Znode {
+  text: string;
+  version: number;
+  mzxid: bigint;
+  owner: bigint;
+}
+
+type Plan = readonly [type: string, path: string, act: () => void];
+
+export class FakeZooKeeper {
+  readonly znodes = new Map<string, Znode>();
+  /** The paths of all writes but those in transactions. */
+  readonly sets: string[] = [];
+  #zxid = 0n;
+
+  put(path: string, text: string, owner = 0n): void {
+    const version = (this.znodes.get(path)?.version ?? -1) + 1;
+    this.#zxid += 1n;
+    this.znodes.set(path, { text, version, mzxid: this.#zxid, owner });
+  }
+
+  at(path: string, version = -1): Znode {
+    const znode = this.znodes.get(path);
+    if (znode === undefined) throw new NoNodeError({ path });
+    if (version !== -1 && version !== znode.version) throw new BadVersionError({ path });
+    return znode;
+  }
+
+  /** As much of a client as a term uses. */
+  client() {
+    const statOf = ({ version, mzxid, owner }: Znode) => ({
+      ...{ version, mzxid, ephemeralOwner: owner },
+    });
+    return {
+      get: async (path: string) => {
+        const znode = this.at(path);
+        return { text: znode.text, stat: statOf(znode) };
+      },
+      stat: async (path: string) => {
+        const znode = this.znodes.get(path);
+        return { stat: znode === undefined ? null : statOf(znode) };
+      },
+      set: async (path: string, text: string, { version }: { version: number }) => {
+        this.at(path, version);
+        this.sets.push(path);
+        this.put(path, text);
+      },
+      getChildren: async (path: string) => {
+        this.at(path);
+        const below = [...this.znodes.keys()].filter((each) => each.startsWith(`${path}/`));
+        return { children: below.map((each) => each.slice(path.length + 1)) };
+      },
+      sync: async () => {},
+      transaction: () => this.#transaction(),
+    };
+  }
+
+  #transaction() {
+    const plans: Plan[] = [];
+    const add = (type: string, path: string, act: () => void) => void plans.push([type, path, act]);
+    return {
+      check: (path: string, version: number) => add('check', path, () => this.at(path, version)),
+      create: (path: string, text: string) => add('create', path, () => this.put(path, text)),
+      set: (path: string, text: string, version: number) =>
+        add('set', path, () => {
+          this.at(path, version);
+          this.put(path, text);
+        }),
+      delete: (path: string, version: number) =>
+        add('delete', path, () => {
+          this.at(path, version);
+          this.znodes.delete(path);
+        }),
+      commit: async () => {
+        const before = new Map(this.znodes);
+        const results = plans.map(([type, path, act], index) => {
+          try {
+            act();
+          } catch (error) {
+            this.znodes.clear();
+            for (const [each, znode] of before) this.znodes.set(each, znode);
+            throw new TransactionError({ index, error: error as NoNodeError }, [], 0n);
+          }
+          return { type, path, stat: { version: this.znodes.get(path)?.version ?? 0 } };
+        });
+        return { results };
+      },
+    };
+  }
+}
+
+export class FakeReign {
+  readonly zk: FakeZooKeeper = new FakeZooKeeper();
+  readonly nodes: ReadonlyMap<NodeAddress, FakeNode>;
+  readonly told: ManagerEvent[] = [];
+  readonly at = new Map<`before ${ManagerStep}` | `after ${ManagerStep}`, () => void>();
+  nowMs = 1_000_000;
+  trouble: Trouble | undefined;
+  requiredNodeManagers = 1;
+
+  /** The first one is the primary on record. */
+  constructor(...nodes: readonly FakeNode[]) {
+    this.nodes = new Map(nodes.map((node) => [node.address, node]));
+    const [first] = nodes as [FakeNode];
+    const slaves = nodes.slice(1).map(({ address }) => address);
+    this.zk.put(placePath, '');
+    this.zk.put(paths.requests, '');
+    this.zk.put(paths.nodes, encodeNodes({ master: first.address, slaves, unavailable: [] }));
+    this.zk.put(
+      paths.primary,
+      encodePrimary({
+        ...{ term: 1, primary: first.address, former: null, replicationId: 'a', gemViews: false },
+        ...{ runId: first.says.runId, viewMs: 1_000, manager: 'm', token: '1', manualSeen: '0' },
+      }),
+    );
+  }
+
+  get record(): PrimaryRecord {
+    return decodePrimary(paths.primary, this.zk.at(paths.primary).text);
+  }
+
+  node(address: NodeAddress): FakeNode {
+    return this.nodes.get(address) as FakeNode;
+  }
+
+  /** @returns its path */
+  ask(node: NodeAddress | null, more: Partial<FailoverRequest> = {}): string {
+    const path = `${paths.requests}/request-${`${this.zk.znodes.size}`.padStart(10, '0')}`;
+    this.zk.put(path, encodeRequest({ node, requestedBy: 'a test', waitMs: 30_000, ...more }));
+    return path;
+  }
+
+  request(path: string): FailoverRequest {
+    return decodeRequest(path, this.zk.at(path).text);
+  }
+
+  /** As a client of the gem asks. */
+  askAsGem(node: NodeAddress): void {
+    this.zk.put(paths.manualFailover, node);
+  }
+
+  /** One term of so many looks, unless it ends before. */
+  async looks(most: number, afterLook: () => void = () => {}): Promise<void> {
+    const ending = new AbortController();
+    let looks = 0;
+    const wait = async (forMs: number) => {
+      looks += 1;
+      this.nowMs += forMs;
+      afterLook();
+      if (looks >= most) ending.abort();
+    };
+    await reign({ ...this.#realm(), wake: { call: () => {}, wait } as unknown as Realm['wake'] }, {
+      signal: ending.signal,
+      token: 1n,
+      guard: { path: placePath, version: 0 },
+      assertLeading: () => {},
+    } as unknown as Term<ZooKeeperGuard>);
+  }
+
+  #realm(): Omit<Realm, 'wake'> {
+    const nodes = [...this.nodes.keys()];
+    const options = resolveOptions({
+      ...{ zookeeper: 'zk://z', nodes, id: 'm', clientView: '1s' },
+      requiredNodeManagers: this.requiredNodeManagers,
+    });
+    const isUp = (node: NodeAddress) => !this.node(node).isSilent;
+    const report = (): Report => ({
+      available: Object.fromEntries(nodes.filter(isUp).map((node) => [node, 0.001])),
+      unavailable: nodes.filter((node) => !isUp(node)),
+    });
+    const clock: Clock = {
+      monotonicMs: () => this.nowMs,
+      wallMs: () => this.nowMs,
+      setTimer: (callback, delayMs) => {
+        const timer = setImmediate(() => {
+          this.nowMs += delayMs;
+          callback();
+        });
+        return { cancel: () => clearImmediate(timer) };
+      },
+    };
+    return {
+      ...{ options, paths, clock, memory: newMemory() },
+      zk: this.zk.client() as unknown as Realm['zk'],
+      hooks: {
+        onStep: (step) => {
+          const happens = this.at.get(step);
+          this.at.delete(step);
+          happens?.();
+        },
+      },
+      board: {
+        current: () => new Map([['m', report()]]),
+        whenRead: async () => {},
+      } as unknown as Realm['board'],
+      sightOf: (address) => ({
+        ...{ address, state: isUp(address) ? 'available' : 'unavailable', failures: 0 },
+        ...{ latencyMs: 1, error: undefined },
+      }),
+      tell: (event) => void this.told.push(event),
+      show: (shown) => {
+        if ('trouble' in shown) this.trouble = shown.trouble;
+      },
+      openNode: async (address) => this.#link(this.node(address)),
+    };
+  }
+
+  #link(node: FakeNode): NodeLink {
+    const reach = () => {
+      if (node.isSilent) throw new Error(`${node.address} does not answer`);
+    };
+    const link: NodeLink = {
+      isOpen: true,
+      closed: new AbortController().signal,
+      replication: async () => {
+        reach();
+        return node.says;
+      },
+      command: async (parts) => {
+        reach();
+        if (parts[0] === 'REPLICAOF') this.#follow(node, `${parts[1]}:${parts[2]}`);
+        return '';
+      },
+      close: async () => {},
+    };
+    return link;
+  }
+
+  #follow(node: FakeNode, of: NodeAddress): void {
+    const { says } = node;
+    const source = this.nodes.get(of);
+    if (of === 'NO:ONE') {
+      if (says.role === 'primary') return;
+      const { runId, offset, replicationId } = says;
+      node.says = replication({
+        ...{ runId, offset, replicationId: `${replicationId}2` },
+        ...{ formerReplicationId: replicationId, formerOffset: offset + 1 },
+      });
+    } else if (source === undefined) {
+      const isAside = of === '127.0.0.1:1';
+      node.says = { ...says, role: 'replica', primary: of, linkUp: false, isAside };
+    } else {
+      node.says = { ...source.says, runId: says.runId, role: 'replica', primary: of };
+    }
+  }
+}
