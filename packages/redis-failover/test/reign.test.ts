@@ -55,3 +55,21 @@ describe('a request that is withdrawn before the record is revoked', () => {
     expect(world.record).toMatchObject({ primary: 'b:1', term: 2 });
   });
 });
+
+it('a request of the gem that waits for a node holds up nobody who wants another one', async () => {
+  const world = set();
+  world.node('a:1').says = { ...world.node('a:1').says, linkUp: false, syncing: true };
+  world.askAsGem('a:1');
+  const path = world.ask('b:1');
+  await world.looks(3);
+  expect(world.request(path).outcome).toMatchObject({ done: true, primary: 'b:1' });
+  // It is not forgotten.
+  world.node('a:1').says = copied(world, 'a:1', 'b:1');
+  await world.looks(3);
+  expect(world.record.primary).toBe('a:1');
+});
+
+function copied(world: FakeReign, node: string, of: string) {
+  const { runId } = world.node(node).says;
+  return { ...world.node(of).says, runId, role: 'replica', primary: of } as const;
+}

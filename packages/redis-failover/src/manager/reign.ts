@@ -580,7 +580,7 @@ class Ruler {
     const wishes = (await openRequests(zk, paths, signal)).filter(
       ({ action }) => action === undefined,
     );
-    const all = manual === undefined ? wishes : [manual];
+    const all = manual === undefined ? wishes : [manual, ...wishes];
     const keys = new Set(all.map(({ key }) => key));
     for (const key of this.#waiting.keys()) if (!keys.has(key)) this.#waiting.delete(key);
     for (const wish of all) {
