@@ -69,6 +69,69 @@ it('a request of the gem that waits for a node holds up nobody who wants another
   expect(world.record.primary).toBe('a:1');
 });
 
+describe('an operator says whose data to keep', () => {
+  const outcomeOf = async (world: FakeReign, node: string): Promise<unknown> => {
+    const path = world.ask(node, { action: 'keep' });
+    await world.looks(3);
+    return world.request(path).outcome;
+  };
+  const aside = { isAside: true, primary: '127.0.0.1:1', linkUp: false } as const;
+
+  it('of a replica that is not set aside: refused, for the primary has more', async () => {
+    const world = set();
+    world.node('p:1').says = { ...world.node('p:1').says, offset: 1_000_100 };
+    expect(await outcomeOf(world, 'b:1')).toEqual({
+      done: false,
+      error: 'b:1 is not set aside, and p:1 is the primary: use incumbent-redis failover b:1',
+    });
+    expect(world.record).toMatchObject({ primary: 'p:1', term: 1 });
+    expect(world.node('p:1').says.isAside).toBe(false);
+  });
+
+  it('of the primary itself: refused, nothing is to be done', async () => {
+    const world = set();
+    const error = 'p:1 is the primary already';
+    expect(await outcomeOf(world, 'p:1')).toEqual({ done: false, error });
+    expect(world.record.term).toBe(1);
+  });
+
+  it('of a node that is set aside: it is the primary', async () => {
+    const world = set();
+    world.node('b:1').says = { ...world.node('b:1').says, ...aside, offset: 150 };
+    expect(await outcomeOf(world, 'b:1')).toMatchObject({ done: true, primary: 'b:1' });
+  });
+
+  it.for([
+    ['counts as down', (world: FakeReign) => world.down.add('p:1')],
+    ['is silent', (world: FakeReign) => Object.assign(world.node('p:1'), { isSilent: true })],
+    [
+      'is aside',
+      (world: FakeReign) => {
+        const { says } = world.node('p:1');
+        world.node('p:1').says = { ...says, ...aside, role: 'replica' };
+      },
+    ],
+    [
+      'was started anew',
+      (world: FakeReign) => {
+        const { says } = world.node('p:1');
+        world.node('p:1').says = { ...says, runId: 'anew', replicationId: 'n', offset: 5 };
+      },
+    ],
+  ] as const)('of a replica, while the primary on record %s: it is the primary', async ([, to]) => {
+    const world = set();
+    to(world);
+    expect(await outcomeOf(world, 'b:1')).toMatchObject({ done: true, primary: 'b:1' });
+  });
+
+  it('of the primary on record in another process: it is the primary again', async () => {
+    const world = set();
+    const { says } = world.node('p:1');
+    world.node('p:1').says = { ...says, runId: 'anew', replicationId: 'n', offset: 5 };
+    expect(await outcomeOf(world, 'p:1')).toMatchObject({ done: true, primary: 'p:1' });
+  });
+});
+
 function copied(world: FakeReign, node: string, of: string) {
   const { runId } = world.node(node).says;
   return { ...world.node(of).says, runId, role: 'replica', primary: of } as const;

@@ -524,6 +524,7 @@ class Ruler {
     try {
       this.#requireManaged(node);
       if (action === 'keep') {
+        await this.#expectAside(node, record);
         await this.#move('keep', { target: node, withPublication: publication });
       } else {
         const primary = await discard(node, record, this.#world);
@@ -542,6 +543,26 @@ class Ruler {
     }
     wake.call();
     return true;
+  }
+
+  /**
+   * To keep a node's data is a move that waits for nothing. A replica of a primary that goes on has nothing
+   * but what it got from there, and may lack the last writes.
+   */
+  async #expectAside(node: NodeAddress, record: PrimaryRecord): Promise<void> {
+    const { primary } = record;
+    if (primary === null || !this.#isUp(primary)) return;
+    const [own, says] = await Promise.all(
+      [primary, node].map((each) => this.#hands.replication(each).catch(() => undefined)),
+    );
+    this.#term.signal.throwIfAborted();
+    if (own?.role !== 'primary' || own.loading || !isSameProcess(record, own)) return;
+    if (node === primary) throw new MoveRefusedError(`${node} is the primary already`);
+    // Of one that does not answer the move says so.
+    if (says === undefined || says.isAside) return;
+    throw new MoveRefusedError(
+      `${node} is not set aside, and ${primary} is the primary: use incumbent-redis failover ${node}`,
+    );
   }
 
   /** How the primary calls its stream now, and which process it is. */

@@ -124,6 +124,8 @@ export class FakeReign {
   nowMs = 1_000_000;
   trouble: Trouble | undefined;
   requiredNodeManagers = 1;
+  /** As the managers report, although this one may reach them. */
+  readonly down = new Set<NodeAddress>();
 
   /** The first one is the primary on record. */
   constructor(...nodes: readonly FakeNode[]) {
@@ -191,9 +193,10 @@ export class FakeReign {
       requiredNodeManagers: this.requiredNodeManagers,
     });
     const isUp = (node: NodeAddress) => !this.node(node).isSilent;
+    const isSeen = (node: NodeAddress) => isUp(node) && !this.down.has(node);
     const report = (): Report => ({
-      available: Object.fromEntries(nodes.filter(isUp).map((node) => [node, 0.001])),
-      unavailable: nodes.filter((node) => !isUp(node)),
+      available: Object.fromEntries(nodes.filter(isSeen).map((node) => [node, 0.001])),
+      unavailable: nodes.filter((node) => !isSeen(node)),
     });
     const clock: Clock = {
       monotonicMs: () => this.nowMs,
