@@ -132,6 +132,72 @@ describe('an operator says whose data to keep', () => {
   });
 });
 
+describe('a manager that can do nothing writes into the requests why', () => {
+  it.for([
+    [
+      'too few managers',
+      (world: FakeReign): void => {
+        world.requiredNodeManagers = 2;
+      },
+      /required/,
+    ],
+    [
+      'managers of the gem',
+      (world: FakeReign) => {
+        const lock = '/_zklocking/__set__master_redis_node_manager_lock';
+        world.zk.put(lock, '');
+        world.zk.put(`${lock}/ex0000000001`, '', 7n);
+      },
+      /managers of the Ruby gem/,
+    ],
+    [
+      'something else stands in the znodes',
+      (world: FakeReign) => world.zk.put('/set/primary', 'x'),
+      /which is not what redis_failover keeps there/,
+    ],
+  ] as const)('%s', async ([, to, words]) => {
+    const world = set();
+    to(world);
+    const paths = [world.ask('b:1'), world.ask('b:1', { action: 'keep' })];
+    await world.looks(1);
+    for (const path of paths) {
+      expect(world.request(path).progress).toMatch(words);
+      expect(world.request(path).progress).toBe(world.trouble?.message);
+      expect(world.request(path).outcome).toBeUndefined();
+    }
+  });
+
+  it('once a second, and only what is new', async () => {
+    const world = set();
+    world.requiredNodeManagers = 2;
+    world.ask('b:1');
+    await world.looks(5);
+    expect(world.zk.sets).toHaveLength(1);
+  });
+
+  it('but nothing of what does not keep them waiting', async () => {
+    const world = set();
+    world.node('a:1').says = { ...world.node('a:1').says, linkUp: false, syncing: true };
+    world.refusesUs.add('b:1');
+    world.down.add('b:1');
+    const path = world.ask('a:1');
+    await world.looks(10, () => {
+      expect(world.trouble?.code).toBe('NODE_REFUSED');
+      expect(world.request(path).progress).toBe('a:1 is still copying the data');
+    });
+  });
+
+  it('and not what another one was refused for', async () => {
+    const world = set();
+    const [refused, other] = [world.ask('x:1'), world.ask('b:1')];
+    await world.looks(1);
+    expect(world.request(refused).outcome).toMatchObject({ done: false });
+    expect(world.request(other).progress).toBeUndefined();
+    await world.looks(2);
+    expect(world.request(other).outcome).toMatchObject({ done: true, primary: 'b:1' });
+  });
+});
+
 function copied(world: FakeReign, node: string, of: string) {
   const { runId } = world.node(node).says;
   return { ...world.node(of).says, runId, role: 'replica', primary: of } as const;

@@ -142,6 +142,9 @@ class Ruler {
   readonly #keeper: Keeper;
   readonly #world: MoveWorld;
   #failedAttempts = 0;
+  /** In this look: what goes wrong then keeps no request waiting. */
+  #hasServed = false;
+  #toldRequestsAtMs = Number.NEGATIVE_INFINITY;
   #troubledSinceMs: number | undefined;
   #silentSinceMs: number | undefined;
   /** When the primary on record was first seen in another process. */
@@ -187,6 +190,7 @@ class Ruler {
   async look(): Promise<boolean> {
     const { board, show } = this.#realm;
     const { nowMs } = this.#world;
+    this.#hasServed = false;
     try {
       await this.#expectNoRubyManagers();
       if (!this.#judge()) return true;
@@ -196,7 +200,9 @@ class Ruler {
       show({ trouble: undefined });
     } catch (error) {
       if (this.#term.signal.aborted) return false;
-      show({ trouble: troubleOf(error) });
+      const trouble = troubleOf(error);
+      show({ trouble });
+      if (!this.#hasServed) await this.#tellRequests(trouble);
       this.#troubledSinceMs ??= nowMs();
       if (this.#failedAttempts >= mostAttempts) return false;
       // It may be this one's fault: another one may see more, or be told the right nodes.
@@ -204,6 +210,20 @@ class Ruler {
       if (isLong && board.current().size > 1) return false;
     }
     return true;
+  }
+
+  /** Whoever asked would take silence for a manager that is not there. */
+  async #tellRequests({ message }: Trouble): Promise<void> {
+    const { zk, paths } = this.#realm;
+    const now = this.#world.nowMs();
+    if (now - this.#toldRequestsAtMs < tellEveryMs) return;
+    this.#toldRequestsAtMs = now;
+    try {
+      const wishes = await openRequests(zk, paths, this.#term.signal);
+      for (const wish of wishes) await wish.tell?.(message);
+    } catch {
+      // Perhaps ZooKeeper is the trouble.
+    }
   }
 
   async #look(): Promise<void> {
@@ -520,6 +540,7 @@ class Ruler {
     const wishes = await openRequests(zk, paths, this.#term.signal);
     const wish = wishes.find(({ action }) => action !== undefined);
     if (wish === undefined) return false;
+    this.#hasServed = true;
     const { node, publication, action } = wish;
     try {
       this.#requireManaged(node);
@@ -602,6 +623,7 @@ class Ruler {
       ({ action }) => action === undefined,
     );
     const all = manual === undefined ? wishes : [manual, ...wishes];
+    this.#hasServed = true;
     const keys = new Set(all.map(({ key }) => key));
     for (const key of this.#waiting.keys()) if (!keys.has(key)) this.#waiting.delete(key);
     for (const wish of all) {

@@ -18,6 +18,7 @@ import { resolveOptions } from '../../src/manager/options.ts';
 import type { Realm } from '../../src/manager/reign.ts';
 import { reign } from '../../src/manager/reign.ts';
 import type { NodeAddress } from '../../src/node-address.ts';
+import { NodeRefusedError } from '../../src/redis/errors.ts';
 import type { NodeLink } from '../../src/redis/node-connection.ts';
 import type { FakeNode } from './move-world.ts';
 import { replication } from './replication.ts';
@@ -126,6 +127,8 @@ export class FakeReign {
   requiredNodeManagers = 1;
   /** As the managers report, although this one may reach them. */
   readonly down = new Set<NodeAddress>();
+  /** They answer, and do not take our password. */
+  readonly refusesUs = new Set<NodeAddress>();
 
   /** The first one is the primary on record. */
   constructor(...nodes: readonly FakeNode[]) {
@@ -231,7 +234,10 @@ export class FakeReign {
       show: (shown) => {
         if ('trouble' in shown) this.trouble = shown.trouble;
       },
-      openNode: async (address) => this.#link(this.node(address)),
+      openNode: async (address) => {
+        if (this.refusesUs.has(address)) throw new NodeRefusedError(address, 'a test', 'WRONGPASS');
+        return this.#link(this.node(address));
+      },
     };
   }
 
