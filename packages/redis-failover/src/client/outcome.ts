@@ -12,7 +12,11 @@ export type ErrorKind = 'refused' | 'answered' | 'misused' | 'unknown';
 /** Said by Redis before it begins with a command. */
 const refusals =
   /^(READONLY You can't write against a read only|LOADING Redis is loading|MASTERDOWN Link with MASTER is down|NOREPLICAS Not enough good replicas|BUSY Redis is busy running a script|CLUSTERDOWN |TRYAGAIN |UNBLOCKED )/;
-/** Of these also a script surely has done nothing yet: the role of a node does not change under it. */
+/**
+ * Of these also a script surely has done nothing yet: the role of a node does not change under it. Redis says
+ * them before it begins, or where a script calls a command; one that returns the same words by itself
+ * (`redis.error_reply`) cannot be told from that.
+ */
 const refusalsOfScripts =
   /^(READONLY You can't write against|LOADING Redis is loading|MASTERDOWN Link)/;
 

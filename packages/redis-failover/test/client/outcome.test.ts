@@ -24,6 +24,11 @@ for (const [library, reply] of [
       expect(kindOf(reply(text), script)).toBe('refused');
     });
 
+    test('was not applied either where a script has called a command: Redis adds where', () => {
+      const text = `${refusals[0]} script: 892ef9e9, on @user_script:1.`;
+      expect(kindOf(reply(text), script)).toBe('refused');
+    });
+
     test('was not applied either, unless a script says it, which may have begun', () => {
       const text = 'NOREPLICAS Not enough good replicas to write.';
       expect(kindOf(reply(text), command)).toBe('refused');
