@@ -140,6 +140,19 @@ describe('a request for one node', () => {
     });
     expect(world.revokedAtMs).toEqual([]);
   });
+
+  it('is refused when it has not got all in 5 s, and the primary goes on with the next term', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', replicaOf('F', 50), ['k1']),
+    );
+    await expect(world.move({ reason: 'request', target: 'A' })).rejects.toMatchObject({
+      name: 'MoveRefusedError',
+      message: expect.stringMatching(/50 bytes of writes after 50.* in 5s: F goes on$/),
+    });
+    expect(world.record).toMatchObject({ primary: 'F', term: 2 });
+    expect(world.node('F').isPaused).toBe(false);
+  });
 });
 
 describe('who is promoted', () => {

@@ -52,7 +52,11 @@ export class OutcomeUnknownError extends FailoverError {
   }
 }
 
-/** The manager's own words why it has not moved the primary. Nothing was changed. */
+/**
+ * The manager's own words why it has not moved the primary. Mostly nothing was changed. If the node did not
+ * get all that the primary had within 5 s, the primary goes on: its writers waited for so long, and the term
+ * is one higher. Where the move may still be carried out, the message says so.
+ */
 export class FailoverRefusedError extends FailoverError {
   override readonly name: string = 'FailoverRefusedError';
   constructor(message: string) {

@@ -98,7 +98,10 @@ export class PatienceError extends NoCandidateError {
   override readonly name: string = 'PatienceError';
 }
 
-/** A wish that cannot be carried out; nothing was changed. */
+/**
+ * A wish that cannot be carried out. Nothing was changed, unless the node was waited for with the writes
+ * stopped: then the primary of before goes on, with the next term.
+ */
 export class MoveRefusedError extends Error {
   override readonly name: string = 'MoveRefusedError';
   readonly code = 'MOVE_REFUSED';

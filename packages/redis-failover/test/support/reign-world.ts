@@ -176,6 +176,8 @@ export class FakeReign {
     const ending = new AbortController();
     let looks = 0;
     const wait = async (forMs: number) => {
+      // Timers that run beside it end.
+      await new Promise((resolve) => setImmediate(resolve));
       looks += 1;
       this.nowMs += forMs;
       afterLook();
