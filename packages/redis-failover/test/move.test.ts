@@ -896,3 +896,38 @@ it('a node that was set aside and goes on as the primary waits for those who bel
   const [published = 0] = world.publishedAtMs;
   expect(published - revoked).toBeGreaterThanOrEqual(lapseMs);
 });
+
+describe('a node that does not take our password', () => {
+  const set = () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', replicaOf('F', 100), all),
+      new FakeNode('B', replicaOf('F', 100), all),
+    );
+    world.node('B').isRefusing = true;
+    return world;
+  };
+
+  it('holds up no request', async () => {
+    expect(await set().move({ reason: 'request', target: 'A' })).toMatchObject({ primary: 'A' });
+  });
+
+  it('ends no attempt to replace a dead primary', async () => {
+    const world = set();
+    world.node('F').isSilent = true;
+    const moved = await world.move({ reason: 'down', available: ['A', 'B'] });
+    expect(moved).toMatchObject({ primary: 'A' });
+  });
+});
+
+it('a new primary keeps its configuration before anybody is told of it', async () => {
+  const world = new FakeWorld(
+    new FakeNode('F', primary(100), all),
+    new FakeNode('A', replicaOf('F', 100), all),
+  );
+  world.at.set('after publish', () => {
+    expect(world.keptConfigs).toEqual(['A']);
+  });
+  await world.move({ reason: 'request', target: 'A' });
+  expect(world.keptConfigs).toEqual(['A', 'F']);
+});

@@ -2,6 +2,7 @@
 import { formatDuration } from 'incumbent';
 import type { PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
+import { NodeRefusedError } from '../redis/errors.ts';
 import type { Replication } from '../redis/node-connection.ts';
 import { isFollowable, isFollowedByAll, patienceMs } from './decide.ts';
 import type { Fenced } from './fence.ts';
@@ -171,7 +172,7 @@ function expectAll(
   world: MoveWorld,
 ): void {
   if (world.hooks.broken?.includes('any-replica')) return;
-  const missing = asked.filter((node) => !known.has(node));
+  const missing = asked.filter((node) => !known.has(node) && !isRefusing(node, world));
   if (missing.length === 0) return;
   giveUpFor(
     record,
@@ -339,6 +340,11 @@ export async function askEverybody(
       return answer === undefined ? [] : [[node, answer] as const];
     }),
   );
+}
+
+/** It answers, and does not take our password: no waiting, and no other manager, cures that. */
+export function isRefusing(node: NodeAddress, { errors }: Pick<MoveWorld, 'errors'>): boolean {
+  return errors.get(node) instanceof NodeRefusedError;
 }
 
 /** Those that answer, each with what it says of itself. */

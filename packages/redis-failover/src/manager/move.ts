@@ -1,7 +1,7 @@
 import type { PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
-import { askEverybody, choose, describe, eligible, isReady } from './choose.ts';
+import { askEverybody, choose, describe, eligible, isReady, isRefusing } from './choose.ts';
 import type { ManagerStep } from './events.ts';
 import type { Fenced } from './fence.ts';
 import { fence, waitForEarlierViews, waitForViews, whileWatched } from './fence.ts';
@@ -90,7 +90,7 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
     const ended = { ...record, lineage, promoting: undefined };
     await publish(chosen, own, followers, ended, told, world);
   });
-  await Promise.all([chosen, ...answered].map((node) => world.hands.keepConfig(node)));
+  await Promise.all(answered.map((node) => world.hands.keepConfig(node)));
   const moved = { primary: chosen, term: record.term + 1 };
   const memory = memoryOf(moved, world.memory);
   if (plan.reason === 'down' && chosen === former) memory.cameBackAtMs = world.nowMs();
@@ -116,7 +116,7 @@ async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld
   const known = await askEverybody(others, available, world);
   const fit = eligible(known, record, plan, world);
   if (reason === 'request') {
-    const missing = available.find((node) => !known.has(node));
+    const missing = available.find((node) => !known.has(node) && !isRefusing(node, world));
     if (missing !== undefined) {
       throw new MoveRefusedError(
         `nothing is moved while ${missing}, which is up, does not answer this manager: try again`,
@@ -419,6 +419,8 @@ async function publish(
     unavailable: world.nodes.filter((node) => node !== chosen && !followers.includes(node)),
   };
   const next = { ...record, term: record.term + 1, primary: chosen, replicationId, runId };
+  // Started anew it would copy whom its file names, also when this manager ends before it can say so.
+  await world.hands.keepConfig(chosen);
   const { also, path, manualSeen = record.manualSeen } = plan.withPublication ?? {};
   const change = { record: { ...next, manualSeen }, nodes };
   try {

@@ -158,6 +158,8 @@ class Ruler {
   #verdicts: ReadonlyMap<NodeAddress, Verdict> = new Map();
   #known: ReadonlyMap<NodeAddress, Replication> = new Map();
   #errors: ReadonlyMap<NodeAddress, Error> = new Map();
+  /** In which process, and following whom, each node has kept its configuration. */
+  readonly #kept = new Map<NodeAddress, string>();
 
   constructor(realm: Realm, term: Term<ZooKeeperGuard>, hands: Hands) {
     const { options, hooks, zk, paths, tell, clock } = realm;
@@ -709,27 +711,38 @@ class Ruler {
         if (now === undefined) return;
         await this.#keeper.write({ record: { ...now, lineage: writtenLineage(lineage) } });
       });
-      for (const [node, each] of strays) {
+      for (const [node] of strays) {
         try {
-          const told = this.#world.quarantined.get(node);
           const joined = await join({ node, primary, streams }, this.#world);
           if (joined === 'loading') continue;
           // A pause that a move has left there would hold up what it is to copy.
           await this.#hands.resumeWrites(node);
           if (joined === 'joined') this.#realm.tell({ type: 'reconciled', node, primary });
-          const isNews = joined === 'joined' || this.#world.quarantined.get(node) !== told;
-          if (isNews || !each.isAside) await this.#hands.keepConfig(node);
         } catch (error) {
           this.#term.signal.throwIfAborted();
           this.#errors = new Map([...this.#errors, [node, error as Error]]);
         }
       }
       if (strays.length > 0) await this.#askAll();
+      await this.#keepConfigs(primary);
     }
     const wanted = this.#nodesAround(primary);
     const { nodes } = await this.#keeper.read();
     if (nodes === undefined || !isEqual(nodes, wanted)) await this.#keeper.write({ nodes: wanted });
     this.#expectNoRefusal();
+  }
+
+  /** Once for each state: who was told so by a manager that has ended since may not have kept it. */
+  async #keepConfigs(primary: NodeAddress): Promise<void> {
+    await Promise.all(
+      [...this.#known].map(async ([node, { runId, primary: followed, isAside }]) => {
+        const isRight = node === primary || followed === primary || isAside;
+        const state = `${runId} ${followed}`;
+        if (!isRight || this.#kept.get(node) === state) return;
+        await this.#hands.keepConfig(node);
+        this.#kept.set(node, state);
+      }),
+    );
   }
 
   /** Of a node that answers and will not have us: no waiting cures that. */

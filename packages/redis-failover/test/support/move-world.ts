@@ -10,6 +10,7 @@ import { movePrimary } from '../../src/manager/move.ts';
 import type { MovePlan, MoveWorld } from '../../src/manager/move-world.ts';
 import { newMemory } from '../../src/manager/move-world.ts';
 import type { NodeAddress } from '../../src/node-address.ts';
+import { NodeRefusedError } from '../../src/redis/errors.ts';
 import type { Replication } from '../../src/redis/node-connection.ts';
 import { replication } from './replication.ts';
 
@@ -24,6 +25,8 @@ export class FakeNode {
   keys: readonly string[];
   /** Does not answer this manager. */
   isSilent = false;
+  /** Does not take our password. */
+  isRefusing = false;
   refusesPromotion = false;
   isPaused = false;
   promotedAtMs: number | undefined;
@@ -54,6 +57,8 @@ export class FakeWorld {
   rejoin: 'proven' | 'always' = 'proven';
   readonly revokedAtMs: number[] = [];
   readonly publishedAtMs: number[] = [];
+  /** Nodes that were told to keep their configuration, in order. */
+  readonly keptConfigs: NodeAddress[] = [];
   /** What happens at a step, once. */
   readonly at = new Map<`before ${ManagerStep}` | `after ${ManagerStep}`, () => void>();
   /** What happens while the manager sleeps, each time. */
@@ -161,6 +166,7 @@ export class FakeWorld {
     const reach = (address: NodeAddress) => {
       const node = this.node(address);
       if (node.isSilent) throw new Error(`${address} does not answer`);
+      if (node.isRefusing) throw new NodeRefusedError(address, 'set the password', 'WRONGPASS');
       return node;
     };
     const hands: Pick<Hands, Exclude<keyof Hands, symbol>> = {
@@ -196,7 +202,7 @@ export class FakeWorld {
         node.says = { ...node.says, ...aside, linkUp: false };
         return node.says;
       },
-      keepConfig: async () => {},
+      keepConfig: async (address) => void this.keptConfigs.push(address),
       readTail: async () => undefined,
       hasAny: async () => true,
       pauseWrites: async (address) => {
