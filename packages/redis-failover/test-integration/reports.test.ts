@@ -6,7 +6,7 @@ import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import type { Paths, Report } from '../src/layout.ts';
 import { pathsBelow } from '../src/layout.ts';
-import { gemManagers } from '../src/manager/gem-lock.ts';
+import { gemManagers, leaveGemPlace, takeGemPlace } from '../src/manager/gem-lock.ts';
 import { ReportBoard, Reporter } from '../src/manager/reports.ts';
 import { missing, useZooKeeper } from './support/servers.ts';
 import { until } from './support/waiting.ts';
@@ -275,6 +275,27 @@ describe.skipIf(missing !== undefined).concurrent('managers of the gem', () => {
     expect(await gemManagers(own, paths)).toEqual(['db2.example.com-4712']);
     await second.close();
     expect(await gemManagers(own, paths)).toEqual([]);
+  });
+
+  test('do not count behind a place of ours, which they wait for', async (context) => {
+    const stage = new Stage(context);
+    const { paths } = stage;
+    const [own, gem, later] = [await stage.client(), await stage.client(), await stage.client()];
+    const name = `${paths.root}/master_redis_node_manager_lock`;
+    const place = await lock(gem, name);
+    await takeGemPlace(own, paths);
+    await takeGemPlace(own, paths);
+    expect(await gemManagers(own, paths)).toHaveLength(1);
+    await gem.delete(place);
+    await lock(later, name);
+    expect(await gemManagers(own, paths)).toEqual([]);
+    // Once, however often it is asked for; the gem goes by the number at the end.
+    const parent = place.slice(0, place.lastIndexOf('/'));
+    const { children } = await own.getChildren(parent);
+    expect(children.sort()).toEqual(['ex0000000001', 'ex0000000002']);
+    await leaveGemPlace(own, paths);
+    expect(await gemManagers(own, paths)).toHaveLength(1);
+    await later.close();
   });
 
   test('of another set do not count', async (context) => {

@@ -129,6 +129,32 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     expect(await stage.record()).toMatchObject({ term, primary });
   });
 
+  test('lets a manager of the gem that was there before decide, and one that comes later wait', async (context) => {
+    const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
+    const lock = `/_zklocking/${stage.paths.root.replaceAll('/', '__')}__master_redis_node_manager_lock`;
+    await stage.zk.ensurePath(lock);
+    // As \`zk.locker(name).lock(true)\` makes its place.
+    const place = () => stage.zk.create(`${lock}/ex`, '', { ephemeral: true, sequential: true });
+    const before = await place();
+    const ours = stage.manager('ours');
+    await ours.story.told('trouble', ({ trouble }) => trouble.code === 'RUBY_MANAGERS');
+    expect(await stage.record()).toBe(undefined);
+    await stage.zk.delete(before.path);
+    const { primary, term } = await stage.published();
+    const later = await place();
+    await stage.set.at(primary as NodeAddress).kill();
+    await stage.published(undefined, term);
+    const [troubles, children] = [ours.story.all('trouble'), await stage.zk.getChildren(lock)];
+    expect(troubles.filter(({ trouble }) => trouble.code === 'RUBY_MANAGERS')).toHaveLength(1);
+    expect(later.path).toBe(`${lock}/${children.children.sort().at(-1)}`);
+    expect(children.children).toHaveLength(2);
+    await ours.stop();
+    await until('it holds the lock', async () => {
+      const { children: left } = await stage.zk.getChildren(lock);
+      return left.length === 1 && later.path.endsWith(left[0] as string);
+    });
+  });
+
   test('with another node list than the others is named by all of them (B7)', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server);
     const [first, second, third] = stage.set.addresses as [NodeAddress, NodeAddress, NodeAddress];

@@ -1,6 +1,7 @@
 /**
  * Managers of the Ruby gem exclude each other by a lock of the gem `zk`, which knows nothing of our
- * election. So ours looks whether anybody holds that lock or waits for it, and does nothing then.
+ * election. So the elected manager of ours takes a place in that lock: whoever of the gem stands before it
+ * decides, and who comes later waits until ours has gone.
  *
  * `zk.locker(name)` keeps, in every version, an ephemeral child `ex<ten digits>` below
  * `/_zklocking/<name with each slash as two underscores>`: of the chroot, not of the gem's own root.
@@ -16,8 +17,9 @@ interface GemLock {
   readonly version: string;
 }
 
+const name = 'master_redis_node_manager_lock';
+
 function locksOf(root: string): readonly GemLock[] {
-  const name = 'master_redis_node_manager_lock';
   return [
     { name: `${root}/${name}`, needsReport: false, version: '1.0' },
     { name, needsReport: true, version: '1.0 in development' },
@@ -26,13 +28,44 @@ function locksOf(root: string): readonly GemLock[] {
   ];
 }
 
-/** @returns the names of the gem's managers that hold its lock or wait for it, to be shown */
+/** What a place of ours says; the gem writes nothing of the kind. */
+const ownMark = 'incumbent-redis';
+
+/**
+ * Makes sure that this manager has a place in the lock of the gem's set. Where ZooKeeper does not let it, managers
+ * of the gem are only looked for.
+ */
+export async function takeGemPlace(zk: ZooKeeperClient, { root }: Paths): Promise<void> {
+  const parent = pathOf({ name: `${root}/${name}` });
+  const session = zk.session?.id;
+  const places = await placesBelow(zk, parent);
+  if (places.some(({ owner, isOurs }) => isOurs && owner === session)) return;
+  try {
+    await zk.ensurePath(parent);
+    await zk.create(`${parent}/ex`, ownMark, { ephemeral: true, sequential: true });
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code !== 'NO_AUTH') throw error;
+  }
+}
+
+/** Managers of the gem that wait may go on now. */
+export async function leaveGemPlace(zk: ZooKeeperClient, { root }: Paths): Promise<void> {
+  const parent = pathOf({ name: `${root}/${name}` });
+  const session = zk.session?.id;
+  for (const { child, owner, isOurs } of await placesBelow(zk, parent)) {
+    if (isOurs && owner === session) await zk.delete(`${parent}/${child}`);
+  }
+}
+
+/** @returns the names of the gem's managers that hold its lock, or wait for it before one of ours, to be shown */
 export async function gemManagers(zk: ZooKeeperClient, paths: Paths): Promise<string[]> {
   const found = await Promise.all(
-    locksOf(paths.root).map(async (lock) => ({
-      lock,
-      owners: await ownersBelow(zk, pathOf(lock)),
-    })),
+    locksOf(paths.root).map(async (lock) => {
+      const places = await placesBelow(zk, pathOf(lock));
+      const ours = places.findIndex(({ isOurs }) => isOurs);
+      const before = ours < 0 ? places : places.slice(0, ours);
+      return { lock, owners: new Map(before.map(({ child, owner }) => [child, owner])) };
+    }),
   );
   if (found.every(({ owners }) => owners.size === 0)) return [];
   // A manager's report and its place in the lock belong to one session.
@@ -48,8 +81,32 @@ export async function gemManagers(zk: ZooKeeperClient, paths: Paths): Promise<st
   );
 }
 
-function pathOf({ name }: GemLock): string {
+function pathOf({ name }: Pick<GemLock, 'name'>): string {
   return `/_zklocking/${name.replaceAll('/', '__')}`;
+}
+
+interface Place {
+  readonly child: string;
+  readonly owner: bigint;
+  readonly isOurs: boolean;
+}
+
+/** The first one holds the lock. */
+async function placesBelow(zk: ZooKeeperClient, parent: string): Promise<readonly Place[]> {
+  const owners = await ownersBelow(zk, parent);
+  const places = await Promise.all(
+    [...owners].map(async ([child, owner]): Promise<Place | undefined> => {
+      try {
+        const { text } = await zk.get(`${parent}/${child}`);
+        return { child, owner, isOurs: text === ownMark };
+      } catch (error) {
+        if (error instanceof NoNodeError) return undefined;
+        throw error;
+      }
+    }),
+  );
+  const number = ({ child }: Place) => Number(child.slice(-10));
+  return places.filter((place) => place !== undefined).sort((a, b) => number(a) - number(b));
 }
 
 /** The sessions that the children of a node belong to, by their names. */

@@ -12,7 +12,7 @@ import { decide, isReturned, strayAct } from './decide.ts';
 import { discard, isDiscarded } from './discard.ts';
 import { discoverPrimary, firstRecord, goesOnAfterGem, strangePrimary } from './discover.ts';
 import type { ManagerEvent, MoveReason, Trouble } from './events.ts';
-import { gemManagers } from './gem-lock.ts';
+import { gemManagers, leaveGemPlace, takeGemPlace } from './gem-lock.ts';
 import { Hands } from './hands.ts';
 import type { ManagerHooks } from './hooks.ts';
 import { join, StreamNotes, wouldLose } from './join.ts';
@@ -115,10 +115,15 @@ export async function reign(realm: Realm, term: Term<ZooKeeperGuard>): Promise<v
   );
   const ruler = new Ruler(realm, term, hands);
   await untilRead(realm.board, term.signal);
-  while (!term.signal.aborted) {
-    const goesOn = await ruler.look();
-    if (!goesOn) return;
-    await realm.wake.wait(ruler.nextLookMs(), term.signal);
+  try {
+    while (!term.signal.aborted) {
+      const goesOn = await ruler.look();
+      if (!goesOn) return;
+      await realm.wake.wait(ruler.nextLookMs(), term.signal);
+    }
+  } finally {
+    // Nobody waits for that: with the session it goes by itself.
+    leaveGemPlace(realm.zk, realm.paths).catch(() => {});
   }
 }
 
@@ -356,9 +361,10 @@ class Ruler {
     await this.#keeper.write({ record: { ...record, gemViews: false } });
   }
 
-  /** Reads what the gem's managers show; ours and theirs do not exclude each other. */
+  /** Whoever of the gem came before this one decides. */
   async #expectNoRubyManagers(): Promise<void> {
     const { zk, paths } = this.#realm;
+    await takeGemPlace(zk, paths);
     const managers = await gemManagers(zk, paths);
     if (managers.length === 0) return;
     throw new TroubleError(
