@@ -90,7 +90,7 @@ const cases: readonly Case[] = Object.entries(statesOfThePrimary).flatMap(([ofP,
                 }),
               );
               const situation = {
-                ...{ record, nodes, known, returnedForMs, position },
+                ...{ record, nodes, others: [], known, returnedForMs, position },
                 isUp: (node: NodeAddress) => (node === p ? isUp : othersAreUp),
               };
               const name = `p ${isUp ? '' : '(down) '}${ofP}; a ${ofA}; b ${ofB}`;
@@ -248,7 +248,7 @@ describe('the decision', () => {
       // Its link is half open.
       [a, replication({ runId: 'a', role: 'replica', primary: p, offset: 80 })],
     ]);
-    const situation = { record, nodes, known, position: undefined, returnedForMs: 0 };
+    const situation = { record, nodes, others: [], known, position: undefined, returnedForMs: 0 };
     const decided = (cameBackForMs?: number) =>
       decide({ ...situation, isUp: (node) => node !== p, cameBackForMs });
     expect(decided()).toEqual({ do: 'move', reason: 'down' });

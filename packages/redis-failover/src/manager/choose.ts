@@ -23,7 +23,8 @@ import {
   recordedLineage,
 } from './lineage.ts';
 import type { MovePlan, MoveWorld } from './move-world.ts';
-import { memoryOf, NoCandidateError, PatienceError } from './move-world.ts';
+import { everyNode, memoryOf, NoCandidateError, PatienceError } from './move-world.ts';
+import { oncePerProcess } from './node-lists.ts';
 import { rankCandidates } from './strategies.ts';
 
 /** For how long a replica may lack what a primary that was told to stop has written before. */
@@ -36,7 +37,7 @@ export interface Choice {
   readonly chosen: NodeAddress;
   /** What it had when it was chosen. */
   readonly has: Replication;
-  /** The others that have answered: only those are told to copy it. */
+  /** The others of the list, and the one of before, that have answered: only those are told to copy it. */
   readonly answered: readonly NodeAddress[];
   /** The others that have nothing that this one lacks, also where they are never promoted. */
   readonly included: ReadonlySet<NodeAddress>;
@@ -65,9 +66,9 @@ async function pick(
   world: MoveWorld,
 ): Promise<Choice> {
   const isSilent = former !== null && fenced.how === 'silent';
-  const asked = new Set(world.nodes);
+  const asked = new Set(everyNode(world));
   if (former !== null) isSilent ? asked.delete(former) : asked.add(former);
-  const [known, isBack] = await Promise.all([
+  const [answers, isBack] = await Promise.all([
     askEverybody([...asked], isSilent ? plan.available : [...plan.available, former ?? ''], world),
     isSilent && fenced.answers !== true ? answersSoon(former, world) : false,
   ]);
@@ -76,17 +77,21 @@ async function pick(
   }
   expectAll(
     [...asked].filter((node) => plan.available.includes(node) || node === former),
-    known,
+    answers,
     record,
     world,
   );
-  const fit = new Map(eligible(known, record, plan, world));
-  await expectPatience(fit, known, record, plan, world);
+  // Another manager may spell the one of before as this one does not.
+  const known = oncePerProcess(answers, [...(former === null ? [] : [former]), ...world.nodes]);
+  const fit = new Map(eligible(known, record, plan, { nodes: everyNode(world) }));
+  // The one of before counts as one of the list: it was promoted once.
+  const isOwn = (node: NodeAddress) => node === former || world.nodes.includes(node);
+  await expectPatience(onlyThose(isOwn, fit), known, record, plan, world);
   const choice = (chosen: NodeAddress, has: Replication, refusal?: string): Choice => {
-    const answered = [...known.keys()].filter((node) => node !== chosen);
+    const answered = [...known.keys()].filter((node) => node !== chosen && isOwn(node));
     const lineage = recordedLineage(record);
     const isIncluded = ([node, each]: readonly [NodeAddress, Replication]) =>
-      node !== former && node !== chosen && includes(has, lineage, each);
+      node !== former && node !== chosen && isOwn(node) && includes(has, lineage, each);
     // For an operator who keeps one it does not count what the others have.
     const others = plan.reason === 'keep' ? [] : [...known].filter(isIncluded);
     const included = new Set(others.map(([node]) => node));
@@ -98,7 +103,7 @@ async function pick(
     // In its own process it has all that it ever had, also where its offset says nothing.
     const last = fit.get(former) ?? (fit.size === 0 && !isWanted ? stood : undefined);
     fit.delete(former);
-    const isLeft = last !== undefined && fit.size === 0 && !isWanted;
+    const isLeft = last !== undefined && onlyThose(isOwn, fit).size === 0 && !isWanted;
     if (last !== undefined && (isLeft || isGivenBack(last, fenced, fit, former, record, plan))) {
       return choice(former, last);
     }
@@ -107,9 +112,17 @@ async function pick(
   const own = former === null ? undefined : known.get(former);
   const stopped = stood ?? own;
   const ready = new Map([...fit].filter(([, each]) => isReady(each, stopped, record)));
-  const best = bestOf(isRequest && ready.size > 0 ? ready : fit, record, plan, world);
+  const candidates = isRequest && onlyThose(isOwn, ready).size > 0 ? ready : fit;
+  const first = bestOf(candidates, record, plan, world);
+  const best =
+    first === undefined || isOwn(first)
+      ? first
+      : bestOf(onlyThose(isOwn, candidates), record, plan, world);
   const chosen = plan.target ?? best;
   const has = fit.get(chosen ?? '');
+  // Those two compare the node that is wanted with all others by themselves.
+  const isCompared = plan.reason === 'request' || plan.reason === 'found';
+  if (!isCompared && first !== best) expectNoMore(first, has, fit, record, world);
   if (best === undefined || chosen === undefined || has === undefined) {
     throw new NoCandidateError(`nobody can be promoted: ${describe(known, world, plan.reason)}`);
   }
@@ -161,6 +174,30 @@ function withStood(
   return former === null || stood === undefined ? known : new Map([...known, [former, stood]]);
 }
 
+/** A node of another list may have what nobody of this one has: a manager that lists it can promote it. */
+function expectNoMore(
+  first: NodeAddress | undefined,
+  has: Replication | undefined,
+  fit: Replications,
+  record: PrimaryRecord,
+  world: MoveWorld,
+): void {
+  const its = fit.get(first ?? '');
+  if (its === undefined) return;
+  const lineage = recordedLineage(record);
+  if (has !== undefined && includes(has, lineage, its)) return;
+  const lacks = has === undefined ? '' : ` (${missingFrom(has, lineage, its)})`;
+  throw new NoCandidateError(
+    `nobody is promoted: ${first} has data that no node of the manager ${world.author.manager} has${lacks}, ` +
+      `and the list of that manager lacks it (${world.nodes.join(', ')}): give all managers the same ` +
+      'nodes, spelt alike, or say whose data count: incumbent-redis keep NODE',
+  );
+}
+
+function onlyThose(isThat: (node: NodeAddress) => boolean, known: Replications): Replications {
+  return new Map([...known].filter(([node]) => isThat(node)));
+}
+
 /**
  * Who is up and does not answer may have more than all others. Another manager may reach it; when
  * nobody seems to, it is gone on without.
@@ -196,7 +233,7 @@ async function expectPatience(
   const { nodes, nowMs, keeper } = world;
   const { reason, target } = plan;
   const memory = memoryOf(record, world.memory);
-  const missing = nodes.filter((node) => known.get(node)?.loading !== false);
+  const missing = everyNode(world).filter((node) => known.get(node)?.loading !== false);
   const isCopied = reason === 'found' && isFollowedByAll(target, known, nodes);
   const isSaid = isCopied || reason === 'keep' || record.replicationId === null;
   if (isSaid || world.rejoin === 'always' || fit.size === 0 || missing.length === 0) return;
@@ -355,7 +392,9 @@ export async function askAll(
   const answers = await Promise.all(
     nodes.map(async (node): Promise<[NodeAddress, Replication] | undefined> => {
       try {
-        const replication = await world.hands.replication(node);
+        const isOwn = world.nodes.includes(node);
+        const { hands } = world;
+        const replication = await (isOwn ? hands.replication(node) : hands.look(node));
         world.errors.delete(node);
         return [node, replication];
       } catch (error) {

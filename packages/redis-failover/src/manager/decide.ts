@@ -18,8 +18,10 @@ import {
 export interface Situation {
   /** It names a primary. */
   readonly record: PrimaryRecord & { readonly primary: NodeAddress };
-  /** All of the set. */
+  /** Those of this manager's list: only they are made the primary. */
   readonly nodes: readonly NodeAddress[];
+  /** Nodes that only other managers list: what they have counts. */
+  readonly others: readonly NodeAddress[];
   /** Those that have answered. */
   readonly known: Replications;
   /** As the managers judge. */
@@ -84,10 +86,11 @@ function otherPrimary({ record, nodes, known }: Situation): NodeAddress | undefi
   const found = [...known.keys()].filter(
     (node) => node !== record.primary && isFollowable(node, known, record, { nodes }),
   );
-  return found.length === 1 ? found[0] : undefined;
+  const [only] = found;
+  return only !== undefined && found.length === 1 && nodes.includes(only) ? only : undefined;
 }
 
-/** Whether all other nodes are replicas of that one, and connected. */
+/** Whether all nodes of the list are there, and all that answer are replicas of that one, and connected. */
 export function isFollowedByAll(
   node: NodeAddress | undefined,
   known: Replications,
@@ -95,7 +98,8 @@ export function isFollowedByAll(
 ): boolean {
   const others = [...known].filter(([other]) => other !== node);
   return (
-    known.size === nodes.length && others.every(([, its]) => its.primary === node && its.linkUp)
+    nodes.every((each) => known.has(each)) &&
+    others.every(([, its]) => its.primary === node && its.linkUp)
   );
 }
 
@@ -134,11 +138,12 @@ function goesOn(node: Replication, record: PrimaryRecord): boolean {
  * The managers say that it is down, and this one reaches it: it goes on where no other node has, or can
  * still get, all that it has.
  */
-function isIrreplaceable({ record, known }: Situation, primary: Replication): boolean {
+function isIrreplaceable({ record, nodes, known }: Situation, primary: Replication): boolean {
   const lineage = recordedLineage(record);
   return ![...known].some(
     ([node, each]) =>
       node !== record.primary &&
+      nodes.includes(node) &&
       !each.isAside &&
       !each.loading &&
       each.priority > 0 &&
@@ -170,7 +175,7 @@ function objectionTo(primary: Replication, situation: Situation): Decision | und
     return counts && !includes(primary, lineage, each);
   });
   if (hasLost) return { do: 'move', reason: 'lost-data' };
-  const missing = nodes.filter(
+  const missing = [...nodes, ...situation.others].filter(
     (node) => node !== record.primary && known.get(node)?.loading !== false,
   );
   if (own === 'nothing' && missing.length > 0) return { do: 'ask-operator', missing };

@@ -11,7 +11,7 @@ export interface FirstSight {
   readonly all: readonly NodeAddress[];
   /** Up, as the managers say. */
   readonly available: readonly NodeAddress[];
-  /** Those that answer this manager. */
+  /** Those that answer this manager, also those that only others list. */
   readonly known: ReadonlyMap<NodeAddress, Replication>;
   /** Why the others do not. */
   readonly errors: ReadonlyMap<NodeAddress, Error>;
@@ -40,7 +40,8 @@ export function discoverPrimary({ nodes, all, available, known, errors }: FirstS
     if (replication.role === 'primary') return { primary: named, isUp: true };
     const others = primariesOf(known);
     const [only] = others;
-    if (only !== undefined && others.length === 1) return { primary: only, isUp: true };
+    if (only !== undefined && others.length === 1 && all.includes(only))
+      return { primary: only, isUp: true };
     throw new TroubleError(
       'NO_PRIMARY',
       `${named}, which \`nodes\` names, is a replica now, and ` +
@@ -61,7 +62,7 @@ export function discoverPrimary({ nodes, all, available, known, errors }: FirstS
   }
   const primaries = primariesOf(known);
   const [only] = primaries;
-  if (only === undefined) {
+  if (only === undefined || (primaries.length === 1 && !all.includes(only))) {
     throw new TroubleError(
       'NO_PRIMARY',
       `none of ${all.join(', ')} is a primary: make one of them one (REPLICAOF NO ONE)`,

@@ -10,6 +10,7 @@ import type { ManagerHooks } from './hooks.ts';
 
 /** Connections over which a manager changes the role of a Redis bear this, its token and its id. */
 const namePrefix = 'incumbent-redis:';
+const lookPrefix = 'incumbent-redis-look:';
 
 export interface HandsSettings {
   readonly id: string;
@@ -41,6 +42,8 @@ export class Hands implements Disposable {
   readonly #settings: HandsSettings;
   readonly #term: Term;
   readonly #held = new Map<NodeAddress, Promise<NodeLink>>();
+  /** Over these nothing is changed. */
+  readonly #looking = new Map<NodeAddress, NodeLink>();
   readonly #close = () => this[Symbol.dispose]();
   /** Nodes that did not keep in their configuration what they are. */
   readonly #notKept = new Set<NodeAddress>();
@@ -56,6 +59,27 @@ export class Hands implements Disposable {
   /** @returns rejects NodeUnreachableError, NodeRefusedError, or that the term has ended */
   async replication(node: NodeAddress): Promise<Replication> {
     return (await this.#on(node)).replication();
+  }
+
+  /**
+   * The same of what may be another name of a node: such a connection closes no others there, and ours
+   * to that node would be among those.
+   */
+  async look(node: NodeAddress): Promise<Replication> {
+    const held = this.#looking.get(node);
+    if (held?.isOpen === true) return held.replication();
+    const { access, nodeTimeoutMs, hooks, id, openNode = NodeConnection.open } = this.#settings;
+    const connection = await openNode(hooks.reach?.(node) ?? node, {
+      ...access,
+      name: `${lookPrefix}${id}`,
+      timeoutMs: nodeTimeoutMs,
+      signal: this.#term.signal,
+    });
+    // Another question may have opened one meanwhile.
+    this.#looking.get(node)?.close();
+    this.#looking.set(node, connection);
+    if (this.#closed) connection.close();
+    return connection.replication();
   }
 
   /** Resolves when the node has said that it is a primary. */
@@ -172,6 +196,7 @@ export class Hands implements Disposable {
   [Symbol.dispose](): void {
     this.#closed = true;
     this.#term.signal.removeEventListener('abort', this.#close);
+    for (const connection of this.#looking.values()) connection.close();
     for (const connecting of this.#held.values()) {
       connecting.then(
         (connection) => connection.close(),

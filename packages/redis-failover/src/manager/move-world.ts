@@ -10,7 +10,7 @@ export interface MovePlan {
   readonly reason: MoveReason;
   /** Whom to promote. Left out: the best. */
   readonly target?: NodeAddress | undefined;
-  /** Nodes that the managers say are up, also the primary of before. */
+  /** Nodes of any list that the managers say are up, also the primary of before. */
   readonly available: readonly NodeAddress[];
   /** Mean of what the managers see, in ms. */
   readonly latencyMs: (node: NodeAddress) => number;
@@ -37,8 +37,10 @@ export interface MoveWorld extends JoinWorld {
   readonly nowMs: () => number;
   readonly sleep: (forMs: number) => Promise<void>;
   readonly clientViewMs: number;
-  /** All of the set. */
+  /** Those of this manager's list: only they are promoted, or told to copy. */
   readonly nodes: readonly NodeAddress[];
+  /** Nodes that only other managers list. They are asked, and what they have counts. */
+  readonly others: () => readonly NodeAddress[];
   /** What the record says of who wrote it. */
   readonly author: Pick<PrimaryRecord, 'manager' | 'token'>;
   /**
@@ -61,6 +63,11 @@ export interface MoveWorld extends JoinWorld {
    * believe that for longer.
    */
   othersLapseAtMs: number;
+}
+
+/** All of the set: whoever decides asks them. */
+export function everyNode({ nodes, others }: Pick<MoveWorld, 'nodes' | 'others'>): NodeAddress[] {
+  return [...nodes, ...others()];
 }
 
 /** Of one term on record: what was waited for in an earlier one says nothing of the next. */

@@ -18,6 +18,7 @@ import {
 } from './lineage.ts';
 import type { Moved, MovePlan, MoveWorld } from './move-world.ts';
 import {
+  everyNode,
   MoveRefusedError,
   MoveTooEarlyError,
   MoveWithdrawnError,
@@ -112,9 +113,10 @@ const nobody: Promise<Fenced> = Promise.resolve({ how: 'silent' });
 /** Before anything is changed. */
 async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld): Promise<void> {
   const { target, available, reason } = plan;
-  const others = world.nodes.filter((node) => reason !== 'down' || node !== record.primary);
+  const nodes = everyNode(world);
+  const others = nodes.filter((node) => reason !== 'down' || node !== record.primary);
   const known = await askEverybody(others, available, world);
-  const fit = eligible(known, record, plan, world);
+  const fit = eligible(known, record, plan, { nodes });
   if (reason === 'request') {
     const missing = available.find((node) => !known.has(node) && !isRefusing(node, world));
     if (missing !== undefined) {
@@ -128,7 +130,9 @@ async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld
       reason === 'lost-role' || reason === 'lost-data' || node !== record.primary;
     const primary = known.get(record.primary ?? '');
     const isTaken = ([node, each]: readonly [NodeAddress, Replication]) =>
-      isOther(node) && (reason !== 'request' || isReady(each, primary, record));
+      world.nodes.includes(node) &&
+      isOther(node) &&
+      (reason !== 'request' || isReady(each, primary, record));
     if ([...fit].some(isTaken)) return;
     if (reason === 'request') expectNoCopying(known, fit, record, plan);
     const isAlone = [...known].every(([node, each]) => node === record.primary && !each.isAside);

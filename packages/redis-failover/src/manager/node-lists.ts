@@ -23,6 +23,35 @@ export function shortLists(reports: ReadonlyMap<string, Report>): readonly Short
   });
 }
 
+/** Nodes that only other managers watch. */
+export function foreignNodes(
+  own: readonly NodeAddress[],
+  reports: ReadonlyMap<string, Report>,
+): readonly NodeAddress[] {
+  const all = [...reports.values()].flatMap(({ available, unavailable }) => [
+    ...Object.keys(available),
+    ...unavailable,
+  ]);
+  return [...new Set(all)].filter((node) => !own.includes(node)).sort();
+}
+
+/**
+ * One entry for each Redis. Of several names of one the first in `preferred` stays: a manager may spell
+ * a node as others do not.
+ */
+export function oncePerProcess<Each extends { readonly runId: string }>(
+  known: ReadonlyMap<NodeAddress, Each>,
+  preferred: readonly NodeAddress[],
+): ReadonlyMap<NodeAddress, Each> {
+  const names = [...preferred, ...known.keys()];
+  const nameOf = new Map<string, NodeAddress>();
+  for (const node of names) {
+    const runId = known.get(node)?.runId;
+    if (runId !== undefined && !nameOf.has(runId)) nameOf.set(runId, node);
+  }
+  return new Map([...known].filter(([node, { runId }]) => nameOf.get(runId) === node));
+}
+
 export function sayShortList({ manager, lacks }: ShortList): string {
   return (
     `the manager ${manager} does not watch ${lacks.join(', ')}, which others do: ` +

@@ -28,6 +28,7 @@ import {
 import { movePrimary } from './move.ts';
 import type { MoveMemory, MovePlan, MoveWorld } from './move-world.ts';
 import {
+  everyNode,
   MoveRefusedError,
   MoveTooEarlyError,
   MoveWithdrawnError,
@@ -35,6 +36,7 @@ import {
   PatienceError,
   refusalOf,
 } from './move-world.ts';
+import { foreignNodes, oncePerProcess } from './node-lists.ts';
 import type { NodeSight } from './node-watcher.ts';
 import type { ResolvedOptions } from './options.ts';
 import type { ReportBoard } from './reports.ts';
@@ -165,6 +167,8 @@ class Ruler {
   #errors: ReadonlyMap<NodeAddress, Error> = new Map();
   /** In which process, and following whom, each node has kept its configuration. */
   readonly #kept = new Map<NodeAddress, string>();
+  /** Names that others have for nodes of the own list. */
+  readonly #aliases = new Set<NodeAddress>();
 
   constructor(realm: Realm, term: Term<ZooKeeperGuard>, hands: Hands) {
     const { options, hooks, zk, paths, tell, clock } = realm;
@@ -176,6 +180,7 @@ class Ruler {
     this.#world = {
       ...{ keeper: this.#keeper, hands, hooks, tell, nowMs },
       nodes: options.nodes,
+      others: () => this.#others(),
       signal: term.signal,
       // Whoever sleeps looks at the signal.
       sleep: (forMs) => pause(clock, forMs, term.signal),
@@ -283,7 +288,7 @@ class Ruler {
   async #decide(record: Situation['record']): Promise<Decision> {
     const { options } = this.#realm;
     const { nowMs } = this.#world;
-    const [nodes, known] = [options.nodes, this.#known];
+    const [nodes, others, known] = [options.nodes, this.#others(), this.#known];
     this.#returnedAtMs = isReturned({ record, known })
       ? (this.#returnedAtMs ?? nowMs())
       : undefined;
@@ -295,7 +300,7 @@ class Ruler {
     const { cameBackAtMs } = memory;
     const cameBackForMs = cameBackAtMs === undefined ? undefined : nowMs() - cameBackAtMs;
     const decision = decide({
-      ...{ record, nodes, known, isUp },
+      ...{ record, nodes, others, known, isUp },
       ...{ position, cameBackForMs, returnedForMs },
     });
     // A move that follows has waited already.
@@ -329,7 +334,7 @@ class Ruler {
     // A move looks at the node of before by itself.
     const reigning = record.primary ?? record.former;
     for (const [node, each] of this.#known) {
-      const act = node === reigning ? 'leave' : strayAct(each, record);
+      const act = node === reigning || !this.#isOwn(node) ? 'leave' : strayAct(each, record);
       if (act === 'leave') continue;
       try {
         if (act === 'hold') {
@@ -421,23 +426,38 @@ class Ruler {
   }
 
   #isUp(node: NodeAddress): boolean {
-    return this.#verdicts.get(node)?.state === 'available';
+    const { options, board } = this.#realm;
+    const verdict = this.#verdicts.get(node) ?? judge(options.nodeStrategy, node, board.current());
+    return verdict.state === 'available';
+  }
+
+  #isOwn(node: NodeAddress): boolean {
+    return this.#realm.options.nodes.includes(node);
+  }
+
+  /** Nodes that only other managers list: they are asked, and neither promoted nor told to copy. */
+  #others(): readonly NodeAddress[] {
+    const { options, board } = this.#realm;
+    const foreign = foreignNodes(options.nodes, board.current());
+    return foreign.filter((node) => !this.#aliases.has(node));
   }
 
   async #askAll(): Promise<void> {
     const answers = new Map<NodeAddress, Replication>();
     const errors = new Map<NodeAddress, Error>();
-    const { options, sightOf } = this.#realm;
+    const { options, board, sightOf } = this.#realm;
+    const foreign = foreignNodes(options.nodes, board.current());
     await Promise.all(
-      options.nodes.map(async (node) => {
+      [...options.nodes, ...foreign].map(async (node) => {
         const { state, error } = sightOf(node);
         // Each attempt would wait for as long as a node may take.
-        if (state === 'unavailable') {
+        if (state === 'unavailable' || (foreign.includes(node) && !this.#isUp(node))) {
           errors.set(node, error ?? new Error(`${node} is down`));
           return;
         }
         try {
-          answers.set(node, await this.#hands.replication(node));
+          const isOwn = this.#isOwn(node);
+          answers.set(node, await (isOwn ? this.#hands.replication(node) : this.#hands.look(node)));
         } catch (reason) {
           this.#term.signal.throwIfAborted();
           errors.set(node, reason as Error);
@@ -446,14 +466,21 @@ class Ruler {
     );
     // In the order of the nodes, whoever answered first: what is told of them stays the same.
     const known = new Map(
-      options.nodes.flatMap((node) => {
+      [...options.nodes, ...foreign].flatMap((node) => {
         const answer = answers.get(node);
         return answer === undefined ? [] : [[node, answer] as const];
       }),
     );
-    this.#known = known;
+    this.#known = oncePerProcess(known, options.nodes);
     this.#errors = errors;
-    const processes = [...known].map(([node, { runId }]) => ({ node, runId }));
+    for (const node of foreign) {
+      if (this.#known.has(node)) this.#aliases.delete(node);
+      else if (known.has(node)) this.#aliases.add(node);
+    }
+    const processes = options.nodes.flatMap((node) => {
+      const answer = known.get(node);
+      return answer === undefined ? [] : [{ node, runId: answer.runId }];
+    });
     for (const [index, { node, runId }] of processes.entries()) {
       const other = processes.slice(0, index).find((each) => each.runId === runId);
       if (other === undefined) continue;
@@ -494,7 +521,7 @@ class Ruler {
     reason: MoveReason,
     more: Pick<MovePlan, 'target' | 'withPublication'>,
   ): Promise<void> {
-    const { options, board } = this.#realm;
+    const { board } = this.#realm;
     const reports = [...board.current().values()];
     const latencyMs = (node: NodeAddress) => {
       const seen = reports.flatMap(({ available }) => available[node] ?? []);
@@ -503,7 +530,7 @@ class Ruler {
     };
     const plan: MovePlan = {
       reason,
-      available: options.nodes.filter((node) => this.#isUp(node)),
+      available: everyNode(this.#world).filter((node) => this.#isUp(node)),
       latencyMs,
       unavailableTo: (node) => this.#verdicts.get(node)?.unavailableTo.length ?? 0,
       ...more,
@@ -710,7 +737,9 @@ class Ruler {
         ([node, each]) =>
           node !== primary &&
           !isDiscarded(record, node, each) &&
-          (each.primary !== primary || (isProven && wouldLose(each, own, lineage))),
+          // What only others list is kept from losing data, and else left to them.
+          ((this.#isOwn(node) && each.primary !== primary) ||
+            (isProven && wouldLose(each, own, lineage))),
       );
       const streams = new StreamNotes(recordedLineage(record), async (lineage) => {
         const { record: now } = await this.#keeper.read();
@@ -744,7 +773,7 @@ class Ruler {
       [...this.#known].map(async ([node, { runId, primary: followed, isAside }]) => {
         const isRight = node === primary || followed === primary || isAside;
         const state = `${runId} ${followed}`;
-        if (!isRight || this.#kept.get(node) === state) return;
+        if (!isRight || !this.#isOwn(node) || this.#kept.get(node) === state) return;
         await this.#hands.keepConfig(node);
         this.#kept.set(node, state);
       }),
@@ -753,10 +782,11 @@ class Ruler {
 
   /** Of a node that answers and will not have us: no waiting cures that. */
   #expectNoRefusal(): void {
-    const refused = [...this.#errors.values()].find(
-      (error) => (error as { readonly code?: unknown }).code === 'NODE_REFUSED',
+    const refused = [...this.#errors].find(
+      ([node, error]) =>
+        this.#isOwn(node) && (error as { readonly code?: unknown }).code === 'NODE_REFUSED',
     );
-    if (refused !== undefined) throw refused;
+    if (refused !== undefined) throw refused[1];
   }
 
   /** Which of the others can be read from. */

@@ -50,6 +50,8 @@ export const replicaOf = (of: NodeAddress, offset: number): Partial<Replication>
 
 export class FakeWorld {
   readonly nodes: ReadonlyMap<NodeAddress, FakeNode>;
+  /** Those that the manager lists; the rest is on the lists of others. */
+  readonly list: NodeAddress[];
   nowMs = 1_000_000;
   record: PrimaryRecord;
   published: Nodes | undefined;
@@ -72,6 +74,7 @@ export class FakeWorld {
   /** The first one is the primary on record. */
   constructor(...nodes: readonly FakeNode[]) {
     this.nodes = new Map(nodes.map((node) => [node.address, node]));
+    this.list = [...this.nodes.keys()];
     const [first] = nodes;
     this.record = {
       ...{ term: 1, primary: first?.address ?? null, former: null },
@@ -96,7 +99,8 @@ export class FakeWorld {
         this.whileSleeping();
       },
       clientViewMs: viewMs,
-      nodes: [...this.nodes.keys()],
+      nodes: this.list,
+      others: () => [...this.nodes.keys()].filter((node) => !this.list.includes(node)),
       author: { manager: 'm', token: '1' },
       revokedAtMs: undefined,
       earlierRevokedAtMs: 0,
@@ -113,6 +117,11 @@ export class FakeWorld {
     const node = this.nodes.get(address);
     if (node === undefined) throw new Error(`no node ${address}`);
     return node;
+  }
+
+  /** The manager does not list it, and others do. */
+  forget(address: NodeAddress): void {
+    this.list.splice(this.list.indexOf(address), 1);
   }
 
   /** @param plan `available` is all of the set where it is left out */
@@ -171,6 +180,10 @@ export class FakeWorld {
     };
     const hands: Pick<Hands, Exclude<keyof Hands, symbol>> = {
       replication: async (address) => reach(address).says,
+      look: async (address) => {
+        if (this.list.includes(address)) throw new Error(`${address} is looked at, and not held`);
+        return reach(address).says;
+      },
       makePrimary: async (address) => {
         const node = reach(address);
         if (node.refusesPromotion) throw new Error(`${address}: unknown command 'REPLICAOF'`);
