@@ -5,6 +5,7 @@ import type { FaultMix } from './scenario.ts';
 import type { RedisFailoverSimulation } from './simulation.ts';
 
 type Fault = (chaos: Chaos) => void;
+type FaultsByWeight = readonly (readonly [number, Fault])[];
 
 /** What goes wrong, and when. */
 export class Chaos {
@@ -17,11 +18,11 @@ export class Chaos {
     this.random = random;
   }
 
-  begin(): void {
+  begin(mix: FaultsByWeight = mixes[this.sim.scenario.faults]): void {
     const { scenario } = this.sim;
     const next = () => {
       this.later(this.random.exponential(scenario.faultEveryMs), () => {
-        const fault = this.random.weighted(mixes[scenario.faults]);
+        const fault = this.random.weighted(mix);
         fault(this);
         next();
       });
@@ -29,9 +30,14 @@ export class Chaos {
     next();
   }
 
+  /** Nothing more goes wrong. */
+  stop(): void {
+    this.#isOver = true;
+  }
+
   /** What was broken is repaired; nodes start again, links and processes go on. */
   end(): void {
-    this.#isOver = true;
+    this.stop();
     const { sim } = this;
     for (const link of sim.links) mend(link);
     for (const { host, link } of sim.seats) {
@@ -319,7 +325,7 @@ const staleReplica: Fault = (chaos) => {
 
 /** Somebody wants another primary, or a certain one. */
 const request: Fault = ({ sim, random }) => {
-  const node = random.chance(0.5) ? null : (random.pick(sim.nodes).addresses[0] ?? null);
+  const node = random.chance(0.5) ? null : sim.addressOf(random.pick(sim.nodes));
   sim.coverage.count('requests for a failover');
   sim.request({ node, requestedBy: 'operator' });
 };
@@ -335,7 +341,7 @@ const requestBehind: Fault = (chaos) => {
   link.hold();
   if (random.chance(0.5)) link.reset();
   chaos.later(random.between(100, 3_000), () => {
-    const [node = null] = replica.addresses;
+    const node = sim.addressOf(replica);
     sim.coverage.count('requests for a failover');
     sim.request({ node: random.chance(0.7) ? node : null, requestedBy: 'operator' });
     chaos.later(chaos.span(), () => mend(link));
@@ -363,12 +369,27 @@ const promoteByHand: Fault = (chaos) => {
       );
     }
     if (other === undefined) return;
-    const [host, port] = (chosen.addresses[0] ?? '').split(':') as [string, string];
-    sim.say(other, ['REPLICAOF', host, port]);
+    sim.say(other, ['REPLICAOF', ...placeOf(sim, chosen)]);
   });
 };
 
-const all: readonly (readonly [number, Fault])[] = [
+/** An operator makes a replica of a replica. */
+const chain: Fault = (chaos) => {
+  const { sim, random } = chaos;
+  const { primary } = sim;
+  const [node, above] = random.shuffle(sim.nodes.filter((each) => each !== primary));
+  if (primary === undefined || node === undefined || above === undefined || !node.isRunning) return;
+  chaos.note(node.name, 'is told to follow a replica');
+  sim.say(node, ['REPLICAOF', ...placeOf(sim, above)]);
+};
+
+function placeOf(sim: RedisFailoverSimulation, node: RedisNode): readonly [string, string] {
+  return sim.addressOf(node).split(':') as [string, string];
+}
+
+export const onlyChains: FaultsByWeight = [[1, chain]];
+
+const all: FaultsByWeight = [
   [4, crash],
   [2, loseData],
   [3, restart],
@@ -392,11 +413,11 @@ const all: readonly (readonly [number, Fault])[] = [
   [2, promoteByHand],
 ];
 
-function only(...faults: readonly Fault[]): readonly (readonly [number, Fault])[] {
+function only(...faults: readonly Fault[]): FaultsByWeight {
   return all.filter(([, fault]) => faults.includes(fault));
 }
 
-const mixes: Readonly<Record<FaultMix, readonly (readonly [number, Fault])[]>> = {
+const mixes: Readonly<Record<FaultMix, FaultsByWeight>> = {
   mixed: all,
   nodes: only(crash, loseData, restart, powerCut, shutDown, stall, staleReplica),
   links: only(cutReplication, cutManager, cutWriter, partition, staleReplica, crash),

@@ -247,6 +247,11 @@ export class Guarantees {
         coverage.count('writes on a node that has not come back');
         continue;
       }
+      // It is set aside when a manager is elected that lists it.
+      if (holders.some((node) => !this.#sim.isListed(node))) {
+        coverage.count('writes on a node that the elected manager does not list');
+        continue;
+      }
       if (holders.some((node) => this.#isToGiveUp(node))) {
         coverage.count('writes that a copy will overwrite, as promised');
         continue;
@@ -297,15 +302,23 @@ export class Guarantees {
     if (node.addresses.includes(record.primary)) {
       return server.upstream === undefined && server.runId === record.runId;
     }
-    const { upstream } = server;
-    if (upstream === undefined || upstream.state !== 'connected') return false;
-    const primary = this.#sim.nodes.find(({ addresses }) =>
-      addresses.includes(record.primary ?? ''),
-    );
-    return (
-      `${upstream.host}:${upstream.port}` === record.primary &&
-      primary?.server?.runId === record.runId
-    );
+    const primary = this.#sim.nodeAt(record.primary);
+    if (primary?.server?.runId !== record.runId) return false;
+    // Also one that follows it by way of others.
+    const seen = new Set<RedisNode>();
+    for (let each: RedisNode = node; each !== primary; ) {
+      const { upstream } = each.server ?? {};
+      const next = this.#followed(each);
+      if (upstream?.state !== 'connected' || next === undefined || seen.has(each)) return false;
+      seen.add(each);
+      each = next;
+    }
+    return true;
+  }
+
+  #followed({ server }: RedisNode): RedisNode | undefined {
+    const { upstream } = server ?? {};
+    return upstream && this.#sim.nodeAt(`${upstream.host}:${upstream.port}`);
   }
 
   /** Promoted by hand after another one was: no stream of its is one that was ever on record. */
@@ -322,12 +335,13 @@ export class Guarantees {
   }
 
   /** With `rejoin: 'always'`, told to copy the primary on record in place of what nobody else may have. */
-  #isToGiveUp({ server }: RedisNode): boolean {
+  #isToGiveUp(node: RedisNode): boolean {
+    const { server } = node;
     const { primary, runId } = this.record ?? {};
-    const { upstream } = server ?? {};
     if (this.#sim.scenario.rejoin !== 'always' || server === undefined) return false;
-    if (upstream === undefined || `${upstream.host}:${upstream.port}` !== primary) return false;
-    const source = this.#sim.nodes.find(({ addresses }) => addresses.includes(primary))?.server;
+    const followed = this.#followed(node);
+    if (followed === undefined || followed !== this.#sim.nodeAt(primary)) return false;
+    const source = followed.server;
     if (source === undefined || source.runId !== runId) return false;
     return server.data.keys.some((key) => source.data.get(key) === undefined);
   }
@@ -336,7 +350,7 @@ export class Guarantees {
   #mayCopyUnseen(node: RedisNode, primary: string): boolean {
     const { startedAtMs, orderedAtMs, world } = this.#sim;
     const orderedMs = orderedAtMs.get(node.name) ?? 0;
-    const source = this.#sim.nodes.find(({ addresses }) => addresses[0] === primary);
+    const source = this.#sim.nodeAt(primary);
     // Nobody shall follow it while another node is away: there it does not matter when this one came.
     const isEmptySource =
       source !== undefined && this.#beganEmpty.get(source.name) === source.server?.runId;
@@ -350,14 +364,10 @@ export class Guarantees {
     }
     // It may copy another one that was started anew.
     const sources = new Set<RedisNode>();
-    for (let address: string | undefined = primary; address !== undefined; ) {
-      const next = this.#sim.nodes.find(({ addresses }) => addresses[0] === address);
-      if (next === undefined || sources.has(next)) break;
+    for (let next = source; next !== undefined && !sources.has(next); next = this.#followed(next)) {
       sources.add(next);
       startedMs = Math.max(startedMs, startedAtMs.get(next.name) ?? 0);
       seenSinceMs = Math.max(seenSinceMs, this.#reachableSinceMs.get(next.name) ?? world.nowMs);
-      const { upstream } = next.server ?? {};
-      address = upstream && `${upstream.host}:${upstream.port}`;
     }
     if (orderedMs >= startedMs) return false;
     return world.nowMs - Math.max(startedMs, seenSinceMs) < unseenMs;

@@ -19,7 +19,7 @@ export class ManagerProcess extends Process {
     const { clock, host } = this;
     this.manager = new library.NodeManager(
       {
-        nodes: sim.addresses,
+        nodes: sim.listOf(seat),
         zookeeper: 'zk:2181',
         id: this.name,
         sessionTimeout: scenario.sessionTimeoutMs,

@@ -22,6 +22,7 @@ export interface Scenario {
     readonly spikeMs: number;
     readonly breaks: number;
   };
+  readonly layout: Layout;
   readonly nodeLatencyMs: number;
   readonly rejoin: 'proven' | 'always';
   readonly viewMs: number;
@@ -38,6 +39,27 @@ export interface Scenario {
   readonly calmMs: number;
   readonly chaosMs: number;
   readonly faultEveryMs: number;
+}
+
+/** What most seeds have not: how the nodes are joined, and what they are called. */
+export interface Layout {
+  /** The last replica follows the one before it. */
+  readonly hasChain: boolean;
+  /** Each node has a second address, which operators use, too. */
+  readonly hasAliases: boolean;
+  /** The replicas follow the first primary by that. */
+  readonly followsAlias: boolean;
+  /** An operator tells replicas to follow other replicas. */
+  readonly isChainedByHand: boolean;
+  /** The list of one manager lacks a node, or has its second address. */
+  readonly wrongList: WrongList | undefined;
+}
+
+export interface WrongList {
+  /** Their places. */
+  readonly manager: number;
+  readonly node: number;
+  readonly isAlias: boolean;
 }
 
 export type FaultMix =
@@ -79,27 +101,36 @@ export function drawScenario(seed: number): Scenario {
     [1, 2],
     [3, 3],
   ]);
+  const drawNode = (own: Random): NodePlan => ({
+    settings: { ...common, ...persisted(own, persistence) },
+    loadMs: own.weighted([
+      [4, 0],
+      [1, own.between(10, 2_500)],
+    ]),
+    copyMs: own.weighted([
+      [3, 0],
+      [1, own.between(50, 3_000)],
+    ]),
+  });
+  const nodes = Array.from({ length: count }, () => drawNode(random));
+  const managers = drawHosts(
+    random,
+    random.weighted([
+      [2, 1],
+      [3, 2],
+      [2, 3],
+    ]),
+  );
+  // From a stream of its own: all other seeds keep their course.
+  const rare = new Random(seed, 8);
+  const isRare = rare.chance(1 / 3);
+  if (isRare && rare.chance(0.2)) while (nodes.length < 4) nodes.push(drawNode(rare));
+  const layout = isRare ? drawLayout(rare, nodes.length, managers.length) : plain;
   return {
     seed,
-    nodes: Array.from({ length: count }, () => ({
-      settings: { ...common, ...persisted(random, persistence) },
-      loadMs: random.weighted([
-        [4, 0],
-        [1, random.between(10, 2_500)],
-      ]),
-      copyMs: random.weighted([
-        [3, 0],
-        [1, random.between(50, 3_000)],
-      ]),
-    })),
-    managers: drawHosts(
-      random,
-      random.weighted([
-        [2, 1],
-        [3, 2],
-        [2, 3],
-      ]),
-    ),
+    nodes,
+    managers,
+    layout,
     writers: drawHosts(random, random.pick([1, 2, 2])),
     ensemble: {
       size,
@@ -137,14 +168,42 @@ export function drawScenario(seed: number): Scenario {
       [3, 'edges'],
       [3, 'operators'],
     ]),
-    ...drawCalm(random, common),
+    ...drawCalm(random, common, layout),
     chaosMs: random.between(6_000, 18_000),
     faultEveryMs: random.between(800, 5_000),
   };
 }
 
-function drawCalm(random: Random, settings: GivenSettings): Pick<Scenario, 'syncMs' | 'calmMs'> {
-  const syncMs = 1_000 * Number(settings['repl-diskless-sync-delay']) + 1_000;
+const plain: Layout = {
+  ...{ hasChain: false, hasAliases: false, followsAlias: false },
+  ...{ isChainedByHand: false, wrongList: undefined },
+};
+
+function drawLayout(random: Random, nodes: number, managers: number): Layout {
+  const hasAliases = random.chance(0.6);
+  const hasWrongList = managers > 1 && random.chance(0.6);
+  return {
+    hasChain: nodes > 2 && random.chance(0.4),
+    hasAliases,
+    followsAlias: hasAliases && random.chance(0.6),
+    isChainedByHand: nodes > 2 && random.chance(0.5),
+    wrongList: hasWrongList
+      ? {
+          manager: random.below(managers),
+          node: random.below(nodes),
+          isAlias: hasAliases && random.chance(0.4),
+        }
+      : undefined,
+  };
+}
+
+function drawCalm(
+  random: Random,
+  settings: GivenSettings,
+  { hasChain }: Layout,
+): Pick<Scenario, 'syncMs' | 'calmMs'> {
+  const copyMs = 1_000 * Number(settings['repl-diskless-sync-delay']) + 1_000;
+  const syncMs = hasChain ? 2 * copyMs : copyMs;
   return { syncMs, calmMs: syncMs + random.between(2_000, 4_000) };
 }
 

@@ -13,13 +13,13 @@ import { World } from '../harness/world.ts';
 import { ClientLink } from '../harness/zookeeper/connection.ts';
 import { Ensemble } from '../harness/zookeeper/ensemble.ts';
 import type { Link, RedisNode } from '../redis/index.ts';
-import { Chaos } from './chaos.ts';
+import { Chaos, onlyChains } from './chaos.ts';
 import { Guarantees } from './guarantees.ts';
 import type { Library } from './library.ts';
 import { ManagerProcess } from './manager.ts';
 import { RedisWorld } from './nodes.ts';
 import type { Seat } from './process.ts';
-import type { Scenario } from './scenario.ts';
+import type { Scenario, WrongList } from './scenario.ts';
 import { drawScenario } from './scenario.ts';
 import { Writer } from './writer.ts';
 
@@ -38,7 +38,6 @@ export class RedisFailoverSimulation implements Simulation {
   readonly ensemble: Ensemble;
   readonly redis: RedisWorld;
   readonly nodes: RedisNode[] = [];
-  readonly addresses: readonly string[];
   readonly managers: Seat[] = [];
   readonly writers: Seat[] = [];
   readonly guarantees: Guarantees;
@@ -60,6 +59,8 @@ export class RedisFailoverSimulation implements Simulation {
   onRevoked: (() => void) | undefined;
   readonly #links = new Set<Link>();
   readonly #random: Random;
+  readonly #byHand: Random;
+  #wrongList: WrongList | undefined;
   #lastNumber = 0;
 
   constructor(library: Library, seed: number, readable: boolean) {
@@ -77,7 +78,8 @@ export class RedisFailoverSimulation implements Simulation {
       new Random(seed, 15),
       () => scenario.nodeLatencyMs * (0.2 + latency.exponential(0.8)),
     );
-    this.addresses = scenario.nodes.map((_, index) => `r${index + 1}:6379`);
+    this.#wrongList = scenario.layout.wrongList;
+    this.#byHand = new Random(seed, 17);
     this.guarantees = new Guarantees(this);
     this.#addNodes();
     world.check = () => this.guarantees.look();
@@ -111,7 +113,33 @@ export class RedisFailoverSimulation implements Simulation {
   get primary(): RedisNode | undefined {
     const { record } = this.guarantees;
     const address = record?.primary ?? record?.former;
-    return this.nodes.find(({ addresses }) => addresses[0] === address);
+    return this.nodeAt(address);
+  }
+
+  nodeAt(address: string | null | undefined): RedisNode | undefined {
+    return this.nodes.find(({ addresses }) => addresses.some((each) => each === address));
+  }
+
+  /** What an operator calls it. */
+  addressOf({ addresses }: RedisNode): string {
+    return addresses.length === 1 ? addresses[0] : this.#byHand.pick(addresses);
+  }
+
+  /** The nodes that a manager is told to watch. */
+  listOf(seat: Seat): readonly string[] {
+    const wrong = this.#wrongList;
+    const isWrong = wrong !== undefined && this.managers.indexOf(seat) === wrong.manager;
+    return this.nodes.flatMap(({ addresses: [own, other] }, index) => {
+      if (!isWrong || index !== wrong.node) return [own];
+      return wrong.isAlias && other !== undefined ? [other] : [];
+    });
+  }
+
+  /** Whether the elected manager watches it, under this name or another. */
+  isListed(node: RedisNode): boolean {
+    const seat = this.managers.find(({ process }) => process === this.leading);
+    if (seat === undefined) return true;
+    return this.listOf(seat).some((address) => node.addresses.includes(address));
   }
 
   newNumber(): number {
@@ -155,12 +183,17 @@ export class RedisFailoverSimulation implements Simulation {
 
   #addNodes(): void {
     const { scenario, redis, world } = this;
+    const { layout } = scenario;
+    const last = scenario.nodes.length - 1;
     for (const [index, { settings, loadMs, copyMs }] of scenario.nodes.entries()) {
       const name = `r${index + 1}`;
+      const isChained = layout.hasChain && index === last;
+      const first = layout.followsAlias ? aliasOf('r1') : 'r1';
+      const replicaof = `${isChained ? `r${index}` : first} 6379`;
       const node: RedisNode = redis.model.addNode({
         name,
-        addresses: [`${name}:6379`],
-        settings: index === 0 ? settings : { ...settings, replicaof: 'r1 6379' },
+        addresses: [`${name}:6379`, ...(layout.hasAliases ? [`${aliasOf(name)}:6379`] : [])],
+        settings: index === 0 ? settings : { ...settings, replicaof },
         speeds: {
           loadMs: (keys) => (keys === 0 ? 0 : loadMs + keys * 0.01),
           copyMs: (keys) => 0.2 + copyMs + keys * 0.01,
@@ -242,8 +275,20 @@ export class RedisFailoverSimulation implements Simulation {
 
   // --- the phases ---
 
+  #countLayout(): void {
+    const { coverage, scenario } = this;
+    const { hasChain, followsAlias, wrongList } = scenario.layout;
+    if (scenario.nodes.length > 3) coverage.count('sets of four nodes');
+    if (hasChain) coverage.count('sets with a replica of a replica');
+    if (followsAlias) coverage.count('sets that follow a second address');
+    if (wrongList !== undefined) {
+      coverage.count(`node lists with ${wrongList.isAlias ? 'a second address' : 'a node less'}`);
+    }
+  }
+
   async run(): Promise<void> {
     const { world, scenario } = this;
+    this.#countLayout();
     for (const node of this.nodes) this.startNode(node);
     // The replicas copy first.
     await world.run(scenario.syncMs);
@@ -253,8 +298,11 @@ export class RedisFailoverSimulation implements Simulation {
     if (world.violation !== undefined) return;
     const chaos = new Chaos(this, new Random(scenario.seed, 16));
     chaos.begin();
+    const chains = new Chaos(this, new Random(scenario.seed, 18));
+    if (scenario.layout.isChainedByHand) chains.begin(onlyChains);
     await world.run(scenario.calmMs + scenario.chaosMs);
     if (world.violation !== undefined) return;
+    chains.stop();
     chaos.end();
     this.trace.add(world.nowMs, '-', 'faults stop');
     await this.#expectLife();
@@ -282,9 +330,11 @@ export class RedisFailoverSimulation implements Simulation {
     };
     await world.run(world.nowMs + liveMs, isLive);
     if (world.violation !== undefined || isLive()) return;
-    const trouble = this.lastTrouble;
-    if (trouble !== undefined && /incumbent-redis keep/.test(trouble)) {
+    // Another manager may have been elected since, and have less to say: its list is wrong.
+    const troubles = this.managers.map(({ process }) => (process as ManagerProcess)?.trouble);
+    if ([this.lastTrouble, ...troubles].some((each) => /incumbent-redis keep/.test(each ?? ''))) {
       this.coverage.count('an operator has to decide');
+      this.#correctLists();
       this.#keepBest();
       managedSinceMs = world.nowMs;
       await world.run(world.nowMs + liveMs, isLive);
@@ -312,6 +362,15 @@ export class RedisFailoverSimulation implements Simulation {
     return this.writers.every(({ host }) => (lastStartedMs.get(host.name) ?? 0) > ms);
   }
 
+  /** What a manager does not list it cannot make the primary, whoever says so. */
+  #correctLists(): void {
+    const seat = this.#wrongList && this.managers[this.#wrongList.manager];
+    if (seat === undefined) return;
+    this.#wrongList = undefined;
+    seat.process?.crash();
+    this.startManager(seat);
+  }
+
   /** As an operator who looks at what the nodes have. */
   #keepBest(): void {
     const [best] = this.nodes.toSorted(
@@ -333,7 +392,7 @@ export class RedisFailoverSimulation implements Simulation {
   /** As an operator says it to a node. What goes wrong is not looked at. */
   say(node: RedisNode, parts: readonly string[]): void {
     const { model } = this.redis;
-    const [address] = node.addresses;
+    const address = this.addressOf(node);
     if (parts[0] === 'REPLICAOF') {
       if (parts[1] === 'NO') this.promotedByHand.add(node.name);
       else this.#saidByHand.add(node.name);
@@ -362,4 +421,8 @@ export class RedisFailoverSimulation implements Simulation {
     if (world.violation !== undefined || record?.primary == null || primary === undefined) return;
     guarantees.checkEnd(primary);
   }
+}
+
+function aliasOf(name: string): string {
+  return `${name}.alias`;
 }
