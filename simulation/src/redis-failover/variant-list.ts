@@ -229,15 +229,4 @@ export const redisFailoverVariants: readonly Variant[] = [
     from: 17867,
     breaks: anyLoss,
   },
-  {
-    name: 'redis-failover: what nodes have that only other managers list does not count',
-    edits: [
-      {
-        file: 'manager/node-lists.js',
-        find: 'return [...new Set(all)].filter((node) => !own.includes(node)).sort();',
-        replace: 'return [];',
-      },
-    ],
-    breaks: anyLoss,
-  },
 ];
