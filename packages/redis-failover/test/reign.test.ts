@@ -146,7 +146,7 @@ describe('a manager that can do nothing writes into the requests why', () => {
       (world: FakeReign) => {
         const lock = '/_zklocking/__set__master_redis_node_manager_lock';
         world.zk.put(lock, '');
-        world.zk.put(`${lock}/ex0000000001`, '', 7n);
+        world.zk.put(`${lock}/ex0000000000`, '', 9n);
       },
       /managers of the Ruby gem/,
     ],

@@ -29,6 +29,7 @@ const placePath = '/set/managers/place';
 interface Znode {
   text: string;
   version: number;
+  czxid: bigint;
   mzxid: bigint;
   owner: bigint;
 }
@@ -40,11 +41,18 @@ export class FakeZooKeeper {
   /** The paths of all writes but those in transactions. */
   readonly sets: string[] = [];
   #zxid = 0n;
+  #places = 1;
 
   put(path: string, text: string, owner = 0n): void {
-    const version = (this.znodes.get(path)?.version ?? -1) + 1;
     this.#zxid += 1n;
-    this.znodes.set(path, { text, version, mzxid: this.#zxid, owner });
+    this.#write(path, text, owner);
+  }
+
+  /** In the transaction that goes on. */
+  #write(path: string, text: string, owner = 0n): void {
+    const before = this.znodes.get(path);
+    const [version, mzxid] = [(before?.version ?? -1) + 1, this.#zxid];
+    this.znodes.set(path, { text, version, mzxid, czxid: before?.czxid ?? mzxid, owner });
   }
 
   at(path: string, version = -1): Znode {
@@ -56,10 +64,22 @@ export class FakeZooKeeper {
 
   /** As much of a client as a term uses. */
   client() {
-    const statOf = ({ version, mzxid, owner }: Znode) => ({
-      ...{ version, mzxid, ephemeralOwner: owner },
+    const statOf = ({ version, czxid, mzxid, owner }: Znode) => ({
+      ...{ version, czxid, mzxid, ephemeralOwner: owner },
     });
+    const session = { id: 7n };
     return {
+      session,
+      ensurePath: async (path: string) => {
+        if (!this.znodes.has(path)) this.put(path, '');
+      },
+      /** Sequential and ephemeral. */
+      create: async (path: string, text: string) => {
+        const name = `${path}${String(this.#places++).padStart(10, '0')}`;
+        this.put(name, text, session.id);
+        return { path: name };
+      },
+      delete: async (path: string) => void this.znodes.delete(path),
       get: async (path: string) => {
         const znode = this.at(path);
         return { text: znode.text, stat: statOf(znode) };
@@ -88,11 +108,11 @@ export class FakeZooKeeper {
     const add = (type: string, path: string, act: () => void) => void plans.push([type, path, act]);
     return {
       check: (path: string, version: number) => add('check', path, () => this.at(path, version)),
-      create: (path: string, text: string) => add('create', path, () => this.put(path, text)),
+      create: (path: string, text: string) => add('create', path, () => this.#write(path, text)),
       set: (path: string, text: string, version: number) =>
         add('set', path, () => {
           this.at(path, version);
-          this.put(path, text);
+          this.#write(path, text);
         }),
       delete: (path: string, version: number) =>
         add('delete', path, () => {
@@ -101,6 +121,7 @@ export class FakeZooKeeper {
         }),
       commit: async () => {
         const before = new Map(this.znodes);
+        this.#zxid += 1n;
         const results = plans.map(([type, path, act], index) => {
           try {
             act();
