@@ -66,9 +66,14 @@ describe('the primary of a set that is managed for the first time', () => {
     it('is the only one that is a primary, when the one that is named is a replica now', () => {
       const sight = see({ 'a:1': replica, 'b:1': primary, 'c:1': replica }, { nodes });
       expect(discoverPrimary(sight)).toEqual({ primary: 'b:1', isUp: true });
-      expect(() => discoverPrimary(see({ 'a:1': replica, 'b:1': replica }, { nodes }))).toThrow(
-        /a:1, which `nodes` names, is a replica now, and no other node is a primary/,
-      );
+      expect(() =>
+        discoverPrimary(see({ 'a:1': replica, 'b:1': primary, 'c:1': primary }, { nodes })),
+      ).toThrow(/a:1, which `nodes` names, is a replica now, and b:1 and c:1 are primaries/);
+    });
+
+    it('is replaced when it is a replica by its file, and nobody is a primary', () => {
+      const sight = see({ 'a:1': replica, 'b:1': replica }, { nodes });
+      expect(discoverPrimary(sight)).toEqual({ primary: 'a:1', isUp: false });
     });
 
     it('is refused when it is not among the nodes of this manager', () => {

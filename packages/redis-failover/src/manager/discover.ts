@@ -20,7 +20,7 @@ export interface FirstSight {
 export type Discovery =
   /** It is the primary already. */
   | { readonly primary: NodeAddress; readonly isUp: true }
-  /** It was, and is down: to be replaced. */
+  /** It was, and is down, or a replica: to be replaced. */
   | { readonly primary: NodeAddress; readonly isUp: false };
 
 /**
@@ -40,15 +40,14 @@ export function discoverPrimary({ nodes, all, available, known, errors }: FirstS
     if (replication.role === 'primary') return { primary: named, isUp: true };
     const others = primariesOf(known);
     const [only] = others;
-    if (only !== undefined && others.length === 1 && all.includes(only))
-      return { primary: only, isUp: true };
+    // The gem never writes a node's file: one that starts again follows whom it followed before. A move
+    // chooses by the data.
+    if (only === undefined) return { primary: named, isUp: false };
+    if (others.length === 1 && all.includes(only)) return { primary: only, isUp: true };
     throw new TroubleError(
       'NO_PRIMARY',
-      `${named}, which \`nodes\` names, is a replica now, and ` +
-        (others.length === 0
-          ? 'no other node is a primary'
-          : `${others.join(' and ')} are primaries`) +
-        `: make one the primary (REPLICAOF NO ONE), and the others its replicas`,
+      `${named}, which \`nodes\` names, is a replica now, and ${others.join(' and ')} are ` +
+        'primaries: make one the primary (REPLICAOF NO ONE), and the others its replicas',
     );
   }
   const missing = all.filter((node) => !known.has(node));

@@ -504,7 +504,9 @@ class Ruler {
       ...{ nodes, all: options.nodes, available },
       ...{ known: this.#known, errors: this.#errors },
     });
-    const replication = this.#known.get(found.primary);
+    const says = this.#known.get(found.primary);
+    // A replica that has nothing tells nothing of what its term had.
+    const replication = found.isUp || says?.isEmpty === false ? says : undefined;
     const manualSeen = await manualSeenNow(zk, paths, this.#term.signal);
     const gemViews = nodes !== undefined;
     const more = { viewMs: options.clientViewMs, gemViews, ...this.#world.author, manualSeen };
