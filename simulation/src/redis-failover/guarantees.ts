@@ -17,7 +17,8 @@ export const guarantees: Readonly<Record<string, string>> = {
 interface Acknowledged {
   readonly key: string;
   readonly to: string;
-  readonly term: number;
+  /** undefined: by what a manager of the gem has published. */
+  readonly term: number | undefined;
   readonly startedMs: number;
 }
 
@@ -70,6 +71,8 @@ export class Guarantees {
   #unmanagedAtMs = 0;
   /** When the record said last that it is being moved. */
   #revokedAtMs = 0;
+  /** When a view of what the gem has published counts no more. */
+  #gemOverAtMs = Number.POSITIVE_INFINITY;
   /** Since when nothing should move. */
   stableSinceMs: number = Number.POSITIVE_INFINITY;
   lastAcknowledged: Acknowledged | undefined;
@@ -104,6 +107,10 @@ export class Guarantees {
     const { node, atMs } = executed;
     const lost = this.#lost.get(key);
     if (lost !== undefined) world.fail('kept', `${key} was acknowledged by ${to}: ${lost}`);
+    if (term === undefined) {
+      this.#checkWithoutTerm(key, atMs);
+      return;
+    }
     const own = this.#terms.get(term) ?? { node, firstMs: atMs, lastMs: atMs };
     if (own.node !== node) {
       world.fail('one', `${own.node} and ${node} acknowledge writes of term ${term}`);
@@ -120,6 +127,13 @@ export class Guarantees {
           `newer term (${other} and ${term}) one at ${newer.firstMs.toFixed(0)} ms`,
       );
     }
+  }
+
+  /** What the gem has published is believed for a while, and our managers wait for that. */
+  #checkWithoutTerm(key: string, executedMs: number): void {
+    const { world } = this.#sim;
+    if (executedMs <= this.#gemOverAtMs) return;
+    world.fail('one', `${key} was acknowledged without a term, and no manager of the gem is there`);
   }
 
   /** A write by hand was answered: there is no term. */
@@ -143,7 +157,7 @@ export class Guarantees {
     const wasUnseen =
       isOfLoad && load !== undefined ? load.isUnseen : this.#mayCopyUnseen(node, primary);
     const isWanted = scenario.rejoin === 'always' || this.#sim.toldByHand.has(node.name);
-    const mayGo = isWanted || wasUnseen;
+    const mayGo = isWanted || wasUnseen || this.#isOrderOfGem(node, primary);
     for (const key of lost) {
       if (mayGo) this.#gone.add(key);
       else this.#lost.set(key, `${node.name} was emptied of it for a copy of ${primary}`);
@@ -180,13 +194,27 @@ export class Guarantees {
     this.record = record;
     const streams = { ...record.lineage, ...record.promoting };
     for (const stream of Object.keys(streams)) this.#streams.add(stream);
+    // Nobody believes any more in what the gem has published. Without a record nobody of ours has led.
+    this.#gemOverAtMs = record.gemViews ? Number.POSITIVE_INFINITY : world.nowMs;
     if (before?.term === record.term && before.primary === record.primary) return;
     this.recordSinceMs = world.nowMs;
     if (record.primary === null) {
       this.#revokedAtMs = world.nowMs;
       return;
     }
-    if (before !== undefined) this.#checkPromotion(record.primary);
+    if (before === undefined) return;
+    if (this.#isChoiceOfGem(before, record)) {
+      this.#sim.coverage.count('our managers go on with the primary that the gem has made');
+      // What counts from now on is what that one has.
+      this.#members.clear();
+    } else this.#checkPromotion(record.primary);
+  }
+
+  /** `nodes` is written: where it differs from the record, clients go by what the gem says. */
+  published(primary: string | undefined): void {
+    if (primary !== undefined && primary !== this.record?.primary) {
+      this.#gemOverAtMs = Number.POSITIVE_INFINITY;
+    }
   }
 
   /** Called before and after every event, and looks now and then. */
@@ -295,6 +323,42 @@ export class Guarantees {
     }
   }
 
+  /** `nodes` named it when the record did not: our managers take it as it is. */
+  #isChoiceOfGem(before: PrimaryRecord, { primary }: PrimaryRecord): boolean {
+    const { gem, publishedPrimary } = this.#sim;
+    return gem !== undefined && before.primary !== primary && publishedPrimary === primary;
+  }
+
+  /**
+   * The gem makes a replica of what comes back, whatever it has. What goes by another way than that order, goes
+   * while the gem leads, or in the moment in which ours take over. After that it would go by the will of ours.
+   */
+  #isOrderOfGem(node: RedisNode, primary: string): boolean {
+    const { gem, toldByGem, gemToldAtMs, world } = this.#sim;
+    if (gem === undefined) return false;
+    const copied = [node, ...this.#sourcesOf(primary)];
+    if (!copied.some(({ name }) => toldByGem.has(name))) return false;
+    // Its order stands, like one that is given by hand: the same process is copied as was meant.
+    const order = toldByGem.get(node.name);
+    const [source] = copied.slice(1);
+    const isMeant = order?.primary === primary && order.runId !== undefined;
+    if (isMeant && order.runId === source?.server?.runId) return true;
+    const reachableMs = copied.map(({ name }) => this.#reachableSinceMs.get(name) ?? world.nowMs);
+    const seenSinceMs = Math.max(gemToldAtMs, this.#unmanagedAtMs, ...reachableMs);
+    return world.nowMs - seenSinceMs < unseenMs;
+  }
+
+  /** The node of that address, whom it copies itself, and so on. */
+  #sourcesOf(primary: string): ReadonlySet<RedisNode> {
+    const sources = new Set<RedisNode>();
+    let next = this.#sim.nodeAt(primary);
+    while (next !== undefined && !sources.has(next)) {
+      sources.add(next);
+      next = this.#followed(next);
+    }
+    return sources;
+  }
+
   #isMember(node: RedisNode): boolean {
     const { record } = this;
     const { server } = node;
@@ -363,11 +427,9 @@ export class Guarantees {
       seenSinceMs = Math.max(seenSinceMs, sinceMs);
     }
     // It may copy another one that was started anew.
-    const sources = new Set<RedisNode>();
-    for (let next = source; next !== undefined && !sources.has(next); next = this.#followed(next)) {
-      sources.add(next);
-      startedMs = Math.max(startedMs, startedAtMs.get(next.name) ?? 0);
-      seenSinceMs = Math.max(seenSinceMs, this.#reachableSinceMs.get(next.name) ?? world.nowMs);
+    for (const { name } of this.#sourcesOf(primary)) {
+      startedMs = Math.max(startedMs, startedAtMs.get(name) ?? 0);
+      seenSinceMs = Math.max(seenSinceMs, this.#reachableSinceMs.get(name) ?? world.nowMs);
     }
     if (orderedMs >= startedMs) return false;
     return world.nowMs - Math.max(startedMs, seenSinceMs) < unseenMs;

@@ -3,6 +3,7 @@ import type * as Connections from '../../../packages/redis-failover/dist/client/
 import type * as Outcome from '../../../packages/redis-failover/dist/client/outcome.js';
 import type * as Router from '../../../packages/redis-failover/dist/client/router.js';
 import type * as ViewFollower from '../../../packages/redis-failover/dist/client/view-follower.js';
+import type * as GemLock from '../../../packages/redis-failover/dist/gem-lock.js';
 import type * as Layout from '../../../packages/redis-failover/dist/layout.js';
 import type * as NodeManager from '../../../packages/redis-failover/dist/manager/node-manager.js';
 import type * as NodeErrors from '../../../packages/redis-failover/dist/redis/errors.js';
@@ -19,6 +20,7 @@ export type Library = Pick<typeof NodeManager, 'NodeManager'> &
   Pick<typeof Router, 'Router'> &
   Pick<typeof Outcome, 'kindOf'> &
   Pick<typeof Layout, 'decodePrimary' | 'decodeRequest' | 'encodeRequest' | 'pathsBelow'> &
+  Pick<typeof GemLock, 'gemManagers'> &
   Pick<typeof NodeErrors, 'errorOfReply' | 'NodeUnreachableError'> &
   Pick<typeof Replication, 'readReplication'> &
   Pick<typeof Transaction, 'TransactionError'> &
@@ -28,7 +30,7 @@ export async function loadLibrary(distOf: DistOf): Promise<Library> {
   const load = (name: string, file: string) =>
     import(pathToFileURL(`${distOf(name)}/${file}`).href);
   const own = (file: string) => load('redis-failover', file);
-  const [manager, view, connections, router, outcome, layout, nodeErrors, replication] =
+  const [manager, view, connections, router, outcome, layout, nodeErrors, replication, gemLock] =
     await Promise.all([
       own('manager/node-manager.js'),
       own('client/view-follower.js'),
@@ -38,6 +40,7 @@ export async function loadLibrary(distOf: DistOf): Promise<Library> {
       own('layout.js'),
       own('redis/errors.js'),
       own('redis/replication.js'),
+      own('gem-lock.js'),
     ]);
   const [errors, follow, transaction] = await Promise.all([
     load('zookeeper', 'errors.js'),
@@ -46,6 +49,6 @@ export async function loadLibrary(distOf: DistOf): Promise<Library> {
   ]);
   return {
     ...{ ...manager, ...view, ...connections, ...router, ...outcome, ...layout },
-    ...{ ...nodeErrors, ...replication, ...follow, ...transaction, errors },
+    ...{ ...nodeErrors, ...replication, ...gemLock, ...follow, ...transaction, errors },
   };
 }

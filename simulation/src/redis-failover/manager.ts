@@ -12,6 +12,7 @@ export class ManagerProcess extends Process {
   isLeading = false;
   /** What it has told of since it was elected, if that is not over. */
   trouble: string | undefined;
+  readonly #ending = new AbortController();
 
   constructor(sim: RedisFailoverSimulation, seat: Seat, random: Random) {
     super(sim, seat);
@@ -39,13 +40,20 @@ export class ManagerProcess extends Process {
           this.connectZooKeeper(sessionTimeoutMs) as never,
       },
     );
-    this.manager.run(new AbortController().signal).catch((error: unknown) => {
+    this.manager.run(this.#ending.signal).catch((error: unknown) => {
       const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
       world.fail('errors', `${this.name}: ${text}`);
     });
   }
 
+  /** TERM. It may take its time, and nothing of it runs after that. */
+  stop(): void {
+    this.sim.trace.add(this.sim.world.nowMs, this.name, 'is told to end');
+    this.#ending.abort();
+  }
+
   #told(event: ManagerEvent): void {
+    if (event.type === 'stopped') this.crash();
     if (event.type === 'sight' || event.type === 'zookeeper') return;
     const { trace, coverage } = this.sim;
     if (event.type === 'elected') {

@@ -52,6 +52,14 @@ const required: readonly string[] = [
   'told: reconciled',
   'told: fenced',
   'told: ousted',
+  'a manager of the gem leads',
+  'a manager of the gem promotes a node',
+  'a manager of the gem crashes',
+  'a manager of the gem stands still',
+  'managers of both kinds run',
+  'writes acknowledged without a term',
+  'our managers go on with the primary that the gem has made',
+  'clients follow the gem',
 ];
 
 /** Managers and clients of Redis, on modelled nodes and a modelled ZooKeeper. */

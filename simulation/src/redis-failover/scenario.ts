@@ -2,6 +2,8 @@ import type { ClockErrors } from '../harness/host.ts';
 import { Random } from '../harness/random.ts';
 import type { EnsemblePlan } from '../harness/zookeeper/ensemble.ts';
 import type { GivenSettings } from '../redis/index.ts';
+import type { GemPlan } from './gem-life.ts';
+import { drawGem } from './gem-life.ts';
 
 export interface NodePlan {
   readonly settings: GivenSettings;
@@ -39,6 +41,8 @@ export interface Scenario {
   readonly calmMs: number;
   readonly chaosMs: number;
   readonly faultEveryMs: number;
+  /** Managers of the Ruby gem run, too. */
+  readonly gem: GemPlan | undefined;
 }
 
 /** What most seeds have not: how the nodes are joined, and what they are called. */
@@ -171,6 +175,7 @@ export function drawScenario(seed: number): Scenario {
     ...drawCalm(random, common, layout),
     chaosMs: random.between(6_000, 18_000),
     faultEveryMs: random.between(800, 5_000),
+    gem: drawGem(seed, drawHosts),
   };
 }
 

@@ -14,6 +14,7 @@ import { ClientLink } from '../harness/zookeeper/connection.ts';
 import { Ensemble } from '../harness/zookeeper/ensemble.ts';
 import type { Link, RedisNode } from '../redis/index.ts';
 import { Chaos, onlyChains } from './chaos.ts';
+import { GemLife } from './gem-life.ts';
 import { Guarantees } from './guarantees.ts';
 import type { Library } from './library.ts';
 import { ManagerProcess } from './manager.ts';
@@ -29,6 +30,12 @@ const liveMs = 50_000;
 const settledMs = 3_000;
 const stableMs = 5_000;
 
+/** Whom a manager of the gem has told a node to copy; undefined: nobody. */
+export interface GemOrder {
+  readonly primary: string | undefined;
+  readonly runId: string | undefined;
+}
+
 export class RedisFailoverSimulation implements Simulation {
   readonly library: Library;
   readonly scenario: Scenario;
@@ -40,6 +47,7 @@ export class RedisFailoverSimulation implements Simulation {
   readonly nodes: RedisNode[] = [];
   readonly managers: Seat[] = [];
   readonly writers: Seat[] = [];
+  readonly gem: GemLife | undefined;
   readonly guarantees: Guarantees;
   readonly root = '/redis_failover';
   /** When each node was started last, and told whom to follow. */
@@ -48,9 +56,14 @@ export class RedisFailoverSimulation implements Simulation {
   /** Nodes that follow whom an operator has told them to follow. */
   readonly toldByHand: Set<string> = new Set();
   readonly promotedByHand: Set<string> = new Set();
+  /** Nodes whose role is the one that a manager of the gem has given them. */
+  readonly toldByGem: Map<string, GemOrder> = new Map();
+  gemToldAtMs: number = Number.NEGATIVE_INFINITY;
   /** The node whose data count, as an operator has said last. */
   keptByHand: RedisNode | undefined;
   readonly #saidByHand = new Set<string>();
+  /** As `nodes` names it. */
+  publishedPrimary: string | undefined;
   /** The manager that was elected last. */
   leading: ManagerProcess | undefined;
   /** What an elected manager has told of last. */
@@ -85,13 +98,10 @@ export class RedisFailoverSimulation implements Simulation {
     world.check = () => this.guarantees.look();
     this.ensemble.onCommit = (transaction) => {
       const change = transaction.changes.get(`${this.root}/primary`);
-      if (change?.data === undefined || change.data === null) return;
-      const record = library.decodePrimary('primary', new TextDecoder().decode(change.data));
-      this.trace.add(world.nowMs, 'zk', `record: ${record.primary} in term ${record.term}`);
-      this.guarantees.recorded(record);
-      if (record.primary !== null) return;
-      this.onRevoked?.();
-      this.onRevoked = undefined;
+      if (change?.data !== undefined && change.data !== null) this.#recorded(change.data);
+      if (!transaction.changes.has(`${this.root}/nodes`)) return;
+      this.publishedPrimary = masterIn(transaction.changes.get(`${this.root}/nodes`)?.data);
+      this.guarantees.published(this.publishedPrimary);
     };
     for (const [index, clock] of scenario.managers.entries()) {
       this.managers.push(this.#seat(`m${index + 1}`, clock, 100 * (index + 1)));
@@ -99,21 +109,31 @@ export class RedisFailoverSimulation implements Simulation {
     for (const [index, clock] of scenario.writers.entries()) {
       this.writers.push(this.#seat(`c${index + 1}`, clock, 100 * (index + 11)));
     }
+    this.gem = scenario.gem && new GemLife(this, scenario.gem);
+  }
+
+  #recorded(data: Uint8Array): void {
+    const record = this.library.decodePrimary('primary', new TextDecoder().decode(data));
+    this.trace.add(this.world.nowMs, 'zk', `record: ${record.primary} in term ${record.term}`);
+    this.guarantees.recorded(record);
+    if (record.primary !== null) return;
+    this.onRevoked?.();
+    this.onRevoked = undefined;
   }
 
   get seats(): readonly Seat[] {
-    return [...this.managers, ...this.writers];
+    return [...this.managers, ...this.writers, ...(this.gem?.seats ?? [])];
   }
 
   get links(): Iterable<Link> {
     return this.#links;
   }
 
-  /** The node that the record names, or named last. */
+  /** The node that the record names, or named last; under managers of the gem, what they name. */
   get primary(): RedisNode | undefined {
     const { record } = this.guarantees;
-    const address = record?.primary ?? record?.former;
-    return this.nodeAt(address);
+    const named = record?.primary ?? record?.former;
+    return this.nodeAt(this.gem === undefined ? named : (this.publishedPrimary ?? named));
   }
 
   nodeAt(address: string | null | undefined): RedisNode | undefined {
@@ -165,7 +185,15 @@ export class RedisFailoverSimulation implements Simulation {
 
   /** Whether a manager leads that reaches all nodes and ZooKeeper. */
   isManaged(): boolean {
-    const { leading } = this;
+    const { leading, gem, guarantees } = this;
+    if (gem !== undefined) {
+      // Ours wait for the gem's, and look at what those have left before they do anything.
+      if (gem.isThere || /Ruby gem/.test(leading?.trouble ?? '')) return false;
+      const { record } = guarantees;
+      const isMoved =
+        this.publishedPrimary !== undefined && this.publishedPrimary !== record?.primary;
+      if (isMoved) return false;
+    }
     if (leading === undefined || !leading.alive || !leading.isLeading) return false;
     const seat = this.managers.find(({ process }) => process === leading);
     if (seat === undefined || seat.host.isPaused || seat.link.requestsCut || seat.link.repliesCut) {
@@ -200,11 +228,13 @@ export class RedisFailoverSimulation implements Simulation {
         },
         watcher: {
           wrote: (key) => this.guarantees.wrote(name, key),
-          follows: () => {
+          follows: (primary, by) => {
             this.orderedAtMs.set(name, world.nowMs);
+            this.#orderedBy(by, name, primary);
             if (this.#saidByHand.delete(name)) this.toldByHand.add(name);
             else this.toldByHand.delete(name);
           },
+          leads: (by) => this.#orderedBy(by, name, undefined),
           empties: (data, primary) => {
             this.trace.add(world.nowMs, name, `is emptied of ${data.size} for ${primary}`);
             this.guarantees.empties(node, data, primary);
@@ -213,6 +243,15 @@ export class RedisFailoverSimulation implements Simulation {
       });
       this.nodes.push(node);
     }
+  }
+
+  #orderedBy(by: string, name: string, primary: string | undefined): void {
+    if (this.gem?.seats.some(({ host }) => host.name === by) === true) {
+      const source = this.nodes.find(({ addresses }) => addresses[0] === primary);
+      this.toldByGem.set(name, { primary, runId: source?.server?.runId });
+      this.gemToldAtMs = this.world.nowMs;
+      this.trace.add(this.world.nowMs, name, 'is told its role by the gem');
+    } else this.toldByGem.delete(name);
   }
 
   #seat(name: string, clock: Scenario['managers'][number], stream: number): Seat {
@@ -228,6 +267,8 @@ export class RedisFailoverSimulation implements Simulation {
 
   startNode(node: RedisNode): void {
     node.start();
+    // It goes by its file, which the gem never writes.
+    this.toldByGem.delete(node.name);
     this.startedAtMs.set(node.name, this.world.nowMs);
   }
 
@@ -262,6 +303,7 @@ export class RedisFailoverSimulation implements Simulation {
   }
 
   startManager(seat: Seat): void {
+    if (this.gem?.keepsOursAway === true) return;
     seat.process = new ManagerProcess(
       this,
       seat,
@@ -294,17 +336,21 @@ export class RedisFailoverSimulation implements Simulation {
     await world.run(scenario.syncMs);
     for (const seat of this.managers) this.#soon(() => this.startManager(seat));
     for (const seat of this.writers) this.#soon(() => this.startWriter(seat));
+    this.gem?.begin();
     await world.run(scenario.calmMs);
     if (world.violation !== undefined) return;
     const chaos = new Chaos(this, new Random(scenario.seed, 16));
     chaos.begin();
     const chains = new Chaos(this, new Random(scenario.seed, 18));
     if (scenario.layout.isChainedByHand) chains.begin(onlyChains);
-    await world.run(scenario.calmMs + scenario.chaosMs);
+    this.gem?.beginChaos();
+    await world.run(scenario.calmMs + (scenario.gem?.chaosMs ?? scenario.chaosMs));
     if (world.violation !== undefined) return;
     chains.stop();
     chaos.end();
     this.trace.add(world.nowMs, '-', 'faults stop');
+    await this.gem?.end();
+    if (world.violation !== undefined) return;
     await this.#expectLife();
     if (world.violation !== undefined) return;
     await this.#expectPeace();
@@ -425,4 +471,11 @@ export class RedisFailoverSimulation implements Simulation {
 
 function aliasOf(name: string): string {
   return `${name}.alias`;
+}
+
+function masterIn(data: Uint8Array | null | undefined): string | undefined {
+  if (data === null || data === undefined) return undefined;
+  return (
+    (JSON.parse(new TextDecoder().decode(data)) as { master: string | null }).master ?? undefined
+  );
 }

@@ -229,4 +229,52 @@ export const redisFailoverVariants: readonly Variant[] = [
     from: 17867,
     breaks: anyLoss,
   },
+  {
+    name: 'redis-failover: gem: our managers do not look for its lock',
+    edits: [
+      {
+        file: 'manager/reign.js',
+        find: 'await this.#expectNoRubyManagers();',
+        replace: ';',
+      },
+    ],
+    from: 51,
+    breaks: ['one', 'kept', 'live', 'stable'],
+  },
+  {
+    name: 'redis-failover: gem: our managers do not follow it where `nodes` differs from the record',
+    edits: [
+      {
+        file: 'manager/reign.js',
+        find: 'if (named !== null && named !== record.primary)',
+        replace: 'if (named === undefined)',
+      },
+    ],
+    from: 161,
+    breaks: ['one', 'kept', 'live'],
+  },
+  {
+    name: 'redis-failover: gem: our clients want the process on record also while it leads',
+    edits: [
+      {
+        file: 'client/connection.js',
+        find: 'if ((await isGemLeading?.()) === true)',
+        replace: 'if (isGemLeading === null)',
+      },
+    ],
+    breaks: ['live'],
+  },
+  {
+    name: 'redis-failover: gem: its primary that is a replica now is left to an operator',
+    edits: [
+      {
+        file: 'manager/discover.js',
+        find: 'if (only === undefined)\n            return { primary: named, isUp: false };',
+        replace:
+          "if (only === undefined)\n            throw new TroubleError('NO_PRIMARY', named);",
+      },
+    ],
+    from: 451,
+    breaks: ['live'],
+  },
 ];

@@ -39,6 +39,12 @@ export class Writer extends Process {
         commandTimeoutMs: scenario.commandTimeoutMs,
         verifyRole: scenario.verifiesRole,
         runIdOf: (reign) => view.runIdOf(reign),
+        isGemLeading: async () => {
+          // So that seeds without the gem take the course that they had before there was one.
+          if (sim.gem === undefined) return false;
+          const paths = library.pathsBelow(sim.root);
+          return (await library.gemManagers(zk as never, paths).catch(() => [])).length > 0;
+        },
         clock,
         timers: clock,
       },
@@ -92,7 +98,8 @@ export class Writer extends Process {
       return;
     }
     coverage.count('writes acknowledged');
-    guarantees.acknowledged({ key, to, term: term ?? -1, startedMs });
+    if (term === undefined) coverage.count('writes acknowledged without a term');
+    guarantees.acknowledged({ key, to, term, startedMs });
   }
 
   #drive(address: string): DriverConnection<Redis> {

@@ -138,7 +138,7 @@ function select({ parts }: Call): Reply {
 function replicaOf({ server, client, parts }: Call): Reply {
   const [, host = '', port = ''] = parts;
   if (host.toLowerCase() === 'no' && port.toLowerCase() === 'one') {
-    server.lead();
+    server.lead(client.peer);
     return ok;
   }
   if (client.replica !== undefined) {
@@ -150,7 +150,7 @@ function replicaOf({ server, client, parts }: Call): Reply {
   const isSame =
     upstream?.host.toLowerCase() === host.toLowerCase() && upstream.port === Number(port);
   if (isSame) return 'OK Already connected to specified master';
-  server.follow(host, Number(port));
+  server.follow(host, Number(port), client.peer);
   return ok;
 }
 

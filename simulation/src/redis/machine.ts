@@ -19,8 +19,10 @@ export interface Speeds {
 export interface Watcher {
   /** A client's write was executed. */
   wrote(key: string): void;
-  /** REPLICAOF of somebody else than until now. */
-  follows(): void;
+  /** REPLICAOF of somebody else than until now. @param by from where that was ordered */
+  follows(primary: string, by: string): void;
+  /** REPLICAOF NO ONE, of a replica. */
+  leads?(by: string): void;
   /** What the server has goes now, for a copy of that primary. */
   empties(data: Dataset, primary: string): void;
 }

@@ -245,9 +245,9 @@ export class Server {
 
   // Roles
 
-  /** REPLICAOF host port (`replicationSetMaster`). */
-  follow(host: string, port: number): void {
-    this.machine.watcher?.follows();
+  /** REPLICAOF host port (`replicationSetMaster`). @param by from where that was ordered */
+  follow(host: string, port: number, by: string): void {
+    this.machine.watcher?.follows(`${host}:${port}`, by);
     this.upstream?.letGo();
     this.#unblockAll();
     const { upstream } = this;
@@ -264,9 +264,10 @@ export class Server {
   }
 
   /** REPLICAOF NO ONE (`replicationUnsetMaster`). */
-  lead(): void {
+  lead(by: string): void {
     const { upstream } = this;
     if (upstream === undefined) return;
+    this.machine.watcher?.leads?.(by);
     upstream.letGo();
     upstream.cancel(false);
     this.upstream = undefined;

@@ -17,8 +17,8 @@ export interface ConnectionOptions {
   readonly role: 'primary' | 'replica' | undefined;
   /** The process of it that may be written to; undefined: any. Asked when the node has answered. */
   readonly runId?: (() => string | undefined) | undefined;
-  /** Managers of the gem decide: they note no process. Asked where another one than `runId` runs. */
-  readonly isLedByGem?: (() => Promise<boolean>) | undefined;
+  /** Managers of the gem know no processes: while they lead, every process of the primary may be written to. */
+  readonly isGemLeading?: (() => Promise<boolean>) | undefined;
   readonly clock: Clock;
   /** Default: those of the machine. */
   readonly timers?: Clock | undefined;
@@ -153,7 +153,7 @@ export class Connection<Client extends object> {
 async function prepare<Client extends object>(
   connection: DriverConnection<Client>,
   address: NodeAddress,
-  { role, runId, isLedByGem }: ConnectionOptions,
+  { role, runId, isGemLeading }: ConnectionOptions,
 ): Promise<void> {
   try {
     await connection.connect();
@@ -181,7 +181,8 @@ async function prepare<Client extends object>(
   const runs = /^run_id:(\w+)/m.exec(String(info ?? ''))?.[1];
   const expected = runId?.();
   if (runs === undefined || expected === undefined || runs === expected) return;
-  if (await isLedByGem?.()) return;
+  // The record is the last one of ours, and nobody keeps it.
+  if ((await isGemLeading?.()) === true) return;
   throw new WrongRoleError(
     `${address} was started anew, and no manager has said yet that it has all its data: it runs as ` +
       `${runs}, and ZooKeeper says ${expected}`,

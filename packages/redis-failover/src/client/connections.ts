@@ -15,6 +15,8 @@ type Options = Omit<ConnectionOptions, 'role' | 'runId'> & {
   readonly verifyRole: boolean;
   /** The process on record of the primary of a reign. */
   readonly runIdOf: (reign: Reign) => string | undefined;
+  /** Whether a manager of the Ruby gem holds its lock, or waits for it. */
+  readonly isGemLeading: () => Promise<boolean>;
 };
 
 /** One connection to the primary for its reign, and one to each replica that is read from. */

@@ -2,9 +2,9 @@ import type { Clock } from '@incumbent/zookeeper';
 import { createClient, ZooKeeper } from '@incumbent/zookeeper';
 import { formatDuration, InvalidOptionError } from 'incumbent';
 import { systemClock } from '../clock.ts';
+import { gemManagers } from '../gem-lock.ts';
 import type { Paths } from '../layout.ts';
 import { pathsBelow } from '../layout.ts';
-import { gemManagers } from '../manager/gem-lock.ts';
 import type { HostAndPort } from '../node-address.ts';
 import { TimeUp } from './bound.ts';
 import type { ChangeListener } from './change-teller.ts';
@@ -77,7 +77,11 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
     this.#connections = new Connections(driver, {
       ...{ ...options, clock },
       runIdOf: (reign) => this.#view.runIdOf(reign),
-      isLedByGem: async () => (await gemManagers(zk, this.#paths)).length > 0,
+      isGemLeading: () =>
+        gemManagers(zk, this.#paths).then(
+          (managers) => managers.length > 0,
+          () => false, // such as an ACL: then ours are waited for
+        ),
     });
     this.#router = new Router(this.#view, this.#connections, options);
     this.#teller = new ChangeTeller(() => this.#view.picture);

@@ -7,8 +7,8 @@
  * `/_zklocking/<name with each slash as two underscores>`: of the chroot, not of the gem's own root.
  */
 import { NoNodeError } from '@incumbent/zookeeper';
-import type { Paths } from '../layout.ts';
-import type { ZooKeeperClient } from '../zookeeper-client.ts';
+import type { Paths } from './layout.ts';
+import type { ZooKeeperClient } from './zookeeper-client.ts';
 
 interface GemLock {
   readonly name: string;
