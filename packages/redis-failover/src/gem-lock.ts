@@ -44,7 +44,9 @@ export async function takeGemPlace(zk: ZooKeeperClient, { root }: Paths): Promis
     await zk.ensurePath(parent);
     await zk.create(`${parent}/ex`, ownMark, { ephemeral: true, sequential: true });
   } catch (error) {
-    if ((error as { readonly code?: unknown }).code !== 'NO_AUTH') throw error;
+    // The gem deletes the parent whenever nobody is below it: the next look tries again.
+    const { code } = error as { readonly code?: unknown };
+    if (code !== 'NO_AUTH' && code !== 'NO_NODE') throw error;
   }
 }
 

@@ -71,10 +71,12 @@ export class GemLife {
     });
   }
 
-  /** A manager of the gem holds its lock, or waits for it. */
+  /** A manager of the gem holds its lock: no place of ours stands before it. */
   get isThere(): boolean {
-    const lock = this.#sim.ensemble.tree.get(gemLockBelow(this.#sim.root));
-    return (lock?.children.length ?? 0) > 0;
+    const { tree } = this.#sim.ensemble;
+    const path = gemLockBelow(this.#sim.root);
+    const [first] = (tree.get(path)?.children ?? []).toSorted();
+    return first !== undefined && tree.get(`${path}/${first}`)?.data?.length === 0;
   }
 
   begin(): void {
