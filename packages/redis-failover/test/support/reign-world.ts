@@ -280,7 +280,7 @@ export class FakeReign {
         if (parts[0] === 'REPLICAOF') this.#follow(node, `${parts[1]}:${parts[2]}`);
         return '';
       },
-      close: async () => {},
+      close: () => {},
     };
     return link;
   }
