@@ -336,6 +336,9 @@ export class Guarantees {
   #isOrderOfGem(node: RedisNode, primary: string): boolean {
     const { gem, toldByGem, gemToldAtMs, world } = this.#sim;
     if (gem === undefined) return false;
+    // It goes by its file, and nobody can place what it wrote under the gem.
+    const { promotedByGem } = this.#sim;
+    if (promotedByGem.has(node.name) && !this.#isOnRecord(node)) return true;
     const copied = [node, ...this.#sourcesOf(primary)];
     if (!copied.some(({ name }) => toldByGem.has(name))) return false;
     // Its order stands, like one that is given by hand: the same process is copied as was meant.
@@ -387,9 +390,14 @@ export class Guarantees {
 
   /** Promoted by hand after another one was: no stream of its is one that was ever on record. */
   #isUnplaced({ name, server }: RedisNode): boolean {
-    if (server === undefined || !this.#sim.promotedByHand.has(name)) return false;
+    return this.#sim.promotedByHand.has(name) && !this.#isOnRecord({ server });
+  }
+
+  /** It is in a stream that was ever on record; so is one that does not run. */
+  #isOnRecord({ server }: Pick<RedisNode, 'server'>): boolean {
+    if (server === undefined) return true;
     const { replId, replId2 } = server.history;
-    return !this.#streams.has(replId) && !this.#streams.has(replId2);
+    return this.#streams.has(replId) || this.#streams.has(replId2);
   }
 
   /** It was set aside beside the primary on record, and was judged when that one was promoted. */

@@ -58,6 +58,8 @@ export class RedisFailoverSimulation implements Simulation {
   readonly promotedByHand: Set<string> = new Set();
   /** Nodes whose role is the one that a manager of the gem has given them. */
   readonly toldByGem: Map<string, GemOrder> = new Map();
+  /** Nodes that managers of the gem have ever made the primary. */
+  readonly promotedByGem: Set<string> = new Set();
   gemToldAtMs: number = Number.NEGATIVE_INFINITY;
   /** The node whose data count, as an operator has said last. */
   keptByHand: RedisNode | undefined;
@@ -250,6 +252,7 @@ export class RedisFailoverSimulation implements Simulation {
       const source = this.nodes.find(({ addresses }) => addresses[0] === primary);
       this.toldByGem.set(name, { primary, runId: source?.server?.runId });
       this.gemToldAtMs = this.world.nowMs;
+      if (primary === undefined) this.promotedByGem.add(name);
       this.trace.add(this.world.nowMs, name, 'is told its role by the gem');
     } else this.toldByGem.delete(name);
   }

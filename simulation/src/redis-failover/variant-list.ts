@@ -13,7 +13,7 @@ export const redisFailoverVariants: readonly Variant[] = [
         replace: 'if (viewMs > 0) return; const since = world.revokedAtMs ?? world.nowMs();',
       },
     ],
-    from: 1165,
+    from: 1400,
     breaks: ['one', 'kept'],
   },
   {
@@ -197,7 +197,7 @@ export const redisFailoverVariants: readonly Variant[] = [
         replace: "const asked = { how: 'replica' };",
       },
     ],
-    from: 565,
+    from: 630,
     breaks: ['one', 'kept'],
   },
   {
@@ -226,7 +226,7 @@ export const redisFailoverVariants: readonly Variant[] = [
         replace: 'each.isAside',
       },
     ],
-    from: 17867,
+    from: 18135,
     breaks: anyLoss,
   },
   {
@@ -246,12 +246,12 @@ export const redisFailoverVariants: readonly Variant[] = [
     edits: [
       {
         file: 'manager/reign.js',
-        find: 'if (named !== null && named !== record.primary)',
-        replace: 'if (named === undefined)',
+        find: 'if (isMovedByGem)',
+        replace: 'if (isMovedByGem === null)',
       },
     ],
-    from: 161,
-    breaks: ['one', 'kept', 'live'],
+    from: 355,
+    breaks: ['one', 'kept', 'live', 'stable'],
   },
   {
     name: 'redis-failover: gem: our clients want the process on record also while it leads',
@@ -274,7 +274,7 @@ export const redisFailoverVariants: readonly Variant[] = [
           "if (only === undefined)\n            throw new TroubleError('NO_PRIMARY', named);",
       },
     ],
-    from: 451,
+    from: 700,
     breaks: ['live'],
   },
 ];
