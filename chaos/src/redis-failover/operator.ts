@@ -57,7 +57,10 @@ export class Operator {
     if (isWritten || nowMs - this.#keptMs < withoutPrimaryForMs) return;
     this.#keptMs = nowMs;
     const best = await this.#best();
-    if (best !== undefined) await this.#say('keep', best);
+    if (best === undefined) return;
+    if (best.address !== records.last?.primary) return this.#say('keep', best);
+    // It has most, and takes no writes without a replica.
+    for (const aside of this.#asideSinceMs.keys()) await this.#say('discard', aside);
   }
 
   async #best(): Promise<RedisNode | undefined> {
