@@ -1,6 +1,7 @@
 // What the elected manager makes of requests: nodes and a ZooKeeper are played.
 import { describe, expect, it } from 'vitest';
-import { FakeNode, primary, replicaOf } from './support/move-world.ts';
+import { encodeNodes, pathsBelow } from '../src/layout.ts';
+import { FakeNode, lapseMs, primary, replicaOf } from './support/move-world.ts';
 import { FakeReign } from './support/reign-world.ts';
 
 /** The primary `p:1`, and two replicas. */
@@ -202,3 +203,19 @@ function copied(world: FakeReign, node: string, of: string) {
   const { runId } = world.node(node).says;
   return { ...world.node(of).says, runId, role: 'replica', primary: of } as const;
 }
+
+it('after the gem has moved the primary, the next term begins when nobody believes in the last one', async () => {
+  const world = set();
+  const { nodes } = pathsBelow('/set');
+  world.zk.znodes.delete(nodes);
+  world.node('p:1').says = { ...world.node('p:1').says, ...replicaOf('b:1', 100) };
+  world.node('b:1').says = { ...world.node('b:1').says, role: 'primary', primary: undefined };
+  world.zk.put(nodes, encodeNodes({ master: 'b:1', slaves: ['p:1', 'a:1'], unavailable: [] }));
+  const seenAtMs = world.nowMs;
+  let begunAtMs: number | undefined;
+  await world.looks(4, () => {
+    if (world.record.term === 2) begunAtMs ??= world.nowMs;
+  });
+  expect(world.record).toMatchObject({ term: 2, primary: 'b:1', former: 'p:1' });
+  expect((begunAtMs ?? 0) - seenAtMs).toBeGreaterThanOrEqual(lapseMs);
+});

@@ -128,8 +128,17 @@ export async function waitForEarlierViews(
   { viewMs }: PrimaryRecord,
   world: MoveWorld,
 ): Promise<void> {
+  await waitForViewsSince(world.earlierRevokedAtMs, { viewMs }, world);
+}
+
+/** Until nobody believes any more what stood there before a moment, as if that moment had been a revocation. */
+export async function waitForViewsSince(
+  sinceMs: number,
+  { viewMs }: Pick<PrimaryRecord, 'viewMs'>,
+  world: MoveWorld,
+): Promise<void> {
   if (world.hooks.broken?.includes('no-view-wait')) return;
-  await waitUntil(world.earlierRevokedAtMs + viewFactor * viewMs, world);
+  await waitUntil(sinceMs + viewFactor * viewMs, world);
 }
 
 async function waitUntil(lapsedAtMs: number, world: MoveWorld): Promise<void> {

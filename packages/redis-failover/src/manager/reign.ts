@@ -13,6 +13,7 @@ import { decide, isReturned, strayAct } from './decide.ts';
 import { discard, isDiscarded } from './discard.ts';
 import { discoverPrimary, firstRecord, goesOnAfterGem, strangePrimary } from './discover.ts';
 import type { ManagerEvent, MoveReason, Trouble } from './events.ts';
+import { waitForViewsSince } from './fence.ts';
 import { Hands } from './hands.ts';
 import type { ManagerHooks } from './hooks.ts';
 import { join, StreamNotes, wouldLose } from './join.ts';
@@ -497,6 +498,8 @@ class Ruler {
    */
   async #begin(nodes: Nodes | undefined, before: PrimaryRecord | undefined): Promise<void> {
     const { options, zk, paths } = this.#realm;
+    // A client that hears nothing may still write in the term that the gem has ended.
+    if (before !== undefined) await waitForViewsSince(this.#world.nowMs(), before, this.#world);
     await this.#askAll();
     this.#expectNoRefusal();
     const available = options.nodes.filter((node) => this.#isUp(node));
