@@ -292,7 +292,7 @@ describe.skipIf(missing !== undefined).concurrent('managers of the gem', () => {
     // Once, however often it is asked for; the gem goes by the number at the end.
     const parent = place.slice(0, place.lastIndexOf('/'));
     const { children } = await own.getChildren(parent);
-    expect(children.sort()).toEqual(['ex0000000001', 'ex0000000002']);
+    expect(children.toSorted()).toEqual(['ex0000000001', 'ex0000000002']);
     await leaveGemPlace(own, paths);
     expect(await gemManagers(own, paths)).toHaveLength(1);
     await later.close();

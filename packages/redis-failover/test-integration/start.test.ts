@@ -146,7 +146,7 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     await stage.published(undefined, term);
     const [troubles, children] = [ours.story.all('trouble'), await stage.zk.getChildren(lock)];
     expect(troubles.filter(({ trouble }) => trouble.code === 'RUBY_MANAGERS')).toHaveLength(1);
-    expect(later.path).toBe(`${lock}/${children.children.sort().at(-1)}`);
+    expect(later.path).toBe(`${lock}/${children.children.toSorted().at(-1)}`);
     expect(children.children).toHaveLength(2);
     await ours.stop();
     await until('it holds the lock', async () => {
