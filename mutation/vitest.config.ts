@@ -4,12 +4,15 @@ import type { TestSequencer, TestSpecification } from 'vitest/node';
 import root from '../vitest.config.ts';
 import type { Plan } from './src/plan.ts';
 
-// The unit tests as they always are, but on sources with all mutants in them, each behind a switch.
-// `mutation/src/unit-tests.ts` starts this; the plan says what the sources are.
-const unit = root.test?.projects?.find(
-  (project) => typeof project === 'object' && 'test' in project && project.test?.name === 'unit',
+// The tests as they always are, but on sources with all mutants in them, each behind a switch.
+// `mutation/src/tests.ts` starts this; the plan says what the sources are.
+const suite = process.env['INCUMBENT_MUTATION_SUITE'];
+const project = root.test?.projects?.find(
+  (each) => typeof each === 'object' && 'test' in each && each.test?.name === suite,
 );
-if (typeof unit !== 'object' || !('test' in unit)) throw new Error('the project "unit" is gone');
+if (typeof project !== 'object' || !('test' in project)) {
+  throw new Error(`there is no project "${suite}"`);
+}
 
 /** Files in the order in which they were asked for. */
 class AsGiven implements TestSequencer {
@@ -27,7 +30,7 @@ const plan = JSON.parse(readFileSync(planFile, 'utf8')) as Plan;
 const notes = process.env['INCUMBENT_MUTATION_NOTES'];
 
 export default defineConfig({
-  ...unit,
+  ...project,
   root: plan.root,
   plugins: [
     {
@@ -37,7 +40,7 @@ export default defineConfig({
     },
   ],
   test: {
-    ...unit.test,
+    ...project.test,
     sequence: { sequencer: AsGiven },
     ...(notes === undefined
       ? { maxWorkers: 1, bail: 1, teardownTimeout: 2_000 }

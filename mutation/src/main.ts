@@ -1,6 +1,6 @@
 /**
- * `npm run mutate`: breaks the sources in one place at a time, and expects a unit test or a seed of
- * the simulation to go red each time. What survives must stand in `mutation/survivors.json`, with
+ * `npm run mutate`: breaks the sources in one place at a time, and expects a test or a seed of the
+ * simulation to go red each time. What survives must stand in `mutation/survivors.json`, with
  * the reason why. See docs/testing.md.
  */
 import { createHash } from 'node:crypto';
@@ -13,6 +13,7 @@ import type { Group } from './groups.ts';
 import { filesOf, groupNames } from './groups.ts';
 import type { Mutant } from './mutants.ts';
 import { mutantsOf } from './mutants.ts';
+import type { Suite } from './plan.ts';
 import { makePlan, writePlan } from './plan.ts';
 import { refusedOf } from './refused.ts';
 import type { Findings } from './report.ts';
@@ -28,7 +29,8 @@ import {
 import { buildPackages, observeSeeds, Seeds } from './seeds.ts';
 import type { Fate, Judgements } from './survivors.ts';
 import { readSurvivors, staleOf } from './survivors.ts';
-import { endTestProcesses, observeUnitTests, UnitTests } from './unit-tests.ts';
+import type { TestFile } from './tests.ts';
+import { endTestProcesses, observeTests, Tests } from './tests.ts';
 
 const usage = `npm run mutate                            every mutant (hours)
 npm run mutate -- --only lease,lock       of these groups: ${groupNames.join(', ')}
@@ -39,9 +41,11 @@ npm run mutate -- race.ts '#judge'        mutants whose id contains all of these
   --tests A,B       only test files with one of these in their path; and no seeds, unless --seeds says so
   --list            print the mutants and run nothing
   --seeds N         seeds of each mechanism of the simulation (default 150; 0: none)
+  --integration     then the integration tests of the package (on real servers, and slow)
   --most-seconds N  leave out the longest test files that come by a mutant, so that the others
-                    take N s at the most: for a look in a short time; survivors may be none
-  --processes N     mutants at a time (default: one for each processor)
+                    take N s at the most (unit and integration tests each): for a look in a short time; survivors may be none
+  --processes N     mutants at a time (default: one for each processor; integration tests mostly
+                    wait, so with them it may be more)
   --json FILE       write what became of each mutant, every now and then`;
 
 /** A run that cannot say anything: the code as it is does not pass. */
@@ -163,11 +167,10 @@ async function run(
     read,
   );
   const planFile = writePlan(plan, scratch);
-  console.log('without a mutant: the unit tests');
-  const testFiles = await observeUnitTests(planFile, join(scratch, 'notes'));
-  if ('failure' in testFiles)
-    throw new Refusal(`without a mutant a test fails: ${testFiles.failure}`);
+  const unitFiles = await observe('unit');
   const seeds = await prepareSeeds();
+  const integrationFiles = options.integration ? await observe('integration') : [];
+  const testFiles = [...unitFiles, ...integrationFiles];
   const startMs = performance.now();
   const fates: Fate[] = [];
   const survived = () => fates.filter(({ kind }) => kind === 'survived');
@@ -179,10 +182,11 @@ async function run(
   const kills = new Map<string, number>();
   const waiting = [...mutants.entries()];
   const work = async () => {
-    const tests = new UnitTests(planFile, testFiles);
+    const tests = new Tests('unit', planFile, unitFiles);
+    const integration = new Tests('integration', planFile, integrationFiles);
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const [number, mutant] = next;
-      const fate = await tryMutant(number, mutant, tests, seeds);
+      const fate = await tryMutant(number, mutant, { tests, integration });
       fates.push(fate);
       if (fates.length % 10 === 0) save(fates);
       if (fate.by !== undefined) {
@@ -197,12 +201,12 @@ async function run(
       }
     }
     tests.end();
+    integration.end();
   };
   const tryMutant = async (
     number: number,
     mutant: Mutant,
-    tests: UnitTests,
-    seeds: Seeds | undefined,
+    { tests, integration }: { readonly tests: Tests; readonly integration: Tests },
   ): Promise<Fate> => {
     const fromMs = performance.now();
     const fate = (kind: Fate['kind'], by?: string, why?: string): Fate => {
@@ -211,13 +215,13 @@ async function run(
       return { mutant, kind, by, why, isReached, ms: performance.now() - fromMs };
     };
     const shown = (path: string) => path.replace(`${root}/`, '');
-    const { quick, slow } = tests.filesFor(
-      number,
-      (path) => kills.get(`${mutant.file} ${shown(path)}`) ?? 0,
-      options.mostMs,
-    );
-    const byTests = async (files: typeof quick): Promise<Fate | undefined> => {
-      const verdict = await tests.try(number, files);
+    const usefulness = (path: string) => kills.get(`${mutant.file} ${shown(path)}`) ?? 0;
+    const { quick, slow } = tests.filesFor(number, usefulness, options.mostMs);
+    const byTests = async (
+      files: readonly TestFile[],
+      of: Tests = tests,
+    ): Promise<Fate | undefined> => {
+      const verdict = await of.try(number, files);
       if (verdict.kind === 'timeout') return fate('timeout', 'the time limit of the tests');
       if (verdict.kind === 'failed') return fate('failed', shown(verdict.testFile), verdict.text);
       return undefined;
@@ -229,8 +233,24 @@ async function run(
       if (verdict.kind === 'failed') return fate('failed', 'seeds', verdict.text);
       return undefined;
     };
-    return (await byTests(quick)) ?? (await bySeeds()) ?? (await byTests(slow)) ?? fate('survived');
+    const byIntegration = () => {
+      const files = integration.filesFor(number, usefulness, options.mostMs);
+      return byTests([...files.quick, ...files.slow], integration);
+    };
+    return (
+      (await byTests(quick)) ??
+      (await bySeeds()) ??
+      (await byTests(slow)) ??
+      (await byIntegration()) ??
+      fate('survived')
+    );
   };
+  async function observe(suite: Suite): Promise<readonly TestFile[]> {
+    console.log(`without a mutant: the ${suite} tests`);
+    const files = await observeTests(suite, planFile, join(scratch, `notes-${suite}`));
+    if ('failure' in files) throw new Refusal(`without a mutant a test fails: ${files.failure}`);
+    return files;
+  }
   async function prepareSeeds(): Promise<Seeds | undefined> {
     if (options.seeds === 0) return undefined;
     console.log('without a mutant: the simulation');
@@ -279,6 +299,7 @@ interface Options {
   readonly again: string | undefined;
   readonly resume: string | undefined;
   readonly tests: string | undefined;
+  readonly integration: boolean;
   readonly list: boolean;
 }
 
@@ -296,6 +317,7 @@ function readArguments(): Options {
         again: { type: 'string' },
         resume: { type: 'string' },
         tests: { type: 'string' },
+        integration: { type: 'boolean', default: false },
         list: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
@@ -332,6 +354,7 @@ function readArguments(): Options {
       again: values.again,
       resume: values.resume,
       tests: values.tests,
+      integration: values.integration,
       list: values.list,
     };
   } catch (error) {

@@ -1,4 +1,4 @@
-/** A set-up file of the unit tests: notes which mutants the test file comes by. */
+/** A set-up file of the tests: notes which mutants the test file comes by. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect } from 'vitest';

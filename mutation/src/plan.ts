@@ -1,9 +1,12 @@
 /** What the processes of a run agree upon: written once, before the first of them starts. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Mutant } from './mutants.ts';
 import { switched } from './mutate-text.ts';
+
+/** A project of `vitest.config.ts`. */
+export type Suite = 'unit' | 'integration';
 
 export interface Settings {
   /** The repository. */
@@ -42,6 +45,13 @@ export function makePlan(
     sources[join(settings.root, file)] = switched(read(file), list, compiled('switch'));
   }
   return { ...settings, sources, noteReached: compiled('note-reached') };
+}
+
+/** Whether a test file is asked about mutants. Those on real servers are, of packages that have any. */
+export function isTestOf({ root, sources }: Plan, suite: Suite, testFile: string): boolean {
+  if (suite === 'unit') return true;
+  const packageOf = (path: string) => relative(root, path).split('/').slice(0, 2).join('/');
+  return Object.keys(sources).some((source) => packageOf(source) === packageOf(testFile));
 }
 
 export function writePlan(plan: Plan, directory: string): string {

@@ -14,6 +14,7 @@ interface Sums {
   readonly mutants: number;
   readonly byTests: number;
   readonly bySeeds: number;
+  readonly byIntegration: number;
   readonly timeouts: number;
   readonly equivalent: number;
   readonly accepted: number;
@@ -33,10 +34,13 @@ export function table(findings: Findings): string {
     ...(names.length > 1 ? [sums('all', findings, () => true)] : []),
   ];
   const lines = [
-    ['group', 'mutants', 'tests', 'seeds', 'timeout', 'equivalent', 'accepted', 'new', 'killed'],
+    [
+      ...['group', 'mutants', 'tests', 'seeds', 'integration', 'timeout'],
+      ...['equivalent', 'accepted', 'new', 'killed'],
+    ],
     ...rows.map((row) => [
       row.name,
-      ...[row.mutants, row.byTests, row.bySeeds, row.timeouts].map(String),
+      ...[row.mutants, row.byTests, row.bySeeds, row.byIntegration, row.timeouts].map(String),
       ...[row.equivalent, row.accepted, row.unjudged].map(String),
       `${row.killed.toFixed(1)} %`,
     ]),
@@ -52,6 +56,8 @@ export function table(findings: Findings): string {
 function sums(name: string, findings: Findings, isIn: (group: Group) => boolean): Sums {
   const fates = findings.fates.filter(({ group }) => isIn(group));
   const count = (test: (fate: Fate) => boolean) => fates.filter(test).length;
+  const failedBy = (judge: string) =>
+    count(({ kind, by }) => kind === 'failed' && judgeOf(by) === judge);
   const judged = (kind: string | undefined) =>
     count(
       (fate) => fate.kind === 'survived' && findings.judgements.get(fate.mutant.id)?.kind === kind,
@@ -62,14 +68,20 @@ function sums(name: string, findings: Findings, isIn: (group: Group) => boolean)
   return {
     name,
     mutants: fates.length,
-    byTests: count(({ kind, by }) => kind === 'failed' && by !== 'seeds'),
-    bySeeds: count(({ kind, by }) => kind === 'failed' && by === 'seeds'),
+    byTests: failedBy('unit'),
+    bySeeds: failedBy('seeds'),
+    byIntegration: failedBy('integration'),
     timeouts: count(({ kind }) => kind === 'timeout'),
     equivalent,
     accepted: judged('accepted'),
     unjudged: judged(undefined),
     killed: different === 0 ? 100 : (100 * byKill) / different,
   };
+}
+
+function judgeOf(by: string | undefined): 'unit' | 'seeds' | 'integration' {
+  if (by === 'seeds') return 'seeds';
+  return by?.includes('/test-integration/') ? 'integration' : 'unit';
 }
 
 export function asJson(findings: Findings): string {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { createVitest } from 'vitest/node';
-import { ofThisRun } from '../src/of-this-run.ts';
+import { hasFailed, ofThisRun } from '../src/of-this-run.ts';
 
 const fixture = fileURLToPath(new URL('fixtures/failing-tests', import.meta.url));
 
@@ -23,6 +23,23 @@ test('a file that failed in the run before does not count as failed in this one'
     expect(second.own).toEqual(['passed']);
     // Else this test would say nothing.
     expect(second.all).toContain('failed');
+  } finally {
+    await vitest.close();
+  }
+});
+
+test('a file whose first failure has ended the run counts as failed', async () => {
+  const vitest = await createVitest('test', {
+    ...{ root: fixture, config: false, watch: false, reporters: [{}] },
+    ...{ include: ['*.fixture.ts'], bail: 1 },
+  });
+  try {
+    const [project] = vitest.projects;
+    const asked = [project!.createSpecification(`${fixture}/fails-beside-others.fixture.ts`)];
+    const { testModules } = await vitest.runTestSpecifications(asked);
+    expect(testModules.map(hasFailed)).toEqual([true]);
+    // Else this test would say nothing.
+    expect(testModules.map((module) => module.state())).toEqual(['pending']);
   } finally {
     await vitest.close();
   }

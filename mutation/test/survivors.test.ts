@@ -66,7 +66,14 @@ test('the score counts the killed among those that are not equivalent', () => {
   ].map((each) => ({ ...each, group: 'lock' as const }));
   const judgements = listOf([mutants[2], 'equivalent: nothing looks at what it does']);
   const [, row] = table({ fates, judgements, stale: [] }).split('\n');
-  expect(row?.split(/ {2,}/)).toEqual(['lock', '4', '1', '1', '0', '1', '0', '1', '66.7 %']);
+  expect(row?.split(/ {2,}/)).toEqual(['lock', '4', '1', '1', '0', '0', '1', '0', '1', '66.7 %']);
+});
+
+test('a kill by an integration test has a column of its own', () => {
+  const by = 'packages/redis-failover/test-integration/steps.test.ts';
+  const fates = [{ ...fate(mutants[0], 'failed', by), group: 'redis-failover' as const }];
+  const [, row] = table({ fates, judgements: new Map(), stale: [] }).split('\n');
+  expect(row?.split(/ {2,}/).slice(1, 6)).toEqual(['1', '0', '0', '1', '0']);
 });
 
 test('the list in the repository has a verdict for each entry, and names files of groups', () => {

@@ -1,11 +1,13 @@
-/** The unit tests of the repository, run on one mutant after the other. */
+/** The tests of the repository, run on one mutant after the other. */
 import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Note } from './note-reached.ts';
+import type { Suite } from './plan.ts';
 import { compiled } from './plan.ts';
 import type { Answer, Question } from './test-process.ts';
+import { failsAgain, tookTooLong } from './twice.ts';
 
 /** What one test file costs, and what it reaches, where no mutant is switched on. */
 export interface TestFile {
@@ -17,32 +19,39 @@ export interface TestFile {
 
 export type Verdict =
   | { readonly kind: 'passed' }
-  | { readonly kind: 'failed'; readonly testFile: string; readonly text: string }
+  | {
+      readonly kind: 'failed';
+      readonly testFile: string;
+      /** Undefined: it was no test of the file, but the file itself. */
+      readonly testId: string | undefined;
+      readonly text: string;
+    }
   | { readonly kind: 'timeout'; readonly afterMs: number };
 
 /** The processes of vitest that start, and their first tests, on a machine that does much else. */
 const startAllowanceMs = 20_000;
 /** Seeds find most of what the unit tests do not, in less time than all unit tests take. */
 const quickMs = 6_000;
-const tookTooLong = /timed? ?out/i;
 /** A test, or all tests together, may take so much longer than without a mutant. */
 const slownessAllowed = 5;
 
 /** @returns every test file, or why the code as it is does not pass */
-export async function observeUnitTests(
+export async function observeTests(
+  suite: Suite,
   plan: string,
   notes: string,
 ): Promise<readonly TestFile[] | { readonly failure: string }> {
-  const process = new TestProcess(plan, { INCUMBENT_MUTATION_NOTES: notes });
+  const process = new TestProcess(suite, plan, { INCUMBENT_MUTATION_NOTES: notes });
   try {
     const { failure, runs } = await process.ask({
       mutant: undefined,
       testFiles: undefined,
+      testId: undefined,
       testTimeoutMs: undefined,
     });
     if (failure !== undefined) return { failure: `${failure.testFile}: ${failure.text}` };
     const reached = new Map<string, Set<number>>();
-    for (const file of readdirSync(notes)) {
+    for (const file of runs.length === 0 ? [] : readdirSync(notes)) {
       const note = JSON.parse(readFileSync(join(notes, file), 'utf8')) as Note;
       reached.set(note.testFile, new Set(note.reached));
     }
@@ -58,14 +67,16 @@ export async function observeUnitTests(
 }
 
 /** Tries mutants one at a time, in a process that is replaced when a mutant does not end. */
-export class UnitTests {
+export class Tests {
+  readonly #suite: Suite;
   readonly #plan: string;
   readonly #files: readonly TestFile[];
   /** Test files that pass by themselves without a mutant, as was seen. */
   readonly #controlled = new Set<string>();
   #process: TestProcess | undefined;
 
-  constructor(plan: string, files: readonly TestFile[]) {
+  constructor(suite: Suite, plan: string, files: readonly TestFile[]) {
+    this.#suite = suite;
     this.#plan = plan;
     this.#files = files;
   }
@@ -99,7 +110,12 @@ export class UnitTests {
     return { quick, slow };
   }
 
-  async try(mutant: number, files: readonly TestFile[]): Promise<Verdict> {
+  try(mutant: number, files: readonly TestFile[]): Promise<Verdict> {
+    if (this.#suite === 'unit') return this.#tryTogether(mutant, files);
+    return failsAgain(mutant, files, (of, file, testId) => this.#run(of, [file], testId));
+  }
+
+  async #tryTogether(mutant: number, files: readonly TestFile[]): Promise<Verdict> {
     let left = files;
     for (let tries = 1; ; tries += 1) {
       const verdict = await this.#run(mutant, left);
@@ -123,7 +139,7 @@ export class UnitTests {
    */
   async #withoutMutant(verdict: Verdict, files: readonly TestFile[]): Promise<Verdict> {
     const testFile = verdict.kind === 'failed' ? verdict.testFile : '';
-    const tookLong = verdict.kind !== 'failed' || tookTooLong.test(verdict.text);
+    const tookLong = tookTooLong(verdict);
     if (!tookLong && this.#controlled.has(testFile)) return { kind: 'passed' };
     const suspects = files.filter(({ path }) => testFile === '' || path === testFile);
     const control = await this.#run(undefined, suspects);
@@ -131,16 +147,23 @@ export class UnitTests {
     return control;
   }
 
-  async #run(mutant: number | undefined, files: readonly TestFile[]): Promise<Verdict> {
+  async #run(
+    mutant: number | undefined,
+    files: readonly TestFile[],
+    testId?: string,
+  ): Promise<Verdict> {
     if (files.length === 0) return { kind: 'passed' };
     const sumMs = files.reduce((sum, { ms }) => sum + ms, 0);
     const slowestMs = Math.max(...files.map(({ slowestTestMs }) => slowestTestMs));
     const limitMs = startAllowanceMs + slownessAllowed * sumMs;
-    this.#process ??= new TestProcess(this.#plan, {});
+    this.#process ??= new TestProcess(this.#suite, this.#plan, {});
     const answer = this.#process.ask({
       mutant,
       testFiles: files.map(({ path }) => path),
-      testTimeoutMs: Math.ceil(Math.min(30_000, 5_000 + slownessAllowed * slowestMs)),
+      testId,
+      testTimeoutMs: Math.ceil(
+        Math.min(Math.max(30_000, 2 * slowestMs), 5_000 + slownessAllowed * slowestMs),
+      ),
     });
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<undefined>((resolve) => {
@@ -168,8 +191,7 @@ export class UnitTests {
 
 /** The test file that took too long. */
 function slowFileIn(verdict: Verdict): string | undefined {
-  const isSlow = verdict.kind === 'failed' && tookTooLong.test(verdict.text);
-  return isSlow ? verdict.testFile : undefined;
+  return verdict.kind === 'failed' && tookTooLong(verdict) ? verdict.testFile : undefined;
 }
 
 function describeVerdict(verdict: Verdict): string {
@@ -183,13 +205,22 @@ export function endTestProcesses(): void {
   for (const process of running) process.end();
 }
 
+/** Servers that are missing are a failure, and fewer tests of a file run at a time. */
+const amongOthers = { CI: 'true', TESTS_ARE_BESIDE_OTHERS: '1' };
+
 class TestProcess {
   readonly #child: ChildProcess;
   readonly #errors: string[] = [];
 
-  constructor(plan: string, env: Readonly<Record<string, string>>) {
+  constructor(suite: Suite, plan: string, env: Readonly<Record<string, string>>) {
     this.#child = fork(compiled('test-process'), [], {
-      env: { ...process.env, ...env, INCUMBENT_MUTATION_PLAN: plan },
+      env: {
+        ...process.env,
+        ...(suite === 'integration' ? amongOthers : {}),
+        ...env,
+        INCUMBENT_MUTATION_SUITE: suite,
+        INCUMBENT_MUTATION_PLAN: plan,
+      },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       // A group of its own: vitest has children, which must end with it.
       detached: true,
@@ -204,7 +235,7 @@ class TestProcess {
   ask(question: Question): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const onExit = () => {
-        reject(new Error(`the process of the unit tests is gone: ${this.#errors.join('')}`));
+        reject(new Error(`the process of the tests is gone: ${this.#errors.join('')}`));
       };
       this.#child.once('exit', onExit);
       this.#child.once('message', (answer: Answer) => {
