@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { PrimaryRecord } from '../src/layout.ts';
 import type { FirstSight } from '../src/manager/discover.ts';
-import { discoverPrimary } from '../src/manager/discover.ts';
+import { discoverPrimary, goesOnAfterGem } from '../src/manager/discover.ts';
 import { replication } from './support/replication.ts';
 
 const primary = replication({ role: 'primary' });
@@ -82,5 +83,45 @@ describe('the primary of a set that is managed for the first time', () => {
         /localhost:1, which is not among the nodes of this manager \(a:1, b:1, c:1\).*spelt alike/,
       );
     });
+  });
+});
+
+describe('the record after managers of the gem', () => {
+  const before: PrimaryRecord = {
+    ...{ term: 3, primary: 'a:1', former: 'c:1', replicationId: 'x', runId: 'run-a' },
+    ...{ lineage: { x: 100 }, gemViews: false, viewMs: 2_000, manager: 'm', token: '1' },
+    manualSeen: '0',
+  };
+  const first: PrimaryRecord = {
+    ...{ term: 1, primary: 'b:1', former: null, replicationId: 'y', runId: 'run-b' },
+    ...{ lineage: { y: 7 }, gemViews: true, viewMs: 1_000, manager: 'n', token: '2' },
+    manualSeen: '5',
+  };
+
+  it('is of the next term, has the primary of before as the former, and waits for the longer view', () => {
+    const answers = replication({ replicationId: 'y', offset: 7 });
+    const after = goesOnAfterGem(before, first, answers);
+    const { primary, runId, gemViews, manager, manualSeen } = first;
+    expect(after).toMatchObject({ primary, runId, gemViews, manager, manualSeen });
+    expect(after).toMatchObject({ term: 4, former: 'a:1', viewMs: 2_000, replicationId: 'y' });
+    expect(goesOnAfterGem({ ...before, primary: null }, first, answers).former).toBe('c:1');
+    expect(goesOnAfterGem({ ...before, viewMs: 500 }, first, answers).viewMs).toBe(1_000);
+  });
+
+  it('has the streams of before only as far as the primary is in them', () => {
+    const branched = { formerReplicationId: 'x', formerOffset: 51 };
+    const answers = replication({ replicationId: 'y', offset: 60, ...branched });
+    expect(goesOnAfterGem(before, first, answers).lineage).toMatchObject({ x: 50 });
+    const strange = replication({ replicationId: 'y', offset: 60 });
+    expect(goesOnAfterGem(before, first, strange).lineage).not.toHaveProperty('x');
+  });
+
+  it('keeps the streams of before while the primary does not answer', () => {
+    expect(goesOnAfterGem(before, first, undefined)).toMatchObject({
+      ...{ term: 4, primary: 'b:1', replicationId: 'x', lineage: { x: 100 } },
+    });
+    const { lineage: _, ...without } = before;
+    const after = goesOnAfterGem(without, first, undefined);
+    expect(after.lineage).toEqual(first.lineage);
   });
 });

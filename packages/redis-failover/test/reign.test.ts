@@ -199,6 +199,117 @@ describe('a manager that can do nothing writes into the requests why', () => {
   });
 });
 
+/** When each look of one term began, from the first one. */
+async function looksAt(world: FakeReign, most: number, afterLook: () => void = () => {}) {
+  const fromMs = world.nowMs;
+  const at = [0];
+  await world.looks(most, () => {
+    at.push(world.nowMs - fromMs);
+    afterLook();
+  });
+  return at.slice(0, most);
+}
+
+describe('everything is looked at', () => {
+  it('once a second where nothing is to be done', async () => {
+    expect(await looksAt(set(), 3)).toEqual([0, 1_000, 2_000]);
+  });
+
+  it('five times a second while a request waits, and the position is written once a second', async () => {
+    const world = set();
+    world.node('a:1').says = { ...world.node('a:1').says, linkUp: false, syncing: true };
+    world.ask('a:1');
+    const grow = () => {
+      const { says } = world.node('p:1');
+      world.node('p:1').says = { ...says, offset: says.offset + 1 };
+    };
+    expect(await looksAt(world, 10, grow)).toEqual([...Array(10).keys()].map((n) => n * 200));
+    expect(world.positionsWritten).toBe(2);
+  });
+});
+
+it('a request that waits for a copy is refused when its time is up', async () => {
+  const world = set();
+  world.node('a:1').says = { ...world.node('a:1').says, linkUp: false, syncing: true };
+  const path = world.ask('a:1', { waitMs: 2_000 });
+  await world.looks(10);
+  expect(world.request(path).outcome).toBeUndefined();
+  await world.looks(11);
+  expect(world.request(path).outcome).toMatchObject({ done: false });
+  expect(world.record).toMatchObject({ primary: 'p:1', term: 1 });
+});
+
+it('what managers of the gem have published is outlived for 9.9 s', async () => {
+  const world = set();
+  world.record = { ...world.record, gemViews: true };
+  const views: boolean[] = [];
+  await world.looks(13, () => void views.push(world.record.gemViews));
+  expect(views).toEqual([...Array(10).fill(true), false, false, false]);
+});
+
+describe('a manager whose own report is missing', () => {
+  it('changes nothing, and says so after ten seconds', async () => {
+    const world = set();
+    world.isReporting = false;
+    const before = world.record;
+    const troubles: unknown[] = [];
+    await world.looks(12, () => void troubles.push(world.trouble?.message));
+    expect(world.record).toEqual(before);
+    const words = 'the report of this manager (m) is not in place';
+    expect(troubles).toEqual([...Array(10).fill(undefined), words, words]);
+  });
+});
+
+describe('the published nodes', () => {
+  const after = async (change: (world: FakeReign) => void) => {
+    const world = set();
+    change(world);
+    await world.looks(2);
+    return world.published;
+  };
+  const replicaIs = (more: object) => (world: FakeReign) => {
+    world.node('b:1').says = { ...world.node('b:1').says, ...more };
+  };
+
+  it('name others than before also when as many are there', async () => {
+    const nodes = await after((world) => {
+      world.published = { master: 'p:1', slaves: ['a:1'], unavailable: ['b:1'] };
+      world.node('a:1').isSilent = true;
+    });
+    expect(nodes).toEqual({ master: 'p:1', slaves: ['b:1'], unavailable: ['a:1'] });
+  });
+
+  it.for([
+    ['is loading', { loading: true }, false],
+    ['has no link, and serves stale reads', { linkUp: false }, true],
+    ['has no link, and serves no stale reads', { linkUp: false, servesStaleReads: false }, false],
+    ['copies, and serves no stale reads', { syncing: true, servesStaleReads: false }, false],
+    ['serves no stale reads, and is linked', { servesStaleReads: false }, true],
+  ] as const)('a replica that %s: %j', async ([, more, isServing]) => {
+    const { slaves } = await after(replicaIs(more));
+    expect(slaves.includes('b:1')).toBe(isServing);
+  });
+});
+
+describe('a primary that was started anew, with less than a node that is away', () => {
+  it('is set aside and waited for', async () => {
+    const world = set();
+    const { says } = world.node('p:1');
+    world.node('p:1').says = { ...says, runId: 'anew', replicationId: 'n', offset: 5 };
+    world.node('a:1').isSilent = true;
+    world.node('b:1').isSilent = true;
+    await world.looks(1);
+    expect(world.node('p:1').says.isAside).toBe(true);
+    expect(world.record).toMatchObject({ primary: 'p:1', term: 1 });
+    expect(world.trouble).toEqual({
+      code: 'NO_PRIMARY',
+      message:
+        'p:1 was started anew, and a:1, b:1 may have more: it is waited for; incumbent-redis keep p:1 ' +
+        'ends that',
+    });
+  });
+});
+
 function copied(world: FakeReign, node: string, of: string) {
   const { runId } = world.node(node).says;
   return { ...world.node(of).says, runId, role: 'replica', primary: of } as const;

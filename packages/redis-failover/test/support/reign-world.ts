@@ -3,8 +3,9 @@ import type { Clock } from '@incumbent/zookeeper';
 import { BadVersionError, NoNodeError, TransactionError } from '@incumbent/zookeeper';
 import type { Term } from 'incumbent';
 import type { ZooKeeperGuard } from 'incumbent/zookeeper';
-import type { FailoverRequest, PrimaryRecord, Report } from '../../src/layout.ts';
+import type { FailoverRequest, Nodes, PrimaryRecord, Report } from '../../src/layout.ts';
 import {
+  decodeNodes,
   decodePrimary,
   decodeRequest,
   encodeNodes,
@@ -146,6 +147,8 @@ export class FakeReign {
   nowMs = 1_000_000;
   trouble: Trouble | undefined;
   requiredNodeManagers = 1;
+  /** This manager has reported what it sees. */
+  isReporting = true;
   /** As the managers report, although this one may reach them. */
   readonly down = new Set<NodeAddress>();
   /** They answer, and do not take our password. */
@@ -170,6 +173,23 @@ export class FakeReign {
 
   get record(): PrimaryRecord {
     return decodePrimary(paths.primary, this.zk.at(paths.primary).text);
+  }
+
+  set record(record: PrimaryRecord) {
+    this.zk.put(paths.primary, encodePrimary(record));
+  }
+
+  get published(): Nodes {
+    return decodeNodes(paths.nodes, this.zk.at(paths.nodes).text);
+  }
+
+  set published(nodes: Nodes) {
+    this.zk.put(paths.nodes, encodeNodes(nodes));
+  }
+
+  /** How often the position of the primary was written. */
+  get positionsWritten(): number {
+    return (this.zk.znodes.get(paths.position)?.version ?? -1) + 1;
   }
 
   node(address: NodeAddress): FakeNode {
@@ -246,7 +266,7 @@ export class FakeReign {
         },
       },
       board: {
-        current: () => new Map([['m', report()]]),
+        current: () => new Map(this.isReporting ? [['m', report()]] : []),
         whenRead: async () => {},
       } as unknown as Realm['board'],
       sightOf: (address) => ({
