@@ -3,7 +3,7 @@ import type { Term } from 'incumbent';
 import { describe, expect, it } from 'vitest';
 import type { ManagerEvent } from '../src/manager/events.ts';
 import { Hands } from '../src/manager/hands.ts';
-import type { NodeLink } from '../src/redis/node-connection.ts';
+import type { NodeLink, Replication } from '../src/redis/node-connection.ts';
 import type { TailCommands, TailQuestion } from '../src/redis/tail.ts';
 import { replication } from './support/replication.ts';
 
@@ -17,14 +17,21 @@ function play(answer: Answer = () => undefined, tail?: () => Promise<TailCommand
   const told: ManagerEvent[] = [];
   let closed = 0;
   let isLeading = true;
+  let role: Replication['role'] = 'primary';
   const link: NodeLink = {
     isOpen: true,
     closed: new AbortController().signal,
-    replication: async () => replication(),
+    replication: async () => replication({ role }),
     command: async (parts) => {
       const command = parts.join(' ');
+      // An order arrives later than it was sent.
+      await new Promise((resolve) => setImmediate(resolve));
       sent.push(command);
-      return ((await answer(command)) ?? 'OK') as Awaited<ReturnType<NodeLink['command']>>;
+      const reply = await answer(command);
+      if (reply !== 'ignored' && command.startsWith('REPLICAOF ')) {
+        role = command === 'REPLICAOF NO ONE' ? 'primary' : 'replica';
+      }
+      return (reply ?? 'OK') as Awaited<ReturnType<NodeLink['command']>>;
     },
     close: async () => {
       closed += 1;
@@ -135,10 +142,62 @@ describe('a change', () => {
     expect(told).toEqual([{ type: 'config-not-kept', node: 'a:1', error }]);
   });
 
+  it.for([
+    ['makePrimary', ['REPLICAOF NO ONE']],
+    ['makeReplica', ['REPLICAOF ::1 6379']],
+    ['setAside', ['REPLICAOF 127.0.0.1 1', 'CLIENT KILL TYPE slave']],
+    ['hold', ['REPLICAOF 127.0.0.1 2', 'CLIENT KILL TYPE slave']],
+    ['resumeWrites', ['CLIENT UNPAUSE']],
+  ] as const)('%s sends %j, and resolves when the node says so', async ([act, orders]) => {
+    const { hands, sent } = play(clients());
+    // Each of them is another role than before.
+    if (act === 'makePrimary') await hands.makeReplica('a:1', 'b:2');
+    await hands.replication('a:1');
+    const before = sent.length;
+    await hands[act]('a:1', '[::1]:6379');
+    expect(sent.slice(before)).toEqual(orders);
+  });
+
   it('is refused when the node does not say that it was done', async () => {
-    const { hands } = play(clients());
+    const ignores = play((command) =>
+      command.startsWith('REPLICAOF ') ? 'ignored' : clients()(command),
+    );
+    const { hands } = ignores;
     await expect(hands.makeReplica('a:1', 'b:2')).rejects.toThrow('says that it is a primary');
     await expect(hands.setAside('a:1')).rejects.toThrow('says that it is a primary');
+    const stubborn = play((command) =>
+      command === 'REPLICAOF NO ONE' ? 'ignored' : clients()(command),
+    );
+    await stubborn.hands.makeReplica('a:1', 'b:2');
+    await expect(stubborn.hands.makePrimary('a:1')).rejects.toThrow('says that it is a replica');
+  });
+
+  it.for(['keepConfig', 'readTail', 'hasAny'] as const)(
+    '%s that fails because the term has ended says that',
+    async (act) => {
+      const world: ReturnType<typeof play> = play(
+        (command) => {
+          if (command.startsWith('CLIENT')) return clients()(command);
+          world.endTerm();
+          throw new Error('the connection was closed');
+        },
+        async () => [],
+      );
+      const { hands } = world;
+      const acting = {
+        keepConfig: () => hands.keepConfig('a:1'),
+        readTail: () => hands.readTail('a:1', { stream: 's', after: 1, upTo: 2 }),
+        hasAny: () => hands.hasAny('a:1', undefined, ['k']),
+      }[act];
+      await expect(acting()).rejects.toThrow('the term is over');
+    },
+  );
+
+  it('by a manager whose term is over already is none: nothing is opened', async () => {
+    const { hands, names, endTerm } = play(clients());
+    endTerm();
+    await expect(hands.makePrimary('a:1')).rejects.toThrow('the term is over');
+    expect(names).toEqual([]);
   });
 });
 
