@@ -29,9 +29,11 @@ export type ReadTail = (
 /**
  * Asks for it as a replica does (PSYNC), and changes nothing there. Redis gives it from its backlog while
  * the node is a primary. Ask only for what the backlog has: for anything else Redis begins to save.
- * @returns rejects NodeUnreachableError, NodeCommandError for what the node says instead
+ * @returns rejects NodeUnreachableError, NodeCommandError for what the node says instead, and with the
+ *   reason of `signal`
  */
 export const readTail: ReadTail = async (address, question, options) => {
+  options.signal?.throwIfAborted();
   const { stream, after, upTo } = question;
   const lines = [
     ...authOf(options),

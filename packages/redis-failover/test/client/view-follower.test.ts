@@ -361,6 +361,28 @@ describe('who waits for a primary', () => {
     expect(looks).toBe(2);
   });
 
+  test('does not stay with its bound when it has it', async () => {
+    const stage = await Stage.confirmed();
+    const bound = stage.bound();
+    const forgets = vi.fn();
+    const { onOver } = bound;
+    bound.onOver = (listener) => {
+      const forget = onOver.call(bound, listener);
+      return () => {
+        forgets();
+        return forget();
+      };
+    };
+    let looks = 0;
+    const waiting = stage.view.until(() => {
+      looks += 1;
+      return looks < 2 ? undefined : true;
+    }, bound);
+    await stage.zk.become('suspended');
+    await waiting;
+    expect(forgets).toHaveBeenCalledTimes(1);
+  });
+
   test('in the moment in which it has it, is not asked a second time', async () => {
     const stage = await Stage.confirmed();
     const look = vi.fn(() => 1);
@@ -646,6 +668,31 @@ describe('when it is closed', () => {
     expect(zk.confirmations).toHaveLength(length);
     expect(heard).not.toHaveBeenCalled();
     await view.close();
+  });
+
+  test('it is not over before all that it has begun is', async () => {
+    let read = () => {};
+    const stage = new Stage({}, (zk) => {
+      const gate = new Promise<void>((resolve) => {
+        read = resolve;
+      });
+      zk.instead.set(`follow ${paths.nodes}`, () => gate);
+    });
+    const heard = vi.fn();
+    stage.view.onChange(heard);
+    await atRest();
+    heard.mockClear();
+    const closing = watch(stage.view.close());
+    await atRest();
+    expect(closing.now.state).toBe('pending');
+    read();
+    await atRest();
+    expect(closing.now.state).toBe('resolved');
+    // From then on nobody is told.
+    heard.mockClear();
+    stage.view.expectConfirmation(stage.clock.monotonicMs());
+    await atRest();
+    expect(heard).not.toHaveBeenCalled();
   });
 
   test('while a confirmation is on its way, it does not wait for it', async () => {
