@@ -91,7 +91,7 @@ interface Performed {
   readonly tour: Tour | undefined;
 }
 
-function stage({ pinned = false, own = [] as string[], isReady = () => true } = {}) {
+function stage({ pinned = false, own = [] as string[], isReady = (): boolean => true } = {}) {
   const performed: Performed[] = [];
   const driver: Driver<Library> = {
     ...{ name: 'node-redis', model: new Library(), own: new Set(own) },
