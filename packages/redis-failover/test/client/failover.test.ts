@@ -147,9 +147,9 @@ describe('connect', () => {
   test('rejects with the reason of its signal, before and meanwhile', async () => {
     const stage = new Stage();
     const reason = new Error('enough');
+    const onState = vi.spyOn(stage.zk, 'onState');
     await expect(stage.connect({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
-    await atRest();
-    expect(stage.zk.listeners).toBe(0);
+    expect(onState).not.toHaveBeenCalled();
     stage.zk.instead.set(`follow ${paths.nodes}`, () => Promise.resolve(atRest()).then(atRest));
     const controller = new AbortController();
     const connecting = watch(stage.connect({ signal: controller.signal }));
@@ -211,6 +211,11 @@ describe('calls', () => {
     expect(read.now.state).toBe('pending');
   });
 
+  test('that count on one connection are refused: there may be another by now', async () => {
+    const { failover } = await connected();
+    await expect(failover.redis.wait(1, 500)).rejects.toMatchObject({ code: 'NOT_ROUTABLE' });
+  });
+
   test('of an iteration stay with one primary', async () => {
     const { failover, driver, stage } = await connected();
     const iterator = (failover.redis as FakeClient).scanIterator();
@@ -268,6 +273,16 @@ describe('the connection to a primary', () => {
     await stage.publish(2, b);
     expect(driver.opened.map(({ address }) => address)).toEqual([a, b]);
     expect(driver.at(a).closes).toBe(1);
+  });
+
+  test('that broke is made again by the next writer, not by mere news', async () => {
+    const { failover, driver, stage } = await connected();
+    driver.at(a).breakOff();
+    await stage.clock.pass(1_000);
+    expect(driver.to(a)).toHaveLength(1);
+    void failover.redis.set('k', 'v').catch(() => {});
+    await atRest();
+    expect(driver.to(a)).toHaveLength(2);
   });
 
   test('is confirmed after it was made, so that the first reply counts at once', async () => {

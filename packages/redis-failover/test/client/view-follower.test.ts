@@ -233,6 +233,21 @@ describe('a view is confirmed', () => {
     expect(zk.confirmations).toHaveLength(before + 1);
   });
 
+  test('at once for another primary, however short ago the last was confirmed, but not within 20 ms', async () => {
+    const stage = await Stage.confirmed();
+    const { clock, zk, view } = stage;
+    await clock.pass(50);
+    await stage.publish(2, b);
+    expect(view.usable()).toMatchObject({ term: 2, primary: b });
+    await clock.pass(5);
+    await stage.publish(3, a);
+    const { length } = zk.confirmations;
+    await clock.pass(14);
+    expect(zk.confirmations).toHaveLength(length);
+    await clock.pass(1);
+    expect(view.usable()).toMatchObject({ term: 3, primary: a });
+  });
+
   test('not of versions that are old: the news of the others is waited for', async () => {
     const stage = await Stage.confirmed();
     const { clock, zk, view } = stage;
@@ -628,6 +643,21 @@ describe('why there is no primary is said', () => {
     expect(view.explain()).toBe('the primary has been moving from b:2 for 0ms');
   });
 
+  test('it is moving since both znodes have been read, not longer', async () => {
+    let open = () => {};
+    const { view, zk, clock } = new Stage({}, (fake) => {
+      const gate = new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      fake.instead.set(`follow ${paths.nodes}`, () => gate);
+    });
+    await zk.put({ [paths.primary]: recordText(1, null) });
+    await clock.pass(2_000);
+    open();
+    await atRest();
+    expect(view.explain()).toBe('the primary has been moving for 0ms');
+  });
+
   test('it moves under Ruby managers, who keep no record', async () => {
     const { view, zk, clock } = new Stage();
     await zk.put({ [paths.nodes]: nodesText(null, [b]) });
@@ -699,6 +729,16 @@ describe('when it is closed', () => {
     const { view, zk, clock } = await Stage.confirmed();
     zk.confirmsAtOnce = false;
     await clock.pass(300);
+    await view.close();
+    expect(clock.timers).toBe(0);
+  });
+
+  test('in the moment in which the first confirmation comes, the clocks are not looked at any more', async () => {
+    const stage = new Stage();
+    const { zk, view, clock } = stage;
+    zk.confirmsAtOnce = false;
+    await stage.publish(1, a);
+    zk.lastConfirmation.answer();
     await view.close();
     expect(clock.timers).toBe(0);
   });

@@ -71,6 +71,8 @@ describe('a tail is asked for as a replica does', () => {
       expect(redis.arrived).toHaveLength(count);
       socket.write(count === 3 ? '+CONTINUE\r\n' : '+OK\r\n');
     }
+    await someTurns();
+    expect(redis.arrived).toHaveLength(3);
     redis.sockets[0]?.write(bytes);
     await answer;
   });
@@ -85,6 +87,15 @@ describe('a tail is asked for as a replica does', () => {
       code: 'NODE_UNREACHABLE',
       message: expect.stringMatching(/has no connection with us: .*certificate/),
     });
+  });
+
+  test('over TLS to its own address, whatever else the options say', async () => {
+    const redis = await PlayedRedis.start(certificate);
+    const odd = { rejectUnauthorized: false, host: 'nowhere.invalid', port: 1 };
+    const answer = tail(redis, { tls: odd });
+    const { socket } = await redis.command(2);
+    socket.write(Buffer.concat([Buffer.from('+CONTINUE\r\n'), bytes]));
+    expect(await answer).toEqual(decoded);
   });
 
   test('without TLS where it is turned off', async () => {
@@ -172,6 +183,7 @@ describe('instead of a tail', () => {
     ['CLIENT', "-ERR unknown command 'CLIENT'", 1],
     ['PSYNC', '+FULLRESYNC abc 1', 2],
     ['PSYNC', '+OK', 2],
+    ['PSYNC', '', 2],
     ['PSYNC', '-NOMASTERLINK Can’t SYNC', 2],
   ])('%s is answered with %s: that is told', async (command, said, at) => {
     const redis = await PlayedRedis.start();
@@ -278,6 +290,7 @@ describe('a stream is decoded', () => {
     ['a word that is longer than announced', '*1\r\n$3\r\nping\r\n'],
     ['a word without its end', '*1\r\n$4\r\nping'],
     ['half of its end', '*1\r\n$4\r\nping\r'],
+    ['something else in place of its end', '*1\r\n$4\r\nping--'],
   ])('but not %s', (_, text) => {
     expect(() => decodeCommands(Buffer.from(text))).toThrow(/^the stream (is not one of|ends in)/);
   });
