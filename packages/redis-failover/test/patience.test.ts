@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '@incumbent/zookeeper';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { setPatience } from '../src/redis/patience.ts';
 
@@ -34,6 +35,39 @@ describe('patience', () => {
     await nextTurn();
     expect(giveUp).not.toHaveBeenCalled();
     cancel();
+  });
+
+  test('by a clock that is given ends in its last timer: nothing has to be read before', () => {
+    const due: [callback: () => void, ms: number][] = [];
+    const clock: Clock = {
+      monotonicMs: () => 0,
+      wallMs: () => 0,
+      setTimer(callback, ms) {
+        due.push([callback, ms]);
+        return { cancel: () => {} };
+      },
+    };
+    const giveUp = vi.fn();
+    setPatience(500, giveUp, clock);
+    for (let step = 0; step < 5; step += 1) {
+      expect(giveUp).not.toHaveBeenCalled();
+      expect(due).toHaveLength(step + 1);
+      expect(due[step]?.[1]).toBe(100);
+      due[step]?.[0]();
+    }
+    expect(giveUp).toHaveBeenCalledTimes(1);
+    expect(due).toHaveLength(5);
+  });
+
+  test('can be cancelled when what has arrived is being seen', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const giveUp = vi.fn();
+    const cancel = setPatience(500, giveUp);
+    vi.advanceTimersByTime(500);
+    cancel();
+    await nextTurn();
+    await nextTurn();
+    expect(giveUp).not.toHaveBeenCalled();
   });
 
   test('can be cancelled in each of its steps', async () => {

@@ -103,6 +103,44 @@ describe('replication', () => {
     expect(await percentOf({ master_sync_in_progress: 0 })).toBe(undefined);
   });
 
+  test('of a node that says next to nothing', async () => {
+    const silent = await readReplication(address, node('role:master\r\n'));
+    expect(silent).toEqual({
+      ...{ runId: '', role: 'primary', replicationId: '', formerReplicationId: undefined },
+      ...{ formerOffset: -1, offset: 0, linkOffset: undefined, hasBacklog: false, isEmpty: false },
+      ...{ hasWritten: true, isAside: false, primary: undefined, linkUp: true, syncing: false },
+      ...{ copiedPercent: undefined, loading: false, loadsCopy: false, servesStaleReads: true },
+      ...{ priority: 100, connectedReplicas: 0, minReplicasToWrite: 0 },
+    });
+    expect(await readReplication(address, node('role:slave\nmaster_host:h\n'))).toMatchObject({
+      ...{ role: 'replica', primary: 'h:0', linkOffset: 0, linkUp: false },
+    });
+  });
+
+  test('of a node whose settings are answered oddly: the defaults are taken', async () => {
+    for (const answer of ['yes', ['min-replicas-to-write'], ['min-replicas-to-write', 3]]) {
+      const ask: Ask = async ([command]) => (command === 'INFO' ? info(primary) : answer);
+      expect(await readReplication(address, ask)).toMatchObject({
+        ...{ servesStaleReads: true, minReplicasToWrite: 0 },
+      });
+    }
+  });
+
+  test('how far a copy is, only where that can be', async () => {
+    const syncing = { ...replica, master_sync_in_progress: 1 };
+    const percentOf = async (fields: Readonly<Record<string, number>>) =>
+      (await readReplication(address, node(info({ ...syncing, ...fields })))).copiedPercent;
+    const total = { master_sync_total_bytes: 300 };
+    expect(await percentOf({ ...total, master_sync_read_bytes: 0 })).toBe(0);
+    expect(await percentOf({ ...total, master_sync_read_bytes: 300 })).toBe(100);
+    expect(await percentOf({ ...total, master_sync_read_bytes: 299 })).toBe(99);
+    expect(await percentOf({ ...total, master_sync_read_bytes: 301 })).toBe(undefined);
+    expect(await percentOf({ ...total, master_sync_read_bytes: -1 })).toBe(undefined);
+    expect(await percentOf(total)).toBe(undefined);
+    expect(await percentOf({})).toBe(undefined);
+    expect(await percentOf({ master_sync_total_bytes: 1, master_sync_read_bytes: 1 })).toBe(100);
+  });
+
   test('of a node that is set aside', async () => {
     const aside = info({ ...replica, master_host: '127.0.0.1', master_port: 1 });
     expect(await readReplication(address, node(aside))).toMatchObject({

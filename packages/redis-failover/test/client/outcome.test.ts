@@ -66,6 +66,10 @@ test('a pipeline of ioredis was not applied if each of its commands was refused'
   const refused = [new ReplyError(refusals[0]), null];
   expect(isAllRefused([refused, refused])).toBe(true);
   expect(isAllRefused([refused, [null, 'OK']])).toBe(false);
+  // It may have begun with each of them.
+  expect(isAllRefused([[new ReplyError('WRONGTYPE'), null]])).toBe(false);
+  expect(isAllRefused([[new Error(refusals[0]), null]])).toBe(false);
+  expect(isAllRefused([refused, 'OK'])).toBe(false);
   expect(isAllRefused([])).toBe(false);
   expect(isAllRefused(null)).toBe(false);
 });

@@ -170,13 +170,15 @@ describe('a method of the model', () => {
   test('ends with a callback, as ioredis has it: of the value, or of the error', async () => {
     const { redis } = stage();
     const done = vi.fn();
-    redis.get('k', done);
+    const call = redis.get('k', done);
     redis.subscribe('channel', done);
     await atRest();
     expect(done.mock.calls).toEqual([
       [null, ['get', ['real'], 'k']],
       [expect.any(NotRoutableError)],
     ]);
+    // The promise is there as well.
+    expect(await call).toEqual(['get', ['real'], 'k']);
   });
 });
 
@@ -217,6 +219,13 @@ describe('what needs a connection of its own is refused, and nothing is sent', (
 
   test('what the model does not have of that is not there', () => {
     expect(stage().redis.executeIsolated).toBe(undefined);
+    const driver = { ...{ name: 'ioredis', model: { on: 1, asap: 1, hScanIterator: 1 } } };
+    const redis: Any = routedClient<object>({
+      driver: { ...driver, own: new Set() } as never,
+      ...{ pinned: false, perform: async () => 1, isReady: () => true },
+    });
+    for (const name of ['withTypeMapping', 'scanIterator']) expect(redis[name]).toBe(undefined);
+    for (const name of ['on', 'asap', 'hScanIterator']) expect(redis[name]).toBe(1);
   });
 });
 

@@ -82,6 +82,20 @@ function move(view: View, term: number, primary: string) {
   view.seeNodes(nodes(primary));
 }
 
+test('nothing is believed before something was confirmed', () => {
+  const clocks = new Clocks();
+  const view = new View({ rubyViewMs: 9_000, safeMode: true });
+  expect(view.look(clocks.now())).toBe(false);
+  view.seeRecord(undefined);
+  view.seeNodes(nodes('a:1'));
+  // Managers of the gem alone leave no doubt whom they name.
+  expect(view.named).toMatchObject({ term: undefined, primary: 'a:1' });
+  expect(view.look(clocks.now())).toBe(false);
+  view.confirmed(proposed(view), clocks.now());
+  expect(view.look(clocks.pass(8_999))).toBe(true);
+  expect(view.look(clocks.pass(1))).toBe(false);
+});
+
 describe('a write is sent', () => {
   test('only after a confirmation: what was read may be old', () => {
     const clocks = new Clocks();

@@ -295,6 +295,14 @@ describe('a command', () => {
   });
 });
 
+test('who hears that a connection is closed finds it closed', async () => {
+  const { connection } = await opened();
+  const seen: boolean[] = [];
+  connection.closed.addEventListener('abort', () => seen.push(connection.isOpen));
+  connection.close();
+  expect(seen).toEqual([false]);
+});
+
 test('what a node says of its replication is read over the connection', async () => {
   const { redis, connection } = await opened();
   redis.answer = ([word, , name]) => {
