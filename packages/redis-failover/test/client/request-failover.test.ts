@@ -106,6 +106,23 @@ describe('a request', () => {
     expect(call.now).toMatchObject({ error: expect.any(FailoverRefusedError) });
   });
 
+  test('that is answered is taken away first, so that nobody finds it afterwards', async () => {
+    const { stage, call, zk } = await asked();
+    let go = () => {};
+    zk.instead.set(
+      'delete',
+      () =>
+        new Promise<void>((resolve) => {
+          go = resolve;
+        }),
+    );
+    await stage.write({ outcome: { done: true, primary: b, term: 4 } });
+    expect(call.now.state).toBe('pending');
+    go();
+    await atRest();
+    expect(call.now.state).toBe('resolved');
+  });
+
   test('that was answered is so also where it cannot be taken away: the session ends', async () => {
     const { stage, call, zk } = await asked();
     zk.instead.set('delete', () => {
@@ -398,6 +415,18 @@ describe('Ruby managers', () => {
     await atRest();
     expect(call.now).toEqual({ state: 'rejected', error });
     expect(zk.calls.map(({ name }) => name)).toEqual(['create']);
+  });
+
+  test('nor can they where a request stands that may not be written to', async () => {
+    const { zk, start } = await ruby(b);
+    zk.write({ [paths.manualFailover]: 'old:1' });
+    const error = new Error('NO_AUTH');
+    zk.instead.set('set', () => {
+      throw error;
+    });
+    const call = start();
+    await atRest();
+    expect(call.now).toEqual({ state: 'rejected', error });
   });
 
   test.each([
