@@ -83,7 +83,7 @@ describe('ioredis', () => {
     expect(() => ioredis(Io, { [name]: undefined })).not.toThrow();
   });
 
-  test.each([
+  test.each<object>([
     ...[{ retryStrategy: null }, { reconnectOnError: null }, { maxRetriesPerRequest: 0 }],
     ...[{ autoResendUnfulfilledCommands: false }, { maxRetriesPerRequest: null }],
     ...[{ enableOfflineQueue: false }, { lazyConnect: true }, { readOnly: false }],

@@ -240,18 +240,18 @@ describe('the process of the primary is verified', () => {
   });
 
   test('another one is taken where managers of the gem decide: they note none', async () => {
-    const isLedByGem = vi.fn(async () => true);
+    const isGemLeading = vi.fn(async () => true);
     expect(
-      (await primary('r2').open({ role: 'primary', runId: () => 'r1', isLedByGem })).isOpen,
+      (await primary('r2').open({ role: 'primary', runId: () => 'r1', isGemLeading })).isOpen,
     ).toBe(true);
     const byOurs = primary('r2').open({
       ...{ role: 'primary', runId: () => 'r1' },
-      isLedByGem: async () => false,
+      isGemLeading: async () => false,
     });
     await expect(byOurs).rejects.toMatchObject({ code: 'WRONG_ROLE' });
-    isLedByGem.mockClear();
-    await primary('r1').open({ role: 'primary', runId: () => 'r1', isLedByGem });
-    expect(isLedByGem).not.toHaveBeenCalled();
+    isGemLeading.mockClear();
+    await primary('r1').open({ role: 'primary', runId: () => 'r1', isGemLeading });
+    expect(isGemLeading).not.toHaveBeenCalled();
   });
 });
 

@@ -26,6 +26,7 @@ class Stage {
     this.connections = new Connections(this.driver, {
       ...{ connectTimeoutMs: 2_000, commandTimeoutMs: 5_000, verifyRole },
       ...{ clock: this.clock, timers: this.clock },
+      isGemLeading: async () => false,
       runIdOf: ({ primary }) => this.runId && `${this.runId} of ${primary}`,
     }) as unknown as Connections<never>;
   }

@@ -338,14 +338,14 @@ describe('the connection to a primary', () => {
 
   test('to another process than the one on record is not used, unless managers of the gem decide', async () => {
     const lock = '/_zklocking/__set__master_redis_node_manager_lock/ex0000000001';
-    for (const isLedByGem of [false, true]) {
+    for (const isGemLeading of [false, true]) {
       const stage = new Stage();
       stage.driver.runIds.set(a, 'other');
-      if (isLedByGem) await stage.zk.put({ [lock]: '' });
+      if (isGemLeading) await stage.zk.put({ [lock]: '' });
       await stage.publish(1, a, [], 'mine');
       await stage.connect({ verifyRole: true });
       await atRest();
-      expect(stage.driver.at(a).closes).toBe(isLedByGem ? 0 : 1);
+      expect(stage.driver.at(a).closes).toBe(isGemLeading ? 0 : 1);
     }
   });
 

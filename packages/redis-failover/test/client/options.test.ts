@@ -43,7 +43,7 @@ describe('the options of connect', () => {
     expect(resolve({ zookeeper: client }).zookeeper).toBe(client);
   });
 
-  test.each([
+  test.each<Readonly<Record<string, unknown>>>([
     ...[{ zookeeper: '' }, { zookeeper: 7 }, { zookeeper: {} }, { zookeeper: null }],
     ...[{ root: '' }, { root: '/' }, { root: '/a/' }, { root: '/a//b' }, { root: '/a b' }],
     ...[{ root: 7 }, { root: 'a/b' }, { root: ['/a'] }, { redis: {} }, { redis: null }],

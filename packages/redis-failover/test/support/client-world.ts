@@ -58,6 +58,7 @@ export class ClientWorld {
     this.connections = new Connections(driver, {
       ...{ connectTimeoutMs: 2_000, commandTimeoutMs: 5_000, verifyRole },
       runIdOf: (reign) => this.view.runIdOf(reign),
+      isGemLeading: async () => false,
       ...{ clock, timers: clock },
     });
     this.router = new Router(this.view, this.connections, {
