@@ -242,7 +242,7 @@ describe('nodeRedis', () => {
     expect(() => nodeRedis(createNode, { [name]: 'odd' })).not.toThrow();
   });
 
-  test.each([
+  test.each<object>([
     ...[{ disableOfflineQueue: true }, { legacyMode: false }, { readonly: false }],
     ...[{ emitInvalidate: false }, { maintNotifications: 'disabled' }, { url: undefined }],
     ...[{ socket: { reconnectStrategy: false } }, { socket: undefined }],
@@ -272,7 +272,7 @@ describe('nodeRedis', () => {
     const told = vi.fn();
     client.connect = () => new Promise(() => {});
     void connection.connect().then(told);
-    for (let ticks = 0; ticks < 5; ticks += 1) await undefined;
+    for (let ticks = 0; ticks < 5; ticks += 1) await Promise.resolve();
     expect(told).not.toHaveBeenCalled();
   });
 

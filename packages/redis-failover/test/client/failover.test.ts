@@ -619,7 +619,7 @@ describe('when it is closed', () => {
     const told = vi.fn();
     failover.onChange(told);
     zk.write({ [paths.nodes]: nodesText(a, [c]) });
-    for (let ticks = 0; ticks < 20; ticks += 1) await undefined;
+    for (let ticks = 0; ticks < 20; ticks += 1) await Promise.resolve();
     expect(failover.current.replicas).toEqual([c]);
     await failover.close();
     await atRest();

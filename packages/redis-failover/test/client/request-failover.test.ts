@@ -3,7 +3,7 @@
  * played by a few znodes; with real managers: `test-integration/requests.test.ts`.
  */
 import { BadVersionError } from '@incumbent/zookeeper';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Bounds } from '../../src/client/bound.ts';
 import {
   FailoverRefusedError,
@@ -363,7 +363,8 @@ describe('Ruby managers', () => {
     const bound = new Bounds(clock).begin(timeoutMs, controller.signal);
     const start = () => {
       const asking = askRubyManagers(zk.client, paths, node, view, bound, timeoutMs);
-      return watch(asking.finally(() => view.close()));
+      onTestFinished(() => view.close());
+      return watch(asking);
     };
     return { clock, zk, start, controller };
   }

@@ -808,7 +808,7 @@ describe('a call ends', () => {
         const call = await start(world, jobOf(isRead), controller.signal);
         const reason = new Error('enough');
         refuse();
-        for (let tick = 0; tick < ticks; tick += 1) await undefined;
+        for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
         controller.abort(reason);
         await atRest();
         expect(errorOf(call.now)).toBe(reason);
@@ -831,7 +831,7 @@ describe('a call ends', () => {
       const call = await start(world, job, controller.signal);
       await world.clock.pass(100);
       fail(new ReplyError('WRONGTYPE'));
-      for (let tick = 0; tick < ticks; tick += 1) await undefined;
+      for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
       controller.abort(new Error('enough'));
       await atRest();
       errors.push(errorOf(call.now));

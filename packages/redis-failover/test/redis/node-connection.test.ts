@@ -278,7 +278,7 @@ describe('a command', () => {
 
   test('rejects when the connection is closed here, by each way', async () => {
     for (const close of [
-      (each: NodeConnection) => each.close(),
+      async (each: NodeConnection) => each.close(),
       (each: NodeConnection) => each[Symbol.asyncDispose](),
     ]) {
       const stage = await opened();
