@@ -1,7 +1,7 @@
 /** What the elected manager does, in every situation of three nodes. */
 import { describe, expect, test } from 'vitest';
 import type { Decision, Situation } from '../src/manager/decide.ts';
-import { decide, patienceMs, strayAct } from '../src/manager/decide.ts';
+import { decide, isFollowable, patienceMs, strayAct } from '../src/manager/decide.ts';
 import { firstRecord } from '../src/manager/discover.ts';
 import {
   includes,
@@ -298,5 +298,36 @@ describe('another primary, while the one on record is not there,', () => {
     ['is left while it reads its files', { replicationId: 'y', loading: true }, 'leave'],
   ] as const)('%s', (_, says, act) => {
     expect(strayAct(replication(says), moving)).toBe(act);
+  });
+});
+
+describe('a primary that somebody else has made, and nobody follows yet,', () => {
+  const promoted = {
+    runId: 'a',
+    replicationId: 'of a',
+    formerReplicationId: 'a',
+    offset: 120,
+    formerOffset: 121,
+  };
+  const follows = (of: Partial<Replication>, other: Partial<Replication>) => {
+    const known = new Map([
+      [a, replication({ ...promoted, ...of })],
+      [b, replication({ runId: 'b', role: 'replica', primary: p, linkUp: false, ...other })],
+    ]);
+    return isFollowable(a, known, record, { nodes });
+  };
+
+  test.each([
+    ['is taken where it has all that others of the last term have', {}, { offset: 120 }, true],
+    ['is not where one of them has more', {}, { offset: 130 }, false],
+    ['is taken whatever strangers have', {}, { replicationId: 'x', offset: 999 }, true],
+    [
+      'is not where nothing says what it has itself',
+      { hasBacklog: false, hasWritten: true },
+      { offset: 120 },
+      false,
+    ],
+  ])('%s', (_, of, other, isTaken) => {
+    expect(follows(of, other)).toBe(isTaken);
   });
 });

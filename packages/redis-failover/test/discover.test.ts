@@ -77,6 +77,13 @@ describe('the primary of a set that is managed for the first time', () => {
       expect(discoverPrimary(sight)).toEqual({ primary: 'a:1', isUp: false });
     });
 
+    it('is nobody when the one that is named is a replica now, and several others are primaries', () => {
+      const sight = see({ 'a:1': replica, 'b:1': primary, 'c:1': primary }, { nodes });
+      expect(() => discoverPrimary(sight)).toThrow(
+        /is a replica now, and b:1 and c:1 are primaries/,
+      );
+    });
+
     it('is refused when it is not among the nodes of this manager', () => {
       const sight = see({ 'a:1': primary }, { nodes: { ...nodes, master: 'localhost:1' } });
       expect(() => discoverPrimary(sight)).toThrow(
