@@ -1,6 +1,11 @@
 /** A term of an elected manager among nodes and a ZooKeeper that are played, look by look. */
 import type { Clock } from '@incumbent/zookeeper';
-import { BadVersionError, NoNodeError, TransactionError } from '@incumbent/zookeeper';
+import {
+  BadVersionError,
+  NodeExistsError,
+  NoNodeError,
+  TransactionError,
+} from '@incumbent/zookeeper';
 import type { Term } from 'incumbent';
 import type { ZooKeeperGuard } from 'incumbent/zookeeper';
 import type { FailoverRequest, Nodes, PrimaryRecord, Report } from '../../src/layout.ts';
@@ -109,7 +114,11 @@ export class FakeZooKeeper {
     const add = (type: string, path: string, act: () => void) => void plans.push([type, path, act]);
     return {
       check: (path: string, version: number) => add('check', path, () => this.at(path, version)),
-      create: (path: string, text: string) => add('create', path, () => this.#write(path, text)),
+      create: (path: string, text: string) =>
+        add('create', path, () => {
+          if (this.znodes.has(path)) throw new NodeExistsError({ path });
+          this.#write(path, text);
+        }),
       set: (path: string, text: string, version: number) =>
         add('set', path, () => {
           this.at(path, version);
