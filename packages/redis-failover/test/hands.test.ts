@@ -33,7 +33,7 @@ function play(answer: Answer = () => undefined, tail?: () => Promise<TailCommand
       }
       return (reply ?? 'OK') as Awaited<ReturnType<NodeLink['command']>>;
     },
-    close: async () => {
+    close: () => {
       closed += 1;
     },
   };

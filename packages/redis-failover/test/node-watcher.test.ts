@@ -60,7 +60,7 @@ class Watched {
         else this.#answer();
         return 'PONG';
       },
-      close: async () => ending.abort(),
+      close: () => ending.abort(),
     };
   }
 
