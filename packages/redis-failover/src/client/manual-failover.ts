@@ -85,12 +85,7 @@ export async function askRubyManagers(
   const before = view.picture.primary;
   const data = node ?? anyReplica;
   try {
-    await zk.create(paths.manualFailover, data, { signal });
-  } catch (error) {
-    if (!(error instanceof NodeExistsError)) throw error;
-    await zk.set(paths.manualFailover, data, { signal });
-  }
-  try {
+    await writeRequest(zk, paths, data, signal);
     const primary = await view.until(() => {
       const now = view.picture.primary;
       return (node === null ? now !== before : now === node) ? now : undefined;
@@ -103,5 +98,19 @@ export async function askRubyManagers(
         `the Ruby managers may still take what was written to ${paths.manualFailover}`,
       { cause: error },
     );
+  }
+}
+
+async function writeRequest(
+  zk: ZooKeeper,
+  { manualFailover }: Paths,
+  data: string,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await zk.create(manualFailover, data, { signal });
+  } catch (error) {
+    if (!(error instanceof NodeExistsError)) throw error;
+    await zk.set(manualFailover, data, { signal });
   }
 }

@@ -447,6 +447,18 @@ describe('Ruby managers', () => {
     });
   });
 
+  test('cannot be asked in time while ZooKeeper is away: that is said, too', async () => {
+    const { clock, zk, start } = await ruby(b);
+    zk.instead.set('create', (_path: never, _data: never, { signal }: { signal: AbortSignal }) => {
+      return new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason as Error));
+      });
+    });
+    const call = start();
+    await clock.pass(1_000);
+    expect(call.now).toMatchObject({ error: { code: 'NO_MANAGER' } });
+  });
+
   test('are waited for until the signal aborts', async () => {
     const { start, controller } = await ruby(b);
     const call = start();
