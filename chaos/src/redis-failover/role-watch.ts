@@ -3,7 +3,7 @@ import { Tail } from './tail.ts';
 
 /** `MASTER MODE enabled (user request from 'id=7 … name=incumbent-redis:12:m1-1 …')`, `REPLICAOF …`. */
 const change = /\* (MASTER MODE|REPLICAOF \S+) enabled \(user request from '.* name=(\S*) /;
-const owner = /^incumbent-redis:(\d+):(.*)$/;
+const owner = /^incumbent-redis:(\d+):(.*?)(?::\d+)?$/;
 
 /**
  * Who changed the role of a Redis, and in which order: its own log has it, with the name of the

@@ -72,6 +72,19 @@ describe('the primary of a set that is managed for the first time', () => {
       ).toThrow(/a:1, which `nodes` names, is a replica now, and b:1 and c:1 are primaries/);
     });
 
+    it('is replaced when it is a replica, and the only primary has not all that it has', () => {
+      const stale = replication({ runId: 'b', replicationId: 'old' });
+      const following = (of: string) => replication({ role: 'replica', primary: of, offset: 50 });
+      const known = { 'a:1': following('c:1'), 'b:1': stale, 'c:1': following('a:1') };
+      expect(discoverPrimary(see(known, { nodes }))).toEqual({ primary: 'a:1', isUp: false });
+      // An operator has told all others to follow it.
+      const decided = { 'a:1': following('b:1'), 'b:1': stale, 'c:1': following('b:1') };
+      const found = { primary: 'b:1', isUp: true };
+      expect(discoverPrimary(see(decided, { nodes }))).toEqual(found);
+      const aside = { ...following('127.0.0.1:1'), isAside: true };
+      expect(discoverPrimary(see({ ...decided, 'c:1': aside }, { nodes }))).toEqual(found);
+    });
+
     it('is replaced when it is a replica by its file, and nobody is a primary', () => {
       const sight = see({ 'a:1': replica, 'b:1': replica }, { nodes });
       expect(discoverPrimary(sight)).toEqual({ primary: 'a:1', isUp: false });

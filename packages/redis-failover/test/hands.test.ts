@@ -75,7 +75,7 @@ describe('a connection', () => {
     const { hands, names } = play(clients());
     await hands.replication('a:1');
     await hands.pauseWrites('a:1', 1_000);
-    expect(names).toEqual(['incumbent-redis:7:m']);
+    expect(names).toEqual(['incumbent-redis:7:m:1']);
   });
 
   it('closes what other managers have open there, and tells how many', async () => {
@@ -92,6 +92,23 @@ describe('a connection', () => {
     const kills = sent.filter((command) => command.startsWith('CLIENT KILL'));
     expect(kills).toEqual(['CLIENT KILL ID 3', 'CLIENT KILL ID 9']);
     expect(told).toEqual([{ type: 'fenced', node: 'a:1', connections: 2 }]);
+  });
+
+  it('leaves those that are in use under another name of the node', async () => {
+    const lines = ['id=5 addr=x name=incumbent-redis:7:m:1'];
+    let id = 5;
+    const { hands, sent, told } = play((command) => {
+      if (command === 'CLIENT ID') return id;
+      return command === 'CLIENT LIST' ? lines.join('\n') : undefined;
+    });
+    await hands.replication('a:1');
+    id = 6;
+    // Numbers count on each node by themselves.
+    lines.push('id=6 addr=x name=incumbent-redis:7:m:2', 'id=8 addr=x name=incumbent-redis:7:m:1');
+    await hands.replication('a.alias:1');
+    const kills = sent.filter((command) => command.startsWith('CLIENT KILL'));
+    expect(kills).toEqual(['CLIENT KILL ID 8']);
+    expect(told).toEqual([{ type: 'fenced', node: 'a.alias:1', connections: 1 }]);
   });
 
   it('tells nothing where there is nobody else', async () => {

@@ -45,6 +45,19 @@ describe('a node that Redis has emptied is included', () => {
   });
 });
 
+it('a replica that begins to read its files is not taken for an emptied one', () => {
+  const starting = at('x', 0, { isEmpty: true, linkOffset: 1, loading: true, hasWritten: false });
+  expect(positionOf(starting, recorded).kind).toBe('loading');
+  expect(isIncluded(starting)).toBe(false);
+});
+
+it.each([
+  ['has written without a backlog, as a primary before: not included', { hasWritten: true }, false],
+  ['was started from its file, and has heard nothing yet: included', { hasWritten: false }, true],
+])('a replica without a backlog that %s', (_, more, expected) => {
+  expect(isIncluded(at('s', 100, { hasBacklog: false, ...more }))).toBe(expected);
+});
+
 describe('a node whose position is known is included', () => {
   it.each([
     ['own', at('p', 500), at('p', 501)],
@@ -98,7 +111,7 @@ describe('a node is not included', () => {
   });
 
   it('when it is a replica from a file, its offset moves only with what it copies', () => {
-    expect(isIncluded(at('s', 100, { hasBacklog: false }))).toBe(true);
+    expect(isIncluded(at('s', 100, { hasBacklog: false, hasWritten: false }))).toBe(true);
   });
 });
 

@@ -111,6 +111,20 @@ describe('a request for any node', () => {
     await expect(world.move({ reason: 'request' })).resolves.toMatchObject({ primary: 'B' });
   });
 
+  it('takes no node that the managers say is down: it would be replaced at once', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', replicaOf('F', 100), all),
+      new FakeNode('B', replicaOf('F', 100), all),
+    );
+    await expect(world.move({ reason: 'request', available: ['F', 'B'] })).resolves.toMatchObject({
+      primary: 'B',
+    });
+    await expect(world.move({ reason: 'request', available: ['B'] })).rejects.toThrow(
+      'nobody can take over from B',
+    );
+  });
+
   it('is refused at once where the only other node is one that somebody has promoted', async () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(100), all),
@@ -686,6 +700,23 @@ describe('a promotion that was not finished', () => {
     expect(played.published?.slaves).toContain('R');
   });
 
+  it('has set aside one with more of the last term: that one takes over', async () => {
+    const played = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', replicaOf('F', 80), ['k1']),
+      new FakeNode('B', replicaOf('F', 100), all),
+    );
+    played.node('F').isSilent = true;
+    const { says } = played.node('B');
+    const aside = { isAside: true, primary: '127.0.0.1:1', linkUp: false } as const;
+    played.node('B').says = { ...says, ...aside };
+    played.record = { ...played.record, primary: null, former: 'F' };
+    const available = ['A', 'B'];
+    await expect(played.move({ reason: 'unfinished', available })).resolves.toMatchObject({
+      primary: 'B',
+    });
+  });
+
   describe('of a node that an operator keeps', () => {
     const aside = { isAside: true, primary: '127.0.0.1:1', linkUp: false } as const;
     const kept = () => {
@@ -706,12 +737,49 @@ describe('a promotion that was not finished', () => {
       expect(played.published?.slaves).toEqual(['N']);
     });
 
-    it('leaves the primary, if it is not published', async () => {
+    it('leaves the data of the last term, if it is not published', async () => {
       const played = kept();
       played.at.set('after redirect', die);
       await expect(played.move({ reason: 'keep', target: 'K' })).rejects.toThrow('died');
-      await expect(played.move({ reason: 'unfinished' })).resolves.toMatchObject({ primary: 'R' });
+      const { primary: chosen } = await played.move({ reason: 'unfinished' });
+      expect(played.node(chosen).keys).toEqual(all);
       expect(played.node('K').keys).toEqual(['own']);
+    });
+
+    it('is carried out by whichever name of the node the operator says', async () => {
+      const played = kept();
+      const [K, R] = [played.node('K'), played.node('R')];
+      R.isSilent = true;
+      // The primary of before, as another manager spells it.
+      const alias = new FakeNode('K.alias', K.says, ['own']);
+      (played.nodes as Map<string, FakeNode>).set('K.alias', alias);
+      alias.says = { ...alias.says, runId: K.says.runId };
+      played.record = { ...played.record, primary: null, former: 'K.alias' };
+      const keep = { reason: 'keep', target: 'K', available: ['N', 'K', 'K.alias'] } as const;
+      await expect(played.move(keep)).resolves.toMatchObject({ primary: 'K' });
+    });
+
+    it('is carried out where a replica comes at once, so that Redis begins a new stream', async () => {
+      const played = kept();
+      const K = played.node('K');
+      K.says = { ...K.says, hasBacklog: false };
+      K.promotes = (says) => ({ ...says, replicationId: 'new', formerReplicationId: undefined });
+      await expect(played.move({ reason: 'keep', target: 'K' })).resolves.toMatchObject({
+        primary: 'K',
+      });
+    });
+
+    it('is not carried out where the node has been emptied', async () => {
+      const played = kept();
+      const K = played.node('K');
+      K.says = { ...K.says, hasBacklog: false };
+      K.promotes = (says) => ({
+        ...{ ...says, replicationId: 'new', formerReplicationId: undefined },
+        isEmpty: true,
+      });
+      await expect(played.move({ reason: 'keep', target: 'K' })).rejects.toThrow(
+        'K has not the data any more',
+      );
     });
 
     it('is what the operator is told of, if it may still be carried out', () => {

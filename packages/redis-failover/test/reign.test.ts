@@ -310,6 +310,91 @@ describe('a primary that was started anew, with less than a node that is away', 
   });
 });
 
+describe('a manager whose list lacks the primary on record', () => {
+  const misled = () => {
+    const world = set();
+    world.unlisted.add('p:1');
+    return world;
+  };
+  const returns = (world: FakeReign) => {
+    const { says } = world.node('p:1');
+    world.node('p:1').says = { ...says, runId: 'anew', replicationId: 'n', offset: 5 };
+    for (const node of ['a:1', 'b:1']) {
+      world.node(node).says = { ...world.node(node).says, linkUp: false };
+    }
+  };
+
+  it('leaves the set alone, and says which one its list lacks', async () => {
+    const world = misled();
+    await world.looks(3);
+    expect(world.trouble).toMatchObject({ code: 'LAYOUT', message: expect.stringMatching(/p:1/) });
+    expect(world.node('a:1').says.primary).toBe('p:1');
+    expect(world.record).toMatchObject({ primary: 'p:1', term: 1 });
+  });
+
+  it('keeps its nodes from copying a primary that came back with less', async () => {
+    const world = misled();
+    returns(world);
+    await world.looks(1);
+    expect(world.node('a:1').says.isAside).toBe(true);
+    expect(world.node('b:1').says.isAside).toBe(true);
+    expect(world.node('p:1').says.role).toBe('primary');
+  });
+
+  it('lets another one lead after a second, if that one lists it', async () => {
+    const world = misled();
+    world.hasOtherManager = true;
+    const began = world.nowMs;
+    await world.looks(1_000);
+    expect(world.nowMs - began).toBeGreaterThanOrEqual(1_000);
+    expect(world.nowMs - began).toBeLessThan(2_000);
+  });
+});
+
+describe('the first record of ours', () => {
+  /** A manager of the gem has named `p:1`. */
+  const unmanaged = () => {
+    const world = set();
+    world.zk.znodes.delete(pathsBelow('/set').primary);
+    return world;
+  };
+
+  it('comes with a look at whom replicas are about to copy: one with more is set aside', async () => {
+    const world = unmanaged();
+    // It was started anew without data while nobody led.
+    const empty = { runId: 'anew', replicationId: 'n', offset: 0, isEmpty: true };
+    world.node('p:1').says = { ...world.node('p:1').says, ...empty };
+    world.node('a:1').says = { ...world.node('a:1').says, linkUp: false };
+    // It has not noticed.
+    world.node('b:1').says = { ...world.node('b:1').says, linkUp: true };
+    await world.looks(2);
+    expect(world.record).toMatchObject({ primary: 'p:1', term: 1 });
+    expect(world.node('a:1').says.isAside).toBe(true);
+    expect(world.node('b:1').says.isAside).toBe(true);
+  });
+
+  it('leaves replicas that copy nothing in place of more', async () => {
+    const world = unmanaged();
+    world.node('a:1').says = { ...world.node('a:1').says, linkUp: false };
+    await world.looks(2);
+    expect(world.node('a:1').says.primary).toBe('p:1');
+    expect(world.node('b:1').says.primary).toBe('p:1');
+  });
+
+  it('of a primary that is down takes whoever comes back there for another process', async () => {
+    const world = unmanaged();
+    world.node('p:1').isSilent = true;
+    world.at.set('before fence', () => {
+      const node = world.node('p:1');
+      node.isSilent = false;
+      node.says = { ...node.says, runId: 'anew', replicationId: 'n', offset: 5 };
+    });
+    await world.looks(3);
+    expect(world.record).toMatchObject({ primary: 'a:1' });
+    expect(world.node('p:1').says.isAside).toBe(true);
+  });
+});
+
 function copied(world: FakeReign, node: string, of: string) {
   const { runId } = world.node(node).says;
   return { ...world.node(of).says, runId, role: 'replica', primary: of } as const;

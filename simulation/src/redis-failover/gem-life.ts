@@ -47,6 +47,8 @@ const mostSteadyMs = 60_000;
 
 export class GemLife {
   readonly seats: readonly Seat[];
+  /** What one has sent may arrive when it has crashed. */
+  readonly #every: GemProcess[] = [];
   /** No manager of ours is started meanwhile. */
   keepsOursAway = false;
   readonly #sim: RedisFailoverSimulation;
@@ -159,11 +161,17 @@ export class GemLife {
     ])();
   }
 
+  isOfSession(id: bigint): boolean {
+    return this.#every.some((process) => process.isOfSession(id));
+  }
+
   #start(seat: Seat): void {
     if (seat.process !== undefined || this.#keepsGemAway) return;
     const { scenario } = this.#sim;
     const random = new Random(scenario.seed, 2_000 + this.#sim.newNumber());
-    seat.process = new GemProcess(this.#sim, seat, this.#plan, random);
+    const process = new GemProcess(this.#sim, seat, this.#plan, random);
+    seat.process = process;
+    this.#every.push(process);
     this.#sim.coverage.count('a manager of the gem starts');
   }
 

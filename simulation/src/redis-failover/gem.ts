@@ -90,6 +90,10 @@ export class GemProcess extends Process {
     return this.#isManaging && this.alive;
   }
 
+  isOfSession(id: bigint): boolean {
+    return this.#zk.session?.id === id;
+  }
+
   /** TERM: the lock is given back, and the session is left to its timeout. */
   async stop(): Promise<void> {
     this.#note('is told to end');

@@ -60,6 +60,8 @@ export class Guarantees {
   readonly #beganEmpty = new Map<string, string>();
   /** Since when a member can be reached without a fault. */
   readonly #reachableSinceMs = new Map<string, number>();
+  /** Since when a manager that runs lists it. */
+  readonly #listedSinceMs = new Map<string, number>();
   #nextLookMs = 0;
   record: PrimaryRecord | undefined;
   recordSinceMs = 0;
@@ -210,9 +212,9 @@ export class Guarantees {
     } else this.#checkPromotion(record.primary);
   }
 
-  /** `nodes` is written: where it differs from the record, clients go by what the gem says. */
-  published(primary: string | undefined): void {
-    if (primary !== undefined && primary !== this.record?.primary) {
+  /** `nodes` is written: where the gem has written it, clients may go by what it says. */
+  published(primary: string | undefined, isOfGem: boolean): void {
+    if (primary !== undefined && (isOfGem || primary !== this.record?.primary)) {
       this.#gemOverAtMs = Number.POSITIVE_INFINITY;
     }
   }
@@ -225,6 +227,8 @@ export class Guarantees {
     if (!this.#sim.isManaged()) this.#unmanagedAtMs = world.nowMs;
     for (const node of nodes) {
       const { server, name } = node;
+      if (!this.#sim.isListedAtAll(node)) this.#listedSinceMs.delete(name);
+      else if (!this.#listedSinceMs.has(name)) this.#listedSinceMs.set(name, world.nowMs);
       if (server === undefined) {
         this.#members.delete(name);
         this.#reachableSinceMs.delete(name);
@@ -306,7 +310,10 @@ export class Guarantees {
         this.#members.get(node.name) === server.runId &&
         (this.#reachableSinceMs.get(node.name) ?? Number.POSITIVE_INFINITY) <= sinceMs &&
         server.backlog !== undefined;
-      if (!isKnown || this.#isUnplaced(node)) continue;
+      // Nobody knows of one that only managers list which are away, or have just come.
+      const listedSinceMs = this.#listedSinceMs.get(node.name) ?? Number.POSITIVE_INFINITY;
+      const isListed = this.#sim.isListed(node) || listedSinceMs <= sinceMs;
+      if (!isKnown || !isListed || this.#isUnplaced(node)) continue;
       for (const key of server.data.keys) {
         if (!this.#acknowledged.has(key) || this.#gone.has(key)) continue;
         if (primary.server.data.get(key) !== undefined) continue;
@@ -326,7 +333,9 @@ export class Guarantees {
   /** `nodes` named it when the record did not: our managers take it as it is. */
   #isChoiceOfGem(before: PrimaryRecord, { primary }: PrimaryRecord): boolean {
     const { gem, publishedPrimary } = this.#sim;
-    return gem !== undefined && before.primary !== primary && publishedPrimary === primary;
+    // Called for a new term, or another primary: ours give the same one a new term after they revoked it.
+    const isNew = before.primary !== primary || before.primary !== null;
+    return gem !== undefined && isNew && publishedPrimary === primary;
   }
 
   /**
@@ -425,7 +434,9 @@ export class Guarantees {
     const source = this.#sim.nodeAt(primary);
     // Nobody shall follow it while another node is away: there it does not matter when this one came.
     const isEmptySource =
-      source !== undefined && this.#beganEmpty.get(source.name) === source.server?.runId;
+      this.#sim.isListed(node) &&
+      source !== undefined &&
+      this.#beganEmpty.get(source.name) === source.server?.runId;
     // One that starts goes by its file, and by no order of before.
     let startedMs = isEmptySource ? 0 : (startedAtMs.get(node.name) ?? 0);
     let seenSinceMs = this.#unmanagedAtMs;

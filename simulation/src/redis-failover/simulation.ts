@@ -63,7 +63,6 @@ export class RedisFailoverSimulation implements Simulation {
   gemToldAtMs: number = Number.NEGATIVE_INFINITY;
   /** The node whose data count, as an operator has said last. */
   keptByHand: RedisNode | undefined;
-  readonly #saidByHand = new Set<string>();
   /** As `nodes` names it. */
   publishedPrimary: string | undefined;
   /** The manager that was elected last. */
@@ -98,12 +97,13 @@ export class RedisFailoverSimulation implements Simulation {
     this.guarantees = new Guarantees(this);
     this.#addNodes();
     world.check = () => this.guarantees.look();
-    this.ensemble.onCommit = (transaction) => {
+    this.ensemble.onCommit = (transaction, session) => {
       const change = transaction.changes.get(`${this.root}/primary`);
       if (change?.data !== undefined && change.data !== null) this.#recorded(change.data);
       if (!transaction.changes.has(`${this.root}/nodes`)) return;
       this.publishedPrimary = masterIn(transaction.changes.get(`${this.root}/nodes`)?.data);
-      this.guarantees.published(this.publishedPrimary);
+      const isOfGem = this.gem?.isOfSession(session) === true;
+      this.guarantees.published(this.publishedPrimary, isOfGem);
     };
     for (const [index, clock] of scenario.managers.entries()) {
       this.managers.push(this.#seat(`m${index + 1}`, clock, 100 * (index + 1)));
@@ -162,6 +162,14 @@ export class RedisFailoverSimulation implements Simulation {
     const seat = this.managers.find(({ process }) => process === this.leading);
     if (seat === undefined) return true;
     return this.listOf(seat).some((address) => node.addresses.includes(address));
+  }
+
+  /** Some manager that runs lists it. */
+  isListedAtAll(node: RedisNode): boolean {
+    const lists = this.managers.flatMap((seat) =>
+      seat.process?.alive === true && !seat.host.isPaused ? this.listOf(seat) : [],
+    );
+    return lists.some((address) => node.addresses.includes(address));
   }
 
   newNumber(): number {
@@ -233,7 +241,7 @@ export class RedisFailoverSimulation implements Simulation {
           follows: (primary, by) => {
             this.orderedAtMs.set(name, world.nowMs);
             this.#orderedBy(by, name, primary);
-            if (this.#saidByHand.delete(name)) this.toldByHand.add(name);
+            if (by === operator) this.toldByHand.add(name);
             else this.toldByHand.delete(name);
           },
           leads: (by) => this.#orderedBy(by, name, undefined),
@@ -381,10 +389,17 @@ export class RedisFailoverSimulation implements Simulation {
     if (world.violation !== undefined || isLive()) return;
     // Another manager may have been elected since, and have less to say: its list is wrong.
     const troubles = this.managers.map(({ process }) => (process as ManagerProcess)?.trouble);
-    if ([this.lastTrouble, ...troubles].some((each) => /incumbent-redis keep/.test(each ?? ''))) {
+    const isTold = (words: RegExp) =>
+      [this.lastTrouble, ...troubles].some((each) => words.test(each ?? ''));
+    const act = isTold(/incumbent-redis keep/)
+      ? () => this.#keepBest()
+      : isTold(/REPLICAOF NO ONE|REPLICAOF host port/)
+        ? () => this.#makeBestThePrimary()
+        : undefined;
+    if (act !== undefined) {
       this.coverage.count('an operator has to decide');
       this.#correctLists();
-      this.#keepBest();
+      act();
       managedSinceMs = world.nowMs;
       await world.run(world.nowMs + liveMs, isLive);
       if (world.violation !== undefined || isLive()) return;
@@ -397,7 +412,10 @@ export class RedisFailoverSimulation implements Simulation {
   }
 
   #hasOpenRequests(): boolean {
-    const { ensemble, library, root } = this;
+    const { ensemble, guarantees, library, root } = this;
+    const manual = ensemble.tree.get(`${root}/manual_failover`);
+    const isOpen = manual !== undefined && `${manual.mzxid}` !== guarantees.record?.manualSeen;
+    if (isOpen && guarantees.record !== undefined) return true;
     const parent = `${root}/failover_requests`;
     return (ensemble.tree.get(parent)?.children ?? []).some((child) => {
       const path = `${parent}/${child}`;
@@ -421,10 +439,24 @@ export class RedisFailoverSimulation implements Simulation {
   }
 
   /** As an operator who looks at what the nodes have. */
+  #best(): RedisNode | undefined {
+    const sizeOf = ({ server }: RedisNode) => server?.data.size ?? 0;
+    return this.nodes.toSorted((a, b) => sizeOf(b) - sizeOf(a))[0];
+  }
+
+  /** Nothing is on record yet, and as many primaries as there should be are not there. */
+  #makeBestThePrimary(): void {
+    const best = this.#best();
+    if (best === undefined) return;
+    this.trace.add(this.world.nowMs, 'op', `makes ${best.name} the primary`);
+    this.keptByHand = best;
+    this.say(best, ['REPLICAOF', 'NO', 'ONE']);
+    const [host = '', port = ''] = this.addressOf(best).split(':');
+    for (const node of this.nodes) if (node !== best) this.say(node, ['REPLICAOF', host, port]);
+  }
+
   #keepBest(): void {
-    const [best] = this.nodes.toSorted(
-      (a, b) => (b.server?.data.size ?? 0) - (a.server?.data.size ?? 0),
-    );
+    const best = this.#best();
     this.keptByHand = best;
     this.request({ node: best?.addresses[0] ?? null, action: 'keep', requestedBy: 'operator' });
   }
@@ -442,11 +474,8 @@ export class RedisFailoverSimulation implements Simulation {
   say(node: RedisNode, parts: readonly string[]): void {
     const { model } = this.redis;
     const address = this.addressOf(node);
-    if (parts[0] === 'REPLICAOF') {
-      if (parts[1] === 'NO') this.promotedByHand.add(node.name);
-      else this.#saidByHand.add(node.name);
-    }
-    model.connect('op', address).then(
+    if (parts[0] === 'REPLICAOF' && parts[1] === 'NO') this.promotedByHand.add(node.name);
+    model.connect(operator, address).then(
       (connection) => {
         connection.send(parts).then(
           (reply) => {
@@ -471,6 +500,9 @@ export class RedisFailoverSimulation implements Simulation {
     guarantees.checkEnd(primary);
   }
 }
+
+/** Where an operator sits. */
+const operator = 'op';
 
 function aliasOf(name: string): string {
   return `${name}.alias`;

@@ -12,6 +12,7 @@ import type { Replications } from './lineage.ts';
 import {
   includes,
   isEmptied,
+  isMute,
   isOfReign,
   largestGroup,
   latestStream,
@@ -81,8 +82,10 @@ async function pick(
     record,
     world,
   );
-  // Another manager may spell the one of before as this one does not.
-  const known = oncePerProcess(answers, [...(former === null ? [] : [former]), ...world.nodes]);
+  // Another manager may spell the one of before as this one does not; nor need an operator.
+  const kept = plan.reason === 'keep' ? plan.target : undefined;
+  const names = [kept, former].filter((node) => typeof node === 'string');
+  const known = oncePerProcess(answers, [...names, ...world.nodes]);
   const fit = new Map(eligible(known, record, plan, { nodes: everyNode(world) }));
   // The one of before counts as one of the list: it was promoted once.
   const isOwn = (node: NodeAddress) => node === former || world.nodes.includes(node);
@@ -111,7 +114,9 @@ async function pick(
   const isRequest = plan.reason === 'request';
   const own = former === null ? undefined : known.get(former);
   const stopped = stood ?? own;
-  const ready = new Map([...fit].filter(([, each]) => isReady(each, stopped, record)));
+  const isUpAndReady = ([node, each]: readonly [NodeAddress, Replication]) =>
+    plan.available.includes(node) && isReady(each, stopped, record);
+  const ready = new Map([...fit].filter(isUpAndReady));
   const candidates = isRequest && onlyThose(isOwn, ready).size > 0 ? ready : fit;
   const first = bestOf(candidates, record, plan, world);
   const best =
@@ -416,6 +421,11 @@ export function eligible(
 ): Replications {
   const former = record.primary ?? record.former;
   const isKept = (node: NodeAddress) => node === target && reason === 'keep';
+  // A move that was not finished has set it aside beside one that is gone: nobody has written since.
+  const isOfTerm = (each: Replication) => {
+    const position = positionOf(each, publishedLineage(record));
+    return position.kind === 'known' && position.stream === record.replicationId;
+  };
   const ready = new Map(
     [...known].filter(
       ([node, each]) =>
@@ -423,7 +433,7 @@ export function eligible(
         // One that has just started is at 0.
         !(isEmptied(each) && each.offset > 0) &&
         (each.priority > 0 || node === target) &&
-        (!each.isAside || node === former || isKept(node)),
+        (!each.isAside || node === former || isKept(node) || isOfTerm(each)),
     ),
   );
   // Whom somebody else made the primary may have other data: the others have copied them already.
@@ -493,9 +503,8 @@ function oneStream(
   if (!world.nodes.every((node) => known.has(node))) return [];
   const some = [...known].filter(([, each]) => positionOf(each, new Map()).kind !== 'nothing');
   const isOne = some.every(([, each]) => {
-    const isFrozen = (each.role === 'primary' || each.isAside) && !each.hasBacklog;
     const isCopying = each.loading || each.syncing;
-    return each.replicationId === some[0]?.[1].replicationId && !isFrozen && !isCopying;
+    return each.replicationId === some[0]?.[1].replicationId && !isMute(each) && !isCopying;
   });
   return isOne ? some : [];
 }

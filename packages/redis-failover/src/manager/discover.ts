@@ -1,7 +1,14 @@
 import type { Nodes, PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
-import { goesOn, lineageOf, recordedLineage, writtenLineage } from './lineage.ts';
+import {
+  goesOn,
+  includes,
+  lineageOf,
+  noProcess,
+  recordedLineage,
+  writtenLineage,
+} from './lineage.ts';
 import { TroubleError } from './trouble.ts';
 
 /** What the managers and their nodes say where no record of ours stands yet. */
@@ -40,10 +47,17 @@ export function discoverPrimary({ nodes, all, available, known, errors }: FirstS
     if (replication.role === 'primary') return { primary: named, isUp: true };
     const others = primariesOf(known);
     const [only] = others;
-    // The gem never writes a node's file: one that starts again follows whom it followed before. A move
-    // chooses by the data.
+    // The gem never writes a node's file: one that starts again is what it was before, also the only primary.
+    // A move chooses by the data, unless an operator has decided.
     if (only === undefined) return { primary: named, isUp: false };
-    if (others.length === 1 && all.includes(only)) return { primary: only, isUp: true };
+    if (others.length === 1 && all.includes(only)) {
+      const own = known.get(only);
+      const isFollowed = [...known].every(
+        ([node, each]) => node === only || each.primary === only || each.isAside,
+      );
+      const hasAll = own !== undefined && includes(own, new Map(), replication);
+      return isFollowed || hasAll ? { primary: only, isUp: true } : { primary: named, isUp: false };
+    }
     throw new TroubleError(
       'NO_PRIMARY',
       `${named}, which \`nodes\` names, is a replica now, and ${others.join(' and ')} are ` +
@@ -97,7 +111,7 @@ export function firstRecord(
   replication: Replication | undefined,
   more: Omit<PrimaryRecord, 'term' | 'primary' | 'former' | 'replicationId' | 'runId' | 'lineage'>,
 ): PrimaryRecord {
-  const { replicationId = null, runId = null } = replication ?? {};
+  const { replicationId = null, runId = noProcess } = replication ?? {};
   const lineage =
     replication === undefined ? {} : { lineage: writtenLineage(goesOn(new Map(), replication)) };
   return { term: 1, primary, former: null, replicationId, runId, ...lineage, ...more };

@@ -42,6 +42,9 @@ export class Hands implements Disposable {
   readonly #settings: HandsSettings;
   readonly #term: Term;
   readonly #held = new Map<NodeAddress, Promise<NodeLink>>();
+  /** By what `CLIENT LIST` says of each: one node may have two names. */
+  readonly #own = new Map<string, NodeLink>();
+  #opened = 0;
   /** Over these nothing is changed. */
   readonly #looking = new Map<NodeAddress, NodeLink>();
   readonly #close = () => this[Symbol.dispose]();
@@ -229,14 +232,16 @@ export class Hands implements Disposable {
   async #open(node: NodeAddress): Promise<NodeLink> {
     const { access, nodeTimeoutMs, hooks, id, openNode = NodeConnection.open } = this.#settings;
     this.#term.assertLeading();
+    this.#opened += 1;
+    const name = `${namePrefix}${this.#term.token}:${id}:${this.#opened}`;
     const connection = await openNode(hooks.reach?.(node) ?? node, {
       ...access,
-      name: `${namePrefix}${this.#term.token}:${id}`,
+      name,
       timeoutMs: nodeTimeoutMs,
       signal: this.#term.signal,
     });
     try {
-      if (!hooks.broken?.includes('no-manager-fence')) await this.#fence(node, connection);
+      if (!hooks.broken?.includes('no-manager-fence')) await this.#fence(node, name, connection);
       if (this.#closed) throw new Error('the term of this manager has ended');
       return connection;
     } catch (error) {
@@ -247,16 +252,19 @@ export class Hands implements Disposable {
 
   /**
    * Closes what other managers, and we ourselves, have open here: all, and not only those with a lower
-   * token, for in a ZooKeeper that was set up anew tokens begin anew. Also our own ones of this term: a
-   * change that was sent over one of those may still be on its way.
+   * token, for in a ZooKeeper that was set up anew tokens begin anew. Also our own ones of this term, but
+   * those we go on with under another name of the node: a change that was sent over one that we gave up may
+   * still be on its way.
    */
-  async #fence(node: NodeAddress, connection: NodeLink): Promise<void> {
+  async #fence(node: NodeAddress, name: string, connection: NodeLink): Promise<void> {
     const own = String(await connection.command(['CLIENT', 'ID']));
     const list = String(await connection.command(['CLIENT', 'LIST']));
+    this.#own.set(`${name} ${own}`, connection);
     const others = list.split('\n').flatMap((line) => {
       const fields = new Map(line.split(' ').map((field) => pairOf(field)));
-      const [name = '', client] = [fields.get('name'), fields.get('id')];
-      return name.startsWith(namePrefix) && client !== undefined && client !== own ? [client] : [];
+      const [its = '', client] = [fields.get('name'), fields.get('id')];
+      if (!its.startsWith(namePrefix) || client === undefined || client === own) return [];
+      return this.#own.get(`${its} ${client}`)?.isOpen === true ? [] : [client];
     });
     for (const client of others) {
       this.#term.assertLeading();

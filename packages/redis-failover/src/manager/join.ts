@@ -4,7 +4,7 @@ import type { Replication } from '../redis/node-connection.ts';
 import type { ManagerEvent } from './events.ts';
 import type { Hands } from './hands.ts';
 import type { Lineage } from './lineage.ts';
-import { includes, lineageOf, positionOf, reaching } from './lineage.ts';
+import { includes, isMute, lineageOf, positionOf, reaching } from './lineage.ts';
 import { lackedOf, meaningOf } from './tail-proof.ts';
 
 export interface JoinWorld {
@@ -79,10 +79,20 @@ export async function join(joining: Joining, world: JoinWorld): Promise<Joined> 
 
 /**
  * Whether a node that was told to follow the primary before will copy it in place of more: it has no
- * connection with it, and is further in a stream on record.
+ * connection with it, whatever it believes, and is further in a stream on record.
+ * @param isFirstSight nobody of ours has judged the primary before, so that no stream of before is on record
  */
-export function wouldLose(node: Replication, primary: Replication, lineage: Lineage): boolean {
-  if (node.linkUp || node.loading || positionOf(node, lineage).kind !== 'known') return false;
+export function wouldLose(
+  node: Replication,
+  primary: Replication,
+  lineage: Lineage,
+  isFirstSight = false,
+): boolean {
+  // Where nothing arrives a replica believes for seconds in a connection with a process that is gone.
+  const isConnected = node.linkUp && node.replicationId === primary.replicationId;
+  if (isConnected || node.loading) return false;
+  // Else an operator has told it to follow.
+  if (!isFirstSight && positionOf(node, lineage).kind !== 'known') return false;
   return !includes(primary, lineage, node);
 }
 
@@ -167,8 +177,7 @@ export function missingFrom(primary: Replication, lineage: Lineage, node: Replic
   const held = lineageOf(primary, lineage);
   const position = positionOf(node, new Map([...lineage, ...held]));
   if (position.kind !== 'known') {
-    const isMute = (node.role === 'primary' || node.isAside) && !node.hasBacklog;
-    return isMute
+    return isMute(node)
       ? 'it took writes that its offset does not count'
       : `nobody else knows its stream of writes (${node.replicationId})`;
   }

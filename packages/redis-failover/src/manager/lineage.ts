@@ -69,7 +69,7 @@ export function positionOf(node: Replication, lineage: Lineage): Position {
     return { kind: 'nothing' };
   }
   if (node.loading) return { kind: 'loading' };
-  const isOffsetFrozen = (node.role === 'primary' || node.isAside) && !node.hasBacklog;
+  const isOffsetFrozen = isMute(node);
   const hasBegun = isOffsetFrozen || offset > forkOf(node);
   // PINGs and expired keys move the offset of a primary, too.
   if (wasKnown && !(node.hasWritten && hasBegun)) {
@@ -77,6 +77,14 @@ export function positionOf(node: Replication, lineage: Lineage): Position {
   }
   if (isOffsetFrozen || !(isKnown || wasKnown)) return { kind: 'unknown' };
   return { kind: 'known', stream: replicationId, offset };
+}
+
+/**
+ * Whether its offset may not count what it has taken: a primary without a backlog does not count. As a replica it
+ * gets one with the first write that arrives; so one that has written without was such a primary before.
+ */
+export function isMute({ role, isAside, hasBacklog, hasWritten }: Replication): boolean {
+  return !hasBacklog && (role === 'primary' || isAside || hasWritten);
 }
 
 /**
@@ -96,9 +104,12 @@ export function latestStream(node: Replication, lineage: Lineage): number {
   return Math.max(...held.map((stream) => streams.indexOf(stream)));
 }
 
-/** For a copy that broke off. It still says the stream and the offset of what it had. */
-export function isEmptied({ isEmpty, role, linkOffset }: Replication): boolean {
-  return isEmpty && role === 'replica' && linkOffset === 1;
+/**
+ * For a copy that broke off. It still says the stream and the offset of what it had. One that begins to
+ * read its files after a start says the same, and has them.
+ */
+export function isEmptied({ isEmpty, role, linkOffset, loading }: Replication): boolean {
+  return isEmpty && role === 'replica' && linkOffset === 1 && !loading;
 }
 
 /** More streams than that are not kept: the oldest goes first. */
@@ -187,6 +198,9 @@ function branchOf({ replicationId, formerReplicationId = '' }: Replication, line
 export function writtenLineage(lineage: Lineage): Readonly<Record<string, number>> {
   return Object.fromEntries(lineage);
 }
+
+/** On record for a primary that was down when it was seen first: whoever comes back there is another one. */
+export const noProcess: string = '0'.repeat(40);
 
 /** Whether the primary on record still runs in the process on record, and nobody has emptied it. */
 export function isSameProcess(

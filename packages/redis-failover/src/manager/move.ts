@@ -132,7 +132,8 @@ async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld
     const isTaken = ([node, each]: readonly [NodeAddress, Replication]) =>
       world.nodes.includes(node) &&
       isOther(node) &&
-      (reason !== 'request' || isReady(each, primary, record));
+      // Whom the managers say is down would be replaced at once.
+      (reason !== 'request' || (available.includes(node) && isReady(each, primary, record)));
     if ([...fit].some(isTaken)) return;
     if (reason === 'request') expectNoCopying(known, fit, record, plan);
     const isAlone = [...known].every(([node, each]) => node === record.primary && !each.isAside);
@@ -332,8 +333,11 @@ function expectStillThere(chosen: NodeAddress, isThere: boolean): void {
 }
 
 /** It may have been emptied for a copy since, or have been started anew. */
-function isStillThere(has: Replication, promoted: Replication): boolean {
+export function isStillThere(has: Replication, promoted: Replication): boolean {
   if (promoted.runId !== has.runId) return false;
+  // Its first replica has come: with its first backlog Redis begins a stream, and forgets the one before.
+  const hasBegun = !has.hasBacklog && promoted.formerReplicationId === undefined;
+  if (hasBegun) return has.isEmpty || !promoted.isEmpty;
   if (has.role === 'primary') return promoted.replicationId === has.replicationId;
   if (promoted.formerReplicationId !== has.replicationId) return false;
   return promoted.formerOffset - 1 >= has.offset;

@@ -18,6 +18,7 @@ import { Hands } from './hands.ts';
 import type { ManagerHooks } from './hooks.ts';
 import { join, StreamNotes, wouldLose } from './join.ts';
 import { Keeper } from './keeper.ts';
+import type { Replications } from './lineage.ts';
 import {
   goesOn,
   includes,
@@ -80,6 +81,9 @@ const rubyViewMs = 1.1 * 9_000;
 
 /** A manager that is in trouble for so long lets another one try. */
 const mostTroubleMs = 15_000;
+
+/** The same where only the lists of others name the primary. */
+const mostListMs = 1_000;
 
 /** For how long a manager waits for its own report without a word. */
 const mostSilenceMs = 10_000;
@@ -165,6 +169,10 @@ class Ruler {
   #waiting = new Map<string, { readonly sinceMs: number; toldAtMs: number }>();
   #verdicts: ReadonlyMap<NodeAddress, Verdict> = new Map();
   #known: ReadonlyMap<NodeAddress, Replication> = new Map();
+  /** The primary on record is not in this manager's list. */
+  #isStranger = false;
+  /** The processes that stood around a primary that nobody of ours had judged before. */
+  #firstSeen: ReadonlySet<string> = new Set();
   #errors: ReadonlyMap<NodeAddress, Error> = new Map();
   /** In which process, and following whom, each node has kept its configuration. */
   readonly #kept = new Map<NodeAddress, string>();
@@ -219,7 +227,8 @@ class Ruler {
       this.#troubledSinceMs ??= nowMs();
       if (this.#failedAttempts >= mostAttempts) return false;
       // It may be this one's fault: another one may see more, or be told the right nodes.
-      const isLong = nowMs() - this.#troubledSinceMs >= mostTroubleMs;
+      const mostMs = this.#isLedByOthers() ? mostListMs : mostTroubleMs;
+      const isLong = nowMs() - this.#troubledSinceMs >= mostMs;
       if (isLong && board.current().size > 1) return false;
     }
     return true;
@@ -245,6 +254,7 @@ class Ruler {
     const { record, nodes, isMovedByGem } = await this.#keeper.read();
     this.#realm.show({ record });
     this.#primary = record?.primary ?? undefined;
+    this.#isStranger = this.#primary !== undefined && !this.#isOwn(this.#primary);
     if (record === undefined) return this.#begin(nodes, undefined);
     if (isMovedByGem) return this.#begin(nodes, record);
     if (record.gemViews) await this.#outliveTheGem(record);
@@ -255,15 +265,13 @@ class Ruler {
       await this.#setStraysAside(record);
       return this.#move('unfinished', {});
     }
-    if (!this.#realm.options.nodes.includes(record.primary)) {
-      throw strangePrimary(record.primary, this.#realm.options.nodes);
-    }
-    await this.#askAll();
     const reigning = { ...record, primary: record.primary };
+    await this.#askAll();
+    if (this.#isStranger) return this.#leaveToOthers(reigning);
     const decision = await this.#decide(reigning);
     const mayGoOn =
       decision.do === 'keep' || (decision.do === 'move' && decision.reason === 'lost-role');
-    if (mayGoOn) await this.#keepFromCopying(reigning);
+    if (mayGoOn) await this.#keepFromCopying(reigning, this.#known);
     if (decision.do === 'keep') memoryOf(record, this.#world.memory).waitsSinceMs = undefined;
     else if (decision.do !== 'move' || decision.reason !== 'found') {
       await this.#setStraysAside(reigning);
@@ -309,9 +317,22 @@ class Ruler {
     return decision;
   }
 
+  /**
+   * The primary is not in this manager's list, so it does not lead it; but nobody shall copy what it may have
+   * come back with before a manager judges that.
+   */
+  async #leaveToOthers(record: Situation['record']): Promise<never> {
+    const says = await this.#hands.look(record.primary).catch(() => undefined);
+    this.#term.signal.throwIfAborted();
+    const known = new Map([...this.#known].filter(([, { runId }]) => runId !== says?.runId));
+    if (says !== undefined) {
+      await this.#keepFromCopying(record, new Map([...known, [record.primary, says]]));
+    }
+    throw strangePrimary(record.primary, this.#realm.options.nodes);
+  }
+
   /** Replicas copy by themselves whom they follow: those that may have more are set aside first. */
-  async #keepFromCopying(record: Situation['record']): Promise<void> {
-    const known = this.#known;
+  async #keepFromCopying(record: Situation['record'], known: Replications): Promise<void> {
     const primary = known.get(record.primary);
     if (primary === undefined || !isReturned({ record, known })) return;
     if (this.#realm.options.rejoin === 'always') return;
@@ -436,6 +457,12 @@ class Ruler {
     return this.#realm.options.nodes.includes(node);
   }
 
+  #isLedByOthers(): boolean {
+    const { options, board } = this.#realm;
+    const foreign = foreignNodes(options.nodes, board.current());
+    return this.#isStranger && foreign.includes(this.#primary ?? '');
+  }
+
   /** Nodes that only other managers list: they are asked, and neither promoted nor told to copy. */
   #others(): readonly NodeAddress[] {
     const { options, board } = this.#realm;
@@ -519,6 +546,7 @@ class Ruler {
     await this.#keeper.write(
       found.isUp ? { record, nodes: this.#nodesAround(found.primary) } : { record },
     );
+    this.#firstSeen = new Set([...this.#known.values()].map(({ runId }) => runId));
     this.#realm.wake.call();
   }
 
@@ -563,7 +591,8 @@ class Ruler {
 
   nextLookMs(): number {
     if (this.#isPrimaryShaky()) return watchEveryMs;
-    return this.#waiting.size > 0 || this.#waitsForNode ? waitingEveryMs : lookEveryMs;
+    const isWaiting = this.#waiting.size > 0 || this.#waitsForNode || this.#isStranger;
+    return isWaiting ? waitingEveryMs : lookEveryMs;
   }
 
   /** Its last check was bad, and it does not count as down yet. */
@@ -744,7 +773,7 @@ class Ruler {
           !isDiscarded(record, node, each) &&
           // What only others list is kept from losing data, and else left to them.
           ((this.#isOwn(node) && each.primary !== primary) ||
-            (isProven && wouldLose(each, own, lineage))),
+            (isProven && wouldLose(each, own, lineage, this.#firstSeen.has(each.runId)))),
       );
       const streams = new StreamNotes(recordedLineage(record), async (lineage) => {
         const { record: now } = await this.#keeper.read();

@@ -28,6 +28,8 @@ export class FakeNode {
   /** Does not take our password. */
   isRefusing = false;
   refusesPromotion = false;
+  /** What it says after a promotion, if that is not what is usual. */
+  promotes: (says: Replication) => Replication = (says) => says;
   isPaused = false;
   promotedAtMs: number | undefined;
   /** Bytes on their way to it: it executes them before the next order. */
@@ -189,10 +191,12 @@ export class FakeWorld {
         if (node.refusesPromotion) throw new Error(`${address}: unknown command 'REPLICAOF'`);
         if (node.says.role === 'replica') {
           const { replicationId, offset } = node.says;
-          node.says = replication({
-            ...{ runId: node.says.runId, offset, replicationId: `${replicationId}${address}` },
-            ...{ formerReplicationId: replicationId, formerOffset: offset + 1 },
-          });
+          node.says = node.promotes(
+            replication({
+              ...{ runId: node.says.runId, offset, replicationId: `${replicationId}${address}` },
+              ...{ formerReplicationId: replicationId, formerOffset: offset + 1 },
+            }),
+          );
           node.promotedAtMs = this.nowMs;
         }
         return node.says;

@@ -160,6 +160,9 @@ export class FakeReign {
   isReporting = true;
   /** As the managers report, although this one may reach them. */
   readonly down = new Set<NodeAddress>();
+  /** The list of this manager lacks them; that of another manager, if there is one, has all. */
+  readonly unlisted = new Set<NodeAddress>();
+  hasOtherManager = false;
   /** They answer, and do not take our password. */
   readonly refusesUs = new Set<NodeAddress>();
 
@@ -242,17 +245,22 @@ export class FakeReign {
   }
 
   #realm(): Omit<Realm, 'wake'> {
-    const nodes = [...this.nodes.keys()];
+    const all = [...this.nodes.keys()];
+    const nodes = all.filter((node) => !this.unlisted.has(node));
     const options = resolveOptions({
       ...{ zookeeper: 'zk://z', nodes, id: 'm', clientView: '1s' },
       requiredNodeManagers: this.requiredNodeManagers,
     });
     const isUp = (node: NodeAddress) => !this.node(node).isSilent;
     const isSeen = (node: NodeAddress) => isUp(node) && !this.down.has(node);
-    const report = (): Report => ({
-      available: Object.fromEntries(nodes.filter(isSeen).map((node) => [node, 0.001])),
-      unavailable: nodes.filter((node) => !isSeen(node)),
+    const report = (list: readonly NodeAddress[]): Report => ({
+      available: Object.fromEntries(list.filter(isSeen).map((node) => [node, 0.001])),
+      unavailable: list.filter((node) => !isSeen(node)),
     });
+    const reports = (): [string, Report][] => [
+      ...(this.isReporting ? [['m', report(nodes)] as [string, Report]] : []),
+      ...(this.hasOtherManager ? [['n', report(all)] as [string, Report]] : []),
+    ];
     const clock: Clock = {
       monotonicMs: () => this.nowMs,
       wallMs: () => this.nowMs,
@@ -275,7 +283,7 @@ export class FakeReign {
         },
       },
       board: {
-        current: () => new Map(this.isReporting ? [['m', report()]] : []),
+        current: () => new Map(reports()),
         whenRead: async () => {},
       } as unknown as Realm['board'],
       sightOf: (address) => ({
