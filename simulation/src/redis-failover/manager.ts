@@ -63,7 +63,7 @@ export class ManagerProcess extends Process {
     if (event.type === 'ousted') this.isLeading = false;
     if (event.type === 'trouble') {
       this.trouble = event.trouble.message;
-      if (this.isLeading) this.sim.lastTrouble = this.trouble;
+      if (this.isLeading) this.sim.troubleSaid(event.trouble.message);
     }
     if (event.type === 'recovered' || event.type === 'elected') this.trouble = undefined;
     trace.add(this.host.presentMs, this.name, event.type, () => describe(event));

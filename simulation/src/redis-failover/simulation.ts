@@ -26,6 +26,8 @@ import { Writer } from './writer.ts';
 
 /** How long it may take from the end of faults until every client writes. */
 const liveMs = 50_000;
+/** What a manager has said is heard for so long: another one may have been elected since, and have less to say. */
+const saidMs = 10_000;
 /** For so long a manager leads before nothing is to move any more. */
 const settledMs = 3_000;
 const stableMs = 5_000;
@@ -69,6 +71,8 @@ export class RedisFailoverSimulation implements Simulation {
   leading: ManagerProcess | undefined;
   /** What an elected manager has told of last. */
   lastTrouble: string | undefined;
+  /** What elected managers have said of their troubles, and when last. */
+  readonly #troubles = new Map<string, number>();
   /** Told once, when the record names nobody. */
   onRevoked: (() => void) | undefined;
   readonly #links = new Set<Link>();
@@ -387,10 +391,8 @@ export class RedisFailoverSimulation implements Simulation {
     };
     await world.run(world.nowMs + liveMs, isLive);
     if (world.violation !== undefined || isLive()) return;
-    // Another manager may have been elected since, and have less to say: its list is wrong.
-    const troubles = this.managers.map(({ process }) => (process as ManagerProcess)?.trouble);
     const isTold = (words: RegExp) =>
-      [this.lastTrouble, ...troubles].some((each) => words.test(each ?? ''));
+      [...this.#troubles].some(([said, atMs]) => atMs >= world.nowMs - saidMs && words.test(said));
     const act = isTold(/incumbent-redis keep/)
       ? () => this.#keepBest()
       : isTold(/REPLICAOF NO ONE|REPLICAOF host port/)
@@ -409,6 +411,11 @@ export class RedisFailoverSimulation implements Simulation {
       `not every client can write ${liveMs} ms after faults stopped; the record names ` +
         `${guarantees.record?.primary}; a manager said last: ${this.lastTrouble}`,
     );
+  }
+
+  troubleSaid(message: string): void {
+    this.lastTrouble = message;
+    this.#troubles.set(message, this.world.nowMs);
   }
 
   #hasOpenRequests(): boolean {

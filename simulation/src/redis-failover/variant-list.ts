@@ -37,7 +37,7 @@ export const redisFailoverVariants: readonly Variant[] = [
       },
       {
         file: 'manager/reign.js',
-        find: 'await this.#keepFromCopying(reigning);',
+        find: 'await this.#keepFromCopying(reigning, this.#known);',
         replace: ';',
       },
     ],
