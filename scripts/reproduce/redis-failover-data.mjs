@@ -12,11 +12,16 @@ import { startServer } from '@incumbent/zookeeper/testing';
 import { createClient } from 'redis';
 
 const { values } = parseArgs({
-  options: { runs: { type: 'string', default: '1' }, only: { type: 'string' } },
+  options: {
+    runs: { type: 'string', default: '1' },
+    only: { type: 'string' },
+    // They mostly wait. More of them take less time, and more of the processors.
+    'at-once': { type: 'string', default: '3' },
+  },
 });
 const runs = Number(values.runs);
 const writes = 200;
-const atOnce = 3;
+const atOnce = Number(values['at-once']);
 /** A set that is not whole by then is shown as it is. */
 const settleMs = 20_000;
 
