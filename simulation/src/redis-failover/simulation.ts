@@ -26,8 +26,6 @@ import { Writer } from './writer.ts';
 
 /** How long it may take from the end of faults until every client writes. */
 const liveMs = 50_000;
-/** What a manager has said is heard for so long: another one may have been elected since, and have less to say. */
-const saidMs = 10_000;
 /** For so long a manager leads before nothing is to move any more. */
 const settledMs = 3_000;
 const stableMs = 5_000;
@@ -71,8 +69,8 @@ export class RedisFailoverSimulation implements Simulation {
   leading: ManagerProcess | undefined;
   /** What an elected manager has told of last. */
   lastTrouble: string | undefined;
-  /** What elected managers have said of their troubles, and when last. */
-  readonly #troubles = new Map<string, number>();
+  /** What elected managers have said of their troubles since the last fault, and what they still say. */
+  readonly #troubles = new Set<string>();
   /** Told once, when the record names nobody. */
   onRevoked: (() => void) | undefined;
   readonly #links = new Set<Link>();
@@ -380,6 +378,8 @@ export class RedisFailoverSimulation implements Simulation {
 
   async #expectLife(): Promise<void> {
     const { world, guarantees } = this;
+    this.#troubles.clear();
+    if (this.leading?.trouble !== undefined) this.#troubles.add(this.leading.trouble);
     // Sessions of before may still end, and who is elected looks at everything first.
     let managedSinceMs = world.nowMs;
     const isLive = () => {
@@ -391,8 +391,7 @@ export class RedisFailoverSimulation implements Simulation {
     };
     await world.run(world.nowMs + liveMs, isLive);
     if (world.violation !== undefined || isLive()) return;
-    const isTold = (words: RegExp) =>
-      [...this.#troubles].some(([said, atMs]) => atMs >= world.nowMs - saidMs && words.test(said));
+    const isTold = (words: RegExp) => [...this.#troubles].some((said) => words.test(said));
     const act = isTold(/incumbent-redis keep/)
       ? () => this.#keepBest()
       : isTold(/REPLICAOF NO ONE|REPLICAOF host port/)
@@ -415,7 +414,7 @@ export class RedisFailoverSimulation implements Simulation {
 
   troubleSaid(message: string): void {
     this.lastTrouble = message;
-    this.#troubles.set(message, this.world.nowMs);
+    this.#troubles.add(message);
   }
 
   #hasOpenRequests(): boolean {

@@ -230,6 +230,107 @@ export const redisFailoverVariants: readonly Variant[] = [
     breaks: anyLoss,
   },
   {
+    name: 'redis-failover: a replica that begins to read its files counts as emptied',
+    edits: [
+      {
+        file: 'manager/lineage.js',
+        find: 'linkOffset === 1 && !loading',
+        replace: 'linkOffset === 1',
+      },
+    ],
+    from: 2831,
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: at first sight replicas go on to copy a primary that may have lost its data',
+    edits: [
+      {
+        file: 'manager/join.js',
+        find: "if (!isFirstSight && positionOf(node, lineage).kind !== 'known')",
+        replace: "if (positionOf(node, lineage).kind !== 'known')",
+      },
+    ],
+    from: 2350,
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: a primary that was down at first sight is the one that comes back',
+    edits: [
+      {
+        file: 'manager/lineage.js',
+        find: 'if (record.runId === null)',
+        replace: 'if (record.runId === null || record.runId === noProcess)',
+      },
+    ],
+    from: 11037,
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: a manager whose list lacks the primary lets its nodes copy it',
+    edits: [
+      {
+        file: 'manager/reign.js',
+        find: 'if (says !== undefined) {',
+        replace: 'if (says === null) {',
+      },
+      {
+        file: 'manager/reign.js',
+        find: 'this.#isLedByOthers() ? mostListMs : mostTroubleMs',
+        replace: 'mostTroubleMs',
+      },
+    ],
+    from: 12429,
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: the offset of a replica counts, also where it was a primary without a backlog',
+    edits: [
+      {
+        file: 'manager/lineage.js',
+        find: "(role === 'primary' || isAside || hasWritten)",
+        replace: "(role === 'primary' || isAside)",
+      },
+    ],
+    from: 28501,
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: who is set aside by a move that was not finished is passed over',
+    edits: [
+      {
+        file: 'manager/choose.js',
+        find: ' || isOfTerm(each)',
+        replace: '',
+      },
+    ],
+    from: 29484,
+    breaks: anyLoss,
+  },
+  {
+    name: 'redis-failover: keep fails where the first replica comes at once',
+    edits: [
+      {
+        file: 'manager/move.js',
+        find: 'if (hasBegun)',
+        replace: 'if (hasBegun === null)',
+      },
+    ],
+    from: 3330,
+    breaks: ['live'],
+  },
+  {
+    name: 'redis-failover: the nodes of the other lists are not asked',
+    edits: [
+      {
+        file: 'manager/move-world.js',
+        find: 'return [...nodes, ...others()];',
+        replace: 'return [...nodes];',
+      },
+    ],
+    from: 1,
+    breaks: anyLoss,
+  },
+  {
     name: 'redis-failover: gem: our managers do not look for its lock',
     edits: [
       {
