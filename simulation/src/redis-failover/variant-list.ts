@@ -145,7 +145,7 @@ export const redisFailoverVariants: readonly Variant[] = [
         replace: 'if (memory)',
       },
     ],
-    from: 140,
+    from: 4005,
     breaks: anyLoss,
   },
   {
