@@ -46,12 +46,20 @@ export class FakeZooKeeper {
   readonly znodes = new Map<string, Znode>();
   /** The paths of all writes but those in transactions. */
   readonly sets: string[] = [];
+  /** What the next such write fails with. It is not done. */
+  readonly failsNext = new Map<'set' | 'commit', Error>();
   #zxid = 0n;
   #places = 1;
 
   put(path: string, text: string, owner = 0n): void {
     this.#zxid += 1n;
     this.#write(path, text, owner);
+  }
+
+  #failOnce(name: 'set' | 'commit'): void {
+    const error = this.failsNext.get(name);
+    this.failsNext.delete(name);
+    if (error !== undefined) throw error;
   }
 
   /** In the transaction that goes on. */
@@ -95,6 +103,7 @@ export class FakeZooKeeper {
         return { stat: znode === undefined ? null : statOf(znode) };
       },
       set: async (path: string, text: string, { version }: { version: number }) => {
+        this.#failOnce('set');
         this.at(path, version);
         this.sets.push(path);
         this.put(path, text);
@@ -130,6 +139,7 @@ export class FakeZooKeeper {
           this.znodes.delete(path);
         }),
       commit: async () => {
+        this.#failOnce('commit');
         const before = new Map(this.znodes);
         this.#zxid += 1n;
         const results = plans.map(([type, path, act], index) => {
@@ -165,6 +175,15 @@ export class FakeReign {
   hasOtherManager = false;
   /** They answer, and do not take our password. */
   readonly refusesUs = new Set<NodeAddress>();
+  rejoin: 'proven' | 'always' = 'proven';
+  /** What nodes were told to follow, in order, such as `a:1 → p:1`. */
+  readonly orders: string[] = [];
+  /** Called before a node says what it is. */
+  whenAsked: (node: NodeAddress) => void = () => {};
+  /** Until then the board does not have all reports. */
+  hasRead: Promise<void> = Promise.resolve();
+  /** Ends the term that goes on. */
+  endTerm: () => void = () => {};
 
   /** The first one is the primary on record. */
   constructor(...nodes: readonly FakeNode[]) {
@@ -227,6 +246,7 @@ export class FakeReign {
   /** One term of so many looks, unless it ends before. */
   async looks(most: number, afterLook: () => void = () => {}): Promise<void> {
     const ending = new AbortController();
+    this.endTerm = () => ending.abort();
     let looks = 0;
     const wait = async (forMs: number) => {
       // Timers that run beside it end.
@@ -249,7 +269,7 @@ export class FakeReign {
     const nodes = all.filter((node) => !this.unlisted.has(node));
     const options = resolveOptions({
       ...{ zookeeper: 'zk://z', nodes, id: 'm', clientView: '1s' },
-      requiredNodeManagers: this.requiredNodeManagers,
+      ...{ requiredNodeManagers: this.requiredNodeManagers, rejoin: this.rejoin },
     });
     const isUp = (node: NodeAddress) => !this.node(node).isSilent;
     const isSeen = (node: NodeAddress) => isUp(node) && !this.down.has(node);
@@ -284,7 +304,7 @@ export class FakeReign {
       },
       board: {
         current: () => new Map(reports()),
-        whenRead: async () => {},
+        whenRead: () => this.hasRead,
       } as unknown as Realm['board'],
       sightOf: (address) => ({
         ...{ address, state: isUp(address) ? 'available' : 'unavailable', failures: 0 },
@@ -309,6 +329,7 @@ export class FakeReign {
       isOpen: true,
       closed: new AbortController().signal,
       replication: async () => {
+        this.whenAsked(node.address);
         reach();
         return node.says;
       },
@@ -324,6 +345,7 @@ export class FakeReign {
 
   #follow(node: FakeNode, of: NodeAddress): void {
     const { says } = node;
+    this.orders.push(`${node.address} → ${of}`);
     const source = this.nodes.get(of);
     if (of === 'NO:ONE') {
       if (says.role === 'primary') return;
