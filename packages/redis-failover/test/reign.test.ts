@@ -415,3 +415,126 @@ it('after the gem has moved the primary, the next term begins when nobody believ
   expect(world.record).toMatchObject({ term: 2, primary: 'b:1', former: 'p:1' });
   expect((begunAtMs ?? 0) - seenAtMs).toBeGreaterThanOrEqual(lapseMs);
 });
+
+/** The first look was at a set in which all is well: the lineage and the position stand already. */
+const known = async () => {
+  const world = set();
+  await world.looks(1);
+  return world;
+};
+
+describe('what ZooKeeper does not take is told as the trouble', () => {
+  const words = 'the connection to ZooKeeper was lost';
+
+  it('when the views of the gem end', async () => {
+    const world = await known();
+    world.record = { ...world.record, gemViews: true };
+    const troubles: unknown[] = [];
+    await world.looks(12, () => {
+      troubles.push(world.trouble?.message);
+      if (troubles.length === 10) world.zk.failsNext.set('commit', new Error(words));
+    });
+    expect(troubles).toEqual([...Array(10).fill(undefined), words, undefined]);
+    expect(world.record.gemViews).toBe(false);
+  });
+
+  it('when a request of the gem is noted as seen', async () => {
+    const world = await known();
+    world.askAsGem('p:1');
+    world.zk.failsNext.set('commit', new Error(words));
+    const troubles: unknown[] = [];
+    await world.looks(2, () => void troubles.push(world.trouble?.message));
+    expect(troubles).toEqual([words, undefined]);
+    expect(world.record.manualSeen).not.toBe('0');
+  });
+
+  it('when a request is told what it waits for', async () => {
+    const world = await known();
+    world.node('a:1').says = { ...world.node('a:1').says, linkUp: false, syncing: true };
+    const path = world.ask('a:1');
+    world.zk.failsNext.set('set', new Error(words));
+    const troubles: unknown[] = [];
+    await world.looks(2, () => void troubles.push(world.trouble?.message));
+    expect(troubles).toEqual([words, undefined]);
+    expect(world.request(path).outcome).toBeUndefined();
+  });
+});
+
+describe('what an operator has decided ends the look', () => {
+  it('when a node that was set aside is to be kept: it is moved to once', async () => {
+    const world = await known();
+    world.node('b:1').says = {
+      ...world.node('b:1').says,
+      ...{ offset: 150, isAside: true, primary: '127.0.0.1:1', linkUp: false },
+    };
+    world.ask('b:1', { action: 'keep' });
+    await world.looks(1);
+    expect(world.told.filter(({ type }) => type === 'moved')).toHaveLength(1);
+    expect(world.record).toMatchObject({ primary: 'b:1', former: 'p:1', term: 2 });
+    expect(world.trouble).toBeUndefined();
+  });
+});
+
+it('a manager in trouble lets another one try after fifteen seconds', async () => {
+  const world = set();
+  world.hasOtherManager = true;
+  world.requiredNodeManagers = 3;
+  const began = world.nowMs;
+  await world.looks(100);
+  expect(world.trouble?.code).toBe('TOO_FEW_MANAGERS');
+  expect(world.nowMs - began).toBe(15_000);
+});
+
+it('a request is told of another trouble a second after the last one, not at each look', async () => {
+  const world = set();
+  world.unlisted.add('p:1');
+  world.hasOtherManager = true;
+  world.requiredNodeManagers = 2;
+  const path = world.ask('b:1');
+  const told: unknown[] = [];
+  const fromMs = world.nowMs;
+  await world.looks(7, () => {
+    world.hasOtherManager = false;
+    const isNew = /report at all: 1/.test(world.request(path).progress ?? '');
+    told.push([world.nowMs - fromMs, isNew]);
+  });
+  expect(told).toEqual([
+    [200, false],
+    [400, false],
+    [600, false],
+    [800, false],
+    [1_000, false],
+    [1_200, true],
+    [1_400, true],
+  ]);
+});
+
+describe('a move that waits for a node which may have more', () => {
+  /** `p:1` is down; `b:1`, which may have what `a:1` lacks, is down as well. */
+  const waiting = async () => {
+    const world = await known();
+    world.node('a:1').says = { ...world.node('a:1').says, offset: 50 };
+    world.node('p:1').isSilent = true;
+    world.node('b:1').isSilent = true;
+    return world;
+  };
+  const failures = (world: FakeReign) =>
+    world.told.flatMap((event) => (event.type === 'move-failed' ? [event.error.message] : []));
+
+  it('is told once, although it is tried five times a second', async () => {
+    const world = await waiting();
+    await world.looks(10);
+    expect(failures(world)).toEqual([expect.stringMatching(/nobody is promoted yet: a:1 /)]);
+  });
+
+  it('is told to have failed when it fails for another reason after that', async () => {
+    const world = await waiting();
+    await world.looks(2, () => {
+      world.node('a:1').says = { ...world.node('a:1').says, priority: 0 };
+    });
+    expect(failures(world)).toEqual([
+      expect.stringMatching(/^nobody is promoted yet: a:1 /),
+      expect.stringMatching(/^(?!nobody is promoted yet)/),
+    ]);
+  });
+});
