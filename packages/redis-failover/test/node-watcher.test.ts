@@ -18,6 +18,9 @@ class Watched {
   error: Error | undefined;
   /** What a blocking call is answered with at once, an error once only; undefined: it blocks. */
   unblocked: 'nothing' | Error | undefined;
+  /** When each connection was asked for, and which one fails: the first is for PING. */
+  readonly opensAtMs: number[] = [];
+  failsToOpen: number | undefined;
   readonly pingsAtMs: number[] = [];
   readonly blocksAtMs: number[] = [];
   readonly #fromMs: number = this.clock.nowMs;
@@ -47,6 +50,10 @@ class Watched {
   }
 
   #open(): NodeLink {
+    this.opensAtMs.push(this.clock.nowMs - this.#fromMs);
+    if (this.opensAtMs.length === this.failsToOpen) {
+      throw new NodeUnreachableError('a:1', 'takes no more connections');
+    }
     const ending = new AbortController();
     this.#links.add(ending);
     return {
@@ -179,5 +186,13 @@ describe('a watcher', () => {
     expect(watched.blocksAtMs).toEqual([1]);
     await watched.clock.pass(1_000);
     expect(watched.blocksAtMs).toEqual([1, 1_501]);
+  });
+
+  it('asks for a blocking connection again at the next check, if it could not be opened', async () => {
+    const watched = new Watched();
+    watched.failsToOpen = 2;
+    await watched.clock.pass(2_500);
+    expect(watched.opensAtMs).toEqual([0, 1, 1_001]);
+    expect(watched.blocksAtMs).toEqual([1_001]);
   });
 });
