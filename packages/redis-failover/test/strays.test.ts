@@ -1,4 +1,4 @@
-// What the elected manager tells nodes that have other data than the primary on record.
+// What the elected manager tells nodes that have other data than the primary on record, and when it tells nothing.
 import { describe, expect, it } from 'vitest';
 import { pathsBelow } from '../src/layout.ts';
 import { FakeNode, primary, replicaOf } from './support/move-world.ts';
@@ -56,7 +56,7 @@ describe('another primary, while the record names none', () => {
 });
 
 describe('a primary that came back as another process', () => {
-  it('with less: its replicas are not set aside, and one of them takes over', async () => {
+  it('lacks what its replicas have: they are not set aside, and one of them takes over', async () => {
     const world = set();
     change(world, 'p:1', { runId: 'anew', replicationId: 'n', offset: 5 });
     expect(await ordersBeforeMove(world)).toEqual(['p:1 → 127.0.0.1:1']);
@@ -96,8 +96,8 @@ describe('with `rejoin: always`', () => {
   });
 });
 
-describe('a term that ends', () => {
-  it('while the nodes are asked: nothing more is done', async () => {
+describe('a term', () => {
+  it('that ends while the nodes are asked: nothing more is done', async () => {
     const world = set();
     const path = world.ask('p:1');
     world.whenAsked = (node) => {
@@ -110,7 +110,7 @@ describe('a term that ends', () => {
     expect(world.positionsWritten).toBe(0);
   });
 
-  it('is not begun before the reports of the other managers are read', async () => {
+  it('changes nothing before the reports of the other managers are read', async () => {
     const world = set();
     let read = () => {};
     world.hasRead = new Promise((resolve) => {
