@@ -538,3 +538,13 @@ describe('a move that waits for a node which may have more', () => {
     ]);
   });
 });
+
+it('a manager that has failed three times to move the primary lets another one try', async () => {
+  const world = await known();
+  world.node('p:1').isSilent = true;
+  for (const node of ['a:1', 'b:1']) {
+    world.node(node).says = { ...world.node(node).says, priority: 0 };
+  }
+  await world.looks(10);
+  expect(world.told.filter(({ type }) => type === 'move-failed')).toHaveLength(3);
+});
