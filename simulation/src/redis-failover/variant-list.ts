@@ -213,23 +213,6 @@ export const redisFailoverVariants: readonly Variant[] = [
     breaks: anyLoss,
   },
   {
-    name: 'redis-failover: where streams have forked, the largest offset of any of them counts',
-    edits: [
-      {
-        file: 'manager/choose.js',
-        find: 'whole.length === 0 ? furthest(fit, record) : whole',
-        replace: 'whole.length === 0 ? [...fit] : whole',
-      },
-      {
-        file: 'manager/choose.js',
-        find: 'node !== former && each.isAside',
-        replace: 'each.isAside',
-      },
-    ],
-    from: 18135,
-    breaks: anyLoss,
-  },
-  {
     name: 'redis-failover: a replica that begins to read its files counts as emptied',
     edits: [
       {
