@@ -72,6 +72,20 @@ describe('where nobody who answers has anything of the last term', () => {
     const beside = replication({ replicationId: 'g', role: 'replica', ...aside });
     expect(fit('lost-role', new Map([...known, [a, beside]]))).toEqual([p]);
     expect(fit('down', new Map([...known, [a, beside]]))).toEqual([]);
+    // Nobody has decided for it yet.
+    const { replicationId, offset } = fromAof;
+    const following = replication({ replicationId, offset, role: 'replica', primary: 'x:1' });
+    const both = new Map([
+      [p, following],
+      [a, beside],
+    ]);
+    expect(fit('lost-role', both)).toEqual([]);
+  });
+
+  test('is one without data only if all nodes answer', () => {
+    const empty = { replicationId: 'e', isEmpty: true, hasWritten: false };
+    expect(fitOf({ a: empty, b: empty })).toEqual([]);
+    expect(fitOf({ p: empty, a: empty, b: empty })).toEqual([p, a, b]);
   });
 
   test('is nobody, if one that is set aside has more', () => {

@@ -8,6 +8,7 @@ import {
   offsetIn,
   positionOf,
   recordedLineage,
+  withoutUnfinished,
   writtenLineage,
 } from '../src/manager/lineage.ts';
 import { replication } from './support/replication.ts';
@@ -33,6 +34,16 @@ describe('where no stream is on record', () => {
     expect([...largestGroup(known).keys()]).toEqual(['more']);
     expect(largestGroup(new Map()).size).toBe(0);
   });
+
+  it('of two groups of one size the one whose furthest node has more', () => {
+    const known = nodes({
+      first: replication({ replicationId: 'x', offset: 50 }),
+      second: replication({ replicationId: 'x', offset: 60 }),
+      behind: replication({ replicationId: 'y', offset: 10 }),
+      furthest: replication({ replicationId: 'y', offset: 100 }),
+    });
+    expect([...largestGroup(known).keys()]).toEqual(['behind', 'furthest']);
+  });
 });
 
 describe('how much a node has of a stream', () => {
@@ -55,6 +66,12 @@ describe('the lineage on record', () => {
     expect([...recordedLineage({ lineage: lineageOnRecord, replicationId: 'a' })]).toEqual([
       ...lineage,
     ]);
+  });
+
+  it('keeps the last two streams of promotions that were not finished, and all that were published', () => {
+    const lineage = new Map(Object.entries({ s: 1, t: 2, u: 3, v: 4, w: 5 }));
+    const kept = withoutUnfinished(lineage, { lineage: { s: 1, t: 2 }, replicationId: 't' });
+    expect([...kept.keys()]).toEqual(['s', 't', 'v', 'w']);
   });
 
   it('is kept apart from the streams of a node that was promoted and not published', () => {

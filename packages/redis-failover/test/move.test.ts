@@ -1,10 +1,13 @@
 // Moves of the primary among nodes and a ZooKeeper that are played: what a review of the managers has
 // found (M…: managers, K…: clients), and the chaos (E…), stays found.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
+import { askAll, describe as describeNodes } from '../src/manager/choose.ts';
 import { patienceMs } from '../src/manager/decide.ts';
+import { isStillThere } from '../src/manager/move.ts';
+import type { MoveWorld } from '../src/manager/move-world.ts';
 import { NoCandidateError, refusalOf } from '../src/manager/move-world.ts';
 import type { Replication } from '../src/redis/node-connection.ts';
-import { FakeNode, FakeWorld, lapseMs, primary, replicaOf } from './support/move-world.ts';
+import { FakeNode, FakeWorld, lapseMs, primary, replicaOf, viewMs } from './support/move-world.ts';
 import { replication } from './support/replication.ts';
 
 const all = ['k1', 'k2', 'k3'];
@@ -998,4 +1001,145 @@ it('a new primary keeps its configuration before anybody is told of it', async (
   });
   await world.move({ reason: 'request', target: 'A' });
   expect(world.keptConfigs).toEqual(['A', 'F']);
+});
+
+describe('a node counts by what it says now', () => {
+  const set = (offset: number) =>
+    new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', replicaOf('F', offset), all),
+    );
+
+  it('another process than the one that was chosen is not promoted', async () => {
+    const world = set(90);
+    world.whileSleeping = () => {
+      world.node('A').says = { ...world.node('A').says, runId: 'anew', offset: 100 };
+    };
+    await expect(world.move({ reason: 'request', target: 'A' })).rejects.toThrow(
+      'A has not the data any more that it was chosen by',
+    );
+    expect(world.primaries).toEqual(['F']);
+  });
+
+  it('the primary of before that begins another stream has more than when it was stopped', async () => {
+    const world = set(100);
+    world.at.set('after promote', () => {
+      world.node('F').says = { ...world.node('F').says, replicationId: 'b', offset: 120 };
+      world.node('F').keys = [...all, 'own'];
+    });
+    await expect(world.move({ reason: 'request' })).resolves.toMatchObject({ primary: 'A' });
+    expect(world.node('F')).toMatchObject({ keys: [...all, 'own'], says: { isAside: true } });
+  });
+
+  it('the primary of before that starts again and loads is waited out: it may take writes', async () => {
+    const world = set(100);
+    world.at.set('after promote', () => {
+      world.node('F').says = { ...world.node('F').says, runId: 'anew', loading: true };
+    });
+    await expect(world.move({ reason: 'request' })).resolves.toMatchObject({ primary: 'A' });
+    const [revoked = 0] = world.revokedAtMs;
+    expect(world.publishedAtMs[0]).toBeGreaterThanOrEqual(revoked + lapseMs);
+  });
+
+  it('a node that the managers say is down is promoted if it answers, and has most', async () => {
+    const world = new FakeWorld(
+      new FakeNode('F', primary(100), all),
+      new FakeNode('A', replicaOf('F', 90), ['k1']),
+      new FakeNode('B', replicaOf('F', 100), all),
+    );
+    world.node('F').isSilent = true;
+    await expect(world.move({ reason: 'down', available: ['A'] })).resolves.toMatchObject({
+      primary: 'B',
+    });
+  });
+});
+
+it('of nodes that share no stream on record, and have all forked, the one with most is promoted', async () => {
+  const forked = (stream: string, offset: number) => ({
+    ...{ replicationId: stream, offset, formerReplicationId: 'z', formerOffset: 11 },
+  });
+  const world = new FakeWorld(
+    new FakeNode('A', forked('x', 50), ['k1']),
+    new FakeNode('B', forked('y', 70), all),
+  );
+  world.record = { ...world.record, primary: null, former: null, replicationId: null, runId: null };
+  await expect(world.move({ reason: 'unfinished' })).resolves.toMatchObject({ primary: 'B' });
+});
+
+it('a request for one node waits while that has no connection, and says what it lacks', async () => {
+  const world = new FakeWorld(
+    new FakeNode('F', primary(100), all),
+    new FakeNode('A', { ...replicaOf('F', 50), linkUp: false }, ['k1']),
+  );
+  const request = () => world.move({ reason: 'request', target: 'A' });
+  await expect(request()).rejects.toMatchObject({
+    ...{ name: 'MoveTooEarlyError', isCopying: false },
+    message: expect.stringMatching(/^A .* lacks what F has \(50 bytes of writes after 50\)$/),
+  });
+  world.node('A').says = { ...world.node('A').says, replicationId: 'x' };
+  await expect(request()).rejects.toMatchObject({
+    ...{ name: 'MoveTooEarlyError', isCopying: false },
+    message: expect.stringMatching(/has no connection with its primary, and no data of the set$/),
+  });
+  expect(world.revokedAtMs).toEqual([]);
+});
+
+it('a primary that somebody has made with less is taken only after a wait, unless all follow it', async () => {
+  const world = new FakeWorld(
+    new FakeNode('F', primary(100), all),
+    new FakeNode('A', {
+      ...{ replicationId: 'u', offset: 90, formerReplicationId: 'a', formerOffset: 91 },
+      hasWritten: false,
+    }),
+  );
+  world.position = { stream: 'a', offset: 100 };
+  world.node('F').isSilent = true;
+  await expect(world.move({ reason: 'found', target: 'A', available: ['A'] })).rejects.toThrow(
+    'A cannot have all that the primary had, and F may have it',
+  );
+});
+
+it('a record with a shorter view than that of clients gets theirs', async () => {
+  const world = new FakeWorld(
+    new FakeNode('F', primary(100), all),
+    new FakeNode('A', replicaOf('F', 100), all),
+  );
+  world.record = { ...world.record, viewMs: viewMs / 2 };
+  await world.move({ reason: 'request' });
+  expect(world.record.viewMs).toBe(viewMs);
+});
+
+describe('why nobody can be promoted', () => {
+  const errors = new Map([['A', new Error('A does not answer')]]);
+  const said = (known: Map<string, Replication>) =>
+    describeNodes(known, { errors } as unknown as MoveWorld, 'down');
+
+  it('names the nodes that do not answer, and gives no advice where none does', () => {
+    expect(said(new Map())).toBe('no other node answers; A does not answer');
+    const B = replication({ role: 'replica', replicationId: 'x', offset: 7 });
+    expect(said(new Map([['B', B]]))).toMatch(/^B \(replica, at 7 in x\); A does not .*keep NODE$/);
+    expect(said(new Map([['A', B]]))).toMatch(/^A \(replica, at 7 in x\); an operator/);
+  });
+
+  it('is not what a node said before it answered', async () => {
+    const hands = { replication: async () => replication() };
+    const world = { nodes: ['A'], errors: new Map(errors), hands } as unknown as MoveWorld;
+    await askAll(['A'], world);
+    expect([...world.errors]).toEqual([]);
+  });
+});
+
+test.each<[string, Partial<Replication>, boolean]>([
+  ['what it had', {}, true],
+  ['more', { formerOffset: 111 }, true],
+  ['less', { formerOffset: 100 }, false],
+  ['another stream', { formerReplicationId: 'z' }, false],
+  ['another process', { runId: 'anew' }, false],
+])('a promoted replica with %s', (_, more, expected) => {
+  const has = replication({ role: 'replica', offset: 100 });
+  const promoted = replication({
+    ...{ replicationId: 'b', formerReplicationId: 'a', formerOffset: 101, offset: 100 },
+    ...more,
+  });
+  expect(isStillThere(has, promoted)).toBe(expected);
 });

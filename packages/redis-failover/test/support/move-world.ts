@@ -1,6 +1,6 @@
 /** A set of Redis nodes and its record, as a move of the primary sees them, with a clock of their own. */
 import type { Nodes, PositionRecord, PrimaryRecord } from '../../src/layout.ts';
-import type { ManagerStep } from '../../src/manager/events.ts';
+import type { ManagerEvent, ManagerStep } from '../../src/manager/events.ts';
 import type { Hands } from '../../src/manager/hands.ts';
 import type { Joined } from '../../src/manager/join.ts';
 import { join, StreamNotes } from '../../src/manager/join.ts';
@@ -63,6 +63,8 @@ export class FakeWorld {
   readonly publishedAtMs: number[] = [];
   /** Nodes that were told to keep their configuration, in order. */
   readonly keptConfigs: NodeAddress[] = [];
+  /** What the manager has told, in order. */
+  readonly told: ManagerEvent[] = [];
   /** What happens at a step, once. */
   readonly at = new Map<`before ${ManagerStep}` | `after ${ManagerStep}`, () => void>();
   /** What happens while the manager sleeps, each time. */
@@ -91,7 +93,7 @@ export class FakeWorld {
       keeper: this.#keeper(),
       hands: this.#hands(),
       hooks: { onStep: (step) => this.#onStep(step) },
-      tell: () => {},
+      tell: (event) => void this.told.push(event),
       signal: new AbortController().signal,
       nowMs: () => this.nowMs,
       sleep: async (forMs) => {
@@ -216,10 +218,15 @@ export class FakeWorld {
       setAside: async (address) => {
         const node = reach(address);
         const aside = { role: 'replica', primary: '127.0.0.1:1', isAside: true } as const;
-        node.says = { ...node.says, ...aside, linkUp: false };
+        const offset = node.says.offset + node.underWay;
+        node.underWay = 0;
+        node.says = { ...node.says, ...aside, offset, linkUp: false };
         return node.says;
       },
-      keepConfig: async (address) => void this.keptConfigs.push(address),
+      keepConfig: async (address) => {
+        await new Promise((resolve) => setImmediate(resolve));
+        this.keptConfigs.push(address);
+      },
       readTail: async () => undefined,
       hasAny: async () => true,
       pauseWrites: async (address) => {
