@@ -62,6 +62,11 @@ function held(): { readonly promise: Promise<void>; readonly release: () => void
   return { promise, release };
 }
 
+/** What needs no time needs turns, and how many the libraries between take is their own affair. */
+async function comesTo(condition: () => boolean): Promise<void> {
+  for (let rests = 0; rests < 100 && !condition(); rests += 1) await atRest();
+}
+
 async function started(refusal?: Error) {
   const clock = new HandClock();
   const zk = new Played(clock);
@@ -87,9 +92,9 @@ async function started(refusal?: Error) {
   const run = watch(manager.run(stop.signal));
   onTestFinished(async () => {
     stop.abort();
-    await atRest();
+    await comesTo(() => run.now.state !== 'pending');
   });
-  await atRest();
+  await comesTo(() => manager.status.state !== 'starting' || manager.status.trouble !== undefined);
   const types = () => told.map(({ type }) => type).filter((type) => type !== 'sight');
   return { clock, zk, told, types, manager, stop, run };
 }
@@ -146,6 +151,7 @@ describe('a manager that has no session', () => {
     expect(zk.attempts).toBe(1);
     zk.refusal = undefined;
     await clock.pass(1);
+    await comesTo(() => manager.status.state === 'waiting');
     expect(zk.attempts).toBe(2);
     expect(manager.status.state).toBe('waiting');
   });
@@ -153,6 +159,7 @@ describe('a manager that has no session', () => {
   it('ends with what no waiting cures', async () => {
     const error = new Error('not you');
     const { run, manager } = await started(error);
+    await comesTo(() => run.now.state !== 'pending');
     expect(run.now).toEqual({ state: 'rejected', error });
     expect(manager.status).toMatchObject({ state: 'stopped', zookeeper: 'closed' });
   });
@@ -167,7 +174,7 @@ describe('a manager that is stopped', () => {
     await atRest();
     expect(zk.closed).toBe(0);
     release();
-    await atRest();
+    await comesTo(() => run.now.state !== 'pending');
     expect(zk.closed).toBe(1);
     expect(run.now.state).toBe('resolved');
   });
@@ -177,11 +184,11 @@ describe('a manager that is stopped', () => {
     const { promise, release } = held();
     zk.holdsClose = promise;
     stop.abort();
-    await atRest();
+    await comesTo(() => zk.closed > 0);
     expect(run.now.state).toBe('pending');
     expect(types()).toEqual(['started']);
     release();
-    await atRest();
+    await comesTo(() => run.now.state !== 'pending');
     expect(run.now.state).toBe('resolved');
     expect(types()).toEqual(['started', 'stopped']);
     expect(manager.status).toMatchObject({ state: 'stopped', zookeeper: 'closed' });
