@@ -1,7 +1,9 @@
 // What a manager says of itself, and how it begins and ends. ZooKeeper, the election and the clock are played.
 
 import { NoNodeError } from '@incumbent/zookeeper';
-import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Election } from 'incumbent';
+import type { ZooKeeperGuard } from 'incumbent/zookeeper';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { encodePrimary, pathsBelow } from '../src/layout.ts';
 import type { ManagerEvent } from '../src/manager/events.ts';
 import { NodeManager } from '../src/manager/node-manager.ts';
@@ -11,18 +13,10 @@ import { atRest, HandClock, watch } from './support/hand-clock.ts';
 
 type Lead = (act: unknown, options: { readonly signal: AbortSignal }) => Promise<void>;
 
-const election = vi.hoisted(() => ({
+const election = {
   lead: (async () => {}) as Lead,
   close: async (): Promise<void> => {},
-}));
-
-vi.mock('incumbent', async (original) => ({
-  ...(await original<typeof import('incumbent')>()),
-  createElection: () => ({
-    lead: (...args: Parameters<Lead>) => election.lead(...args),
-    close: () => election.close(),
-  }),
-}));
+};
 
 const paths = pathsBelow('/set');
 
@@ -83,6 +77,11 @@ async function started(refusal?: Error) {
     {},
     {
       ...{ clock, forElection: {}, openZooKeeper: () => zk.client },
+      openElection: () =>
+        ({
+          lead: (...args: Parameters<Lead>) => election.lead(...args),
+          close: () => election.close(),
+        }) as Election<ZooKeeperGuard>,
       openNode: async (node) => {
         throw new NodeUnreachableError(node, 'is not there');
       },

@@ -150,8 +150,8 @@ export class NodeManager {
   async #work(zk: ZooKeeperClient, signal: AbortSignal): Promise<void> {
     await zk.ensurePath(this.#paths.reports, { signal });
     await zk.ensurePath(this.#paths.requests, { signal });
-    const { clock, forElection } = this.#surroundings;
-    const election = createElection({
+    const { clock, forElection, openElection = createElection } = this.#surroundings;
+    const election = openElection({
       ...forElection,
       name: this.#paths.election,
       backend: zookeeper(zk, { root: this.#paths.root }),

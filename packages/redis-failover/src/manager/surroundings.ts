@@ -1,6 +1,6 @@
 import type { ClientOptions, Clock } from '@incumbent/zookeeper';
 import { ZooKeeper } from '@incumbent/zookeeper';
-import type { ElectionOptions } from 'incumbent';
+import type { Election, ElectionOptions } from 'incumbent';
 import type { ZooKeeperGuard } from 'incumbent/zookeeper';
 import { systemClock } from '../clock.ts';
 import type { OpenNode } from '../redis/node-connection.ts';
@@ -14,6 +14,10 @@ export interface Surroundings {
   readonly clock: Clock;
   /** The election knows the machine's clocks by itself. */
   readonly forElection: Pick<ElectionOptions<ZooKeeperGuard>, 'clock' | 'random'>;
+  /** Default: createElection. */
+  readonly openElection?: (
+    options: ElectionOptions<ZooKeeperGuard>,
+  ) => Pick<Election<ZooKeeperGuard>, 'close' | 'lead'>;
   readonly openNode: OpenNode;
   /** Absent: nobody's stream can be read, so nothing is proved by that. */
   readonly readTail?: ReadTail;
