@@ -1,4 +1,4 @@
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { FencedLog } from '@incumbent/cli/trial';
@@ -169,6 +169,10 @@ export async function runChaos(
     `${liveness.electionsMs.length} elections of the servers, ${quantiles(liveness.electionsMs)}`,
   );
   say(verdict.summary());
+  // Kept with the history when something failed: perhaps the servers were it.
+  for (const member of ensemble.members) {
+    writeFileSync(join(directory, `server-${member.id}.log`), member.log());
+  }
   await auditor.client.close();
   await servers.stop();
   await Promise.all(seats.flatMap(({ proxies }) => proxies.map((proxy) => proxy.close())));
