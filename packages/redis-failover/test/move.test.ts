@@ -785,6 +785,14 @@ describe('a promotion that was not finished', () => {
       );
     });
 
+    it('is not carried out where the node had a backlog, and names no stream of before', async () => {
+      const played = kept();
+      played.node('K').promotes = (says) => ({ ...says, formerReplicationId: undefined });
+      await expect(played.move({ reason: 'keep', target: 'K' })).rejects.toThrow(
+        'K has not the data any more',
+      );
+    });
+
     it('is what the operator is told of, if it may still be carried out', () => {
       const { record } = kept();
       const moving = { ...record, primary: null };
