@@ -766,10 +766,15 @@ describe('a promotion that was not finished', () => {
       const played = kept();
       const K = played.node('K');
       K.says = { ...K.says, hasBacklog: false };
-      K.promotes = (says) => ({ ...says, replicationId: 'new', formerReplicationId: undefined });
+      // Somebody has written meanwhile.
+      K.promotes = (says) => ({
+        ...{ ...says, replicationId: 'new', formerReplicationId: undefined },
+        offset: says.offset + 400,
+      });
       await expect(played.move({ reason: 'keep', target: 'K' })).resolves.toMatchObject({
         primary: 'K',
       });
+      expect(played.record.lineage).toMatchObject({ k: 500, new: 900 });
     });
 
     it('is not carried out where the node has been emptied', async () => {

@@ -294,8 +294,8 @@ export const redisFailoverVariants: readonly Variant[] = [
     edits: [
       {
         file: 'manager/move.js',
-        find: 'if (hasBegun)',
-        replace: 'if (hasBegun === null)',
+        find: 'if (hasBegunStream(has, promoted))',
+        replace: 'if (has === null)',
       },
     ],
     from: 3330,

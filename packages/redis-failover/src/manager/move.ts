@@ -297,7 +297,10 @@ async function promote(
     world.refused.add(chosen);
     throw error;
   }
-  const streams = new StreamNotes(goesOn(lineage, promoted), note);
+  // Its offset counts on in a stream of its own: what it has of the one before is what it had.
+  const fork = { formerReplicationId: has.replicationId, formerOffset: has.offset + 1 };
+  const goingOn = hasBegunStream(has, promoted) ? { ...promoted, ...fork } : promoted;
+  const streams = new StreamNotes(goesOn(lineage, goingOn), note);
   await orTakeBack(chosen, has, world, async () => {
     expectStillThere(chosen, isStillThere(has, promoted));
     // Nobody copies a stream that the record does not name.
@@ -332,12 +335,15 @@ function expectStillThere(chosen: NodeAddress, isThere: boolean): void {
   throw new Error(`${chosen} has not the data any more that it was chosen by: it is looked again`);
 }
 
+/** Its first replica has come: with its first backlog Redis begins a stream, and forgets the one before. */
+function hasBegunStream(has: Replication, promoted: Replication): boolean {
+  return !has.hasBacklog && promoted.formerReplicationId === undefined;
+}
+
 /** It may have been emptied for a copy since, or have been started anew. */
 export function isStillThere(has: Replication, promoted: Replication): boolean {
   if (promoted.runId !== has.runId) return false;
-  // Its first replica has come: with its first backlog Redis begins a stream, and forgets the one before.
-  const hasBegun = !has.hasBacklog && promoted.formerReplicationId === undefined;
-  if (hasBegun) return has.isEmpty || !promoted.isEmpty;
+  if (hasBegunStream(has, promoted)) return has.isEmpty || !promoted.isEmpty;
   if (has.role === 'primary') return promoted.replicationId === has.replicationId;
   if (promoted.formerReplicationId !== has.replicationId) return false;
   return promoted.formerOffset - 1 >= has.offset;

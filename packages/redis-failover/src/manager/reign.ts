@@ -6,6 +6,7 @@ import { gemManagers, leaveGemPlace, takeGemPlace } from '../gem-lock.ts';
 import type { Nodes, Paths, PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { OpenNode, Replication } from '../redis/node-connection.ts';
+import { heldAddress } from '../redis/replication.ts';
 import type { ReadTail } from '../redis/tail.ts';
 import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import type { Decision, Situation } from './decide.ts';
@@ -324,15 +325,25 @@ class Ruler {
   async #leaveToOthers(record: Situation['record']): Promise<never> {
     const says = await this.#hands.look(record.primary).catch(() => undefined);
     this.#term.signal.throwIfAborted();
-    const known = new Map([...this.#known].filter(([, { runId }]) => runId !== says?.runId));
+    const known = new Map(
+      [...this.#known].filter(
+        ([, { runId, primary }]) => runId !== says?.runId && primary !== heldAddress,
+      ),
+    );
     if (says !== undefined) {
-      await this.#keepFromCopying(record, new Map([...known, [record.primary, says]]));
+      // Not set aside: whoever judges this has to find them as they are.
+      const hold = (node: NodeAddress) => this.#hands.hold(node);
+      await this.#keepFromCopying(record, new Map([...known, [record.primary, says]]), hold);
     }
     throw strangePrimary(record.primary, this.#realm.options.nodes);
   }
 
   /** Replicas copy by themselves whom they follow: those that may have more are set aside first. */
-  async #keepFromCopying(record: Situation['record'], known: Replications): Promise<void> {
+  async #keepFromCopying(
+    record: Situation['record'],
+    known: Replications,
+    cutOff = (node: NodeAddress) => this.#hands.setAside(node),
+  ): Promise<void> {
     const primary = known.get(record.primary);
     if (primary === undefined || !isReturned({ record, known })) return;
     if (this.#realm.options.rejoin === 'always') return;
@@ -340,7 +351,7 @@ class Ruler {
     for (const [node, each] of known) {
       if (node === record.primary || each.isAside || each.loading) continue;
       if (includes(primary, lineage, each)) continue;
-      await this.#hands.setAside(node);
+      await cutOff(node);
       // Started again it would copy whom its file names.
       await this.#hands.keepConfig(node);
     }
