@@ -258,8 +258,9 @@ export class Hands implements Disposable {
    */
   async #fence(node: NodeAddress, name: string, connection: NodeLink): Promise<void> {
     const own = String(await connection.command(['CLIENT', 'ID']));
-    const list = String(await connection.command(['CLIENT', 'LIST']));
+    for (const [key, each] of this.#own) if (!each.isOpen) this.#own.delete(key);
     this.#own.set(`${name} ${own}`, connection);
+    const list = String(await connection.command(['CLIENT', 'LIST']));
     const others = list.split('\n').flatMap((line) => {
       const fields = new Map(line.split(' ').map((field) => pairOf(field)));
       const [its = '', client] = [fields.get('name'), fields.get('id')];

@@ -170,8 +170,6 @@ class Ruler {
   #waiting = new Map<string, { readonly sinceMs: number; toldAtMs: number }>();
   #verdicts: ReadonlyMap<NodeAddress, Verdict> = new Map();
   #known: ReadonlyMap<NodeAddress, Replication> = new Map();
-  /** The primary on record is not in this manager's list. */
-  #isStranger = false;
   /** The processes that stood around a primary that nobody of ours had judged before. */
   #firstSeen: ReadonlySet<string> = new Set();
   #errors: ReadonlyMap<NodeAddress, Error> = new Map();
@@ -255,7 +253,6 @@ class Ruler {
     const { record, nodes, isMovedByGem } = await this.#keeper.read();
     this.#realm.show({ record });
     this.#primary = record?.primary ?? undefined;
-    this.#isStranger = this.#primary !== undefined && !this.#isOwn(this.#primary);
     if (record === undefined) return this.#begin(nodes, undefined);
     if (isMovedByGem) return this.#begin(nodes, record);
     if (record.gemViews) await this.#outliveTheGem(record);
@@ -466,6 +463,11 @@ class Ruler {
 
   #isOwn(node: NodeAddress): boolean {
     return this.#realm.options.nodes.includes(node);
+  }
+
+  /** The primary on record is not in this manager's list. */
+  get #isStranger(): boolean {
+    return this.#primary !== undefined && !this.#isOwn(this.#primary);
   }
 
   #isLedByOthers(): boolean {
