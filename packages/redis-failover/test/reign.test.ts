@@ -1,6 +1,7 @@
 // What the elected manager makes of requests: nodes and a ZooKeeper are played.
 import { describe, expect, it } from 'vitest';
 import { encodeNodes, pathsBelow } from '../src/layout.ts';
+import type { Replication } from '../src/redis/node-connection.ts';
 import { FakeNode, lapseMs, primary, replicaOf } from './support/move-world.ts';
 import { FakeReign } from './support/reign-world.ts';
 
@@ -308,6 +309,89 @@ describe('a primary that was started anew, with less than a node that is away', 
         'ends that',
     });
   });
+});
+
+describe('a primary that was started anew while its replicas stand still', () => {
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+  /** The replicas answer when the primary was told something, or after many turns. */
+  const played = async (says: Partial<Replication>) => {
+    const world = set();
+    const { says: before } = world.node('p:1');
+    world.node('p:1').says = { ...before, runId: 'anew', replicationId: 'n', offset: 5, ...says };
+    let goOn: () => void = () => {};
+    const answer = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    for (const node of ['a:1', 'b:1']) world.standsStill.set(node, answer);
+    const looking = world.looks(2);
+    for (let turns = 0; turns < 50 && world.orders.length === 0; turns += 1) await turn();
+    const first = [...world.orders];
+    goOn();
+    await looking;
+    return { world, first };
+  };
+
+  it('is set aside before they have answered: they would copy it as soon as they go on', async () => {
+    const { first } = await played({ isEmpty: true });
+    expect(first).toEqual(['p:1 → 127.0.0.1:1']);
+  });
+
+  it('so it is with one that has some of the data', async () => {
+    const { first } = await played({});
+    expect(first).toEqual(['p:1 → 127.0.0.1:1']);
+  });
+
+  it('once it is set aside they are waited for, and one of them is the next primary', async () => {
+    const { world } = await played({ isEmpty: true });
+    expect(world.record).toMatchObject({ primary: 'a:1', term: 2 });
+  });
+
+  it('nobody is waited for either while it does not answer: it may be back', async () => {
+    const world = set();
+    let goOn: () => void = () => {};
+    world.standsStill.set(
+      'a:1',
+      new Promise((resolve) => {
+        goOn = resolve;
+      }),
+    );
+    world.refusesUs.add('p:1');
+    let isOver = false;
+    const looking = world.looks(1).finally(() => {
+      isOver = true;
+    });
+    for (let turns = 0; turns < 50 && !isOver; turns += 1) await turn();
+    const wasOver = isOver;
+    goOn();
+    await looking;
+    expect(wasOver).toBe(true);
+  });
+});
+
+it('a primary that is started anew between two questions of a look is judged at once', async () => {
+  const world = set();
+  let asked = 0;
+  world.whenAsked = (node) => {
+    if (node === 'p:1') asked += 1;
+    if (asked === 2) {
+      const { says } = world.node('p:1');
+      world.node('p:1').says = { ...says, runId: 'anew', replicationId: 'n', offset: 5 };
+    }
+  };
+  await world.looks(1);
+  expect(world.wakes).toBe(1);
+});
+
+it('that one node refuses to be set aside keeps no other from it', async () => {
+  const world = set();
+  const { says } = world.node('p:1');
+  world.node('p:1').says = { ...says, runId: 'anew', replicationId: 'n', offset: 5 };
+  world.unlisted.add('p:1');
+  world.hasOtherManager = true;
+  world.refusesOrders.add('a:1');
+  await world.looks(1);
+  expect(world.orders).toEqual(['b:1 → 127.0.0.1:2']);
 });
 
 describe('a manager whose list lacks the primary on record', () => {

@@ -266,18 +266,6 @@ export const redisFailoverVariants: readonly Variant[] = [
     breaks: anyLoss,
   },
   {
-    name: 'redis-failover: the offset of a replica counts, also where it was a primary without a backlog',
-    edits: [
-      {
-        file: 'manager/lineage.js',
-        find: "(role === 'primary' || isAside || hasWritten)",
-        replace: "(role === 'primary' || isAside)",
-      },
-    ],
-    from: 28501,
-    breaks: anyLoss,
-  },
-  {
     name: 'redis-failover: who is set aside by a move that was not finished is passed over',
     edits: [
       {
@@ -288,18 +276,6 @@ export const redisFailoverVariants: readonly Variant[] = [
     ],
     from: 29484,
     breaks: anyLoss,
-  },
-  {
-    name: 'redis-failover: keep fails where the first replica comes at once',
-    edits: [
-      {
-        file: 'manager/move.js',
-        find: 'if (hasBegunStream(has, promoted))',
-        replace: 'if (has === null)',
-      },
-    ],
-    from: 3330,
-    breaks: ['live'],
   },
   {
     name: 'redis-failover: the nodes of the other lists are not asked',

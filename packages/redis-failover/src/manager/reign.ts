@@ -14,7 +14,7 @@ import { decide, isReturned, strayAct } from './decide.ts';
 import { discard, isDiscarded } from './discard.ts';
 import { discoverPrimary, firstRecord, goesOnAfterGem, strangePrimary } from './discover.ts';
 import type { ManagerEvent, MoveReason, Trouble } from './events.ts';
-import { waitForViewsSince } from './fence.ts';
+import { lastCallMs, waitForViewsSince } from './fence.ts';
 import { Hands } from './hands.ts';
 import type { ManagerHooks } from './hooks.ts';
 import { join, StreamNotes, wouldLose } from './join.ts';
@@ -264,7 +264,7 @@ class Ruler {
       return this.#move('unfinished', {});
     }
     const reigning = { ...record, primary: record.primary };
-    await this.#askAll();
+    await this.#askAll(reigning);
     if (this.#isStranger) return this.#leaveToOthers(reigning);
     const decision = await this.#decide(reigning);
     const mayGoOn =
@@ -348,9 +348,15 @@ class Ruler {
     for (const [node, each] of known) {
       if (node === record.primary || each.isAside || each.loading) continue;
       if (includes(primary, lineage, each)) continue;
-      await cutOff(node);
-      // Started again it would copy whom its file names.
-      await this.#hands.keepConfig(node);
+      try {
+        await cutOff(node);
+        // Started again it would copy whom its file names.
+        await this.#hands.keepConfig(node);
+      } catch (error) {
+        // The others are to be kept from it all the same.
+        this.#term.signal.throwIfAborted();
+        this.#errors = new Map([...this.#errors, [node, error as Error]]);
+      }
     }
   }
 
@@ -483,28 +489,40 @@ class Ruler {
     return foreign.filter((node) => !this.#aliases.has(node));
   }
 
-  async #askAll(): Promise<void> {
+  /** @param record nobody is waited for who could copy its primary before that is judged */
+  async #askAll(record?: Situation['record']): Promise<void> {
     const answers = new Map<NodeAddress, Replication>();
     const errors = new Map<NodeAddress, Error>();
     const { options, board, sightOf } = this.#realm;
     const foreign = foreignNodes(options.nodes, board.current());
-    await Promise.all(
-      [...options.nodes, ...foreign].map(async (node) => {
-        const { state, error } = sightOf(node);
-        // Each attempt would wait for as long as a node may take.
-        if (state === 'unavailable' || (foreign.includes(node) && !this.#isUp(node))) {
-          errors.set(node, error ?? new Error(`${node} is down`));
-          return;
-        }
-        try {
-          const isOwn = this.#isOwn(node);
-          answers.set(node, await (isOwn ? this.#hands.replication(node) : this.#hands.look(node)));
-        } catch (reason) {
-          this.#term.signal.throwIfAborted();
-          errors.set(node, reason as Error);
-        }
-      }),
-    );
+    const nodes = [...options.nodes, ...foreign];
+    const asking = nodes.map(async (node) => {
+      const { state, error } = sightOf(node);
+      // Each attempt would wait for as long as a node may take.
+      if (state === 'unavailable' || (foreign.includes(node) && !this.#isUp(node))) {
+        errors.set(node, error ?? new Error(`${node} is down`));
+        return;
+      }
+      try {
+        const isOwn = this.#isOwn(node);
+        answers.set(node, await (isOwn ? this.#hands.replication(node) : this.#hands.look(node)));
+      } catch (reason) {
+        errors.set(node, reason as Error);
+      }
+    });
+    const all = Promise.all(asking);
+    const primary = record?.primary;
+    if (record === undefined || primary === undefined || !nodes.includes(primary)) await all;
+    else {
+      await asking[nodes.indexOf(primary)];
+      const isUrgent = this.#isUrgent(record, answers);
+      await (isUrgent ? Promise.race([all, this.#world.sleep(lastCallMs)]) : all);
+    }
+    this.#term.signal.throwIfAborted();
+    for (const node of nodes) {
+      if (answers.has(node) || errors.has(node)) continue;
+      errors.set(node, new Error(`${node} has not answered within ${lastCallMs} ms`));
+    }
     // In the order of the nodes, whoever answered first: what is told of them stays the same.
     const known = new Map(
       [...options.nodes, ...foreign].flatMap((node) => {
@@ -530,6 +548,17 @@ class Ruler {
         `${other.node} and ${node} are one and the same Redis: name it once among the nodes`,
       );
     }
+  }
+
+  /**
+   * A primary that comes back with less is copied by whoever was told to follow it, as soon as that one can:
+   * also by one that stands still now. Once it is set aside there is time.
+   */
+  #isUrgent(record: Situation['record'], known: Replications): boolean {
+    const primary = known.get(record.primary);
+    // It may be back at the next look.
+    if (primary === undefined) return this.#isUp(record.primary);
+    return primary.role === 'primary' && isReturned({ record, known });
   }
 
   /**
@@ -773,11 +802,13 @@ class Ruler {
     // Others are told to copy it: what it was a moment ago is not enough.
     const own = this.#known.has(primary) ? await this.#hands.replication(primary) : undefined;
     if (own !== undefined) {
-      const isSame = own.runId === this.#known.get(primary)?.runId && own.role === 'primary';
       const { record } = await this.#keeper.read();
       // It may have been loading when all were asked, and nobody has judged what it has come back with.
+      const isAnother = own.runId !== this.#known.get(primary)?.runId;
+      // Whoever follows it copies that: it is looked again at once.
+      if (isAnother && !own.loading) this.#realm.wake.call();
       if (record === undefined || !isSameProcess(record, own)) return;
-      if (!isSame || own.loading) return;
+      if (isAnother || own.role !== 'primary' || own.loading) return;
       const lineage = recordedLineage(record);
       const isProven = this.#realm.options.rejoin === 'proven';
       const strays = [...this.#known].filter(

@@ -175,6 +175,12 @@ export class FakeReign {
   hasOtherManager = false;
   /** They answer, and do not take our password. */
   readonly refusesUs = new Set<NodeAddress>();
+  /** They answer, and will not follow whom they are told to. */
+  readonly refusesOrders = new Set<NodeAddress>();
+  /** How often everything was to be looked at again at once. */
+  wakes = 0;
+  /** They answer when this resolves. */
+  readonly standsStill = new Map<NodeAddress, Promise<void>>();
   rejoin: 'proven' | 'always' = 'proven';
   /** What nodes were told to follow, in order, such as `a:1 → p:1`. */
   readonly orders: string[] = [];
@@ -256,7 +262,10 @@ export class FakeReign {
       afterLook();
       if (looks >= most) ending.abort();
     };
-    await reign({ ...this.#realm(), wake: { call: () => {}, wait } as unknown as Realm['wake'] }, {
+    const call = () => {
+      this.wakes += 1;
+    };
+    await reign({ ...this.#realm(), wake: { call, wait } as unknown as Realm['wake'] }, {
       signal: ending.signal,
       token: 1n,
       guard: { path: placePath, version: 0 },
@@ -330,12 +339,15 @@ export class FakeReign {
       closed: new AbortController().signal,
       replication: async () => {
         this.whenAsked(node.address);
+        await this.standsStill.get(node.address);
         reach();
         return node.says;
       },
       command: async (parts) => {
         reach();
-        if (parts[0] === 'REPLICAOF') this.#follow(node, `${parts[1]}:${parts[2]}`);
+        if (parts[0] !== 'REPLICAOF') return '';
+        if (this.refusesOrders.has(node.address)) throw new Error(`${node.address} will not`);
+        this.#follow(node, `${parts[1]}:${parts[2]}`);
         return '';
       },
       close: () => {},
