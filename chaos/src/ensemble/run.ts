@@ -14,6 +14,7 @@ import { Verdict } from '../verdict.ts';
 import { Auditor } from '../zookeeper/auditor.ts';
 import { allServe } from '../zookeeper/strike-servers.ts';
 import { monotonicMs, pause, Stalls, until } from '../zookeeper/time.ts';
+import { lossless } from '../zookeeper-properties.ts';
 import { judgeEmptyQueue, judgeSurvivors } from './aftermath.ts';
 import { electionBoundMs, leaderBoundMs } from './bound.ts';
 import { brokenCandidates, commandOf } from './broken.ts';
@@ -78,6 +79,7 @@ export async function runChaos(
     tickTimeMs: tickMs,
     minSessionTimeoutMs: 2 * tickMs,
     config: { syncLimit },
+    systemProperties: lossless,
     ...(network === undefined ? {} : { seats: network.seats }),
   });
   const liveness = new Liveness(

@@ -1,6 +1,7 @@
 import type { TestEnsemble, TestServer } from '@incumbent/zookeeper/testing';
 import { startEnsemble, startServer } from '@incumbent/zookeeper/testing';
 import { monotonicMs, pause } from '../zookeeper/time.ts';
+import { lossless } from '../zookeeper-properties.ts';
 import { timing } from './bound.ts';
 import type { FaultOf, Strike } from './plan.ts';
 
@@ -26,7 +27,10 @@ export class Servers {
   static async start(asEnsemble: boolean): Promise<Servers> {
     const options = { tickTimeMs: timing.tickMs, minSessionTimeoutMs: 400 };
     if (asEnsemble) {
-      const ensemble: TestEnsemble = await startEnsemble(3, options);
+      const ensemble: TestEnsemble = await startEnsemble(3, {
+        ...options,
+        systemProperties: lossless,
+      });
       const { members } = ensemble;
       return new Servers(
         members,

@@ -6,6 +6,7 @@ import { createClient } from '@incumbent/zookeeper';
 import { startEnsemble } from '@incumbent/zookeeper/testing';
 import { seeded } from '../random.ts';
 import { StuckError } from '../stuck.ts';
+import { lossless } from '../zookeeper-properties.ts';
 import { Auditor } from './auditor.ts';
 import { clientClass } from './broken.ts';
 import type { Findings } from './findings.ts';
@@ -60,7 +61,10 @@ export async function soak(
   const stopListening = listenForTrouble(findings);
   const collect = garbageCollector();
   const random = seeded(seed);
-  const ensemble = await startEnsemble(3, { minSessionTimeoutMs: timeoutMs });
+  const ensemble = await startEnsemble(3, {
+    minSessionTimeoutMs: timeoutMs,
+    systemProperties: lossless,
+  });
   const ClientClass = clientClass(broken);
   const stalls = new Stalls();
   const arena: Arena = {
