@@ -6,10 +6,10 @@ export type Group = 'lease' | 'queue' | 'lock' | 'core' | 'stores' | 'session' |
 
 /** Paths below the repository; `*` stands for one name, or a part of one. */
 const groups: Readonly<Record<Group, readonly string[]>> = {
-  lease: ['packages/incumbent/src/lease/*.ts'],
-  queue: ['packages/incumbent/src/queue/*.ts'],
-  lock: ['packages/incumbent/src/lock/*.ts'],
-  core: ['packages/incumbent/src/*.ts'],
+  lease: ['packages/incumbent/src/mechanisms/lease/*.ts'],
+  queue: ['packages/incumbent/src/mechanisms/queue/*.ts'],
+  lock: ['packages/incumbent/src/mechanisms/lock/*.ts'],
+  core: ['base', 'record', 'core'].map((floor) => `packages/incumbent/src/${floor}/*.ts`),
   stores: [
     'packages/incumbent/src/backends/*/store.ts',
     'packages/incumbent/src/backends/redis/scripts.ts',

@@ -1,9 +1,12 @@
 import { createElection, resolveTiming } from 'incumbent';
 import { zookeeper } from 'incumbent/zookeeper';
 import { expect, test } from 'vitest';
-import { leaseBackend } from '../../packages/incumbent/src/lease/backend.ts';
-import { decodeLeaseRecord, encodeLeaseRecord } from '../../packages/incumbent/src/lease/record.ts';
-import { decodeQueueRecord } from '../../packages/incumbent/src/queue/record.ts';
+import { leaseBackend } from '../../packages/incumbent/src/mechanisms/lease/backend.ts';
+import {
+  decodeLeaseRecord,
+  encodeLeaseRecord,
+} from '../../packages/incumbent/src/mechanisms/lease/record.ts';
+import { decodeQueueRecord } from '../../packages/incumbent/src/mechanisms/queue/record.ts';
 import { Coverage } from '../src/harness/coverage.ts';
 import { Heap } from '../src/harness/heap.ts';
 import { Host } from '../src/harness/host.ts';

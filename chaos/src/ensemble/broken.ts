@@ -35,12 +35,12 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
     about: 'whoever lost its term leaves its place in the queue',
     changes: [
       {
-        file: 'incumbent/dist/queue/seat.js',
+        file: 'incumbent/dist/mechanisms/queue/seat.js',
         from: 'async release(end, signal) {',
         to: "async release(end, signal) {\nif (['renewal-failed', 'stalled'].includes(end.reason)) return false;",
       },
       {
-        file: 'incumbent/dist/queue/seat.js',
+        file: 'incumbent/dist/mechanisms/queue/seat.js',
         from: 'if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#ghost)))',
         to: 'if (this.#place !== undefined)',
       },

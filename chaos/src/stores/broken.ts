@@ -47,7 +47,7 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
     stores: ['redis'],
     changes: [
       {
-        file: 'incumbent/dist/lease/loss.js',
+        file: 'incumbent/dist/mechanisms/lease/loss.js',
         from: 'return Math.max(0, sinceMs +',
         to: 'return Math.min(0, sinceMs +',
       },
@@ -78,7 +78,7 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
     stores: ['postgres', 'redis'],
     changes: [
       {
-        file: 'incumbent/dist/lease/race.js',
+        file: 'incumbent/dist/mechanisms/lease/race.js',
         from: 'const leftMs = record.leaseMs - unchangedMs;',
         to: 'const leftMs = record.leaseMs / 4 - unchangedMs;',
       },

@@ -153,7 +153,7 @@ test('the guard judges by both clocks how long a program that was told to stop m
 
 /** A process with a watchdog; with SIGUSR2 it has a confirmation that was sent at its start. */
 function watched(clock: WallClock) {
-  const [watchdog, deadlines] = ['watchdog.js', 'deadline.js'].map((file) =>
+  const [watchdog, deadlines] = ['core/watchdog.js', 'base/deadline.js'].map((file) =>
     JSON.stringify(fileURLToPath(new URL(`../../incumbent/dist/${file}`, import.meta.url))),
   );
   const script = `

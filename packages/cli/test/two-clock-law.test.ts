@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Deadline, Instant } from 'incumbent';
 import { Countdown, deadlineAfter } from 'incumbent';
 import { expect, test } from 'vitest';
-import { countdownSource } from '../../incumbent/src/watchdog.ts';
+import { countdownSource } from '../../incumbent/src/core/watchdog.ts';
 
 // The law stands in the library and, without imports, in the worker of the watchdog and in the guard.
 // All copies see the same clocks here, beside the true time.

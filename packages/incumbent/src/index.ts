@@ -1,20 +1,9 @@
 /** Leader election for Node.js: one API over the store you already run. Start at `createElection`. */
-export type { FenceHook, TakeoverContext } from './campaign.ts';
-export { type CandidateInfo, type CandidateOptions, selfAddresses } from './candidate.ts';
-export type { Clock, Instant, Timer } from './clock.ts';
-export type {
-  ActorProcess,
-  AdminRequest,
-  AdminResult,
-  Backend,
-  ElectionBackend,
-  Predecessor,
-  Snapshot,
-} from './contest.ts';
-export { Countdown, type Deadline, deadlineAfter } from './deadline.ts';
-export type { DiagnosticEvents } from './diagnostics.ts';
-export { type Duration, formatDuration, parseDuration } from './duration.ts';
-export { createElection, type Election } from './election.ts';
+
+export { type CandidateInfo, type CandidateOptions, selfAddresses } from './base/candidate.ts';
+export type { Clock, Instant, Timer } from './base/clock.ts';
+export { Countdown, type Deadline, deadlineAfter } from './base/deadline.ts';
+export { type Duration, formatDuration, parseDuration } from './base/duration.ts';
 export {
   ClosedError,
   ElectionEndedError,
@@ -34,21 +23,10 @@ export {
   StoreUnsuitableError,
   TakeoverFailedError,
   TermEndedError,
-} from './errors.ts';
-export type { HealthOptions } from './health.ts';
-export type { LiftedHold } from './holds.ts';
-export type { StoppableIterator } from './iterate.ts';
-export { describeNotElected, type NotElectedReason } from './not-elected.ts';
-export type {
-  CampaignOnceOptions,
-  CampaignOptions,
-  ElectionOptions,
-  LeadOptions,
-} from './options.ts';
-export { describeEnd, type EndReason, endReasons } from './reasons.ts';
-export type { Drain, LeaderRequest, TermSummary, UncleanLeader, View } from './record.ts';
-export type { CandidateStatus } from './status.ts';
-export type { Proclamation, Term, TermOutcome, TermState } from './term.ts';
+} from './base/errors.ts';
+export type { StoppableIterator } from './base/iterate.ts';
+export { describeNotElected, type NotElectedReason } from './base/not-elected.ts';
+export { describeEnd, type EndReason, endReasons } from './base/reasons.ts';
 export {
   deriveTiming,
   resolveTiming,
@@ -56,5 +34,28 @@ export {
   type TimingLimits,
   type TimingOptions,
   timingViolations,
-} from './timing.ts';
-export type { Trouble } from './trouble.ts';
+} from './base/timing.ts';
+export type { FenceHook, TakeoverContext } from './core/campaign-settings.ts';
+export type {
+  ActorProcess,
+  AdminRequest,
+  AdminResult,
+  Backend,
+  ElectionBackend,
+  Predecessor,
+  Snapshot,
+} from './core/contest.ts';
+export type { DiagnosticEvents } from './core/diagnostics.ts';
+export { createElection, type Election } from './core/election.ts';
+export type { HealthOptions } from './core/health.ts';
+export type { LiftedHold } from './core/holds.ts';
+export type {
+  CampaignOnceOptions,
+  CampaignOptions,
+  ElectionOptions,
+  LeadOptions,
+} from './core/options.ts';
+export type { CandidateStatus } from './core/status.ts';
+export type { Proclamation, Term, TermOutcome, TermState } from './core/term.ts';
+export type { Trouble } from './core/trouble.ts';
+export type { Drain, LeaderRequest, TermSummary, UncleanLeader, View } from './record/record.ts';

@@ -7,7 +7,7 @@ import { txn } from '../src/backends/etcd/methods.ts';
 import type { EtcdPlace } from '../src/backends/etcd/session.ts';
 import { EtcdSession, isThere } from '../src/backends/etcd/session.ts';
 import { EtcdStore } from '../src/backends/etcd/store.ts';
-import { systemClock } from '../src/clock.ts';
+import { systemClock } from '../src/base/clock.ts';
 import { aborted, end, missing, until, useEtcd, waiting } from './support/etcd.ts';
 
 const candidate = { id: 'a', incarnation: 'i', addresses: [], metadata: {} };

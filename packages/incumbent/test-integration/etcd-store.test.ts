@@ -5,10 +5,10 @@ import { electionKeys } from '../src/backends/etcd/keys.ts';
 import type { EtcdPlace } from '../src/backends/etcd/session.ts';
 import { EtcdSession } from '../src/backends/etcd/session.ts';
 import { EtcdStore } from '../src/backends/etcd/store.ts';
-import { systemClock } from '../src/clock.ts';
-import type { QueueRecord } from '../src/queue/record.ts';
-import { emptyQueueRecord } from '../src/queue/record.ts';
-import type { Place, Version } from '../src/queue/store.ts';
+import { systemClock } from '../src/base/clock.ts';
+import type { QueueRecord } from '../src/mechanisms/queue/record.ts';
+import { emptyQueueRecord } from '../src/mechanisms/queue/record.ts';
+import type { Place, Version } from '../src/mechanisms/queue/store.ts';
 import type { EtcdScene } from './support/etcd.ts';
 import { missing, useEtcd } from './support/etcd.ts';
 

@@ -10,9 +10,9 @@ import { expect, test } from 'vitest';
 import { Refusals } from '../src/backends/gcs/errors.ts';
 import { checkOptions } from '../src/backends/gcs/options.ts';
 import { GcsStore } from '../src/backends/gcs/store.ts';
-import { systemClock } from '../src/clock.ts';
+import { systemClock } from '../src/base/clock.ts';
+import { resolveTiming } from '../src/base/timing.ts';
 import type { LeaseRecord } from '../src/testing/index.ts';
-import { resolveTiming } from '../src/timing.ts';
 import { vacantRecord } from '../test/support/vacant-record.ts';
 
 /** What it asks for, and what it says about it. What is another each time is `…`. */

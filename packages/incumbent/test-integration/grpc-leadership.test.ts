@@ -15,10 +15,10 @@ import type {
 } from '@grpc/grpc-js';
 import { describe, expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
-import type { RequireLeadershipOptions } from '../src/grpc/index.ts';
-import { callsEnded, carryKnownToken, requireLeadership } from '../src/grpc/index.ts';
+import { Deferred } from '../src/base/wait.ts';
+import type { RequireLeadershipOptions } from '../src/following/grpc/index.ts';
+import { callsEnded, carryKnownToken, requireLeadership } from '../src/following/grpc/index.ts';
 import type { Term } from '../src/index.ts';
-import { Deferred } from '../src/wait.ts';
 import { candidate, FakeElection, ledBy } from '../test/support/fake-election.ts';
 import { FakeTerm } from '../test/support/fake-term.ts';
 import { ledger, read, serve, versions } from './support/grpc-ledger.ts';

@@ -15,7 +15,7 @@ import { request } from 'undici';
 import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
-import type { LeaderOnlyOptions } from '../src/http/index.ts';
+import type { LeaderOnlyOptions } from '../src/following/http/index.ts';
 import {
   electionHeader,
   leaderOnly,
@@ -23,7 +23,7 @@ import {
   refusedHeader,
   requireToken,
   tokenHeader,
-} from '../src/http/index.ts';
+} from '../src/following/http/index.ts';
 import type { Term } from '../src/index.ts';
 import { createElection, MisuseError } from '../src/index.ts';
 import { candidate, FakeElection, ledBy, vacant } from '../test/support/fake-election.ts';

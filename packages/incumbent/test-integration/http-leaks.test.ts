@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { electionHeader, refusedHeader } from '../src/http/index.ts';
+import { electionHeader, refusedHeader } from '../src/following/http/index.ts';
 import { vacant } from '../test/support/fake-election.ts';
 import { compile, temporaryDirectory } from './support/file-build.ts';
 import { echo, FakeTerm, HttpStage } from './support/http-stage.ts';
@@ -15,7 +15,11 @@ const directory = temporaryDirectory();
 let built: string[] = [];
 
 beforeAll(() => {
-  built = compile(directory.path, ['index.ts', 'backends/memory/index.ts', 'http/index.ts']);
+  built = compile(directory.path, [
+    'index.ts',
+    'backends/memory/index.ts',
+    'following/http/index.ts',
+  ]);
 });
 afterAll(() => directory.remove());
 

@@ -11,8 +11,13 @@ import { createCertificates } from '@incumbent/zookeeper/testing';
 import { request } from 'undici';
 import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
-import type { ProxyOptions } from '../src/http/index.ts';
-import { electionHeader, proxiedHeader, refusedHeader, tokenHeader } from '../src/http/index.ts';
+import type { ProxyOptions } from '../src/following/http/index.ts';
+import {
+  electionHeader,
+  proxiedHeader,
+  refusedHeader,
+  tokenHeader,
+} from '../src/following/http/index.ts';
 import { candidate, ledBy, unknown } from '../test/support/fake-election.ts';
 import { temporaryDirectory } from './support/file-build.ts';
 import type { Echo, Handler, Listening } from './support/http-stage.ts';

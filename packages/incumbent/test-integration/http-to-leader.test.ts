@@ -13,7 +13,7 @@ import {
   refusedHeader,
   tokenHeader,
   toLeader,
-} from '../src/http/index.ts';
+} from '../src/following/http/index.ts';
 import { ClosedError, InvalidOptionError } from '../src/index.ts';
 import { candidate, ledBy, unknown, vacant } from '../test/support/fake-election.ts';
 import type { Echo } from './support/http-stage.ts';

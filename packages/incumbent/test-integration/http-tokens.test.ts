@@ -8,7 +8,7 @@ import { Agent, Pool, request } from 'undici';
 import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
-import type { TokenMemory } from '../src/http/index.ts';
+import type { TokenMemory } from '../src/following/http/index.ts';
 import {
   carryToken,
   electionHeader,
@@ -18,7 +18,7 @@ import {
   tokenHeader,
   tokenOf,
   toLeader,
-} from '../src/http/index.ts';
+} from '../src/following/http/index.ts';
 import { createElection, NotLeadingError } from '../src/index.ts';
 import { serveBehind, servers } from './support/http-servers.ts';
 import type { Echo, Handler } from './support/http-stage.ts';

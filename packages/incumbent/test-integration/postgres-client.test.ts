@@ -12,7 +12,7 @@ import { createCertificates } from '../../zookeeper/src/testing/index.ts';
 import { Connection } from '../src/backends/postgres/connection.ts';
 import type { PostgresClient } from '../src/backends/postgres/index.ts';
 import { examinePostgres } from '../src/backends/postgres/index.ts';
-import { StoreUnsuitableError } from '../src/errors.ts';
+import { StoreUnsuitableError } from '../src/base/errors.ts';
 import { long, missing, oldTable, Stage, until } from './support/postgres.ts';
 
 let server: PostgresServer;

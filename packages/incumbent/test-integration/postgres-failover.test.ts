@@ -1,6 +1,6 @@
 import { startPostgres, startPostgresStandby, waitFor } from '@incumbent/servers';
 import { describe, test } from 'vitest';
-import { StoreUnsuitableError } from '../src/errors.ts';
+import { StoreUnsuitableError } from '../src/base/errors.ts';
 import { drivers, long, missing, oldTable, Stage, until } from './support/postgres.ts';
 
 const patient = { lease: 6_000 };

@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import { createClient, RESP_TYPES } from 'redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openRedis } from '../src/backends/redis/open.ts';
-import { StoreUnavailableError } from '../src/errors.ts';
+import { StoreUnavailableError } from '../src/base/errors.ts';
 import { vacantRecord } from '../test/support/vacant-record.ts';
 import {
   fieldOf,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ZooKeeper } from '../../zookeeper/src/index.ts';
+import type { CandidateStatus } from '../src/core/status.ts';
 import type { Term } from '../src/index.ts';
 import { ElectionEndedError, LeftBehindError, TermEndedError } from '../src/index.ts';
-import type { CandidateStatus } from '../src/status.ts';
 import { missing, placesOf, until, useZooKeeper } from './support/zookeeper.ts';
 
 /** Those of systems.md, section 7, that are about ZooKeeper, by their sources' ids; and GoLea's own. */

@@ -4,9 +4,9 @@ import { connect } from '../../zookeeper/src/index.ts';
 import type { TestServer } from '../../zookeeper/src/testing/index.ts';
 import { startServer } from '../../zookeeper/src/testing/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
-import type { Election } from '../src/election.ts';
-import { createElection } from '../src/election.ts';
-import type { Term } from '../src/term.ts';
+import type { Election } from '../src/core/election.ts';
+import { createElection } from '../src/core/election.ts';
+import type { Term } from '../src/core/term.ts';
 import { missing } from './support/zookeeper.ts';
 
 const candidates = 1_000;

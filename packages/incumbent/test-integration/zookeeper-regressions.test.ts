@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ZooKeeper } from '../../zookeeper/src/index.ts';
+import type { CandidateStatus } from '../src/core/status.ts';
 import type { Term } from '../src/index.ts';
 import { ElectionEndedError } from '../src/index.ts';
-import type { CandidateStatus } from '../src/status.ts';
 import { missing, placesOf, until, useZooKeeper } from './support/zookeeper.ts';
 
 /** A client of which some methods are others; what it calls of itself stays as it is. */

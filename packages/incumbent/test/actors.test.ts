@@ -3,7 +3,7 @@
  * dead: a list from which one is missing would prove the death of a leader that lives.
  */
 import { expect, test } from 'vitest';
-import type { Actor, ActorProcess } from '../src/contest.ts';
+import type { Actor, ActorProcess } from '../src/core/contest.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
 import { candidate } from './support/scripted-candidate.ts';
 import { lost, ScriptedStore } from './support/scripted-store.ts';

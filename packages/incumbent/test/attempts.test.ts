@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OwnWrites } from '../src/attempts.ts';
+import { OwnWrites } from '../src/core/attempts.ts';
 
 test('a write of ours that stands in the record stays ours, however many are refused after it', () => {
   const own = new OwnWrites();

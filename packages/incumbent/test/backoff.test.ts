@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { backoffMs } from '../src/backoff.ts';
-import { resolveTiming } from '../src/timing.ts';
+import { resolveTiming } from '../src/base/timing.ts';
+import { backoffMs } from '../src/core/backoff.ts';
 
 const timing = resolveTiming({ retryBackoff: 100, pollEvery: '20s' });
 

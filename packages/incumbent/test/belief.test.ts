@@ -3,8 +3,8 @@ import { createElection } from 'incumbent';
 import { memory } from 'incumbent/memory';
 import { SimulatedClock } from 'incumbent/testing';
 import { describe, expect, test } from 'vitest';
-import { Belief } from '../src/belief.ts';
-import { readClocks } from '../src/clock.ts';
+import { Belief } from '../src/base/belief.ts';
+import { readClocks } from '../src/base/clock.ts';
 import { lost, ScriptedStore } from './support/scripted-store.ts';
 
 // The law itself is shown in packages/cli/test/two-clock-law.test.ts, for all its copies.

@@ -1,6 +1,6 @@
 // The clocks of the machine, as the library sees them.
 import { expect, test } from 'vitest';
-import { maxTimerMs, systemClock } from '../src/clock.ts';
+import { maxTimerMs, systemClock } from '../src/base/clock.ts';
 
 // Node would call back after 1 ms.
 test.each([2 ** 31, Number.POSITIVE_INFINITY, Number.NaN, -1])(

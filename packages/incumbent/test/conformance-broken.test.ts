@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { MemoryCell } from '../src/backends/memory/store.ts';
 import { emptyCell, MemoryStore } from '../src/backends/memory/store.ts';
-import { leaseBackend } from '../src/lease/backend.ts';
+import { leaseBackend } from '../src/mechanisms/lease/backend.ts';
 import type { Backend, LeaseStore } from '../src/testing/index.ts';
 import {
   electionScenarios,

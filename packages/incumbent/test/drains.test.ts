@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock, Election } from '../src/index.ts';
 import { createElection, RefusedError } from '../src/index.ts';
-import { drainLimit, keptDrains } from '../src/record.ts';
+import { drainLimit, keptDrains } from '../src/record/record.ts';
 import type { SimulatedClock } from '../src/testing/index.ts';
 import { SimulatedClock as Clocks, SimulatedLeaseStore } from '../src/testing/index.ts';
 import { LockStage } from './lock/stage.ts';

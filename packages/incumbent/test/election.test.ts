@@ -1,7 +1,7 @@
 // What a handle owes its callers, on a backend that does what the test says.
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
-import type { Backend, ElectionBackend, Snapshot } from '../src/contest.ts';
+import type { Backend, ElectionBackend, Snapshot } from '../src/core/contest.ts';
 import type { CandidateStatus, Election, ElectionOptions, View } from '../src/index.ts';
 import { createElection, NotElectedError } from '../src/index.ts';
 import { SimulatedClock, SimulatedLeaseStore } from '../src/testing/index.ts';

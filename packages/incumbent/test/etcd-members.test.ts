@@ -8,10 +8,10 @@ import type { TxnRequest } from '../src/backends/etcd/messages.ts';
 import { leaseGrant, range, txn } from '../src/backends/etcd/methods.ts';
 import { EtcdSession } from '../src/backends/etcd/session.ts';
 import { EtcdStore } from '../src/backends/etcd/store.ts';
-import { OperationTimeoutError } from '../src/errors.ts';
+import { OperationTimeoutError } from '../src/base/errors.ts';
 import type { Election } from '../src/index.ts';
 import { createElection } from '../src/index.ts';
-import { emptyQueueRecord } from '../src/queue/record.ts';
+import { emptyQueueRecord } from '../src/mechanisms/queue/record.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
 import { FakeGrpc, grpcError } from './support/fake-grpc.ts';
 

@@ -17,10 +17,10 @@ import { leaseGrant, range, txn } from '../src/backends/etcd/methods.ts';
 import type { EtcdPlace } from '../src/backends/etcd/session.ts';
 import { EtcdSession } from '../src/backends/etcd/session.ts';
 import { EtcdStore } from '../src/backends/etcd/store.ts';
-import { readClocks } from '../src/clock.ts';
-import { Countdown, deadlineAfter } from '../src/deadline.ts';
+import { readClocks } from '../src/base/clock.ts';
+import { Countdown, deadlineAfter } from '../src/base/deadline.ts';
 import { createElection, InvalidOptionError, InvalidTimingError } from '../src/index.ts';
-import { emptyQueueRecord } from '../src/queue/record.ts';
+import { emptyQueueRecord } from '../src/mechanisms/queue/record.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
 import { FakeGrpc } from './support/fake-grpc.ts';
 

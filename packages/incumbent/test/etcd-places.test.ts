@@ -7,9 +7,9 @@ import { leaseGrant, range, txn, watch } from '../src/backends/etcd/methods.ts';
 import type { EtcdPlace } from '../src/backends/etcd/session.ts';
 import { EtcdSession } from '../src/backends/etcd/session.ts';
 import { EtcdStore } from '../src/backends/etcd/store.ts';
-import type { Instant } from '../src/clock.ts';
-import { readClocks } from '../src/clock.ts';
-import { Confirmations } from '../src/queue/confirmations.ts';
+import type { Instant } from '../src/base/clock.ts';
+import { readClocks } from '../src/base/clock.ts';
+import { Confirmations } from '../src/mechanisms/queue/confirmations.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
 import { FakeGrpc, grpcError } from './support/fake-grpc.ts';
 

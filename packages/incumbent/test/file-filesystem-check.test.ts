@@ -4,7 +4,7 @@ import {
   refuseSharedFileSystem,
   sharedFileSystems,
 } from '../src/backends/file/filesystem-check.ts';
-import { StoreUnsuitableError } from '../src/errors.ts';
+import { StoreUnsuitableError } from '../src/base/errors.ts';
 
 const directory = '/srv/elections/billing';
 

@@ -10,7 +10,7 @@ import {
   RecordDamagedError,
   RecordTooNewError,
   StoreUnavailableError,
-} from '../src/errors.ts';
+} from '../src/base/errors.ts';
 import type { Operation } from './support/memory-disk.ts';
 import { intercept, MemoryDisk, Stops, systemError } from './support/memory-disk.ts';
 

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { ProcessProof } from '../src/backends/file/process-proof.ts';
 import type { Machine } from '../src/backends/file/this-machine.ts';
 import { parseStat, procShowsEverybody } from '../src/backends/file/this-machine.ts';
-import type { Actor } from '../src/contest.ts';
-import { InvalidOptionError } from '../src/errors.ts';
+import { InvalidOptionError } from '../src/base/errors.ts';
+import type { Actor } from '../src/core/contest.ts';
 
 interface Processes {
   /** Process ids and negative group ids that exist. */

@@ -10,16 +10,16 @@ import { recordPath } from '../src/backends/file/record-file.ts';
 import type { FileLeaseStoreOptions } from '../src/backends/file/store.ts';
 import { openFileLeaseStore } from '../src/backends/file/store.ts';
 import type { Machine } from '../src/backends/file/this-machine.ts';
-import type { CandidateInfo } from '../src/candidate.ts';
+import type { CandidateInfo } from '../src/base/candidate.ts';
 import {
   InvalidOptionError,
   RecordDamagedError,
   RecordTooNewError,
   StoreUnavailableError,
   StoreUnsuitableError,
-} from '../src/errors.ts';
-import type { LeaseRecord } from '../src/lease/record.ts';
-import type { LeaseStore } from '../src/lease/store.ts';
+} from '../src/base/errors.ts';
+import type { LeaseRecord } from '../src/mechanisms/lease/record.ts';
+import type { LeaseStore } from '../src/mechanisms/lease/store.ts';
 import type { Operation } from './support/memory-disk.ts';
 import { intercept, MemoryDisk, Stops, systemError } from './support/memory-disk.ts';
 import { vacantRecord } from './support/vacant-record.ts';

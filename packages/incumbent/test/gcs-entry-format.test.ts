@@ -9,10 +9,10 @@ import {
 } from '../src/backends/gcs/entry-format.ts';
 import type { RaceEntry } from '../src/backends/gcs/race-entry.ts';
 import { decodeEntry, encodeEntry, timestampOf, unixMsOf } from '../src/backends/gcs/race-entry.ts';
-import { parametersBase64Key, parametersKey } from '../src/connection-parameters.ts';
-import { RecordDamagedError, RecordTooNewError, StoreUnsuitableError } from '../src/errors.ts';
-import type { Holding, LeaseRecord } from '../src/lease/record.ts';
-import { encodeLeaseRecord } from '../src/lease/record.ts';
+import { parametersBase64Key, parametersKey } from '../src/base/connection-parameters.ts';
+import { RecordDamagedError, RecordTooNewError, StoreUnsuitableError } from '../src/base/errors.ts';
+import type { Holding, LeaseRecord } from '../src/mechanisms/lease/record.ts';
+import { encodeLeaseRecord } from '../src/mechanisms/lease/record.ts';
 
 const format: EntryFormat = {
   election: 'billing',

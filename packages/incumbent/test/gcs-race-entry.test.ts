@@ -10,8 +10,8 @@ import {
   timestampOf,
   unixMsOf,
 } from '../src/backends/gcs/race-entry.ts';
-import { RecordDamagedError } from '../src/errors.ts';
-import { decodeLeaseRecord } from '../src/lease/record.ts';
+import { RecordDamagedError } from '../src/base/errors.ts';
+import { decodeLeaseRecord } from '../src/mechanisms/lease/record.ts';
 
 const location = 'gs://elections/billing';
 

@@ -1,6 +1,6 @@
 import { selfAddresses } from 'incumbent';
 import { expect, test } from 'vitest';
-import { parseEndpoint } from '../src/grpc/addresses.ts';
+import { parseEndpoint } from '../src/following/grpc/addresses.ts';
 
 test.each<[string, object]>([
   ['10.0.0.7:50051', { host: '10.0.0.7', port: 50_051 }],

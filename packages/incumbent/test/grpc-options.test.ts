@@ -3,9 +3,13 @@ import * as grpc14 from '@grpc/grpc-js';
 import * as grpc13 from 'grpc-js-1.13';
 import { describe, expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
-import type { GrpcModule, LeaderResolverOptions } from '../src/grpc/index.ts';
-import { carryKnownToken, registerLeaderResolver, requireLeadership } from '../src/grpc/index.ts';
-import { authorityOf } from '../src/grpc/resolver.ts';
+import type { GrpcModule, LeaderResolverOptions } from '../src/following/grpc/index.ts';
+import {
+  carryKnownToken,
+  registerLeaderResolver,
+  requireLeadership,
+} from '../src/following/grpc/index.ts';
+import { authorityOf } from '../src/following/grpc/resolver.ts';
 import { createElection } from '../src/index.ts';
 
 const backend = memory();

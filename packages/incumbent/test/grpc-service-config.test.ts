@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { describe, expect, test } from 'vitest';
-import { parseServiceConfig } from '../src/grpc/service-config.ts';
+import { parseServiceConfig } from '../src/following/grpc/service-config.ts';
 
 // What grpc-js itself makes of a channel's own service config; it is not part of its surface.
 const { validateServiceConfig } = createRequire(import.meta.url)(

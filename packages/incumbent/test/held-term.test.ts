@@ -1,16 +1,16 @@
 // A term by itself: when it confirms its seat, in what order it ends, and what it tells whom.
 import { describe, expect, test } from 'vitest';
-import { Belief } from '../src/belief.ts';
-import { readClocks } from '../src/clock.ts';
-import type { Confirmation, Contest, Seat, SeatEnd, SeatState } from '../src/contest.ts';
-import type { Deadline } from '../src/deadline.ts';
-import { LeftBehindError } from '../src/errors.ts';
-import type { HeldTermOptions } from '../src/held-term.ts';
-import { HeldTerm } from '../src/held-term.ts';
+import { Belief } from '../src/base/belief.ts';
+import { readClocks } from '../src/base/clock.ts';
+import type { Deadline } from '../src/base/deadline.ts';
+import { LeftBehindError } from '../src/base/errors.ts';
+import { resolveTiming } from '../src/base/timing.ts';
+import { onAbort } from '../src/base/wait.ts';
+import type { Confirmation, Contest, Seat, SeatEnd, SeatState } from '../src/core/contest.ts';
+import type { HeldTermOptions } from '../src/core/held-term.ts';
+import { HeldTerm } from '../src/core/held-term.ts';
+import type { Watchdog } from '../src/core/watchdog.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
-import { resolveTiming } from '../src/timing.ts';
-import { onAbort } from '../src/wait.ts';
-import type { Watchdog } from '../src/watchdog.ts';
 
 /** D is 15 s: H is 12 s, G 2 s, R 3 s, X 2.5 s, the pause after a failure 750 ms. */
 const timing = resolveTiming();

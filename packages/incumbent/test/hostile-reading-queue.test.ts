@@ -4,11 +4,11 @@ import type { ZooKeeper } from '../../zookeeper/src/index.ts';
 import { connect } from '../../zookeeper/src/index.ts';
 import { FakeZooKeeper } from '../../zookeeper/src/testing/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
-import type { Backend } from '../src/contest.ts';
+import type { Backend } from '../src/core/contest.ts';
 import type { Election, Term } from '../src/index.ts';
 import { createElection } from '../src/index.ts';
-import { QueueElection } from '../src/queue/backend.ts';
-import type { Place } from '../src/queue/store.ts';
+import { QueueElection } from '../src/mechanisms/queue/backend.ts';
+import type { Place } from '../src/mechanisms/queue/store.ts';
 import type { SimulatedQueueSession } from '../src/testing/index.ts';
 import { SimulatedClock, SimulatedQueueStore } from '../src/testing/index.ts';
 

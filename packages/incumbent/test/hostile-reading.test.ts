@@ -1,7 +1,7 @@
 /** What a hostile reading of the core found: one schedule each. */
 import { expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
-import type { Backend } from '../src/contest.ts';
+import type { Backend } from '../src/core/contest.ts';
 import type { ElectionOptions, Term } from '../src/index.ts';
 import {
   createElection,
@@ -11,7 +11,7 @@ import {
   NotElectedError,
   RecordDamagedError,
 } from '../src/index.ts';
-import { leaseBackend } from '../src/lease/backend.ts';
+import { leaseBackend } from '../src/mechanisms/lease/backend.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
 import { lost, ScriptedStore } from './support/scripted-store.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { carryToken, leaderOnly, requireToken, toLeader } from '../src/http/index.ts';
+import { carryToken, leaderOnly, requireToken, toLeader } from '../src/following/http/index.ts';
 import type { Election, Term } from '../src/index.ts';
 import { InvalidOptionError, MisuseError } from '../src/index.ts';
 import { FakeElection } from './support/fake-election.ts';

@@ -3,11 +3,11 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readTokens, writeTokens } from '../src/following/headers.ts';
+import { originOf } from '../src/following/http/origin.ts';
+import { needsReplay, ReplayBody } from '../src/following/http/replay-body.ts';
+import { targetOf } from '../src/following/http/request-target.ts';
+import { memoryOfTokens } from '../src/following/http/token-memory.ts';
 import { parseAddress } from '../src/following/index.ts';
-import { originOf } from '../src/http/origin.ts';
-import { needsReplay, ReplayBody } from '../src/http/replay-body.ts';
-import { targetOf } from '../src/http/request-target.ts';
-import { memoryOfTokens } from '../src/http/token-memory.ts';
 import { candidate } from './support/fake-election.ts';
 
 describe('the token headers', () => {

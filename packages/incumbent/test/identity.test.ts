@@ -2,7 +2,7 @@
 import { startupSnapshot } from 'node:v8';
 import { afterEach, expect, test, vi } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
-import { uniqueId } from '../src/identity.ts';
+import { uniqueId } from '../src/base/identity.ts';
 import { createElection, MisuseError } from '../src/index.ts';
 
 vi.mock('node:crypto', async (original) => {

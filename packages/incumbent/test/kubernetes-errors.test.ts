@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Refusals } from '../src/backends/kubernetes/errors.ts';
-import { StoreUnavailableError, StoreUnsuitableError } from '../src/errors.ts';
+import { StoreUnavailableError, StoreUnsuitableError } from '../src/base/errors.ts';
 
 function refusal(status: number, details: object = {}) {
   return {

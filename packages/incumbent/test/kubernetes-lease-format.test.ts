@@ -11,9 +11,9 @@ import {
   specAnnotation,
   tokenAnnotation,
 } from '../src/backends/kubernetes/lease-format.ts';
-import { RecordDamagedError, RecordTooNewError } from '../src/errors.ts';
-import type { LeaseRecord } from '../src/lease/record.ts';
-import { resolveTiming } from '../src/timing.ts';
+import { RecordDamagedError, RecordTooNewError } from '../src/base/errors.ts';
+import { resolveTiming } from '../src/base/timing.ts';
+import type { LeaseRecord } from '../src/mechanisms/lease/record.ts';
 
 const format: LeaseFormat = {
   election: 'billing',

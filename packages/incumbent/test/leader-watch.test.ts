@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { expect, test, vi } from 'vitest';
 import type { Sight } from '../src/following/index.ts';
 import { LeaderWatch } from '../src/following/index.ts';
-import type { View } from '../src/record.ts';
+import type { View } from '../src/record/record.ts';
 import { candidate, FakeElection, ledBy, unknown, vacant } from './support/fake-election.ts';
 
 const a = candidate('a', { addresses: ['10.0.0.1:1'] });

@@ -1,16 +1,16 @@
 // What `createElection` and a campaign take; what is refused also stands in bad-input.test.ts.
 import { describe, expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
-import { resolveCandidate } from '../src/candidate.ts';
-import { systemClock } from '../src/clock.ts';
-import { InvalidOptionError } from '../src/errors.ts';
-import type { CampaignCall, LeadOptions } from '../src/options.ts';
+import { resolveCandidate } from '../src/base/candidate.ts';
+import { systemClock } from '../src/base/clock.ts';
+import { InvalidOptionError } from '../src/base/errors.ts';
+import type { CampaignCall, LeadOptions } from '../src/core/options.ts';
 import {
   checkElectionOptions,
   checkSignal,
   checkSignalOption,
   resolveCampaign,
-} from '../src/options.ts';
+} from '../src/core/options.ts';
 
 const backend = memory();
 const { signal } = new AbortController();

@@ -6,7 +6,7 @@ import {
   OperationTimeoutError,
   StoreUnavailableError,
   StoreUnsuitableError,
-} from '../src/errors.ts';
+} from '../src/base/errors.ts';
 
 const { table } = checkOptions({});
 

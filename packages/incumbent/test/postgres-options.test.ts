@@ -3,7 +3,7 @@ import { guardFor } from '../src/backends/postgres/guard.ts';
 import type { PostgresClient, PostgresOptions } from '../src/backends/postgres/index.ts';
 import { fenceTrigger, postgres, schema } from '../src/backends/postgres/index.ts';
 import { checkOptions, quoteText } from '../src/backends/postgres/options.ts';
-import { InvalidOptionError } from '../src/errors.ts';
+import { InvalidOptionError } from '../src/base/errors.ts';
 
 const pool = {
   connect: async () => Promise.reject(new Error('nobody connects here')),

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { PgPool, PgQuery } from '../src/backends/postgres/client.ts';
 import { PoolExhaustedError } from '../src/backends/postgres/driver.ts';
 import { PgPoolDriver } from '../src/backends/postgres/pg-pool.ts';
-import { OperationTimeoutError } from '../src/errors.ts';
+import { OperationTimeoutError } from '../src/base/errors.ts';
 
 /** A client that answers when it is told to. */
 class FakeClient extends EventEmitter {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { asStoreError } from '../src/backends/redis/errors.ts';
-import { ElectionError, StoreUnavailableError } from '../src/errors.ts';
+import { ElectionError, StoreUnavailableError } from '../src/base/errors.ts';
 
 function translate(message: string, more: object = {}, hasWorked = false): ElectionError {
   const error = Object.assign(new Error(message), more);

@@ -3,11 +3,11 @@ import { HintHub } from '../src/backends/hint-hub.ts';
 import type { RedisDriver } from '../src/backends/redis/driver.ts';
 import { checkOptions } from '../src/backends/redis/options.ts';
 import { RedisLeaseStore } from '../src/backends/redis/store.ts';
-import type { Scope } from '../src/contest.ts';
-import type { LeaseRecord } from '../src/lease/record.ts';
-import { encodeLeaseRecord } from '../src/lease/record.ts';
+import { resolveTiming } from '../src/base/timing.ts';
+import type { Scope } from '../src/core/contest.ts';
+import type { LeaseRecord } from '../src/mechanisms/lease/record.ts';
+import { encodeLeaseRecord } from '../src/mechanisms/lease/record.ts';
 import { settle } from '../src/testing/index.ts';
-import { resolveTiming } from '../src/timing.ts';
 import { vacantRecord } from './support/vacant-record.ts';
 
 const never = new AbortController().signal;

@@ -1,7 +1,7 @@
 import { Cluster, Redis } from 'ioredis';
 import { createClient, createClientPool, createCluster, createSentinel } from 'redis';
 import { describe, expect, test } from 'vitest';
-import { driverOf } from '../src/backends/redis/driver.ts';
+import { driverOf } from '../src/backends/redis/driver-of.ts';
 import type {
   IoRedisClient,
   IoRedisCluster,

@@ -1,8 +1,8 @@
 // What `onStatus` is told: at every change, and nothing twice.
 import { describe, expect, test } from 'vitest';
-import type { NotElectedReason } from '../src/not-elected.ts';
-import type { CandidateStatus } from '../src/status.ts';
-import { StatusTeller } from '../src/status.ts';
+import type { NotElectedReason } from '../src/base/not-elected.ts';
+import type { CandidateStatus } from '../src/core/status.ts';
+import { StatusTeller } from '../src/core/status.ts';
 
 const led: NotElectedReason = { kind: 'led', id: 'a', token: 1n };
 const held: NotElectedReason = { kind: 'held', by: 'a', untilUnixMs: 1 };

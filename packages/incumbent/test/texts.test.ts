@@ -1,11 +1,11 @@
 // How durations, values and reasons are shown, and which of them are the same.
 import { expect, test } from 'vitest';
-import { checkCandidate, describeValue } from '../src/candidate.ts';
-import { formatDuration } from '../src/duration.ts';
-import type { NotElectedReason } from '../src/not-elected.ts';
-import { describeNotElected, sameReason } from '../src/not-elected.ts';
-import type { TermSummary } from '../src/record.ts';
-import { appendTerm, sameView } from '../src/record.ts';
+import { checkCandidate, describeValue } from '../src/base/candidate.ts';
+import { formatDuration } from '../src/base/duration.ts';
+import type { NotElectedReason } from '../src/base/not-elected.ts';
+import { describeNotElected, sameReason } from '../src/base/not-elected.ts';
+import type { TermSummary } from '../src/record/record.ts';
+import { appendTerm, sameView } from '../src/record/record.ts';
 
 test.each([
   [0, '0ms'],

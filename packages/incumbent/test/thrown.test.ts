@@ -1,8 +1,8 @@
 /** What users throw may have no text. */
 import { expect, test } from 'vitest';
+import { asError, textOf } from '../src/base/thrown.ts';
 import { describeNotElected, NotElectedError } from '../src/index.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
-import { asError, textOf } from '../src/thrown.ts';
 import { candidate } from './support/scripted-candidate.ts';
 import { ScriptedStore } from './support/scripted-store.ts';
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Election } from '../src/index.ts';
 import { NotElectedError } from '../src/index.ts';
-import type { LeaseStore, Reading } from '../src/lease/store.ts';
+import type { LeaseStore, Reading } from '../src/mechanisms/lease/store.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
 import { end, inArena, until } from './lock/support.ts';
 import { Stage } from './queue/support.ts';

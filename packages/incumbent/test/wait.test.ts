@@ -1,11 +1,11 @@
 import { getEventListeners } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, test, vi } from 'vitest';
-import type { Timer } from '../src/clock.ts';
-import { systemClock } from '../src/clock.ts';
-import { OperationTimeoutError } from '../src/errors.ts';
+import type { Timer } from '../src/base/clock.ts';
+import { systemClock } from '../src/base/clock.ts';
+import { OperationTimeoutError } from '../src/base/errors.ts';
+import { anyOf, bounded, Deferred, onAbort, sleep, Wakeup } from '../src/base/wait.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
-import { anyOf, bounded, Deferred, onAbort, sleep, Wakeup } from '../src/wait.ts';
 
 const never = new AbortController().signal;
 

@@ -46,10 +46,10 @@ export async function loadLibrary(directory: string): Promise<Library> {
   const load = (file: string) => import(pathToFileURL(`${directory}/${file}`).href);
   const [face, backend, record, zookeeper, queueRecord] = await Promise.all([
     load('index.js'),
-    load('lease/backend.js'),
-    load('lease/record.js'),
+    load('mechanisms/lease/backend.js'),
+    load('mechanisms/lease/record.js'),
     load('backends/zookeeper/index.js'),
-    load('queue/record.js'),
+    load('mechanisms/queue/record.js'),
   ]);
   return {
     createElection: face.createElection,

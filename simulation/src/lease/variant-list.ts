@@ -14,7 +14,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     from: 80,
     edits: [
       {
-        file: 'lease/seat.js',
+        file: 'mechanisms/lease/seat.js',
         find: "return { outcome: 'confirmed', sentAt, state };",
         replace: "return { outcome: 'confirmed', sentAt: readClocks(this.#scope.clock), state };",
       },
@@ -26,7 +26,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     from: 90,
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: "if (result?.outcome === 'ok')\n            return won(next, result.version);",
         replace:
           "if (result?.outcome === 'ok') {\n            Object.assign(sentAt, readClocks(clock));" +
@@ -34,7 +34,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
           '\n            return won(next, result.version);\n        }',
       },
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'const belief = new Belief(clock, timing.beliefMs, sentAt);',
         replace: 'let belief = new Belief(clock, timing.beliefMs, sentAt);',
       },
@@ -45,7 +45,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'no read-back: a conflict taken for a win',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'const nonceIsOurs = reading.record?.nonce === next.nonce;',
         replace: 'const nonceIsOurs = true;',
       },
@@ -57,7 +57,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     from: 5,
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: "this.#scope.onTrouble('writing as a candidate', error);",
         replace: 'return won(next, sighting.version);',
       },
@@ -68,7 +68,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'an unresolved renewal believed',
     edits: [
       {
-        file: 'lease/seat.js',
+        file: 'mechanisms/lease/seat.js',
         find: 'const result = await this.#swap(next, signal);',
         replace:
           "const result = await this.#swap(next, signal).catch(() => ({ outcome: 'ok', version: this.#version }));",
@@ -81,7 +81,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     from: 180,
     edits: [
       {
-        file: 'lease/seat.js',
+        file: 'mechanisms/lease/seat.js',
         find: "return { outcome: 'confirmed', sentAt: found.sentAt, state: found.state };",
         replace: "return { outcome: 'confirmed', sentAt, state: found.state };",
       },
@@ -92,7 +92,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'renewal by reading that nothing has changed',
     edits: [
       {
-        file: 'lease/seat.js',
+        file: 'mechanisms/lease/seat.js',
         find: 'const result = await this.#swap(next, signal);',
         replace:
           'const seen = await readStore(this.#store, this.#scope, signal);\n' +
@@ -105,7 +105,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'wall clock only',
     edits: [
       {
-        file: 'belief.js',
+        file: 'base/belief.js',
         find: 'return this.#countdown.look(readClocks(this.#clock));',
         replace:
           'const { wallMs } = this.#countdown.deadline ?? { wallMs: -Infinity };\n' +
@@ -118,7 +118,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'monotonic clock only',
     edits: [
       {
-        file: 'belief.js',
+        file: 'base/belief.js',
         find: 'return this.#countdown.look(readClocks(this.#clock));',
         replace:
           'const { monotonicMs } = this.#countdown.deadline ?? { monotonicMs: -Infinity };\n' +
@@ -131,7 +131,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a wall clock that was set back hides the suspension after it',
     edits: [
       {
-        file: 'deadline.js',
+        file: 'base/deadline.js',
         find: 'this.#wallEndMs = wallMs + leftMs;',
         replace: '',
       },
@@ -143,7 +143,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     from: 7,
     edits: [
       {
-        file: 'deadline.js',
+        file: 'base/deadline.js',
         find: 'this.#endMs = nowMs + wallLeftMs;',
         replace: '',
       },
@@ -154,7 +154,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a confirmation that was under way forgets what a look has found lost',
     edits: [
       {
-        file: 'deadline.js',
+        file: 'base/deadline.js',
         find: 'this.#endMs = monotonicMs - moreMs;',
         replace: 'this.#endMs = monotonicMs;',
       },
@@ -165,7 +165,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'no look at the clocks before a win is known',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'belief,\n                state,',
         replace: 'belief: new Belief(clock, timing.beliefMs, sentAt),\n                state,',
       },
@@ -176,7 +176,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a late reply revives a term',
     edits: [
       {
-        file: 'belief.js',
+        file: 'base/belief.js',
         find: 'if (this.remainingMs() <= 0)',
         replace: 'if (this.#countdown.deadline === undefined)',
       },
@@ -187,7 +187,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'own record known by the candidate’s name',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'const isLate = ',
         replace: 'const isLate = record.holding?.candidate.id === this.#candidate.id || ',
       },
@@ -198,7 +198,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'own record known by its incarnation',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'const isLate = ',
         replace:
           'const isLate = record.holding?.candidate.incarnation === this.#candidate.incarnation || ',
@@ -210,7 +210,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'the term of a copy taken for an own one that is over',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'const wasOurs = this.#own.wrote(previous);',
         replace:
           'const wasOurs = previous?.holding?.candidate.incarnation === this.#candidate.incarnation;',
@@ -222,7 +222,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'own lease instead of the record’s',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'const leftMs = record.leaseMs - unchangedMs;',
         replace: 'const leftMs = timing.leaseMs - unchangedMs;',
       },
@@ -233,17 +233,17 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'observation counted from before the read',
     edits: [
       {
-        file: 'lease/reading.js',
+        file: 'mechanisms/lease/reading.js',
         find: 'this.see(await readStore(this.#store, this.#scope, signal));',
         replace: 'this.see(await readStore(this.#store, this.#scope, signal), sentAtMs);',
       },
       {
-        file: 'lease/reading.js',
+        file: 'mechanisms/lease/reading.js',
         find: 'see(reading) {',
         replace: 'see(reading, atMs) {',
       },
       {
-        file: 'lease/reading.js',
+        file: 'mechanisms/lease/reading.js',
         find: 'const seenAtMs = this.#scope.clock.monotonicMs();',
         replace: 'const seenAtMs = atMs ?? this.#scope.clock.monotonicMs();',
       },
@@ -254,7 +254,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'observation not begun anew by a renewal',
     edits: [
       {
-        file: 'lease/reading.js',
+        file: 'mechanisms/lease/reading.js',
         find: 'known.version === reading.version',
         replace: 'known.record?.token === reading.record?.token',
       },
@@ -265,7 +265,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'the store’s clock trusted beyond its bound',
     edits: [
       {
-        file: 'lease/reading.js',
+        file: 'mechanisms/lease/reading.js',
         find: 'Math.max(0, ageMs - clockStepMs)',
         replace: 'Math.max(0, ageMs + 0 * clockStepMs)',
       },
@@ -276,7 +276,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a revoked seat treated as vacant',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'if (holding === undefined) {',
         replace: 'if (holding === undefined || holding.revoked) {',
       },
@@ -287,7 +287,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a forced vacate drops the holder',
     edits: [
       {
-        file: 'lease/administer.js',
+        file: 'mechanisms/lease/administer.js',
         find: 'holding: {\n                ...holding,\n                request: asked,',
         replace:
           'holding: force ? undefined : {\n                ...holding,\n                request: asked,',
@@ -299,7 +299,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'an operator’s write has the operator’s lease',
     edits: [
       {
-        file: 'lease/administer.js',
+        file: 'mechanisms/lease/administer.js',
         find: 'return { record: { ...record, holding: { ...holding, request: asked } } };',
         replace:
           'const { leaseMs } = scope.timing;' +
@@ -313,7 +313,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     from: 120,
     edits: [
       {
-        file: 'held-term.js',
+        file: 'core/held-term.js',
         find: ': [{ pid: process.pid }, ...processes];',
         replace: ': [...processes];',
       },
@@ -324,7 +324,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a leader lists its process while hooks run',
     edits: [
       {
-        file: 'campaign.js',
+        file: 'core/campaign.js',
         find: "actors: announced && actors === 'self' && self !== undefined ? [self] : null,",
         replace: 'actors: self !== undefined ? [self] : null,',
       },
@@ -335,12 +335,12 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'release before the work has settled',
     edits: [
       {
-        file: 'held-term.js',
+        file: 'core/held-term.js',
         find: 'while (!this.#isSettled && this.#belief.remainingMs() > 0) {',
         replace: 'while (false) {',
       },
       {
-        file: 'held-term.js',
+        file: 'core/held-term.js',
         find: 'const settled = this.#isSettled;',
         replace: 'const settled = true;',
       },
@@ -351,7 +351,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'release while a hook still runs',
     edits: [
       {
-        file: 'held-term.js',
+        file: 'core/held-term.js',
         find: 'if (pending !== undefined) {',
         replace: 'if (false) {',
       },
@@ -362,7 +362,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'blind overwrite on release',
     edits: [
       {
-        file: 'lease/seat.js',
+        file: 'mechanisms/lease/seat.js',
         find: "if (found.kind === 'gone' || found.kind === 'theirs')",
         replace: "if (found.kind === 'gone')",
       },
@@ -374,7 +374,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'the seat is not given back',
     edits: [
       {
-        file: 'held-term.js',
+        file: 'core/held-term.js',
         find: 'released = await this.#release(reason);',
         replace: 'released = false;',
       },
@@ -385,7 +385,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'token reset on release',
     edits: [
       {
-        file: 'lease/seat.js',
+        file: 'mechanisms/lease/seat.js',
         find: 'holding: undefined,\n            reservation:',
         replace: 'token: 0n,\n            holding: undefined,\n            reservation:',
       },
@@ -396,7 +396,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'token kept by a takeover',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'token: this.#loss.nextToken,',
         replace: 'token: previous?.token || 1n,',
       },
@@ -407,7 +407,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'tokens begin anew when somebody deletes the record',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'token: this.#loss.nextToken,',
         replace: 'token: (previous?.token ?? 0n) + 1n,',
       },
@@ -419,7 +419,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     from: 400,
     edits: [
       {
-        file: 'lease/loss.js',
+        file: 'mechanisms/lease/loss.js',
         find: 'const sinceMs = Math.max(this.#lostSinceMs ?? -Infinity, this.#lifeSinceMs ?? -Infinity);',
         replace: 'const sinceMs = -Infinity;',
       },
@@ -431,7 +431,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     from: 660,
     edits: [
       {
-        file: 'lease/loss.js',
+        file: 'mechanisms/lease/loss.js',
         find: 'this.#lifeSinceMs = forgets ? lifeSinceMs : undefined;',
         replace: '',
       },
@@ -443,7 +443,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     from: 905,
     edits: [
       {
-        file: 'lease/reading.js',
+        file: 'mechanisms/lease/reading.js',
         find: 'this.#sighting?.life === life ? this.#sighting : undefined',
         replace: 'this.#sighting',
       },
@@ -454,7 +454,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a candidate with unsettled work campaigns',
     edits: [
       {
-        file: 'election.js',
+        file: 'core/election.js',
         find: 'value = await work(term);',
         replace:
           'value = await Promise.race([work(term), term.left.then(() => Promise.reject(term.signal.reason))]);',
@@ -466,7 +466,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'work is told to stop only when belief has ended',
     edits: [
       {
-        file: 'held-term.js',
+        file: 'core/held-term.js',
         find: 'if (this.marginMs() <= 0) {',
         replace: 'if (this.#belief.remainingMs() <= 0) {',
       },
@@ -478,7 +478,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     from: 570,
     edits: [
       {
-        file: 'held-term.js',
+        file: 'core/held-term.js',
         find: 'if (this.#end === undefined && this.marginMs() <= 0)',
         replace: 'if (false)',
       },
@@ -489,11 +489,11 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'hooks without a look at the clocks',
     edits: [
       {
-        file: 'campaign.js',
+        file: 'core/campaign.js',
         find: 'term.requireMargin();',
         replace: 'term.signal.throwIfAborted();',
       },
-      { file: 'campaign.js', find: 'if (term.marginMs() <= 0) {', replace: 'if (false) {' },
+      { file: 'core/campaign.js', find: 'if (term.marginMs() <= 0) {', replace: 'if (false) {' },
     ],
     breaks: ['fencing'],
   },
@@ -501,7 +501,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'announced before the record says so',
     edits: [
       {
-        file: 'held-term.js',
+        file: 'core/held-term.js',
         find: 'await this.#show({ ...this.#want, announced: true, actors });',
         replace: 'void this.#show({ ...this.#want, announced: true, actors }).catch(() => {});',
       },
@@ -512,7 +512,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'hooks after the announcement',
     edits: [
       {
-        file: 'campaign.js',
+        file: 'core/campaign.js',
         find: 'await this.#fence(term, seat.unfenced);',
         replace: 'void this.#fence(term, seat.unfenced).catch(() => {});',
       },
@@ -521,12 +521,24 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
   },
   {
     name: 'a failed takeover forgets whom to fence',
-    edits: [{ file: 'lease/seat.js', find: 'unfenced: end.unfenced,', replace: 'unfenced: [],' }],
+    edits: [
+      {
+        file: 'mechanisms/lease/seat.js',
+        find: 'unfenced: end.unfenced,',
+        replace: 'unfenced: [],',
+      },
+    ],
     breaks: ['fencing'],
   },
   {
     name: 'a takeover from a holder that was never announced forgets whom to fence',
-    edits: [{ file: 'lease/unclean.js', find: 'return record.unfenced;', replace: 'return [];' }],
+    edits: [
+      {
+        file: 'mechanisms/lease/unclean.js',
+        find: 'return record.unfenced;',
+        replace: 'return [];',
+      },
+    ],
     breaks: ['fencing'],
   },
   {
@@ -534,7 +546,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     from: 85,
     edits: [
       {
-        file: 'lease/seat.js',
+        file: 'mechanisms/lease/seat.js',
         find: "return { outcome: 'lost', reason: 'superseded' };",
         replace: "return { outcome: 'unresolved' };",
       },
@@ -546,7 +558,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     from: 100,
     edits: [
       {
-        file: 'lease/seat.js',
+        file: 'mechanisms/lease/seat.js',
         find: "return { outcome: 'lost', reason: 'record-gone' };",
         replace: "return { outcome: 'unresolved' };",
       },
@@ -557,7 +569,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a renewal without an answer is forgotten and looks like a successor’s',
     edits: [
       {
-        file: 'lease/seat.js',
+        file: 'mechanisms/lease/seat.js',
         find: 'this.#attempts.wrote(record);',
         replace: 'record.nonce === this.#record.nonce;',
       },
@@ -568,7 +580,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'followers write only to fail',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'pauseMs = verdict.ms + random() * 0.1 * timing.renewEveryMs;',
         replace:
           'pauseMs = verdict.ms + random() * 0.1 * timing.renewEveryMs;\n' +
@@ -581,7 +593,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'no pause after a failure',
     edits: [
       {
-        file: 'backoff.js',
+        file: 'core/backoff.js',
         find: 'return Math.min(ms, timing.pollEveryMs) * (0.5 + random() / 2);',
         replace: 'return 0 * ms * random();',
       },
@@ -592,7 +604,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'reservations ignored',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'if (reservation === undefined || reservation.for === this.#candidate.id)',
         replace: 'if (true)',
       },
@@ -603,7 +615,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'drains ignored',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'if (drain !== undefined && drain.untilUnixMs > wallMs) {',
         replace: 'if (false) {',
       },
@@ -612,14 +624,16 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
   },
   {
     name: 'the end of an election ignored',
-    edits: [{ file: 'lease/race.js', find: 'if (record?.ended)', replace: 'if (false)' }],
+    edits: [
+      { file: 'mechanisms/lease/race.js', find: 'if (record?.ended)', replace: 'if (false)' },
+    ],
     breaks: ['ended', 'kept'],
   },
   {
     name: 'proclaim resolves for an older write',
     edits: [
       {
-        file: 'held-term.js',
+        file: 'core/held-term.js',
         find: 'if (confirmation.state === this.#want)',
         replace: 'if (true)',
       },
@@ -630,7 +644,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'close does not wait for the seat',
     edits: [
       {
-        file: 'election.js',
+        file: 'core/election.js',
         find: 'await Promise.race([running.ended.promise, running.campaign.leave()]);',
         replace: '{}',
       },
@@ -641,7 +655,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a ghost that an operator has revoked believed when it is read back',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'if (nonceIsOurs && reading.record?.holding?.revoked === false) {',
         replace: 'if (nonceIsOurs) {',
       },
@@ -652,7 +666,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'what is read back kept as it was sent',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'return won(reading.record, reading.version);',
         replace: 'return won(next, reading.version);',
       },
@@ -663,7 +677,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a release that does not adopt what it finds',
     edits: [
       {
-        file: 'lease/seat.js',
+        file: 'mechanisms/lease/seat.js',
         find: "            // Our own last confirmation, or an operator's request, landed first.\n                this.#adopt(reading.record, reading.version);",
         replace: '                this.#version = reading.version;',
       },
@@ -674,7 +688,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a renewal that does not adopt what it finds',
     edits: [
       {
-        file: 'lease/seat.js',
+        file: 'mechanisms/lease/seat.js',
         find: "case 'ours': {\n                    const record = reading.record;\n                    this.#adopt(record, reading.version);",
         replace:
           "case 'ours': {\n                    const record = reading.record;\n                    this.#version = reading.version;",
@@ -686,7 +700,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a winner forgets who is drained',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'drains: keptDrains(previous?.drains ?? [], wallMs),',
         replace: 'drains: keptDrains([], wallMs),',
       },
@@ -697,7 +711,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a writer whose clock is ahead drops drains that still count for others',
     edits: [
       {
-        file: 'record.js',
+        file: 'record/record.js',
         find: 'untilUnixMs + drainKeptMs > wallMs',
         replace: 'untilUnixMs > wallMs',
       },
@@ -708,7 +722,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a drain drops those of others',
     edits: [
       {
-        file: 'lease/administer.js',
+        file: 'mechanisms/lease/administer.js',
         find: 'const others = keptDrains(base.drains.filter(',
         replace: 'const others = keptDrains([].filter(',
       },
@@ -717,14 +731,20 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
   },
   {
     name: 'a request that is meant for one term hits a later one',
-    edits: [{ file: 'lease/administer.js', find: 'asked ??= token;', replace: 'asked = token;' }],
+    edits: [
+      {
+        file: 'mechanisms/lease/administer.js',
+        find: 'asked ??= token;',
+        replace: 'asked = token;',
+      },
+    ],
     breaks: ['meant'],
   },
   {
     name: 'a request that was refused is called recorded',
     edits: [
       {
-        file: 'lease/administer.js',
+        file: 'mechanisms/lease/administer.js',
         find: "if (result.outcome === 'ok')\n                return { changed: true, view, ...lifted };",
         replace: 'return { changed: true, view, ...lifted };',
       },
@@ -735,7 +755,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a request that is found at the win is not delivered',
     edits: [
       {
-        file: 'lease/seat.js',
+        file: 'mechanisms/lease/seat.js',
         find: '        });\n        this.#deliver();\n    }',
         replace: '        });\n    }',
       },
@@ -746,12 +766,12 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a revocation is written over by a renewal',
     edits: [
       {
-        file: 'lease/seat.js',
+        file: 'mechanisms/lease/seat.js',
         find: 'revoked: holding?.revoked ?? false,',
         replace: 'revoked: false,',
       },
       {
-        file: 'lease/seat.js',
+        file: 'mechanisms/lease/seat.js',
         find: 'if (record.holding?.revoked === true)',
         replace: 'if (false)',
       },
@@ -762,7 +782,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'an aborted attempt that has landed is not taken back',
     edits: [
       {
-        file: 'lease/ghosts.js',
+        file: 'mechanisms/lease/ghosts.js',
         find: 'await swapStore(this.#store, this.#scope, reading.version, next, signal);',
         replace: "{ outcome: 'ok' };",
       },
@@ -773,7 +793,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'nobody looks whether an aborted attempt has landed',
     edits: [
       {
-        file: 'lease/ghosts.js',
+        file: 'mechanisms/lease/ghosts.js',
         find: 'if (this.#attempts.length === 0)\n            return;',
         replace: 'return;',
       },
@@ -784,7 +804,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a withdrawal vacates the seat, whoever has it',
     edits: [
       {
-        file: 'lease/ghosts.js',
+        file: 'mechanisms/lease/ghosts.js',
         find: 'this.#attempts = this.#attempts.filter(({ nonce, on }) => nonce === record?.nonce || (on.version === version && on.life === life));',
         replace: '',
       },
@@ -795,7 +815,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'an attempt a tenth of a renewal interval too early',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'const leftMs = record.leaseMs - unchangedMs;',
         replace: 'const leftMs = record.leaseMs - 0.1 * timing.renewEveryMs - unchangedMs;',
       },
@@ -806,7 +826,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a hold is lifted although its holder may believe',
     edits: [
       {
-        file: 'lease/administer.js',
+        file: 'mechanisms/lease/administer.js',
         find: 'if (holderLeftMs <= 0)',
         replace: 'if (true)',
       },
@@ -817,7 +837,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a predecessor known by its id and not by its incarnation',
     edits: [
       {
-        file: 'lease/race.js',
+        file: 'mechanisms/lease/race.js',
         find: 'const unfenced = unfencedAfter(previous, wasOurs);',
         replace:
           'const unfenced = unfencedAfter(previous, previous?.holding?.candidate.id === this.#candidate.id);',

@@ -67,14 +67,16 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
   },
   {
     name: 'lock: no wait after an unclean predecessor',
-    edits: [{ file: 'lock/race.js', find: 'if (!waitsForPredecessor)', replace: 'if (true)' }],
+    edits: [
+      { file: 'mechanisms/lock/race.js', find: 'if (!waitsForPredecessor)', replace: 'if (true)' },
+    ],
     breaks: s1,
   },
   {
     name: 'lock: own belief waited out instead of the record’s',
     edits: [
       {
-        file: 'lock/race.js',
+        file: 'mechanisms/lock/race.js',
         find: 'waitMs = record.beliefMs;',
         replace: 'waitMs = beliefMs;',
       },
@@ -85,7 +87,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: the wait without room for clocks that drift',
     edits: [
       {
-        file: 'lock/race.js',
+        file: 'mechanisms/lock/race.js',
         find: '(waitMs * (1 + clockDrift)) / (1 - clockDrift)',
         replace: 'waitMs + 0 * clockDrift',
       },
@@ -97,7 +99,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: a predecessor known by its id and not by its incarnation',
     edits: [
       {
-        file: 'lock/race.js',
+        file: 'mechanisms/lock/race.js',
         find: 'leadership !== undefined && !this.#own.wrote(record)',
         replace: 'leadership !== undefined && leadership.candidate.id !== this.#candidate.id',
       },
@@ -109,7 +111,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: belief of a new term counted from the reply',
     edits: [
       {
-        file: 'lock/race.js',
+        file: 'mechanisms/lock/race.js',
         find: 'return this.#seatUnlessOvertaken(entry, taken.place, sentAt,',
         replace: 'return this.#seatUnlessOvertaken(entry, taken.place, readClocks(clock),',
       },
@@ -120,7 +122,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: an own lock whose reply was lost taken for another’s',
     edits: [
       {
-        file: 'lock/race.js',
+        file: 'mechanisms/lock/race.js',
         find: 'if (entry === undefined)\n                return this.#waitFor',
         replace: 'if (true)\n                return this.#waitFor',
       },
@@ -209,7 +211,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: an announcement of an earlier session that lands on a later lock',
     edits: [
       {
-        file: 'queue/ghosts.js',
+        file: 'mechanisms/queue/ghosts.js',
         find: 'if (store.outdate !== undefined &&',
         replace: 'if (false &&',
       },
@@ -220,7 +222,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
   },
   {
     name: 'lock: one of theirs that becomes active late taken for a sign of another store',
-    edits: [{ file: 'lock/race.js', find: 'if (!isTheirs ||', replace: 'if (true ||' }],
+    edits: [{ file: 'mechanisms/lock/race.js', find: 'if (!isTheirs ||', replace: 'if (true ||' }],
     from: 4_180,
     breaks: ['errors'],
   },
@@ -272,7 +274,11 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
   {
     name: 'lock: who withdraws keeps the lock',
     edits: [
-      { file: 'lock/race.js', find: 'if (!won && entry !== undefined)', replace: 'if (false)' },
+      {
+        file: 'mechanisms/lock/race.js',
+        find: 'if (!won && entry !== undefined)',
+        replace: 'if (false)',
+      },
     ],
     breaks: ['leader', 'zombie'],
   },
@@ -280,7 +286,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: kept after an unclean end',
     edits: [
       {
-        file: 'queue/seat.js',
+        file: 'mechanisms/queue/seat.js',
         find: 'if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#ghost)))',
         replace: 'if (true)',
       },
@@ -302,7 +308,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: a free lock not noticed',
     edits: [
       {
-        file: 'lock/race.js',
+        file: 'mechanisms/lock/race.js',
         find: 'if (standing.watched === watched)',
         replace: 'if (false)',
       },
@@ -312,8 +318,16 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
   {
     name: 'lock: the end of an election ignored',
     edits: [
-      { file: 'lock/race.js', find: 'if (record?.ended === true)', replace: 'if (false)' },
-      { file: 'queue/seat.js', find: 'return ended || drains', replace: 'return drains' },
+      {
+        file: 'mechanisms/lock/race.js',
+        find: 'if (record?.ended === true)',
+        replace: 'if (false)',
+      },
+      {
+        file: 'mechanisms/queue/seat.js',
+        find: 'return ended || drains',
+        replace: 'return drains',
+      },
     ],
     from: 110,
     breaks: ['ended'],
@@ -322,7 +336,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: a hand-over that is meant for one term hits a later one',
     edits: [
       {
-        file: 'lock/administer.js',
+        file: 'mechanisms/lock/administer.js',
         find: 'asked ??= holder?.token ?? 0n;',
         replace: 'asked = holder?.token ?? 0n;',
       },
@@ -333,7 +347,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: a request that was refused is called recorded',
     edits: [
       {
-        file: 'queue/administer.js',
+        file: 'mechanisms/queue/administer.js',
         find: "if (result.outcome === 'ok')\n                return { changed: true, view, ...lifted };",
         replace: 'return { changed: true, view, ...lifted };',
       },
@@ -344,7 +358,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: a forced vacate calls the end clean',
     edits: [
       {
-        file: 'queue/administer.js',
+        file: 'mechanisms/queue/administer.js',
         find: 'record: { ...record, leadership: { ...next, held: undefined } },',
         replace: 'record: { ...record, leadership: undefined },',
       },
@@ -355,12 +369,12 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: release before the work has settled',
     edits: [
       {
-        file: 'held-term.js',
+        file: 'core/held-term.js',
         find: 'while (!this.#isSettled && this.#belief.remainingMs() > 0) {',
         replace: 'while (false) {',
       },
       {
-        file: 'held-term.js',
+        file: 'core/held-term.js',
         find: 'const settled = this.#isSettled;',
         replace: 'const settled = true;',
       },

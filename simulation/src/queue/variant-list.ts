@@ -40,7 +40,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
         replace: 'return { sessionTimeoutMs, tickTimeMs };',
       },
       {
-        file: 'timing.js',
+        file: 'base/timing.js',
         find: 'const timing = {',
         replace:
           'const { tickTimeMs } = limits;\n' +
@@ -48,14 +48,14 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
           '    const timing = {',
       },
       {
-        file: 'timing.js',
+        file: 'base/timing.js',
         find: '        beliefMs,\n        stopMarginMs',
         replace:
           '        beliefMs: tickTimeMs === undefined ? beliefMs : Math.min(arithmetic, 0.66 * leaseMs),\n' +
           '        stopMarginMs',
       },
       {
-        file: 'queue/queue.js',
+        file: 'mechanisms/queue/queue.js',
         find: 'if (!waitsForPredecessor)',
         replace: 'if (true)',
       },
@@ -64,14 +64,20 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
   },
   {
     name: 'queue: no wait after an unclean predecessor',
-    edits: [{ file: 'queue/queue.js', find: 'if (!waitsForPredecessor)', replace: 'if (true)' }],
+    edits: [
+      {
+        file: 'mechanisms/queue/queue.js',
+        find: 'if (!waitsForPredecessor)',
+        replace: 'if (true)',
+      },
+    ],
     breaks: s1,
   },
   {
     name: 'queue: own belief waited out instead of the record’s',
     edits: [
       {
-        file: 'queue/queue.js',
+        file: 'mechanisms/queue/queue.js',
         find: 'record.beliefMs * stretch',
         replace: 'beliefMs * stretch',
       },
@@ -83,7 +89,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     from: 130,
     edits: [
       {
-        file: 'queue/queue.js',
+        file: 'mechanisms/queue/queue.js',
         find: 'const stretch = (1 + clockDrift) / (1 - clockDrift);',
         replace: 'const stretch = 1 + 0 * clockDrift;',
       },
@@ -95,14 +101,14 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     from: 865,
     edits: [
       {
-        file: 'queue/queue.js',
+        file: 'mechanisms/queue/queue.js',
         find: "        const { reading, names } = await this.#ask('looking'",
         replace:
           '        const beforeMs = this.#scope.clock.monotonicMs();\n' +
           "        const { reading, names } = await this.#ask('looking'",
       },
       {
-        file: 'queue/queue.js',
+        file: 'mechanisms/queue/queue.js',
         find: '        const atMs = this.#scope.clock.monotonicMs();\n        const { record } = reading;',
         replace: '        const atMs = beforeMs;\n        const { record } = reading;',
       },
@@ -113,12 +119,12 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: hooks before the predecessor’s belief is over',
     edits: [
       {
-        file: 'campaign.js',
+        file: 'core/campaign.js',
         find: 'await this.#waitIn(term, seat.waitBeforeAnnounceMs);',
         replace: '',
       },
       {
-        file: 'campaign.js',
+        file: 'core/campaign.js',
         find: 'await term.announce();',
         replace:
           'await this.#waitIn(term, seat.waitBeforeAnnounceMs);\n            await term.announce();',
@@ -130,7 +136,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: the record written at the win, before the wait',
     edits: [
       {
-        file: 'queue/queue.js',
+        file: 'mechanisms/queue/queue.js',
         find: 'const state = waitMs > 0 ? { ...asked, announced: false } : asked;',
         replace: 'const state = asked;',
       },
@@ -186,12 +192,12 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: trusting to be next when the one before has gone',
     edits: [
       {
-        file: 'queue/queue.js',
+        file: 'mechanisms/queue/queue.js',
         find: 'const index = look.names.indexOf(place.name);',
         replace: 'const index = line.isNext ? 0 : look.names.indexOf(place.name);',
       },
       {
-        file: 'queue/queue.js',
+        file: 'mechanisms/queue/queue.js',
         find: '                void watched.changed.then(() => {\n                    if (live)',
         replace:
           '                void watched.changed.then(() => {\n                    line.isNext = true;\n                    if (live)',
@@ -231,7 +237,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     from: 170,
     edits: [
       {
-        file: 'queue/administer.js',
+        file: 'mechanisms/queue/administer.js',
         find: 'if (foreign !== undefined) {',
         replace: 'if (false) {',
       },
@@ -242,7 +248,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: the leader watched instead of the predecessor',
     edits: [
       {
-        file: 'queue/queue.js',
+        file: 'mechanisms/queue/queue.js',
         find: 'return new Behind(place, look.names[index - 1]);',
         replace: 'return new Behind(place, look.names[0]);',
       },
@@ -253,12 +259,12 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: release before the work has settled',
     edits: [
       {
-        file: 'held-term.js',
+        file: 'core/held-term.js',
         find: 'while (!this.#isSettled && this.#belief.remainingMs() > 0) {',
         replace: 'while (false) {',
       },
       {
-        file: 'held-term.js',
+        file: 'core/held-term.js',
         find: 'const settled = this.#isSettled;',
         replace: 'const settled = true;',
       },
@@ -269,7 +275,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: a clean end recorded though the work goes on',
     edits: [
       {
-        file: 'held-term.js',
+        file: 'core/held-term.js',
         find: 'const settled = this.#isSettled;',
         replace: 'const settled = true;',
       },
@@ -291,7 +297,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: belief counted from the reply',
     edits: [
       {
-        file: 'queue/seat.js',
+        file: 'mechanisms/queue/seat.js',
         find: "        this.#confirmedMs = sentAt.monotonicMs;\n        return { outcome: 'confirmed', sentAt, state };",
         replace:
           '        this.#confirmedMs = sentAt.monotonicMs;\n' +
@@ -305,7 +311,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     from: 190,
     edits: [
       {
-        file: 'queue/queue.js',
+        file: 'mechanisms/queue/queue.js',
         find: 'return seat(sentAt, next, result.version);',
         replace: 'return seat(readClocks(clock), next, result.version);',
       },
@@ -327,7 +333,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: the place kept after an unclean end',
     edits: [
       {
-        file: 'queue/seat.js',
+        file: 'mechanisms/queue/seat.js',
         find: 'if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#ghost)))',
         replace: 'if (true)',
       },
@@ -338,7 +344,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: places taken away one by one before the end is marked',
     edits: [
       {
-        file: 'queue/administer.js',
+        file: 'mechanisms/queue/administer.js',
         find: "if (request.kind === 'end' && endMark !== undefined && reading.version === undefined) {",
         replace:
           "if (request.kind === 'end') {\n" +
@@ -353,7 +359,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: a forced vacate calls the end clean',
     edits: [
       {
-        file: 'queue/administer.js',
+        file: 'mechanisms/queue/administer.js',
         find: 'record: { ...record, leadership: { ...next, held: undefined } },',
         replace: 'record: { ...record, leadership: undefined },',
       },
@@ -365,7 +371,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     from: 160,
     edits: [
       {
-        file: 'queue/queue.js',
+        file: 'mechanisms/queue/queue.js',
         find: '!this.#own.wrote(record)) {\n            const goneSinceMs',
         replace: 'leadership.candidate.id !== this.#candidate.id) {\n            const goneSinceMs',
       },
@@ -376,7 +382,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: a candidate with unsettled work enters again',
     edits: [
       {
-        file: 'election.js',
+        file: 'core/election.js',
         find: 'value = await work(term);',
         replace:
           'value = await Promise.race([work(term), term.left.then(() => Promise.reject(term.signal.reason))]);',
@@ -388,7 +394,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: who withdraws stays in the queue',
     edits: [
       {
-        file: 'queue/queue.js',
+        file: 'mechanisms/queue/queue.js',
         find: 'if (!won && line !== undefined)',
         replace: 'if (false)',
       },
@@ -400,7 +406,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     from: 540,
     edits: [
       {
-        file: 'queue/seat.js',
+        file: 'mechanisms/queue/seat.js',
         find: 'if (leaderPlaceIn(this.#store, before) !== leaderPlaceIn(this.#store, record)) {',
         replace: 'if (false) {',
       },
@@ -411,7 +417,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: drains ignored',
     edits: [
       {
-        file: 'queue/queue.js',
+        file: 'mechanisms/queue/queue.js',
         find: 'if (drain === undefined)',
         replace: 'if (true)',
       },
@@ -420,19 +426,19 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
   },
   {
     name: 'queue: the end of an election ignored',
-    edits: [{ file: 'queue/queue.js', find: 'if (ended)', replace: 'if (false)' }],
+    edits: [{ file: 'mechanisms/queue/queue.js', find: 'if (ended)', replace: 'if (false)' }],
     breaks: ['ended'],
   },
   {
     name: 'queue: a proof shared by a place that it does not cover',
     edits: [
       {
-        file: 'queue/confirmations.js',
+        file: 'mechanisms/queue/confirmations.js',
         find: 'const found = findings?.get(place);',
         replace: 'const found = findings?.get(place) ?? findings?.values().next().value;',
       },
       {
-        file: 'queue/confirmations.js',
+        file: 'mechanisms/queue/confirmations.js',
         find: '        if (found.there.has(place))\n            return proof.sentAt;\n        throw found.failed.get(place);',
         replace:
           '        if (found.failed.has(place))\n            throw found.failed.get(place);\n        return proof.sentAt;',
@@ -467,7 +473,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: the place of a leader compared as its writer spells it',
     edits: [
       {
-        file: 'queue/named-places.js',
+        file: 'mechanisms/queue/named-places.js',
         find: 'return place === undefined ? undefined : store.nameHere(place);',
         replace: 'return place;',
       },
@@ -478,12 +484,12 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: since when a leader is gone counted from the one before it',
     edits: [
       {
-        file: 'queue/queue.js',
+        file: 'mechanisms/queue/queue.js',
         find: 'else if (this.#gone?.token !== record.token) {',
         replace: 'else if (this.#gone === undefined) {',
       },
       {
-        file: 'queue/queue.js',
+        file: 'mechanisms/queue/queue.js',
         find: 'this.#gone?.token === record.token ? this.#gone.sinceMs : atMs',
         replace: 'this.#gone?.sinceMs ?? atMs',
       },
@@ -494,7 +500,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: a predecessor known by its id and not by its incarnation',
     edits: [
       {
-        file: 'queue/queue.js',
+        file: 'mechanisms/queue/queue.js',
         find: 'unfencedAfter(record, this.#own)',
         replace:
           'unfencedAfter(record, { wrote: () => record?.leadership?.candidate.id === this.#candidate.id })',
@@ -506,7 +512,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: a winner forgets who is drained',
     edits: [
       {
-        file: 'queue/seat.js',
+        file: 'mechanisms/queue/seat.js',
         find: 'unfenced: [],\n        drains: keptDrains(base.drains, wallMs),',
         replace: 'unfenced: [],\n        drains: keptDrains([], wallMs),',
       },
@@ -517,7 +523,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: a release that does not adopt what it finds',
     edits: [
       {
-        file: 'queue/seat.js',
+        file: 'mechanisms/queue/seat.js',
         find: "if (this.#adopt(reading) !== 'ours')\n                    this.#isNamed = false;",
         replace: 'this.#version = reading.version;',
       },
@@ -528,7 +534,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: a request that is meant for one term hits a later one',
     edits: [
       {
-        file: 'queue/administer.js',
+        file: 'mechanisms/queue/administer.js',
         find: 'asked ??= leader?.token ?? 0n;',
         replace: 'asked = leader?.token ?? 0n;',
       },
@@ -539,7 +545,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: a request that was refused is called recorded',
     edits: [
       {
-        file: 'queue/administer.js',
+        file: 'mechanisms/queue/administer.js',
         find: "if (result.outcome === 'ok')\n                return { changed: true, view, ...lifted };",
         replace: 'return { changed: true, view, ...lifted };',
       },
@@ -550,7 +556,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: a request that is found in the record is not delivered',
     edits: [
       {
-        file: 'queue/seat.js',
+        file: 'mechanisms/queue/seat.js',
         find: "        this.#deliver();\n        return 'ours';",
         replace: "        return 'ours';",
       },

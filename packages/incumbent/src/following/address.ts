@@ -1,7 +1,7 @@
 /** Where a leader can be reached, read from what its candidate published. */
-import type { CandidateInfo } from '../candidate.ts';
-import { describeValue } from '../candidate.ts';
-import { InvalidOptionError } from '../errors.ts';
+import type { CandidateInfo } from '../base/candidate.ts';
+import { describeValue } from '../base/candidate.ts';
+import { InvalidOptionError } from '../base/errors.ts';
 
 /** Which of a leader's addresses to use; undefined: none of them. */
 export type AddressOf = (leader: CandidateInfo) => string | undefined;

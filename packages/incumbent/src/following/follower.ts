@@ -1,10 +1,10 @@
 /** Waiting for a leader, for requests that cannot go on without one. */
 import { setMaxListeners } from 'node:events';
-import { describeValue } from '../candidate.ts';
-import { systemClock } from '../clock.ts';
-import type { Election } from '../election.ts';
-import { ClosedError, InvalidOptionError } from '../errors.ts';
-import { onAbort } from '../wait.ts';
+import { describeValue } from '../base/candidate.ts';
+import { systemClock } from '../base/clock.ts';
+import { ClosedError, InvalidOptionError } from '../base/errors.ts';
+import { onAbort } from '../base/wait.ts';
+import type { Election } from '../core/election.ts';
 import type { KnownLeader } from './leader-watch.ts';
 import { LeaderWatch } from './leader-watch.ts';
 

@@ -1,12 +1,12 @@
 /** One observation of an election for everybody in this process who follows its leader. */
-import type { CandidateInfo } from '../candidate.ts';
-import { systemClock } from '../clock.ts';
-import { publish } from '../diagnostics.ts';
-import type { Election } from '../election.ts';
-import { ClosedError } from '../errors.ts';
-import type { StoppableIterator } from '../iterate.ts';
-import type { View } from '../record.ts';
-import { asError } from '../thrown.ts';
+import type { CandidateInfo } from '../base/candidate.ts';
+import { systemClock } from '../base/clock.ts';
+import { ClosedError } from '../base/errors.ts';
+import type { StoppableIterator } from '../base/iterate.ts';
+import { asError } from '../base/thrown.ts';
+import { publish } from '../core/diagnostics.ts';
+import type { Election } from '../core/election.ts';
+import type { View } from '../record/record.ts';
 
 /** A leader that was seen. */
 export interface KnownLeader {

@@ -1,9 +1,9 @@
-import { describeValue } from '../candidate.ts';
-import type { Clock, Timer } from '../clock.ts';
-import type { Duration } from '../duration.ts';
-import { parseDuration } from '../duration.ts';
-import { InvalidOptionError } from '../errors.ts';
-import { sleep } from '../wait.ts';
+import { describeValue } from '../base/candidate.ts';
+import type { Clock, Timer } from '../base/clock.ts';
+import type { Duration } from '../base/duration.ts';
+import { parseDuration } from '../base/duration.ts';
+import { InvalidOptionError } from '../base/errors.ts';
+import { sleep } from '../base/wait.ts';
 
 export interface SimulatedClockOptions {
   /** Wall clock at the start, ms since 1970. Default 2001-09-09. */

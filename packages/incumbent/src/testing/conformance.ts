@@ -2,8 +2,8 @@
  * What a backend has to prove, as scenarios that need no test runner: run them from any, or from a
  * script. A scenario that a backend cannot be asked is reported as skipped, with the reason.
  */
-import type { Clock } from '../clock.ts';
-import { systemClock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
+import { systemClock } from '../base/clock.ts';
 
 /** What a backend says that it can do. Scenarios that need more are skipped. */
 export interface Capabilities {

@@ -1,14 +1,14 @@
 /** What an election is to its users on every backend, one scenario per rule. */
 import assert from 'node:assert/strict';
-import type { Clock, Timer } from '../clock.ts';
-import type { Backend } from '../contest.ts';
-import type { Election } from '../election.ts';
-import { createElection } from '../election.ts';
-import { ElectionEndedError, NotElectedError } from '../errors.ts';
-import type { ElectionOptions } from '../options.ts';
-import type { EndReason } from '../reasons.ts';
-import type { View } from '../record.ts';
-import type { Term } from '../term.ts';
+import type { Clock, Timer } from '../base/clock.ts';
+import { ElectionEndedError, NotElectedError } from '../base/errors.ts';
+import type { EndReason } from '../base/reasons.ts';
+import type { Backend } from '../core/contest.ts';
+import type { Election } from '../core/election.ts';
+import { createElection } from '../core/election.ts';
+import type { ElectionOptions } from '../core/options.ts';
+import type { Term } from '../core/term.ts';
+import type { View } from '../record/record.ts';
 import type { ConformanceContext, Scenario } from './conformance.ts';
 
 type Context = ConformanceContext<Backend>;

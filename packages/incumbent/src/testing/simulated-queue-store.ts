@@ -1,10 +1,10 @@
-import type { CandidateInfo } from '../candidate.ts';
-import type { Clock } from '../clock.ts';
-import type { Backend } from '../contest.ts';
-import { StoreUnavailableError } from '../errors.ts';
-import { QueueElection } from '../queue/backend.ts';
-import type { QueueSettings } from '../queue/queue.ts';
-import type { QueueRecord } from '../queue/record.ts';
+import type { CandidateInfo } from '../base/candidate.ts';
+import type { Clock } from '../base/clock.ts';
+import { StoreUnavailableError } from '../base/errors.ts';
+import type { Backend } from '../core/contest.ts';
+import { QueueElection } from '../mechanisms/queue/backend.ts';
+import type { QueueRecord } from '../mechanisms/queue/record.ts';
+import type { QueueSettings } from '../mechanisms/queue/settings.ts';
 import type {
   CommitResult,
   Member,
@@ -14,7 +14,7 @@ import type {
   RecordReading,
   SessionEvent,
   Watched,
-} from '../queue/store.ts';
+} from '../mechanisms/queue/store.ts';
 import type { QueueState } from './simulated-queues.ts';
 import { SimulatedQueues, stateIn } from './simulated-queues.ts';
 

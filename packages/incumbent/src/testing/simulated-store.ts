@@ -1,10 +1,10 @@
-import type { CandidateInfo } from '../candidate.ts';
-import type { Clock } from '../clock.ts';
-import type { Backend } from '../contest.ts';
-import { StoreUnavailableError } from '../errors.ts';
-import { leaseBackend } from '../lease/backend.ts';
-import type { LeaseRecord } from '../lease/record.ts';
-import type { LeaseStore, Reading, SwapResult, Version } from '../lease/store.ts';
+import type { CandidateInfo } from '../base/candidate.ts';
+import type { Clock } from '../base/clock.ts';
+import { StoreUnavailableError } from '../base/errors.ts';
+import type { Backend } from '../core/contest.ts';
+import { leaseBackend } from '../mechanisms/lease/backend.ts';
+import type { LeaseRecord } from '../mechanisms/lease/record.ts';
+import type { LeaseStore, Reading, SwapResult, Version } from '../mechanisms/lease/store.ts';
 
 /** What becomes of one operation. Nothing given: it is applied and answered at once. */
 export interface Fault {

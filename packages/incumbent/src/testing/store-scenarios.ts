@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { CandidateInfo } from '../candidate.ts';
-import type { LeaseRecord } from '../lease/record.ts';
-import { encodeLeaseRecord } from '../lease/record.ts';
-import type { LeaseStore, Version } from '../lease/store.ts';
-import { drainLimit, historyLimit, unfencedLimit } from '../record.ts';
+import type { CandidateInfo } from '../base/candidate.ts';
+import type { LeaseRecord } from '../mechanisms/lease/record.ts';
+import { encodeLeaseRecord } from '../mechanisms/lease/record.ts';
+import type { LeaseStore, Version } from '../mechanisms/lease/store.ts';
+import { drainLimit, historyLimit, unfencedLimit } from '../record/record.ts';
 import type { ConformanceContext, Scenario } from './conformance.ts';
 
 type Context = ConformanceContext<LeaseStore>;

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { systemClock } from '../../src/clock.ts';
-import type { Term } from '../../src/term.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import type { Term } from '../../src/core/term.ts';
 
 /** Fine enough to see the overlap of an operation that took too long; events are looked at, too. */
 const lookEveryMs = 2;

@@ -6,12 +6,12 @@ import { startProxy } from '@incumbent/zookeeper/testing';
 import { afterAll, beforeAll } from 'vitest';
 import type { EtcdGuard, EtcdOptions, GrpcClient } from '../../src/backends/etcd/index.ts';
 import { etcd } from '../../src/backends/etcd/index.ts';
-import type { Backend } from '../../src/contest.ts';
-import type { Election } from '../../src/election.ts';
-import { createElection } from '../../src/election.ts';
-import type { ElectionOptions } from '../../src/options.ts';
-import type { CandidateStatus } from '../../src/status.ts';
-import type { Term } from '../../src/term.ts';
+import type { Backend } from '../../src/core/contest.ts';
+import type { Election } from '../../src/core/election.ts';
+import { createElection } from '../../src/core/election.ts';
+import type { ElectionOptions } from '../../src/core/options.ts';
+import type { CandidateStatus } from '../../src/core/status.ts';
+import type { Term } from '../../src/core/term.ts';
 
 /** Why no server can be had; in CI that is a failure. */
 export const missing: string | undefined = etcdAvailable();

@@ -12,7 +12,7 @@
  */
 import assert from 'node:assert/strict';
 import type { TestProxy } from '../../../zookeeper/src/testing/index.ts';
-import type { Term } from '../../src/term.ts';
+import type { Term } from '../../src/core/term.ts';
 import type { FaultStand, FaultyCandidate } from './fault-trial.ts';
 import { reasonOf, Trial, wasTooSlow } from './fault-trial.ts';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { createElection } from '../../src/election.ts';
+import { createElection } from '../../src/core/election.ts';
 import { faultScenarios, runFaultScenario, scenarioTimeoutMs } from './fault-scenarios.ts';
 import type { FaultStand } from './fault-trial.ts';
 

@@ -1,13 +1,13 @@
 /** One fault scenario's candidates, each with a network of its own, and what they are judged by. */
 
 import type { TestProxy } from '../../../zookeeper/src/testing/index.ts';
-import { systemClock } from '../../src/clock.ts';
-import type { Backend } from '../../src/contest.ts';
-import type { Election } from '../../src/election.ts';
-import { createElection } from '../../src/election.ts';
-import { takesSeatAway } from '../../src/reasons.ts';
-import type { Term, TermOutcome } from '../../src/term.ts';
-import type { TimingOptions } from '../../src/timing.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { takesSeatAway } from '../../src/base/reasons.ts';
+import type { TimingOptions } from '../../src/base/timing.ts';
+import type { Backend } from '../../src/core/contest.ts';
+import type { Election } from '../../src/core/election.ts';
+import { createElection } from '../../src/core/election.ts';
+import type { Term, TermOutcome } from '../../src/core/term.ts';
 import { BeliefWatch } from './belief-watch.ts';
 
 /** A client of a store, as a process of its own would have it. */

@@ -2,8 +2,11 @@
 import type { Client, ClientOptions, ServerUnaryCall, sendUnaryData } from '@grpc/grpc-js';
 import type { TestContext } from 'vitest';
 import { vi } from 'vitest';
-import type { LeaderResolverHandle, LeaderResolverOptions } from '../../src/grpc/index.ts';
-import { registerLeaderResolver } from '../../src/grpc/index.ts';
+import type {
+  LeaderResolverHandle,
+  LeaderResolverOptions,
+} from '../../src/following/grpc/index.ts';
+import { registerLeaderResolver } from '../../src/following/grpc/index.ts';
 import type { Election } from '../../src/index.ts';
 import { createElection } from '../../src/index.ts';
 import type { Grpc, LedgerServer } from './grpc-ledger.ts';

@@ -1,7 +1,7 @@
 /** The three ways to put a middleware of ours before a handler. */
 import express from 'express';
 import fastify from 'fastify';
-import type { FastifyHook, Middleware } from '../../src/http/index.ts';
+import type { FastifyHook, Middleware } from '../../src/following/http/index.ts';
 import type { Handler, HttpStage, Listening } from './http-stage.ts';
 
 export interface Guard extends Middleware {

@@ -8,12 +8,16 @@ import { setImmediate } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { Agent } from 'undici';
 import type { TestContext } from 'vitest';
-import type { LeaderOnly, LeaderOnlyOptions, ToLeaderOptions } from '../../src/http/index.ts';
-import { leaderOnly, toLeader } from '../../src/http/index.ts';
+import type { TermOutcome } from '../../src/core/term.ts';
+import type {
+  LeaderOnly,
+  LeaderOnlyOptions,
+  ToLeaderOptions,
+} from '../../src/following/http/index.ts';
+import { leaderOnly, toLeader } from '../../src/following/http/index.ts';
 import type { Term } from '../../src/index.ts';
 import { NotLeadingError } from '../../src/index.ts';
-import type { View } from '../../src/record.ts';
-import type { TermOutcome } from '../../src/term.ts';
+import type { View } from '../../src/record/record.ts';
 import { candidate, FakeElection, ledBy } from '../../test/support/fake-election.ts';
 
 export interface Listening {

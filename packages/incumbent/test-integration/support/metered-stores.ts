@@ -13,7 +13,7 @@ import { etcd } from '../../src/backends/etcd/index.ts';
 import { apiServer, kubernetes } from '../../src/backends/kubernetes/index.ts';
 import { postgres } from '../../src/backends/postgres/index.ts';
 import { redis } from '../../src/backends/redis/index.ts';
-import type { Backend } from '../../src/contest.ts';
+import type { Backend } from '../../src/core/contest.ts';
 import { missing as noPostgres, oldTable, openClient as openPostgres } from './postgres.ts';
 import { missing as noRedis, openClient as openRedis } from './redis.ts';
 

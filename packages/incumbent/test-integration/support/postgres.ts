@@ -14,13 +14,13 @@ import type {
 import { postgres, schema } from '../../src/backends/postgres/index.ts';
 import { checkTable } from '../../src/backends/postgres/options.ts';
 import { statementsFor } from '../../src/backends/postgres/statements.ts';
-import { systemClock } from '../../src/clock.ts';
-import type { Scope } from '../../src/contest.ts';
-import type { Election } from '../../src/election.ts';
-import { createElection } from '../../src/election.ts';
-import type { ElectionOptions } from '../../src/options.ts';
-import type { Term } from '../../src/term.ts';
-import { resolveTiming } from '../../src/timing.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { resolveTiming } from '../../src/base/timing.ts';
+import type { Scope } from '../../src/core/contest.ts';
+import type { Election } from '../../src/core/election.ts';
+import { createElection } from '../../src/core/election.ts';
+import type { ElectionOptions } from '../../src/core/options.ts';
+import type { Term } from '../../src/core/term.ts';
 import { BeliefWatch } from './belief-watch.ts';
 
 /** Why no server can be had; in CI that is a failure. */

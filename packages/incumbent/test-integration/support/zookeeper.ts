@@ -5,9 +5,9 @@ import type { TestProxy, TestServer } from '../../../zookeeper/src/testing/index
 import { serverAvailable, startProxy, startServer } from '../../../zookeeper/src/testing/index.ts';
 import type { ZooKeeperOptions } from '../../src/backends/zookeeper/index.ts';
 import { zookeeper } from '../../src/backends/zookeeper/index.ts';
-import type { Election } from '../../src/election.ts';
-import { createElection } from '../../src/election.ts';
-import type { ElectionOptions } from '../../src/options.ts';
+import type { Election } from '../../src/core/election.ts';
+import { createElection } from '../../src/core/election.ts';
+import type { ElectionOptions } from '../../src/core/options.ts';
 
 /** Why no server can be had; in CI that is a failure. */
 export const missing: string | undefined = serverAvailable();

@@ -1,9 +1,9 @@
 // A winning write without an answer is taken back: in which life of the store, and how often it is tried.
 import { expect, test } from 'vitest';
-import type { Timer } from '../../src/clock.ts';
+import type { Timer } from '../../src/base/clock.ts';
 import type { ElectionOptions } from '../../src/index.ts';
-import type { LeaseRecord } from '../../src/lease/record.ts';
-import type { SwapResult } from '../../src/lease/store.ts';
+import type { LeaseRecord } from '../../src/mechanisms/lease/record.ts';
+import type { SwapResult } from '../../src/mechanisms/lease/store.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
 import { candidate, leaseMs } from '../support/scripted-candidate.ts';
 import { lost, ScriptedStore } from '../support/scripted-store.ts';

@@ -1,6 +1,6 @@
 /** What good hints spare those who wait. */
 import { expect, test } from 'vitest';
-import type { Reading } from '../../src/lease/store.ts';
+import type { Reading } from '../../src/mechanisms/lease/store.ts';
 import { SimulatedClock, settle } from '../../src/testing/index.ts';
 import { candidate } from '../support/scripted-candidate.ts';
 import { ScriptedStore } from '../support/scripted-store.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { LeaseStore } from '../../src/lease/store.ts';
+import type { LeaseStore } from '../../src/mechanisms/lease/store.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
 import { candidate } from '../support/scripted-candidate.ts';
 import { ScriptedStore } from '../support/scripted-store.ts';

@@ -1,7 +1,7 @@
 /** A store that forgets mostly goes back: an older record is there again, and only its life tells. */
 import { expect, test } from 'vitest';
 import type { CandidateStatus, NotElectedReason } from '../../src/index.ts';
-import type { LeaseStore, Reading } from '../../src/lease/store.ts';
+import type { LeaseStore, Reading } from '../../src/mechanisms/lease/store.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
 import { candidate, leaseMs, waitsThenWins } from '../support/scripted-candidate.ts';
 import { ScriptedStore } from '../support/scripted-store.ts';

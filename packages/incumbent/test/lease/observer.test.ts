@@ -1,12 +1,12 @@
 // What an observer of a lease is told, and what one look at it tells.
 import { describe, expect, test } from 'vitest';
-import type { Timer } from '../../src/clock.ts';
+import type { Timer } from '../../src/base/clock.ts';
 import { createElection } from '../../src/index.ts';
-import { leaseLeftMs, viewOf } from '../../src/lease/observer.ts';
-import type { Observation, Sighting } from '../../src/lease/reading.ts';
-import type { Holding, LeaseRecord } from '../../src/lease/record.ts';
-import type { LeaseStore } from '../../src/lease/store.ts';
-import type { View } from '../../src/record.ts';
+import { leaseLeftMs, viewOf } from '../../src/mechanisms/lease/observer.ts';
+import type { Observation, Sighting } from '../../src/mechanisms/lease/reading.ts';
+import type { Holding, LeaseRecord } from '../../src/mechanisms/lease/record.ts';
+import type { LeaseStore } from '../../src/mechanisms/lease/store.ts';
+import type { View } from '../../src/record/record.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
 import { leaseMs } from '../support/scripted-candidate.ts';
 import { ScriptedStore } from '../support/scripted-store.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { LeadOptions } from '../../src/index.ts';
 import { NotElectedError } from '../../src/index.ts';
-import type { LeaseStore, Reading } from '../../src/lease/store.ts';
+import type { LeaseStore, Reading } from '../../src/mechanisms/lease/store.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
 import { candidate, leaseMs } from '../support/scripted-candidate.ts';
 import { ScriptedStore } from '../support/scripted-store.ts';

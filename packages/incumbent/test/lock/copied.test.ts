@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { ZooKeeperGuard } from '../../src/backends/zookeeper/index.ts';
 import { zookeeper } from '../../src/backends/zookeeper/index.ts';
-import type { Term } from '../../src/term.ts';
+import type { Term } from '../../src/core/term.ts';
 import { inCopies } from '../support/copies.ts';
 import { Arena, aborted, background, lockPath, root, tickTimeMs, until } from './support.ts';
 

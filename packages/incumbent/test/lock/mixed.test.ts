@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
 import { activeDataOf } from '../../src/backends/zookeeper/index.ts';
-import type { UncleanLeader, View } from '../../src/record.ts';
+import type { UncleanLeader, View } from '../../src/record/record.ts';
 import {
   aborted,
   background,

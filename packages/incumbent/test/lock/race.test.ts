@@ -1,7 +1,7 @@
 import { describe } from 'vitest';
-import type { Clock } from '../../src/clock.ts';
-import { systemClock } from '../../src/clock.ts';
-import type { UncleanLeader } from '../../src/record.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import type { UncleanLeader } from '../../src/record/record.ts';
 import type { Arena } from './support.ts';
 import {
   aborted,

@@ -1,8 +1,8 @@
-import type { Backend } from '../../src/contest.ts';
-import { LockElection } from '../../src/lock/backend.ts';
-import type { LockSettings } from '../../src/lock/race.ts';
-import type { Holder, LockReading, LockStore } from '../../src/lock/store.ts';
-import type { Entry, QueueStore, RecordReading } from '../../src/queue/store.ts';
+import type { Backend } from '../../src/core/contest.ts';
+import { LockElection } from '../../src/mechanisms/lock/backend.ts';
+import type { LockSettings } from '../../src/mechanisms/lock/race.ts';
+import type { Holder, LockReading, LockStore } from '../../src/mechanisms/lock/store.ts';
+import type { Entry, QueueStore, RecordReading } from '../../src/mechanisms/queue/store.ts';
 import type { SimulatedQueueSession } from '../../src/testing/index.ts';
 import { Stage } from '../queue/support.ts';
 

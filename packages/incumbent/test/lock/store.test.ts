@@ -1,15 +1,15 @@
 import { describe } from 'vitest';
 import type { ZooKeeper } from '../../../zookeeper/src/index.ts';
-import { Attempts, OwnWrites } from '../../src/attempts.ts';
 import { LockSession } from '../../src/backends/zookeeper/lock-session.ts';
 import { ZooKeeperLockStore } from '../../src/backends/zookeeper/lock-store.ts';
-import { systemClock } from '../../src/clock.ts';
-import type { Scope, SeatState } from '../../src/contest.ts';
-import { takeBack } from '../../src/queue/ghosts.ts';
-import { emptyQueueRecord } from '../../src/queue/record.ts';
-import { announcedRecord } from '../../src/queue/seat.ts';
-import type { Entry, Place } from '../../src/queue/store.ts';
-import { resolveTiming } from '../../src/timing.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { resolveTiming } from '../../src/base/timing.ts';
+import { Attempts, OwnWrites } from '../../src/core/attempts.ts';
+import type { Scope, SeatState } from '../../src/core/contest.ts';
+import { takeBack } from '../../src/mechanisms/queue/ghosts.ts';
+import { emptyQueueRecord } from '../../src/mechanisms/queue/record.ts';
+import { announcedRecord } from '../../src/mechanisms/queue/seat.ts';
+import type { Entry, Place } from '../../src/mechanisms/queue/store.ts';
 import type { Arena } from './support.ts';
 import {
   breadcrumbPath,

@@ -5,10 +5,10 @@ import { connect } from '../../../zookeeper/src/index.ts';
 import { FakeZooKeeper } from '../../../zookeeper/src/testing/index.ts';
 import type { ZooKeeperGuard, ZooKeeperOptions } from '../../src/backends/zookeeper/index.ts';
 import { zookeeper } from '../../src/backends/zookeeper/index.ts';
-import type { Election } from '../../src/election.ts';
-import { createElection } from '../../src/election.ts';
-import type { ElectionOptions } from '../../src/options.ts';
-import type { Term } from '../../src/term.ts';
+import type { Election } from '../../src/core/election.ts';
+import { createElection } from '../../src/core/election.ts';
+import type { ElectionOptions } from '../../src/core/options.ts';
+import type { Term } from '../../src/core/term.ts';
 
 /** H is 1.6 s, R and X 0.4 s: long enough for a machine that does much else. */
 export const sessionTimeoutMs = 4_000;

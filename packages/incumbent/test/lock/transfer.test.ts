@@ -1,6 +1,6 @@
 // An operator hands a lock over: what it is told, and what stands in the record then.
 import { expect, it } from 'vitest';
-import type { Trouble } from '../../src/trouble.ts';
+import type { Trouble } from '../../src/core/trouble.ts';
 import { LockStage } from './stage.ts';
 
 async function led() {

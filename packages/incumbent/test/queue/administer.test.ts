@@ -1,11 +1,11 @@
 // What an operator's request does, what the operator is told, and when it is refused.
 import { describe, expect, it } from 'vitest';
-import type { AdminRequest } from '../../src/contest.ts';
-import { StoreUnsuitableError } from '../../src/errors.ts';
-import type { QueueRecord } from '../../src/queue/record.ts';
-import { emptyQueueRecord } from '../../src/queue/record.ts';
-import type { QueueStore } from '../../src/queue/store.ts';
-import { drainLimit } from '../../src/record.ts';
+import { StoreUnsuitableError } from '../../src/base/errors.ts';
+import type { AdminRequest } from '../../src/core/contest.ts';
+import type { QueueRecord } from '../../src/mechanisms/queue/record.ts';
+import { emptyQueueRecord } from '../../src/mechanisms/queue/record.ts';
+import type { QueueStore } from '../../src/mechanisms/queue/store.ts';
+import { drainLimit } from '../../src/record/record.ts';
 import type { ContestantOptions } from './contestant.ts';
 import { Contestant, Mark, never } from './contestant.ts';
 import { Stage } from './support.ts';

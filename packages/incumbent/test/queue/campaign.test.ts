@@ -1,9 +1,9 @@
 // What a candidate in the queue does until it has the seat: when it tries again, what it is told, and
 // what ends its wait.
 import { describe, expect, it } from 'vitest';
-import { StoreUnavailableError, StoreUnsuitableError } from '../../src/errors.ts';
-import type { QueueRecord } from '../../src/queue/record.ts';
-import type { QueueStore } from '../../src/queue/store.ts';
+import { StoreUnavailableError, StoreUnsuitableError } from '../../src/base/errors.ts';
+import type { QueueRecord } from '../../src/mechanisms/queue/record.ts';
+import type { QueueStore } from '../../src/mechanisms/queue/store.ts';
 import type { SimulatedQueueSession } from '../../src/testing/index.ts';
 import { Contestant, Mark, never, timing } from './contestant.ts';
 import { blank, closedMs, closedSince, notForIt } from './not-for-it.ts';

@@ -1,11 +1,11 @@
 // One proof for all terms of a session: what it costs, and for whom it speaks.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readClocks } from '../../src/clock.ts';
-import { StoreUnsuitableError } from '../../src/errors.ts';
-import { Confirmations } from '../../src/queue/confirmations.ts';
-import type { Place, QueueSession, Verdicts } from '../../src/queue/store.ts';
-import type { Term } from '../../src/term.ts';
+import { readClocks } from '../../src/base/clock.ts';
+import { StoreUnsuitableError } from '../../src/base/errors.ts';
+import type { Term } from '../../src/core/term.ts';
+import { Confirmations } from '../../src/mechanisms/queue/confirmations.ts';
+import type { Place, QueueSession, Verdicts } from '../../src/mechanisms/queue/store.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
 import { Stage } from './support.ts';
 

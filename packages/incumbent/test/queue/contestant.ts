@@ -1,8 +1,8 @@
-import type { Candidacy, ElectionBackend, Patience, Scope, Seat } from '../../src/contest.ts';
-import type { NotElectedReason } from '../../src/not-elected.ts';
-import type { EndMark, QueueStore, Watched } from '../../src/queue/store.ts';
+import type { NotElectedReason } from '../../src/base/not-elected.ts';
+import { resolveTiming } from '../../src/base/timing.ts';
+import type { Candidacy, ElectionBackend, Patience, Scope, Seat } from '../../src/core/contest.ts';
+import type { EndMark, QueueStore, Watched } from '../../src/mechanisms/queue/store.ts';
 import type { SimulatedQueueSession } from '../../src/testing/index.ts';
-import { resolveTiming } from '../../src/timing.ts';
 import type { Stage } from './support.ts';
 
 /** T is 10 s, so R and X are 1 s, a pause after a failure 250 ms, and H is 4 s. */

@@ -1,9 +1,9 @@
 // A watch that is kept up: what it tells, when it tries again, and when it ends.
 import { getEventListeners } from 'node:events';
 import { expect, it } from 'vitest';
-import type { Timer } from '../../src/clock.ts';
-import { keepWatching } from '../../src/queue/keep-watching.ts';
-import type { Watched } from '../../src/queue/store.ts';
+import type { Timer } from '../../src/base/clock.ts';
+import { keepWatching } from '../../src/mechanisms/queue/keep-watching.ts';
+import type { Watched } from '../../src/mechanisms/queue/store.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
 import { timing } from './contestant.ts';
 

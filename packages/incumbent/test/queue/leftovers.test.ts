@@ -1,7 +1,7 @@
 // A place that could not be given up: nobody can lead behind it, so it is tried until it is gone.
 import { describe, expect, it } from 'vitest';
-import type { Timer } from '../../src/clock.ts';
-import type { QueueStore } from '../../src/queue/store.ts';
+import type { Timer } from '../../src/base/clock.ts';
+import type { QueueStore } from '../../src/mechanisms/queue/store.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
 import { Contestant, never } from './contestant.ts';
 import { Stage } from './support.ts';

@@ -1,10 +1,10 @@
 // What an observer of a queue is told, and what one look at it tells.
 import { describe, expect, it, test } from 'vitest';
-import { viewOf } from '../../src/queue/observer.ts';
-import type { Leadership, QueueRecord } from '../../src/queue/record.ts';
-import { emptyQueueRecord } from '../../src/queue/record.ts';
-import type { Member } from '../../src/queue/store.ts';
-import type { View } from '../../src/record.ts';
+import { viewOf } from '../../src/mechanisms/queue/observer.ts';
+import type { Leadership, QueueRecord } from '../../src/mechanisms/queue/record.ts';
+import { emptyQueueRecord } from '../../src/mechanisms/queue/record.ts';
+import type { Member } from '../../src/mechanisms/queue/store.ts';
+import type { View } from '../../src/record/record.ts';
 import { Stage } from './support.ts';
 
 const candidate = { id: 'a', incarnation: 'of a', addresses: [], metadata: {} };

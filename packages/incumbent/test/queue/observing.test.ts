@@ -1,10 +1,10 @@
 // What whoever watches an election is shown, and when.
 import { describe, expect, it } from 'vitest';
-import type { Timer } from '../../src/clock.ts';
-import { StoreUnsuitableError } from '../../src/errors.ts';
-import type { QueueRecord } from '../../src/queue/record.ts';
-import type { QueueStore } from '../../src/queue/store.ts';
-import type { View } from '../../src/record.ts';
+import type { Timer } from '../../src/base/clock.ts';
+import { StoreUnsuitableError } from '../../src/base/errors.ts';
+import type { QueueRecord } from '../../src/mechanisms/queue/record.ts';
+import type { QueueStore } from '../../src/mechanisms/queue/store.ts';
+import type { View } from '../../src/record/record.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
 import type { ContestantOptions } from './contestant.ts';
 import { Contestant, never, timing } from './contestant.ts';

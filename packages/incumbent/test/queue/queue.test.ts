@@ -1,6 +1,6 @@
 // What a candidate in the queue does when the store fails it, and what it leaves behind.
 import { describe, expect, it } from 'vitest';
-import type { EndMark, QueueSession, QueueStore } from '../../src/queue/store.ts';
+import type { EndMark, QueueSession, QueueStore } from '../../src/mechanisms/queue/store.ts';
 import type { SimulatedQueueSession } from '../../src/testing/index.ts';
 import { Stage, waitMs } from './support.ts';
 

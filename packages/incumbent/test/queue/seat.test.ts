@@ -1,9 +1,9 @@
 // What a seat owes its term: what it confirms, when it says that it is lost, and what it leaves behind.
 import { describe, expect, it } from 'vitest';
-import type { Seat, SeatEnd, SeatEvents } from '../../src/contest.ts';
-import { StoreUnavailableError, StoreUnsuitableError } from '../../src/errors.ts';
-import type { QueueRecord } from '../../src/queue/record.ts';
-import type { QueueStore } from '../../src/queue/store.ts';
+import { StoreUnavailableError, StoreUnsuitableError } from '../../src/base/errors.ts';
+import type { Seat, SeatEnd, SeatEvents } from '../../src/core/contest.ts';
+import type { QueueRecord } from '../../src/mechanisms/queue/record.ts';
+import type { QueueStore } from '../../src/mechanisms/queue/store.ts';
 import type { SimulatedQueueOptions } from '../../src/testing/index.ts';
 import type { ContestantOptions } from './contestant.ts';
 import { Contestant, Mark, never } from './contestant.ts';

@@ -1,7 +1,7 @@
 // One queue, and clients that know it by different paths: a chroot, a namespace.
 import { describe, expect, it } from 'vitest';
-import { isLeadingIn } from '../../src/queue/named-places.ts';
-import { emptyQueueRecord } from '../../src/queue/record.ts';
+import { isLeadingIn } from '../../src/mechanisms/queue/named-places.ts';
+import { emptyQueueRecord } from '../../src/mechanisms/queue/record.ts';
 import { Stage, waitMs } from './support.ts';
 
 const paths = { a: '/inc/', b: '/app/inc/' };

@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
-import type { Backend } from '../../src/contest.ts';
-import { createElection } from '../../src/election.ts';
-import type { ElectionOptions } from '../../src/options.ts';
-import type { Term } from '../../src/term.ts';
+import type { Backend } from '../../src/core/contest.ts';
+import { createElection } from '../../src/core/election.ts';
+import type { ElectionOptions } from '../../src/core/options.ts';
+import type { Term } from '../../src/core/term.ts';
 import type { SimulatedQueueOptions, SimulatedQueueSession } from '../../src/testing/index.ts';
 import { SimulatedClock, SimulatedQueueStore } from '../../src/testing/index.ts';
 

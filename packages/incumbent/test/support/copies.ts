@@ -1,5 +1,5 @@
-import type { CandidateInfo } from '../../src/candidate.ts';
-import type { Backend } from '../../src/contest.ts';
+import type { CandidateInfo } from '../../src/base/candidate.ts';
+import type { Backend } from '../../src/core/contest.ts';
 
 /** What copies of one process have in common: it was drawn before the copy was made. */
 export interface Drawn {

@@ -1,9 +1,9 @@
-import type { CandidateInfo } from '../../src/candidate.ts';
-import type { Election } from '../../src/election.ts';
-import { ClosedError } from '../../src/errors.ts';
-import type { StoppableIterator } from '../../src/iterate.ts';
-import { stoppable } from '../../src/iterate.ts';
-import type { View } from '../../src/record.ts';
+import type { CandidateInfo } from '../../src/base/candidate.ts';
+import { ClosedError } from '../../src/base/errors.ts';
+import type { StoppableIterator } from '../../src/base/iterate.ts';
+import { stoppable } from '../../src/base/iterate.ts';
+import type { Election } from '../../src/core/election.ts';
+import type { View } from '../../src/record/record.ts';
 
 export function candidate(id: string, options: Partial<CandidateInfo> = {}): CandidateInfo {
   return { id, incarnation: `of ${id}`, addresses: [], metadata: {}, ...options };

@@ -1,4 +1,4 @@
-import type { Term, TermOutcome } from '../../src/term.ts';
+import type { Term, TermOutcome } from '../../src/core/term.ts';
 
 /** A term as those see it who only look whether it holds: the test says. */
 export class FakeTerm {

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Election, ElectionOptions, Term } from '../../src/index.ts';
 import { createElection } from '../../src/index.ts';
-import type { LeaseStore } from '../../src/lease/store.ts';
+import type { LeaseStore } from '../../src/mechanisms/lease/store.ts';
 import type { SimulatedClock } from '../../src/testing/index.ts';
 import type { ScriptedStore } from './scripted-store.ts';
 

@@ -1,6 +1,6 @@
-import { systemClock } from '../../src/clock.ts';
-import type { Scope } from '../../src/contest.ts';
-import { resolveTiming } from '../../src/timing.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { resolveTiming } from '../../src/base/timing.ts';
+import type { Scope } from '../../src/core/contest.ts';
 
 let ids = 0;
 

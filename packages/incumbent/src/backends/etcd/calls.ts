@@ -1,5 +1,5 @@
-import { OperationTimeoutError, StoreUnavailableError } from '../../errors.ts';
-import { onAbort } from '../../wait.ts';
+import { OperationTimeoutError, StoreUnavailableError } from '../../base/errors.ts';
+import { onAbort } from '../../base/wait.ts';
 import type { GrpcCall, GrpcClient, GrpcError, GrpcMetadata, GrpcStream } from './client.ts';
 import { codeOf, detailsOf, grpcCode } from './client.ts';
 import { ClientClosedError } from './errors.ts';

@@ -1,7 +1,7 @@
-import { describeClient, describeValue } from '../../candidate.ts';
-import { checkNames } from '../../check-names.ts';
-import { formatDuration, parseDuration } from '../../duration.ts';
-import { InvalidOptionError } from '../../errors.ts';
+import { describeClient, describeValue } from '../../base/candidate.ts';
+import { checkNames } from '../../base/check-names.ts';
+import { formatDuration, parseDuration } from '../../base/duration.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
 import type { EtcdAuth } from './calls.ts';
 import type { GrpcClient } from './client.ts';
 import { checkRoot } from './keys.ts';

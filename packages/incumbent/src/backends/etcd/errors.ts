@@ -1,4 +1,4 @@
-import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
+import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
 import { codeOf, detailsOf, grpcCode } from './client.ts';
 
 /** All clients were closed by whoever made them. */

@@ -3,7 +3,7 @@
  * compacted. Without such a proof a winner waits, because members that know nothing of our record may
  * have led in between.
  */
-import { bounded } from '../../wait.ts';
+import { bounded } from '../../base/wait.ts';
 import type { ElectionKeys } from './keys.ts';
 import { encodeKey, nameOf, parsePlace } from './keys.ts';
 import type { RangeRequest, RangeResponse } from './messages.ts';

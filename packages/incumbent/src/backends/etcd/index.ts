@@ -1,12 +1,12 @@
 /** Elections on etcd, together with `etcdctl elect` and Go programs. */
-import type { Clock } from '../../clock.ts';
-import type { Backend, Scope } from '../../contest.ts';
-import { formatDuration } from '../../duration.ts';
-import { InvalidOptionError } from '../../errors.ts';
-import { QueueElection } from '../../queue/backend.ts';
-import type { QueueSettings } from '../../queue/queue.ts';
-import type { Place } from '../../queue/store.ts';
-import type { TimingLimits } from '../../timing.ts';
+import type { Clock } from '../../base/clock.ts';
+import { formatDuration } from '../../base/duration.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
+import type { TimingLimits } from '../../base/timing.ts';
+import type { Backend, Scope } from '../../core/contest.ts';
+import { QueueElection } from '../../mechanisms/queue/backend.ts';
+import type { QueueSettings } from '../../mechanisms/queue/settings.ts';
+import type { Place } from '../../mechanisms/queue/store.ts';
 import { EtcdCalls } from './calls.ts';
 import type { CheckedOptions } from './check-options.ts';
 import { checkClients, checkOptions } from './check-options.ts';

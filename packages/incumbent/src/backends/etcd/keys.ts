@@ -7,10 +7,10 @@
  *     <root>incumbent/record/<election>      our record, where no prefix of an election reaches it
  */
 
-import type { CandidateInfo } from '../../candidate.ts';
-import { checkName } from '../../candidate.ts';
-import { InvalidOptionError } from '../../errors.ts';
-import type { Entry } from '../../queue/store.ts';
+import type { CandidateInfo } from '../../base/candidate.ts';
+import { checkName } from '../../base/candidate.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
+import type { Entry } from '../../mechanisms/queue/store.ts';
 import type { KeyValue } from './messages.ts';
 
 const encoder = new TextEncoder();

@@ -1,8 +1,8 @@
-import type { Clock, Instant, Timer } from '../../clock.ts';
-import { readClocks } from '../../clock.ts';
-import { Countdown, deadlineAfter } from '../../deadline.ts';
-import { StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
-import { bounded, Deferred, onAbort } from '../../wait.ts';
+import type { Clock, Instant, Timer } from '../../base/clock.ts';
+import { readClocks } from '../../base/clock.ts';
+import { Countdown, deadlineAfter } from '../../base/deadline.ts';
+import { StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
+import { bounded, Deferred, onAbort } from '../../base/wait.ts';
 import type { CallStream, EtcdCalls } from './calls.ts';
 import { ClientClosedError } from './errors.ts';
 import type { LeaseKeepAliveRequest, LeaseKeepAliveResponse } from './messages.ts';

@@ -1,6 +1,6 @@
-import type { Clock } from '../../clock.ts';
-import { StoreUnavailableError } from '../../errors.ts';
-import type { Place, QueueSession, SessionEvent, Verdicts } from '../../queue/store.ts';
+import type { Clock } from '../../base/clock.ts';
+import { StoreUnavailableError } from '../../base/errors.ts';
+import type { Place, QueueSession, SessionEvent, Verdicts } from '../../mechanisms/queue/store.ts';
 import type { CallOptions, EtcdCalls } from './calls.ts';
 import { ClientClosedError, storeError } from './errors.ts';
 import { encodeKey } from './keys.ts';

@@ -1,8 +1,13 @@
 import { setMaxListeners } from 'node:events';
-import { isIncurable, RecordDamagedError, StoreUnavailableError } from '../../errors.ts';
-import { lastPlaceIn } from '../../queue/named-places.ts';
-import type { QueueRecord } from '../../queue/record.ts';
-import { decodeQueueRecord, encodeQueueRecord, isQueueRecord } from '../../queue/record.ts';
+import { isIncurable, RecordDamagedError, StoreUnavailableError } from '../../base/errors.ts';
+import { sleep } from '../../base/wait.ts';
+import { lastPlaceIn } from '../../mechanisms/queue/named-places.ts';
+import type { QueueRecord } from '../../mechanisms/queue/record.ts';
+import {
+  decodeQueueRecord,
+  encodeQueueRecord,
+  isQueueRecord,
+} from '../../mechanisms/queue/record.ts';
 import type {
   Amendment,
   CommitResult,
@@ -13,8 +18,7 @@ import type {
   RecordReading,
   Version,
   Watched,
-} from '../../queue/store.ts';
-import { sleep } from '../../wait.ts';
+} from '../../mechanisms/queue/store.ts';
 import { codeOf, grpcCode } from './client.ts';
 import { nobodyBetween } from './history.ts';
 import type { ElectionKeys } from './keys.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../clock.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
 import type { CallStream, EtcdCalls } from './calls.ts';
 import { ClientClosedError } from './errors.ts';
 import type { Event, WatchCreateRequest, WatchRequest, WatchResponse } from './messages.ts';

@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from 'node:path';
-import { checkElectionName } from '../../candidate.ts';
-import { InvalidOptionError, StoreUnavailableError } from '../../errors.ts';
+import { checkElectionName } from '../../base/candidate.ts';
+import { InvalidOptionError, StoreUnavailableError } from '../../base/errors.ts';
 import type { FileOperations, Identity } from './file-operations.ts';
 import { errorCode } from './file-operations.ts';
 import type { FileSystemProbe } from './filesystem-check.ts';

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { access, link, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
-import { RecordDamagedError } from '../../errors.ts';
+import { RecordDamagedError } from '../../base/errors.ts';
 
 /**
  * Every step the file store takes on a disk. Small enough to be replaced as a whole, so that tests

@@ -6,7 +6,7 @@
 import { execFile } from 'node:child_process';
 import { realpath, statfs } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { StoreUnsuitableError } from '../../errors.ts';
+import { StoreUnsuitableError } from '../../base/errors.ts';
 
 /** What the check asks the machine. */
 export interface FileSystemProbe {

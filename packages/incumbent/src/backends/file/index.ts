@@ -1,10 +1,10 @@
 /** Elections in a directory: no server, any number of processes of one machine. */
 import { isAbsolute } from 'node:path';
-import { describeValue } from '../../candidate.ts';
-import { checkNames } from '../../check-names.ts';
-import type { Backend } from '../../contest.ts';
-import { InvalidOptionError } from '../../errors.ts';
-import { leaseBackend } from '../../lease/backend.ts';
+import { describeValue } from '../../base/candidate.ts';
+import { checkNames } from '../../base/check-names.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
+import type { Backend } from '../../core/contest.ts';
+import { leaseBackend } from '../../mechanisms/lease/backend.ts';
 import { openFileLeaseStore } from './store.ts';
 
 export { type DamagedFile, type ElectionFiles, examineElection } from './examine.ts';

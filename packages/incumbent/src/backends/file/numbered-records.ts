@@ -15,7 +15,7 @@
  * The stray is not removed by its maker: many writers that stalled after linking cannot tell a
  * stray from a record that was won and overtaken, and would take the chain apart up to its head.
  */
-import { MisuseError, StoreUnavailableError } from '../../errors.ts';
+import { MisuseError, StoreUnavailableError } from '../../base/errors.ts';
 import type { ElectionDirectory } from './election-directory.ts';
 import type { FileOperations } from './file-operations.ts';
 import {

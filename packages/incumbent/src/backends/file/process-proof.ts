@@ -1,5 +1,5 @@
-import type { Actor, ActorProcess } from '../../contest.ts';
-import { InvalidOptionError } from '../../errors.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
+import type { Actor, ActorProcess } from '../../core/contest.ts';
 import type { Machine } from './this-machine.ts';
 import { thisMachine } from './this-machine.ts';
 

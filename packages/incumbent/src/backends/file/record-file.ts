@@ -9,7 +9,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { RecordDamagedError, RecordTooNewError } from '../../errors.ts';
+import { RecordDamagedError, RecordTooNewError } from '../../base/errors.ts';
 
 /** The format of the first line this version writes, and the newest it reads. */
 export const fileFormat = 1;

@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from '../../errors.ts';
+import { StoreUnavailableError } from '../../base/errors.ts';
 import { errorCode } from './file-operations.ts';
 
 const waysOut: Readonly<Record<string, string>> = {

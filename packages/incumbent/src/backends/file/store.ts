@@ -1,9 +1,9 @@
-import type { CandidateInfo } from '../../candidate.ts';
-import type { Actor, ActorProcess } from '../../contest.ts';
-import { RecordDamagedError, StoreUnavailableError } from '../../errors.ts';
-import type { LeaseRecord } from '../../lease/record.ts';
-import { decodeLeaseRecord, encodeLeaseRecord } from '../../lease/record.ts';
-import type { LeaseStore, Reading, SwapResult, Version } from '../../lease/store.ts';
+import type { CandidateInfo } from '../../base/candidate.ts';
+import { RecordDamagedError, StoreUnavailableError } from '../../base/errors.ts';
+import type { Actor, ActorProcess } from '../../core/contest.ts';
+import type { LeaseRecord } from '../../mechanisms/lease/record.ts';
+import { decodeLeaseRecord, encodeLeaseRecord } from '../../mechanisms/lease/record.ts';
+import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
 import { DirectoryWatch } from './directory-watch.ts';
 import { ElectionDirectory, electionPath } from './election-directory.ts';
 import { Enlistment } from './enlistment.ts';

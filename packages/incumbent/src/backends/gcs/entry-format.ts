@@ -3,11 +3,11 @@
  * they have no field for is in ours, as JSON. They write entries anew, without it: so an entry without
  * it, or one that does not say the same, was written by somebody else.
  */
-import type { CandidateInfo } from '../../candidate.ts';
-import { parametersBase64Key, parametersKey } from '../../connection-parameters.ts';
-import { StoreUnsuitableError } from '../../errors.ts';
-import type { LeaseRecord } from '../../lease/record.ts';
-import { decodeLeaseRecord, encodeLeaseRecord } from '../../lease/record.ts';
+import type { CandidateInfo } from '../../base/candidate.ts';
+import { parametersBase64Key, parametersKey } from '../../base/connection-parameters.ts';
+import { StoreUnsuitableError } from '../../base/errors.ts';
+import type { LeaseRecord } from '../../mechanisms/lease/record.ts';
+import { decodeLeaseRecord, encodeLeaseRecord } from '../../mechanisms/lease/record.ts';
 import type { RaceEntry, Timestamp } from './race-entry.ts';
 import { largestElectionNumber, timestampOf, unixMsOf } from './race-entry.ts';
 

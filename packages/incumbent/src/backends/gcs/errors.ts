@@ -1,4 +1,4 @@
-import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
+import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
 
 /** What an election does with its object. */
 export type Verb = 'read' | 'write';

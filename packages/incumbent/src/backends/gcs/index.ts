@@ -1,8 +1,8 @@
 /** Elections in a bucket of Google Cloud Storage, also those that Go programs on vimeo/leaderelection hold. */
-import { describeClient } from '../../candidate.ts';
-import type { Backend } from '../../contest.ts';
-import { InvalidOptionError } from '../../errors.ts';
-import { leaseBackend } from '../../lease/backend.ts';
+import { describeClient } from '../../base/candidate.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
+import type { Backend } from '../../core/contest.ts';
+import { leaseBackend } from '../../mechanisms/lease/backend.ts';
 import type { StorageLike } from './client.ts';
 import { Refusals } from './errors.ts';
 import type { GcsGuard, GcsOptions } from './options.ts';

@@ -2,7 +2,7 @@
  * Reading and replacing one object by the caller's `Storage`, a request each, without its retries: the
  * election tries again itself, and a retry that comes late would only make ghosts.
  */
-import { StoreUnavailableError } from '../../errors.ts';
+import { StoreUnavailableError } from '../../base/errors.ts';
 import type {
   BucketLike,
   FileLike,

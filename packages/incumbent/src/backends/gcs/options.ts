@@ -1,8 +1,8 @@
-import { describeValue } from '../../candidate.ts';
-import { checkNames } from '../../check-names.ts';
-import type { Duration } from '../../duration.ts';
-import { formatDuration, parseDuration } from '../../duration.ts';
-import { InvalidOptionError } from '../../errors.ts';
+import { describeValue } from '../../base/candidate.ts';
+import { checkNames } from '../../base/check-names.ts';
+import type { Duration } from '../../base/duration.ts';
+import { formatDuration, parseDuration } from '../../base/duration.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
 
 export interface AclRule {
   /** As Cloud Storage names them: `user-a@example.com`, `group-…`, `allAuthenticatedUsers`, … */

@@ -3,7 +3,7 @@
  * our own behind theirs. Go programs skip that one when they read, and leave it out when they write.
  */
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { RecordDamagedError } from '../../errors.ts';
+import { RecordDamagedError } from '../../base/errors.ts';
 
 export interface RaceEntry {
   /** What Go programs count by one for each write: wins and confirmations. */

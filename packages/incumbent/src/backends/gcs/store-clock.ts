@@ -3,8 +3,8 @@
  * programs go by the times that are written, each by its own clock: the store's is what all of them are
  * measured by, whatever this machine's wall clock says.
  */
-import type { Instant } from '../../clock.ts';
-import { formatDuration } from '../../duration.ts';
+import type { Instant } from '../../base/clock.ts';
+import { formatDuration } from '../../base/duration.ts';
 
 /** The store tells whole seconds, rounded down. */
 const resolutionMs = 1_000;

@@ -3,9 +3,13 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describeValue } from '../../candidate.ts';
-import { checkNames } from '../../check-names.ts';
-import { InvalidOptionError, StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
+import { describeValue } from '../../base/candidate.ts';
+import { checkNames } from '../../base/check-names.ts';
+import {
+  InvalidOptionError,
+  StoreUnavailableError,
+  StoreUnsuitableError,
+} from '../../base/errors.ts';
 import type { KubeConfigLike, KubernetesApi } from './client.ts';
 import type { Access, TlsMaterial } from './https-api.ts';
 import { HttpsApi } from './https-api.ts';

@@ -1,5 +1,5 @@
-import { describeValue } from '../../candidate.ts';
-import { InvalidOptionError } from '../../errors.ts';
+import { describeValue } from '../../base/candidate.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
 import { fromClientNode } from './access.ts';
 import type { KubeConfigLike, KubernetesApi } from './client.ts';
 

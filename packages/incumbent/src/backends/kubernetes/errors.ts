@@ -1,4 +1,4 @@
-import { StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
+import { StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
 import type { ApiResponse } from './client.ts';
 import { asStatus } from './client.ts';
 

@@ -1,10 +1,10 @@
 /** Has a kubelet restart a leader that cannot stop leading. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { Clock } from '../../clock.ts';
-import { systemClock } from '../../clock.ts';
-import type { DiagnosticEvents, DiagnosticSource } from '../../diagnostics.ts';
-import type { Duration } from '../../duration.ts';
-import { parseDuration } from '../../duration.ts';
+import type { Clock } from '../../base/clock.ts';
+import { systemClock } from '../../base/clock.ts';
+import type { Duration } from '../../base/duration.ts';
+import { parseDuration } from '../../base/duration.ts';
+import type { DiagnosticEvents, DiagnosticSource } from '../../core/diagnostics.ts';
 
 export interface HealthzOptions {
   /** How long work may go on after its belief has ended. Default 20 s, as in Go controllers. */

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestOptions } from 'node:http';
 import { Agent as HttpAgent, request as requestByHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestByHttps } from 'node:https';
 import { createInterface } from 'node:readline';
-import { StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
+import { StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
 import type { ApiRequest, ApiResponse, ApiWatch, KubernetesApi } from './client.ts';
 
 /** What TLS needs, in PEM; as `node:tls` names it. */

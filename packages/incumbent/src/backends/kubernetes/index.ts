@@ -1,6 +1,6 @@
 /** Elections on Leases of Kubernetes, also those that Go controllers hold already. */
-import type { Backend } from '../../contest.ts';
-import { leaseBackend } from '../../lease/backend.ts';
+import type { Backend } from '../../core/contest.ts';
+import { leaseBackend } from '../../mechanisms/lease/backend.ts';
 import { apiOf } from './api-of.ts';
 import type { KubeConfigLike, KubernetesApi } from './client.ts';
 import { Refusals } from './errors.ts';

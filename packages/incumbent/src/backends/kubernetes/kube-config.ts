@@ -3,8 +3,12 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { describeValue } from '../../candidate.ts';
-import { InvalidOptionError, StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
+import { describeValue } from '../../base/candidate.ts';
+import {
+  InvalidOptionError,
+  StoreUnavailableError,
+  StoreUnsuitableError,
+} from '../../base/errors.ts';
 import type { Credentials } from './access.ts';
 import { openApi } from './access.ts';
 import type { KubernetesApi } from './client.ts';

@@ -4,12 +4,12 @@
  * so a spec that is not the one we wrote says that somebody else has led since.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import { RecordDamagedError, StoreUnsuitableError } from '../../errors.ts';
-import type { LeaseRecord } from '../../lease/record.ts';
-import { decodeLeaseRecord, encodeLeaseRecord } from '../../lease/record.ts';
-import type { UncleanLeader } from '../../record.ts';
-import { appendTerm, unfencedLimit } from '../../record.ts';
-import type { Timing } from '../../timing.ts';
+import { RecordDamagedError, StoreUnsuitableError } from '../../base/errors.ts';
+import type { Timing } from '../../base/timing.ts';
+import type { LeaseRecord } from '../../mechanisms/lease/record.ts';
+import { decodeLeaseRecord, encodeLeaseRecord } from '../../mechanisms/lease/record.ts';
+import type { UncleanLeader } from '../../record/record.ts';
+import { appendTerm, unfencedLimit } from '../../record/record.ts';
 import type { Lease } from './client.ts';
 
 /** The whole record, as JSON or packed. */

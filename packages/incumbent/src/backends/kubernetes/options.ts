@@ -1,6 +1,6 @@
-import { describeValue } from '../../candidate.ts';
-import { checkNames } from '../../check-names.ts';
-import { InvalidOptionError } from '../../errors.ts';
+import { describeValue } from '../../base/candidate.ts';
+import { checkNames } from '../../base/check-names.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
 
 export interface KubernetesOptions {
   /** Where the Leases are. Default: that of the service account or context, else `default`. */

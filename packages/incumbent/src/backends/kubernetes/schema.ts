@@ -1,6 +1,6 @@
 /** What an account needs in the cluster, and whether it has it. */
-import { describeValue } from '../../candidate.ts';
-import { InvalidOptionError } from '../../errors.ts';
+import { describeValue } from '../../base/candidate.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
 import { apiOf } from './api-of.ts';
 import type { KubeConfigLike, KubernetesApi } from './client.ts';
 import type { Verb } from './errors.ts';

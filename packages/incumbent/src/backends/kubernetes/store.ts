@@ -1,7 +1,7 @@
-import type { Scope } from '../../contest.ts';
-import { RefusedError, StoreUnsuitableError } from '../../errors.ts';
-import type { LeaseRecord } from '../../lease/record.ts';
-import type { LeaseStore, Reading, SwapResult, Version } from '../../lease/store.ts';
+import { RefusedError, StoreUnsuitableError } from '../../base/errors.ts';
+import type { Scope } from '../../core/contest.ts';
+import type { LeaseRecord } from '../../mechanisms/lease/record.ts';
+import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
 import type { ApiResponse, KubernetesApi, Lease } from './client.ts';
 import { asLease, asStatus } from './client.ts';
 import type { Refusals } from './errors.ts';

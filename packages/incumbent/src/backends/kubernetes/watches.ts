@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from '../../errors.ts';
+import { StoreUnavailableError } from '../../base/errors.ts';
 import type { KubernetesApi, Lease, WatchEvent } from './client.ts';
 import { asLease, asStatus } from './client.ts';
 import type { Refusals } from './errors.ts';

@@ -1,4 +1,4 @@
-import { RefusedError, StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
+import { RefusedError, StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
 import { apiOf } from './api-of.ts';
 import type { ApiResponse, KubeConfigLike, KubernetesApi } from './client.ts';
 import { asStatus } from './client.ts';

@@ -1,6 +1,6 @@
 /** Elections within one process: for tests, and for several workers of one program. */
-import type { Backend } from '../../contest.ts';
-import { leaseBackend } from '../../lease/backend.ts';
+import type { Backend } from '../../core/contest.ts';
+import { leaseBackend } from '../../mechanisms/lease/backend.ts';
 import type { MemoryCell } from './store.ts';
 import { emptyCell, MemoryStore } from './store.ts';
 

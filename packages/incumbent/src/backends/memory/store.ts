@@ -1,6 +1,6 @@
-import type { CandidateInfo } from '../../candidate.ts';
-import type { LeaseRecord } from '../../lease/record.ts';
-import type { LeaseStore, Reading, SwapResult, Version } from '../../lease/store.ts';
+import type { CandidateInfo } from '../../base/candidate.ts';
+import type { LeaseRecord } from '../../mechanisms/lease/record.ts';
+import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
 
 /** What is kept of one election. */
 export interface MemoryCell {

@@ -1,5 +1,5 @@
-import { describeClient } from '../../candidate.ts';
-import { InvalidOptionError } from '../../errors.ts';
+import { describeClient } from '../../base/candidate.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
 import type { PgClient, PgPool, PostgresClient, PostgresSql } from './client.ts';
 import type { Driver } from './driver.ts';
 import { PgClientDriver } from './pg-client.ts';

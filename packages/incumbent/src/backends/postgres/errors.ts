@@ -1,4 +1,4 @@
-import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
+import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
 import { ClientEndedError, PoolExhaustedError } from './driver.ts';
 import type { Table } from './options.ts';
 import { defaultTable } from './options.ts';

@@ -1,4 +1,4 @@
-import { InvalidOptionError } from '../../errors.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
 import type { Table } from './options.ts';
 import { checkTable, quoteName, quoteText } from './options.ts';
 

@@ -1,6 +1,6 @@
 /** Elections in a table of PostgreSQL, on the client that a program has already. */
-import type { Backend } from '../../contest.ts';
-import { leaseBackend } from '../../lease/backend.ts';
+import type { Backend } from '../../core/contest.ts';
+import { leaseBackend } from '../../mechanisms/lease/backend.ts';
 import type { PostgresClient } from './client.ts';
 import type { PostgresGuard } from './guard.ts';
 import { guardFor } from './guard.ts';

@@ -1,7 +1,7 @@
-import type { CandidateInfo } from '../../candidate.ts';
-import type { Scope } from '../../contest.ts';
-import type { LeaseStore, Reading } from '../../lease/store.ts';
-import { FieldReader, readCandidate } from '../../record-fields.ts';
+import type { CandidateInfo } from '../../base/candidate.ts';
+import type { Scope } from '../../core/contest.ts';
+import type { LeaseStore, Reading } from '../../mechanisms/lease/store.ts';
+import { FieldReader, readCandidate } from '../../record/record-fields.ts';
 import type { Connection } from './connection.ts';
 import { wasOvertaken } from './errors.ts';
 import type { CheckedOptions } from './options.ts';

@@ -1,4 +1,4 @@
-import type { Scope } from '../../contest.ts';
+import type { Scope } from '../../core/contest.ts';
 import type { PostgresClient } from './client.ts';
 import { Connection } from './connection.ts';
 import { ListeningPostgresStore } from './listening-store.ts';

@@ -1,5 +1,5 @@
-import { OperationTimeoutError, StoreUnavailableError } from '../../errors.ts';
-import { onAbort } from '../../wait.ts';
+import { OperationTimeoutError, StoreUnavailableError } from '../../base/errors.ts';
+import { onAbort } from '../../base/wait.ts';
 import type { PgClient, PgNotification, PgQuery } from './client.ts';
 import type { Row } from './driver.ts';
 

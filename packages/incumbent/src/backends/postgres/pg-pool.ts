@@ -1,5 +1,5 @@
-import { OperationTimeoutError } from '../../errors.ts';
-import { onAbort } from '../../wait.ts';
+import { OperationTimeoutError } from '../../base/errors.ts';
+import { onAbort } from '../../base/wait.ts';
 import type { PgPool, PgPoolClient } from './client.ts';
 import type { Driver, Listener, Row } from './driver.ts';
 import { ClientEndedError, PoolExhaustedError } from './driver.ts';

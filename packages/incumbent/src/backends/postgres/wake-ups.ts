@@ -1,5 +1,5 @@
-import { StoreUnsuitableError } from '../../errors.ts';
-import { Deferred } from '../../wait.ts';
+import { StoreUnsuitableError } from '../../base/errors.ts';
+import { Deferred } from '../../base/wait.ts';
 import { HintHub } from '../hint-hub.ts';
 import type { Driver } from './driver.ts';
 import { channel, withoutSchema } from './statements.ts';

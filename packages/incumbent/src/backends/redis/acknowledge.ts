@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from '../../errors.ts';
+import { StoreUnavailableError } from '../../base/errors.ts';
 import type { Send } from './driver.ts';
 import { runScript } from './run-script.ts';
 import { touchScript } from './scripts.ts';

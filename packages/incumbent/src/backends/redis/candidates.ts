@@ -1,4 +1,4 @@
-import type { CandidateInfo } from '../../candidate.ts';
+import type { CandidateInfo } from '../../base/candidate.ts';
 
 export function writeListed({ id, incarnation, addresses, metadata }: CandidateInfo): string {
   return JSON.stringify({ id, incarnation, addresses, metadata });

@@ -3,7 +3,7 @@ import {
   RecordDamagedError,
   StoreUnavailableError,
   StoreUnsuitableError,
-} from '../../errors.ts';
+} from '../../base/errors.ts';
 
 /** What a user needs of Redis: to look, and to stand as a candidate. */
 export type Right = 'read' | 'write';

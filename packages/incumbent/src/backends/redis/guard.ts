@@ -1,8 +1,8 @@
-import { describeValue } from '../../candidate.ts';
-import { InvalidOptionError, NotLeadingError } from '../../errors.ts';
+import { describeValue } from '../../base/candidate.ts';
+import { InvalidOptionError, NotLeadingError } from '../../base/errors.ts';
 import type { RedisClient } from './client.ts';
 import type { RedisDriver } from './driver.ts';
-import { driverOf } from './driver.ts';
+import { driverOf } from './driver-of.ts';
 import { keyBeside } from './keys.ts';
 import { runScript } from './run-script.ts';
 import type { Script } from './scripts.ts';

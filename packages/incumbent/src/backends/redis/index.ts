@@ -1,6 +1,6 @@
 /** Elections in Redis or Valkey, on the client that the program has anyway. */
-import type { Backend } from '../../contest.ts';
-import { leaseBackend } from '../../lease/backend.ts';
+import type { Backend } from '../../core/contest.ts';
+import { leaseBackend } from '../../mechanisms/lease/backend.ts';
 import type { RedisClient } from './client.ts';
 import type { RedisGuard } from './guard.ts';
 import { redisGuard } from './guard.ts';

@@ -1,9 +1,9 @@
-import type { Scope } from '../../contest.ts';
-import { InvalidOptionError } from '../../errors.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
+import type { Scope } from '../../core/contest.ts';
 import { HintHub } from '../hint-hub.ts';
 import type { RedisClient } from './client.ts';
 import type { RedisDriver } from './driver.ts';
-import { driverOf } from './driver.ts';
+import { driverOf } from './driver-of.ts';
 import type { Right } from './errors.ts';
 import { channelOf } from './keys.ts';
 import type { RedisOptions } from './options.ts';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { CandidateInfo } from '../../candidate.ts';
-import type { Scope } from '../../contest.ts';
-import { RecordDamagedError } from '../../errors.ts';
-import type { LeaseRecord } from '../../lease/record.ts';
-import { decodeLeaseRecord, encodeLeaseRecord } from '../../lease/record.ts';
-import type { LeaseStore, Reading, SwapResult, Version } from '../../lease/store.ts';
+import type { CandidateInfo } from '../../base/candidate.ts';
+import { RecordDamagedError } from '../../base/errors.ts';
+import type { Scope } from '../../core/contest.ts';
+import type { LeaseRecord } from '../../mechanisms/lease/record.ts';
+import { decodeLeaseRecord, encodeLeaseRecord } from '../../mechanisms/lease/record.ts';
+import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
 import type { HintHub } from '../hint-hub.ts';
 import { acknowledge, UnacknowledgedWrites } from './acknowledge.ts';
 import { readListed, writeListed } from './candidates.ts';

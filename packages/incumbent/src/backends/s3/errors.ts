@@ -1,4 +1,4 @@
-import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
+import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
 import type { S3Failure } from './client.ts';
 import { nameOf, statusOf } from './client.ts';
 

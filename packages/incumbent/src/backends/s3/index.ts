@@ -1,6 +1,6 @@
 /** Elections on objects of S3, and of whatever speaks its protocol and honours conditional writes. */
-import type { Backend } from '../../contest.ts';
-import { leaseBackend } from '../../lease/backend.ts';
+import type { Backend } from '../../core/contest.ts';
+import { leaseBackend } from '../../mechanisms/lease/backend.ts';
 import type { S3ClientLike } from './client.ts';
 import { Refusals } from './errors.ts';
 import { Objects } from './objects.ts';

@@ -1,4 +1,4 @@
-import { RecordDamagedError, StoreUnsuitableError } from '../../errors.ts';
+import { RecordDamagedError, StoreUnsuitableError } from '../../base/errors.ts';
 import type {
   GetOutput,
   ObjectName,

@@ -1,5 +1,5 @@
-import { StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
-import { onAbort } from '../../wait.ts';
+import { StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
+import { onAbort } from '../../base/wait.ts';
 import type { TagForm } from './etag.ts';
 import type { Condition, Found, Objects, PutResult } from './objects.ts';
 

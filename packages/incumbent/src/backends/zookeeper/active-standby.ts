@@ -1,14 +1,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { CandidateInfo } from '../../candidate.ts';
-import type { DiagnosticEvents, DiagnosticSource } from '../../diagnostics.ts';
-import { publish } from '../../diagnostics.ts';
-import type { Election } from '../../election.ts';
-import type { TermEndedError } from '../../errors.ts';
-import type { LeadOptions } from '../../options.ts';
-import { isVoluntary } from '../../reasons.ts';
-import type { View } from '../../record.ts';
-import type { Term } from '../../term.ts';
-import { Deferred, onAbort } from '../../wait.ts';
+import type { CandidateInfo } from '../../base/candidate.ts';
+import type { TermEndedError } from '../../base/errors.ts';
+import { isVoluntary } from '../../base/reasons.ts';
+import { Deferred, onAbort } from '../../base/wait.ts';
+import type { DiagnosticEvents, DiagnosticSource } from '../../core/diagnostics.ts';
+import { publish } from '../../core/diagnostics.ts';
+import type { Election } from '../../core/election.ts';
+import type { LeadOptions } from '../../core/options.ts';
+import type { Term } from '../../core/term.ts';
+import type { View } from '../../record/record.ts';
 import type { ZooKeeperGuard } from './options.ts';
 
 /**

@@ -1,7 +1,7 @@
-import { describeValue } from '../../candidate.ts';
-import { checkNames } from '../../check-names.ts';
-import { parseDuration } from '../../duration.ts';
-import { InvalidOptionError } from '../../errors.ts';
+import { describeValue } from '../../base/candidate.ts';
+import { checkNames } from '../../base/check-names.ts';
+import { parseDuration } from '../../base/duration.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
 import type { NodeAcl } from './client.ts';
 import type { ZooKeeperLayout, ZooKeeperOptions } from './options.ts';
 

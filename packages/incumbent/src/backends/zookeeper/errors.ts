@@ -3,7 +3,7 @@ import {
   InvalidOptionError,
   StoreUnavailableError,
   StoreUnsuitableError,
-} from '../../errors.ts';
+} from '../../base/errors.ts';
 import { codeOf } from './client.ts';
 
 /** What the client threw, as an error of the library that says whether waiting can help. */

@@ -8,7 +8,7 @@
  * which whoever takes over uses to fence the one before. The node of the election itself is made
  * without data, and its data is read by nobody: there our record stands, as in the other layouts.
  */
-import type { CandidateInfo } from '../../candidate.ts';
+import type { CandidateInfo } from '../../base/candidate.ts';
 import type { NodeContent } from './client.ts';
 
 export const lockName = 'ActiveStandbyElectorLock';

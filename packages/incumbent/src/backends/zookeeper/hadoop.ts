@@ -5,7 +5,7 @@ import {
   LeftBehindError,
   RefusedError,
   StoreUnavailableError,
-} from '../../errors.ts';
+} from '../../base/errors.ts';
 import { checkOptions, electionPath } from './check-options.ts';
 import type { NodeAcl, ZooKeeperClient } from './client.ts';
 import { codeOf } from './client.ts';

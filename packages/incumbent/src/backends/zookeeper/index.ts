@@ -1,11 +1,11 @@
 /** Elections on Apache ZooKeeper, also those that programs in other languages hold already. */
-import { describeValue } from '../../candidate.ts';
-import type { Backend, Scope } from '../../contest.ts';
-import { formatDuration } from '../../duration.ts';
-import { InvalidOptionError, StoreUnsuitableError } from '../../errors.ts';
-import { QueueElection } from '../../queue/backend.ts';
-import type { QueueSettings } from '../../queue/queue.ts';
-import type { TimingLimits } from '../../timing.ts';
+import { describeValue } from '../../base/candidate.ts';
+import { formatDuration } from '../../base/duration.ts';
+import { InvalidOptionError, StoreUnsuitableError } from '../../base/errors.ts';
+import type { TimingLimits } from '../../base/timing.ts';
+import type { Backend, Scope } from '../../core/contest.ts';
+import { QueueElection } from '../../mechanisms/queue/backend.ts';
+import type { QueueSettings } from '../../mechanisms/queue/settings.ts';
 import { checkOptions, electionPath } from './check-options.ts';
 import type { ZooKeeperClient } from './client.ts';
 import { queueLayout } from './layout.ts';

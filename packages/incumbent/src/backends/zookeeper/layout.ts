@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { CandidateInfo } from '../../candidate.ts';
+import type { CandidateInfo } from '../../base/candidate.ts';
 import type { ZooKeeperLayout } from './options.ts';
 
 /** How the places of a queue are named, and what they say of their owners. */

@@ -1,6 +1,6 @@
-import type { ElectionBackend, Scope } from '../../contest.ts';
-import { LockElection } from '../../lock/backend.ts';
-import type { Place } from '../../queue/store.ts';
+import type { ElectionBackend, Scope } from '../../core/contest.ts';
+import { LockElection } from '../../mechanisms/lock/backend.ts';
+import type { Place } from '../../mechanisms/queue/store.ts';
 import type { CheckedOptions } from './check-options.ts';
 import type { ZooKeeperClient } from './client.ts';
 import { ZooKeeperLockStore } from './lock-store.ts';

@@ -1,4 +1,4 @@
-import type { Place, QueueSession, SessionEvent, Verdicts } from '../../queue/store.ts';
+import type { Place, QueueSession, SessionEvent, Verdicts } from '../../mechanisms/queue/store.ts';
 import type { NodeContent, ZooKeeperClient } from './client.ts';
 import { codeOf, refusalOf } from './client.ts';
 import { storeError } from './errors.ts';

@@ -3,17 +3,24 @@
  * the same transaction as the breadcrumb whenever one of ours becomes active or stops: so whether
  * they belong together can be told, and with it whether a member of another make has led since.
  */
-import type { Scope } from '../../contest.ts';
-import { StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
-import type { Holder, LockReading, LockStore, Survey, TakenLock } from '../../lock/store.ts';
-import { leaderPlaceIn } from '../../queue/named-places.ts';
-import type { QueueRecord } from '../../queue/record.ts';
+
+import { StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
+import type { Scope } from '../../core/contest.ts';
+import type {
+  Holder,
+  LockReading,
+  LockStore,
+  Survey,
+  TakenLock,
+} from '../../mechanisms/lock/store.ts';
+import { leaderPlaceIn } from '../../mechanisms/queue/named-places.ts';
+import type { QueueRecord } from '../../mechanisms/queue/record.ts';
 import {
   decodeQueueRecord,
   emptyQueueRecord,
   encodeQueueRecord,
   isQueueRecord,
-} from '../../queue/record.ts';
+} from '../../mechanisms/queue/record.ts';
 import type {
   Amendment,
   CommitResult,
@@ -22,8 +29,8 @@ import type {
   Place,
   Version,
   Watched,
-} from '../../queue/store.ts';
-import { appendTerm } from '../../record.ts';
+} from '../../mechanisms/queue/store.ts';
+import { appendTerm } from '../../record/record.ts';
 import type { NodeAcl, NodeContent, NodeStat, ZooKeeperClient } from './client.ts';
 import { codeOf, refusalOf } from './client.ts';
 import { storeError } from './errors.ts';

@@ -1,4 +1,4 @@
-import type { Duration } from '../../duration.ts';
+import type { Duration } from '../../base/duration.ts';
 import type { NodeAcl } from './client.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Place, QueueSession, SessionEvent, Verdicts } from '../../queue/store.ts';
+import type { Place, QueueSession, SessionEvent, Verdicts } from '../../mechanisms/queue/store.ts';
 import type { ZooKeeperClient } from './client.ts';
 import { refusalOf } from './client.ts';
 import { storeError } from './errors.ts';

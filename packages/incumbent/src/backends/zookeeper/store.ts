@@ -1,7 +1,15 @@
-import { RecordDamagedError, StoreUnavailableError, StoreUnsuitableError } from '../../errors.ts';
-import { leaderPlaceIn } from '../../queue/named-places.ts';
-import type { QueueRecord } from '../../queue/record.ts';
-import { decodeQueueRecord, encodeQueueRecord, isQueueRecord } from '../../queue/record.ts';
+import {
+  RecordDamagedError,
+  StoreUnavailableError,
+  StoreUnsuitableError,
+} from '../../base/errors.ts';
+import { leaderPlaceIn } from '../../mechanisms/queue/named-places.ts';
+import type { QueueRecord } from '../../mechanisms/queue/record.ts';
+import {
+  decodeQueueRecord,
+  encodeQueueRecord,
+  isQueueRecord,
+} from '../../mechanisms/queue/record.ts';
 import type {
   Amendment,
   CommitResult,
@@ -13,7 +21,7 @@ import type {
   RecordReading,
   Version,
   Watched,
-} from '../../queue/store.ts';
+} from '../../mechanisms/queue/store.ts';
 import type {
   NodeAcl,
   NodeContent,

@@ -1,0 +1,365 @@
+import { StoreUnavailableError, TakeoverFailedError } from '../base/errors.ts';
+import { withJson } from '../base/json.ts';
+import type { NotElectedReason } from '../base/not-elected.ts';
+import { sameReason } from '../base/not-elected.ts';
+import type { EndReason } from '../base/reasons.ts';
+import { isVoluntary } from '../base/reasons.ts';
+import { anyOf, bounded, Deferred, onAbort, sleep } from '../base/wait.ts';
+import type { UncleanLeader } from '../record/record.ts';
+import type { CampaignSettings } from './campaign-settings.ts';
+import type {
+  Actor,
+  Candidacy,
+  Contest,
+  Patience,
+  Scope,
+  Seat,
+  SeatState,
+  Standing,
+} from './contest.ts';
+import type { DiagnosticSource } from './diagnostics.ts';
+import { publish } from './diagnostics.ts';
+import { HealthGate } from './health.ts';
+import { HeldTerm } from './held-term.ts';
+import { StatusTeller } from './status.ts';
+import type { Watchdog } from './watchdog.ts';
+
+/** Until when this candidate lets others go first. Outlives a campaign: it belongs to the handle. */
+export interface StandAside {
+  untilMs: number;
+}
+
+/** Ends after which a candidate lets others go first. */
+const givesWay: ReadonlySet<EndReason> = new Set([
+  'resigned',
+  'vacated',
+  'handed-over',
+  'unhealthy',
+  'takeover-failed',
+  'stalled',
+]);
+
+export class Campaign<Guard> implements Candidacy {
+  readonly #contest: Contest<Guard>;
+  readonly #scope: Scope;
+  readonly #settings: CampaignSettings;
+  readonly #source: DiagnosticSource;
+  readonly #health: HealthGate | undefined;
+  #stopHealth: AbortController | undefined;
+  readonly #status: StatusTeller | undefined;
+  readonly #watchdog: Watchdog | undefined;
+  readonly #aside: StandAside;
+  #why: NotElectedReason | undefined;
+  /** The term that has not ended yet. */
+  #term: HeldTerm<Guard> | undefined;
+  #isLeaving = false;
+  readonly #left = new Deferred<void>();
+
+  constructor(
+    contest: Contest<Guard>,
+    scope: Scope,
+    settings: CampaignSettings,
+    watchdog: Watchdog | undefined,
+    aside: StandAside,
+  ) {
+    this.#watchdog = watchdog;
+    this.#aside = aside;
+    this.#contest = contest;
+    this.#scope = scope;
+    this.#settings = settings;
+    this.#source = { election: scope.election, candidate: settings.candidate.id };
+    if (settings.onStatus !== undefined) {
+      this.#status = new StatusTeller(settings.candidate.id, settings.onStatus, (error) =>
+        scope.onTrouble('onStatus', error),
+      );
+    }
+    if (settings.health !== undefined) {
+      this.#health = new HealthGate(settings.health, scope, this.#source);
+      this.#stopHealth = new AbortController();
+      void this.#health.run(this.#stopHealth.signal);
+    }
+  }
+
+  /** Ends the health checks; terms end by themselves. */
+  close(): void {
+    this.#stopHealth?.abort();
+  }
+
+  /**
+   * The handle is being closed. Resolves when a seat that is held, or that is still won meanwhile,
+   * was given back or left to run out. Without a seat it stays pending: then the campaign itself
+   * ends soon.
+   */
+  leave(): Promise<void> {
+    this.#isLeaving = true;
+    if (this.#term !== undefined) void this.#term.left.then(() => this.#left.resolve());
+    return this.#left.promise;
+  }
+
+  /** Why this candidate has not been elected, as it knew last. */
+  get whyNot(): NotElectedReason {
+    return (
+      this.#why ?? {
+        kind: 'unreachable',
+        cause: new StoreUnavailableError('it has not answered yet'),
+      }
+    );
+  }
+
+  /**
+   * Waits until this candidate leads.
+   * @returns undefined when `patience` is over: `whyNot` says why
+   * @throws `signal.reason` when aborted (a seat that was won meanwhile is given back first),
+   * ElectionEndedError, and what else waiting cannot cure
+   */
+  next(patience: 'wait', signal: AbortSignal): Promise<HeldTerm<Guard>>;
+  next(patience: Patience, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined>;
+  next(patience: Patience, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
+    // Each async function on the way costs half a KiB for as long as a candidate waits.
+    if (this.#status === undefined) return this.#next(patience, signal);
+    return this.#nextTold(this.#status, patience, signal);
+  }
+
+  async #nextTold(
+    status: StatusTeller,
+    patience: Patience,
+    signal: AbortSignal,
+  ): Promise<HeldTerm<Guard> | undefined> {
+    try {
+      const term = await this.#next(patience, signal);
+      if (term === undefined) status.isOut();
+      return term;
+    } catch (error) {
+      // Who was told to stop has nothing to be told.
+      status.isOut(signal.aborted ? undefined : error);
+      throw error;
+    }
+  }
+
+  async #next(patience: Patience, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
+    for (;;) {
+      signal.throwIfAborted();
+      // Whoever waits again is told why again.
+      this.#why = undefined;
+      if (this.#health !== undefined && !(await this.#isHealthy(this.#health, signal))) {
+        if (patience !== 'wait') return undefined;
+        await this.#health.until(true, signal);
+      }
+      const { clock } = this.#scope;
+      const asideMs = this.#aside.untilMs - clock.monotonicMs();
+      if (asideMs > 0) {
+        this.onWaiting({ kind: 'aside', untilUnixMs: clock.wallMs() + asideMs });
+        await sleep(clock, asideMs, signal);
+      }
+      publish('incumbent:waiting', this.#source, {});
+      const seat =
+        this.#health === undefined
+          ? await this.#contest.campaign(this, patience, signal)
+          : await this.#standWhileHealthy(this.#health, patience, signal);
+      const term = seat === undefined ? undefined : await this.#begin(seat, signal);
+      if (term !== undefined) return term;
+      if (seat !== undefined) signal.throwIfAborted();
+      if (patience !== 'wait') return undefined;
+    }
+  }
+
+  /** What the first check says, or what the last one has said. */
+  async #isHealthy(health: HealthGate, signal: AbortSignal): Promise<boolean> {
+    // Not told before the check has said so, but known to whoever gives up meanwhile.
+    this.#why = { kind: 'unhealthy', error: health.error };
+    const isHealthy = await health.first(signal);
+    this.#why = undefined;
+    if (!isHealthy) this.onWaiting({ kind: 'unhealthy', error: health.error });
+    return isHealthy;
+  }
+
+  /** @returns undefined as well when the health has failed meanwhile */
+  async #standWhileHealthy(
+    health: HealthGate,
+    patience: Patience,
+    signal: AbortSignal,
+  ): Promise<Seat<Guard> | undefined> {
+    const sick = new AbortController();
+    const [stop, forget] = anyOf(signal, sick.signal);
+    const done = new AbortController();
+    health.until(false, done.signal).then(
+      () => sick.abort(),
+      () => {},
+    );
+    try {
+      return await this.#contest.campaign(this, patience, stop);
+    } catch (error) {
+      // Withdrawn while the contest still left the queue: that is what the caller is told.
+      signal.throwIfAborted();
+      if (!sick.signal.aborted) throw error;
+      this.onWaiting({ kind: 'unhealthy', error: health.error });
+      return undefined;
+    } finally {
+      forget();
+      done.abort();
+    }
+  }
+
+  // --- what the contest asks and tells ---
+
+  stateAtWin(unfenced: readonly UncleanLeader[], self?: Actor): SeatState {
+    const { candidate, actors } = this.#settings;
+    const announced = !this.#mustFence(unfenced);
+    return {
+      announced,
+      // While a hook runs, others than this process may act for the term: nothing can be proved.
+      actors: announced && actors === 'self' && self !== undefined ? [self] : null,
+      addresses: candidate.addresses,
+      metadata: candidate.metadata,
+    };
+  }
+
+  onStanding(standing: Standing, why: NotElectedReason | undefined): void {
+    const isNews = this.#learn(why);
+    this.#status?.follows(standing, isNews ? why : undefined);
+  }
+
+  onWaiting(why: NotElectedReason): void {
+    if (this.#learn(why)) this.#status?.waits(why);
+  }
+
+  /** @returns whether it is news */
+  #learn(why: NotElectedReason | undefined): boolean {
+    const isNews = why !== undefined && !sameReason(this.#why, why);
+    this.#why = why;
+    if (isNews) publish('incumbent:waiting-for', this.#source, { why });
+    return isNews;
+  }
+
+  #mustFence(unfenced: readonly UncleanLeader[]): boolean {
+    const { onUnclean, takeoverDelayMs } = this.#settings;
+    return unfenced.length > 0 && (onUnclean.length > 0 || takeoverDelayMs > 0);
+  }
+
+  /** From the seat to the announced term; undefined when it ended on the way. */
+  async #begin(seat: Seat<Guard>, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
+    const { candidate, actors, onBelief } = this.#settings;
+    const term = new HeldTerm(seat, this.#contest, {
+      scope: this.#scope,
+      candidate,
+      actors,
+      onBelief,
+      watchdog: this.#watchdog,
+    });
+    this.#term = term;
+    if (this.#isLeaving) void term.left.then(() => this.#left.resolve());
+    const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
+    const stopWatchingHealth = this.#watchHealth(term);
+    void term.ended.then(({ reason, error }) => {
+      this.#term = undefined;
+      // A withdrawal's error is only the reason of the signal that asked for it.
+      const isAsked = reason === 'withdrawn' && error === signal.reason;
+      const cause = isVoluntary(reason) ? error : (error ?? term.signal.reason);
+      this.#status?.isOut(isAsked ? undefined : cause);
+      stopWatchingHealth();
+      if (givesWay.has(reason)) {
+        this.#aside.untilMs = this.#scope.clock.monotonicMs() + this.#contest.standAsideMs;
+      }
+    });
+    try {
+      publish('incumbent:won', this.#source, {
+        token: term.token,
+        unfenced: seat.unfenced.map(({ id }) => id),
+      });
+      if (seat.waitBeforeAnnounceMs > 0) this.#tellTakeover(seat.waitBeforeAnnounceMs);
+      await this.#waitIn(term, seat.waitBeforeAnnounceMs);
+      await this.#fence(term, seat.unfenced);
+      await term.announce();
+      this.#status?.leads();
+      return term;
+    } catch (error) {
+      if (!term.isEnding) {
+        publish('incumbent:takeover-failed', this.#source, { token: term.token, error });
+        term.stop('takeover-failed', error);
+      }
+      if (!signal.aborted) this.#why = { kind: 'lost', cause: error };
+      term.settle();
+      await term.ended;
+      return undefined;
+    } finally {
+      removeListener();
+    }
+  }
+
+  #tellTakeover(waitMs: number): void {
+    const sinceUnixMs = this.#scope.clock.wallMs();
+    const untilUnixMs = sinceUnixMs + waitMs;
+    this.onWaiting({ kind: 'settling', after: 'win', sinceUnixMs, untilUnixMs });
+  }
+
+  async #fence(term: HeldTerm<Guard>, unfenced: readonly UncleanLeader[]): Promise<void> {
+    if (!this.#mustFence(unfenced)) return;
+    const { onUnclean, takeoverDelayMs } = this.#settings;
+    await this.#waitIn(term, takeoverDelayMs);
+    for (const predecessor of unfenced) {
+      for (const [index, hook] of onUnclean.entries()) {
+        // The seat may have been won, or the delay waited out, by a process that stood still.
+        term.requireMargin();
+        const what = `fence hook ${index + 1} of ${onUnclean.length} for "${predecessor.id}"`;
+        const context = {
+          election: this.#scope.election,
+          token: term.token,
+          remaining: () => Math.max(0, term.marginMs()),
+        };
+        await this.#runHook(term, what, (hookSignal) =>
+          hook(withJson(predecessor), withJson({ ...context, signal: hookSignal })),
+        );
+        // A hook may have taken longer than the belief, or have blocked the event loop.
+        if (term.marginMs() <= 0) {
+          throw new TakeoverFailedError(this.#scope.election, `${what} ended too late`);
+        }
+      }
+    }
+  }
+
+  /** One hook within its bound. A hook that goes on after it was aborted is unsettled work. */
+  async #runHook(
+    term: HeldTerm<Guard>,
+    what: string,
+    hook: (signal: AbortSignal) => Promise<void> | void,
+  ): Promise<void> {
+    let settle = () => {};
+    term.holdSettling(
+      new Promise<void>((resolve) => {
+        settle = resolve;
+      }),
+    );
+    try {
+      await bounded(
+        this.#scope.clock,
+        what,
+        this.#settings.hookTimeoutMs,
+        term.signal,
+        async (hookSignal) => {
+          try {
+            await hook(hookSignal);
+          } finally {
+            settle();
+          }
+        },
+      );
+    } catch (error) {
+      if (term.signal.aborted) throw error;
+      throw new TakeoverFailedError(this.#scope.election, `${what} failed`, { cause: error });
+    }
+  }
+
+  async #waitIn(term: HeldTerm<Guard>, ms: number): Promise<void> {
+    if (ms > 0) await sleep(this.#scope.clock, ms, term.signal);
+  }
+
+  #watchHealth(term: HeldTerm<Guard>): () => void {
+    if (this.#health === undefined) return () => {};
+    const stop = new AbortController();
+    this.#health.until(false, stop.signal).then(
+      () => term.stop('unhealthy'),
+      () => {},
+    );
+    return () => stop.abort();
+  }
+}

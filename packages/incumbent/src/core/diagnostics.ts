@@ -1,0 +1,67 @@
+/**
+ * What the library tells whoever subscribes with `node:diagnostics_channel`. Nothing is thrown from
+ * the background: trouble ends in a reason, a view, and here. A subscriber that throws does not
+ * disturb the election; Node reports its error as an uncaught exception.
+ */
+import { channel } from 'node:diagnostics_channel';
+import { withJson } from '../base/json.ts';
+import type { NotElectedReason } from '../base/not-elected.ts';
+import type { EndReason } from '../base/reasons.ts';
+import type { TermState } from './term.ts';
+
+/**
+ * Payloads by channel name. Every payload also has `election` and `candidate` (the id). `JSON.stringify`
+ * writes tokens as decimal texts.
+ */
+export interface DiagnosticEvents {
+  /** A campaign begins to try for the seat. */
+  'incumbent:waiting': object;
+  /** Why the seat is not to be had, and told again when that changes. */
+  'incumbent:waiting-for': { why: NotElectedReason };
+  /** The seat was won; an unclean predecessor is fenced first. */
+  'incumbent:won': { token: bigint; unfenced: readonly string[] };
+  /** The term begins: work may start. */
+  'incumbent:leading': { token: bigint };
+  'incumbent:state': { token: bigint; state: TermState };
+  /** A confirmation arrived, `elapsedMs` after it was sent. */
+  'incumbent:confirmed': { token: bigint; elapsedMs: number; remainingMs: number };
+  /** A confirmation failed or stayed unresolved; the term goes on until its belief ends. */
+  'incumbent:unconfirmed': { token: bigint; remainingMs: number; error?: unknown };
+  'incumbent:ended': {
+    token: bigint;
+    reason: EndReason;
+    released: boolean;
+    settled: boolean;
+    error?: unknown;
+  };
+  /** Belief has ended and the work has not: two leaders' work may run. Only tokens help now. */
+  'incumbent:overrun': { token: bigint; reason: EndReason };
+  /** Fencing an unclean predecessor failed. */
+  'incumbent:takeover-failed': { token: bigint; error: unknown };
+  'incumbent:health': { healthy: boolean; error?: unknown };
+  /** Trouble nobody waits for: a store that cannot be read while waiting, a watch that broke. */
+  'incumbent:trouble': { what: string; error: unknown };
+}
+
+export interface DiagnosticSource {
+  readonly election: string;
+  readonly candidate: string;
+}
+
+const channels = new Map<string, ReturnType<typeof channel>>();
+
+export function publish<Name extends keyof DiagnosticEvents>(
+  name: Name,
+  source: DiagnosticSource,
+  payload: DiagnosticEvents[Name],
+): void {
+  let target = channels.get(name);
+  if (target === undefined) {
+    target = channel(name);
+    channels.set(name, target);
+  }
+  if (target.hasSubscribers) {
+    const { election, candidate } = source;
+    target.publish(withJson({ election, candidate, ...payload }));
+  }
+}

@@ -1,0 +1,613 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
+import type { CandidateInfo, CandidateOptions } from '../base/candidate.ts';
+import {
+  checkCandidate,
+  checkCandidateId,
+  checkElectionName,
+  describeValue,
+  resolveCandidate,
+} from '../base/candidate.ts';
+import { systemClock } from '../base/clock.ts';
+import {
+  ClosedError,
+  ElectionEndedError,
+  InvalidOptionError,
+  MisuseError,
+  NotElectedError,
+  NotLeadingError,
+} from '../base/errors.ts';
+import { defaultId, refuseSnapshot, uniqueId } from '../base/identity.ts';
+import type { StoppableIterator } from '../base/iterate.ts';
+import { stoppable } from '../base/iterate.ts';
+import { withJson } from '../base/json.ts';
+import type { NotElectedReason } from '../base/not-elected.ts';
+import type { EndReason } from '../base/reasons.ts';
+import type { Timing } from '../base/timing.ts';
+import { resolveTiming } from '../base/timing.ts';
+import { anyOf, bounded, Deferred, onAbort, sleep } from '../base/wait.ts';
+import type { TermSummary, View } from '../record/record.ts';
+import { sameView } from '../record/record.ts';
+import type { StandAside } from './campaign.ts';
+import { Campaign } from './campaign.ts';
+import type {
+  AdminRequest,
+  AdminResult,
+  Backend,
+  Contest,
+  ElectionBackend,
+  Patience,
+  Scope,
+  Snapshot,
+} from './contest.ts';
+import type { HeldTerm } from './held-term.ts';
+import type {
+  CampaignCall,
+  CampaignOnceOptions,
+  CampaignOptions,
+  ElectionOptions,
+  LeadOptions,
+  ResolvedCampaign,
+} from './options.ts';
+import { checkElectionOptions, checkSignalOption, resolveCampaign } from './options.ts';
+import type { Term } from './term.ts';
+import { TroubleTeller } from './trouble.ts';
+import { startWatchdog } from './watchdog.ts';
+
+interface SignalOption {
+  readonly signal?: AbortSignal;
+}
+
+/** An election on a backend, as one process takes part in it. At most one campaign at a time. */
+export interface Election<Guard = unknown> {
+  readonly name: string;
+  readonly backend: Backend<Guard>;
+  readonly timing: Timing;
+  /**
+   * Campaigns, leads, and campaigns again when ousted, until `work` returns.
+   *
+   * Resolves with work's value; the term is released first. Loss of the term before `work` settled
+   * campaigns again (so does `term.resign()`), whatever the work then returned. Rejects with work's
+   * own error (an error that comes from `term.signal` or `assertLeading` counts as loss), with
+   * `signal.reason` once the seat is given back, with `NotElectedError` after `wait` (its `why` says
+   * what stood in the way), and with `ElectionEndedError`.
+   */
+  lead<T>(work: (term: Term<Guard>) => Promise<T> | T, options?: LeadOptions): Promise<T>;
+  /**
+   * Waits for one term. The caller's work counts as settled when the term is disposed
+   * (`await using term = await election.campaign()`).
+   * @throws NotElectedError after `wait`, `signal.reason`, ElectionEndedError
+   */
+  campaign(options?: CampaignOnceOptions): Promise<Term<Guard>>;
+  /** One term after the other; each counts as settled at the next `next()` or `return()`. */
+  terms(options?: CampaignOptions): StoppableIterator<Term<Guard>>;
+  /**
+   * The present view at once, then every change, the latest only; no view twice in a row. Ends when
+   * `signal` aborts or the handle is closed. Trouble is a view (`unknown`), never a throw. Watching
+   * does not keep the process alive.
+   */
+  observe(options?: SignalOption): StoppableIterator<View>;
+  /** What one look at the store tells. @throws when it cannot be read */
+  leader(options?: SignalOption): Promise<View>;
+  /** As `leader`, with the history and what operators left. */
+  inspect(options?: SignalOption): Promise<Snapshot>;
+  /** The past terms, the oldest first; at most 50. */
+  history(options?: SignalOption): Promise<readonly TermSummary[]>;
+  /** Who leads (first) and who waits. @throws MisuseError where the store cannot list them */
+  candidates(options?: SignalOption): Promise<readonly CandidateInfo[]>;
+  /**
+   * Asks the leader to go; resolves when the request is recorded, not when it went. `force`: the
+   * leader cannot confirm its term any more, so it ends even if its work does not stop; everybody
+   * still waits out its belief.
+   *
+   * Also opens a seat that is only kept closed (`holdAtLeast`, `transfer`): `lifted` says by whom and
+   * until when. The hold of a leader that may be alive is lifted by `force` only.
+   * @throws RefusedError for such a hold without `force`
+   */
+  vacate(options?: SignalOption & { force?: boolean }): Promise<AdminResult>;
+  /** Asks the leader to hand over to the waiting candidate `to`. @throws RefusedError */
+  transfer(to: string, options?: SignalOption): Promise<AdminResult>;
+  /** Keeps the candidate `id` out until then; a time in the past lifts it. */
+  drain(id: string, until: Date, options?: SignalOption): Promise<AdminResult>;
+  /** Finishes the election for everybody: terms end, campaigns reject. The token is kept. */
+  end(options?: SignalOption): Promise<AdminResult>;
+  /** Opens an ended election again. A hold that stood when it was ended still does: `vacate` lifts it. */
+  reopen(options?: SignalOption): Promise<AdminResult>;
+  /** Whatever the store needs once. */
+  init(options?: SignalOption): Promise<void>;
+  /**
+   * Closes this handle: withdraws, waits for the work to settle and the seat to be given back (at
+   * the longest `stopTimeout` and then the belief; then the seat is left to run out), ends the
+   * observers. The election goes on elsewhere. Idempotent.
+   *
+   * Do not await it within the work, nor before the term of `campaign` is disposed: it waits for them,
+   * so it takes all of that time. To end from within: return from the work, then close.
+   */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/**
+ * @throws InvalidOptionError, InvalidTimingError (every broken rule with its numbers); nothing is
+ * touched before everything is checked
+ */
+export function createElection<Guard>(options: ElectionOptions<Guard>): Election<Guard> {
+  return new ElectionHandle(options);
+}
+
+class ElectionHandle<Guard> implements Election<Guard> {
+  readonly name: string;
+  readonly backend: Backend<Guard>;
+  readonly timing: Timing;
+  readonly #scope: Scope;
+  readonly #candidate: CandidateOptions | undefined;
+  readonly #closing = new AbortController();
+  #opened: ElectionBackend<Guard> | undefined;
+  #contest: Contest<Guard> | undefined;
+  /** The campaign that runs. */
+  #campaigning: { readonly ended: Deferred<void>; readonly campaign: Campaign<Guard> } | undefined;
+  readonly #aside: StandAside = { untilMs: 0 };
+  readonly #hasOwnClock: boolean;
+  #closed: Promise<void> | undefined;
+
+  constructor(options: ElectionOptions<Guard>) {
+    checkElectionOptions(options);
+    refuseSnapshot();
+    this.name = checkElectionName(options.name);
+    this.backend = options.backend;
+    this.timing = resolveTiming(options, options.backend.limits);
+    this.#candidate = options.candidate;
+    const { id } = this.#resolveCandidate({});
+    this.#hasOwnClock = options.clock !== undefined;
+    const clock = options.clock ?? systemClock;
+    // One handle may have many observers.
+    setMaxListeners(0, this.#closing.signal);
+    const trouble = new TroubleTeller({
+      election: this.name,
+      candidate: id,
+      backend: options.backend,
+      clock,
+      leaseMs: this.timing.leaseMs,
+      listener: options.onTrouble,
+    });
+    this.#scope = {
+      election: this.name,
+      clock,
+      timing: this.timing,
+      random: options.random ?? Math.random,
+      uniqueId,
+      onTrouble: trouble.tell,
+      onAnswer: trouble.onAnswer,
+      makesMissing: options.init === 'auto',
+    };
+    // Opening checks the name against the store's rules; it does no I/O.
+    this.#opened = this.backend.open(this.#scope);
+  }
+
+  async lead<T>(
+    work: (term: Term<Guard>) => Promise<T> | T,
+    options: LeadOptions = {},
+  ): Promise<T> {
+    if (typeof work !== 'function') {
+      throw new InvalidOptionError(`work must be a function, not ${describeValue(work)}`);
+    }
+    const { campaign, signal, settings, leave } = this.#enter('lead', options);
+    try {
+      for (;;) {
+        const term = await this.#nextWithin(campaign, settings, signal);
+        const result = await this.#work(term, work, settings.holdAtLeastMs, signal);
+        if (result.outcome === 'returned') return result.value;
+        if (result.outcome === 'threw') throw result.error;
+        if (result.reason === 'election-ended') throw new ElectionEndedError(this.name);
+        signal.throwIfAborted();
+        if (!settings.again(result.reason)) throw term.signal.reason;
+      }
+    } finally {
+      leave();
+    }
+  }
+
+  async campaign(options: CampaignOnceOptions = {}): Promise<Term<Guard>> {
+    const { campaign, signal, settings, leave } = this.#enter('campaign', options);
+    try {
+      const term = await this.#nextWithin(campaign, settings, signal);
+      const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
+      // The campaign goes on until its term has ended; whoever hears of that may campaign again.
+      term.onceEnded(() => {
+        removeListener();
+        leave();
+      });
+      return term;
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  terms(options: CampaignOptions = {}): StoppableIterator<Term<Guard>> {
+    // What is wrong with the options is said at once, not at the first `next`.
+    this.#resolve('terms', options);
+    return stoppable((stop) => this.#terms(options, stop));
+  }
+
+  async *#terms(
+    options: CampaignOptions,
+    stop: AbortSignal,
+  ): AsyncGenerator<Term<Guard>, void, void> {
+    const { campaign, signal: whole, leave } = this.#enter('terms', options);
+    const [signal, forget] = anyOf(stop, whole);
+    try {
+      for (;;) {
+        const term = await campaign.next('wait', signal);
+        const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
+        try {
+          yield term;
+        } finally {
+          term.stop('resigned');
+          term.settle();
+          await term.ended;
+          removeListener();
+        }
+        const { reason } = await term.ended;
+        if (reason === 'election-ended') throw new ElectionEndedError(this.name);
+        signal.throwIfAborted();
+      }
+    } catch (error) {
+      if (!stop.aborted) throw error;
+    } finally {
+      forget();
+      leave();
+    }
+  }
+
+  observe(options: SignalOption = {}): StoppableIterator<View> {
+    checkSignalOption('observe', options);
+    return stoppable((stop) => this.#observe(options.signal, stop));
+  }
+
+  async *#observe(
+    wanted: AbortSignal | undefined,
+    stop: AbortSignal,
+  ): AsyncGenerator<View, void, void> {
+    const opened = this.#open();
+    const [either, forgetEither] = anyOf(wanted, stop);
+    const [signal, forget] = anyOf(either, this.#closing.signal);
+    try {
+      let last: View | undefined;
+      for await (const view of opened.observe(signal)) {
+        if (signal.aborted) return;
+        // Also what is no news: the store has answered.
+        if (view.state !== 'unknown') this.#scope.onAnswer?.(true);
+        if (last !== undefined && sameView(last, view)) continue;
+        last = view;
+        yield withJson(view);
+      }
+    } finally {
+      forget();
+      forgetEither();
+    }
+  }
+
+  async leader(options: SignalOption = {}): Promise<View> {
+    return (await this.#inspect('leader', options)).view;
+  }
+
+  async inspect(options: SignalOption = {}): Promise<Snapshot> {
+    return this.#inspect('inspect', options);
+  }
+
+  async history(options: SignalOption = {}): Promise<readonly TermSummary[]> {
+    return (await this.#inspect('history', options)).history;
+  }
+
+  async #inspect(call: string, options: SignalOption): Promise<Snapshot> {
+    checkSignalOption(call, options);
+    const snapshot = await this.#ask(options, (signal) => this.#open().inspect(signal));
+    withJson(snapshot.view);
+    for (const term of snapshot.history) withJson(term);
+    return snapshot;
+  }
+
+  async candidates(options: SignalOption = {}): Promise<readonly CandidateInfo[]> {
+    const opened = this.#open();
+    checkSignalOption('candidates', options);
+    if (!opened.canListCandidates) {
+      throw new MisuseError(`the ${this.backend.kind} store cannot list candidates`);
+    }
+    return this.#ask(options, (signal) => opened.candidates(signal));
+  }
+
+  async vacate(options: SignalOption & { force?: boolean } = {}): Promise<AdminResult> {
+    checkSignalOption('vacate', options, { force: true });
+    const { force = false, ...rest } = options;
+    if (typeof force !== 'boolean') {
+      throw new InvalidOptionError(`force must be true or false, not ${describeValue(force)}`);
+    }
+    return this.#administer({ kind: 'vacate', force }, rest);
+  }
+
+  async transfer(to: string, options: SignalOption = {}): Promise<AdminResult> {
+    return this.#administer({ kind: 'transfer', to: checkCandidateId(to) }, options);
+  }
+
+  async drain(id: string, until: Date, options: SignalOption = {}): Promise<AdminResult> {
+    const untilUnixMs = until instanceof Date ? until.getTime() : Number.NaN;
+    if (!Number.isFinite(untilUnixMs)) {
+      throw new InvalidOptionError(`until must be a valid Date, not ${String(until)}`);
+    }
+    return this.#administer({ kind: 'drain', id: checkCandidateId(id), untilUnixMs }, options);
+  }
+
+  async end(options: SignalOption = {}): Promise<AdminResult> {
+    return this.#administer({ kind: 'end' }, options);
+  }
+
+  async reopen(options: SignalOption = {}): Promise<AdminResult> {
+    return this.#administer({ kind: 'reopen' }, options);
+  }
+
+  async init(options: SignalOption = {}): Promise<void> {
+    checkSignalOption('init', options);
+    await this.#ask(options, (signal) => this.#open().init(signal));
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    this.#closing.abort(new ClosedError(this.name));
+    // Not longer than the seat needs: work that hangs must not hang whoever closes.
+    const running = this.#campaigning;
+    if (running !== undefined)
+      await Promise.race([running.ended.promise, running.campaign.leave()]);
+    const opened = this.#opened;
+    this.#opened = undefined;
+    if (opened === undefined) return;
+    const { clock, timing, onTrouble } = this.#scope;
+    await bounded(clock, 'closing the store', timing.operationTimeoutMs, never(), () =>
+      opened.close(),
+    ).catch((error: unknown) => onTrouble('closing the store', error));
+  }
+
+  #open(): ElectionBackend<Guard> {
+    if (this.#opened === undefined || this.#closing.signal.aborted) {
+      throw new ClosedError(this.name);
+    }
+    return this.#opened;
+  }
+
+  #resolve(call: CampaignCall, options: LeadOptions): ResolvedCampaign {
+    return resolveCampaign(
+      call,
+      options,
+      (given) => this.#resolveCandidate(given),
+      this.#hasOwnClock,
+    );
+  }
+
+  /**
+   * Begins the one campaign of this handle; `leave` ends it.
+   * @throws InvalidOptionError, MisuseError, ClosedError, before anything has begun
+   */
+  #enter(
+    call: CampaignCall,
+    options: LeadOptions,
+  ): {
+    readonly campaign: Campaign<Guard>;
+    readonly settings: ResolvedCampaign;
+    readonly signal: AbortSignal;
+    readonly leave: () => void;
+  } {
+    const opened = this.#open();
+    const settings = this.#resolve(call, options);
+    if (this.#campaigning !== undefined) {
+      throw new MisuseError(
+        `this handle on election "${this.name}" campaigns already; create another one for a ` +
+          'second candidate',
+      );
+    }
+    const watchdog = settings.killOnOverrun
+      ? startWatchdog((error) => this.#scope.onTrouble('the watchdog', error))
+      : undefined;
+    let campaign: Campaign<Guard>;
+    try {
+      campaign = new Campaign(
+        this.#contestOf(opened, settings.candidate),
+        this.#scope,
+        settings,
+        watchdog,
+        this.#aside,
+      );
+    } catch (error) {
+      watchdog?.close();
+      throw error;
+    }
+    const [signal, forget] = anyOf(settings.signal, this.#closing.signal);
+    const ended = new Deferred<void>();
+    const present = { ended, campaign };
+    this.#campaigning = present;
+    const leave = () => {
+      campaign.close();
+      watchdog?.close();
+      forget();
+      if (this.#campaigning === present) this.#campaigning = undefined;
+      ended.resolve();
+    };
+    return { campaign, settings, signal, leave };
+  }
+
+  /** The contest remembers what it saw, so a handle keeps it from one campaign to the next. */
+  #contestOf(opened: ElectionBackend<Guard>, candidate: CandidateInfo): Contest<Guard> {
+    this.#contest ??= opened.contest(candidate);
+    this.#contest.present(candidate);
+    return this.#contest;
+  }
+
+  /** Each campaign is an incarnation of its own: a copy of this handle that begins one is another. */
+  #resolveCandidate(given: CandidateOptions = {}): CandidateInfo {
+    const options = checkCandidate(checkCandidate({}, this.#candidate ?? {}), given);
+    // Without the cache: a copy of this process would have a copy of it.
+    return resolveCandidate(options, defaultId(), randomUUID({ disableEntropyCache: true }));
+  }
+
+  #nextWithin(
+    campaign: Campaign<Guard>,
+    { waitMs, settles }: ResolvedCampaign,
+    signal: AbortSignal,
+  ): Promise<HeldTerm<Guard>> {
+    // An async function more is half a KiB for each who waits.
+    if (waitMs === undefined) return campaign.next('wait', signal);
+    return this.#nextInTime(campaign, waitMs, settles ? 'settle' : 'none', signal);
+  }
+
+  async #nextInTime(
+    campaign: Campaign<Guard>,
+    waitMs: number,
+    patience: Patience,
+    signal: AbortSignal,
+  ): Promise<HeldTerm<Guard>> {
+    const refusal = (why: NotElectedReason) =>
+      new NotElectedError(this.name, waitMs, why, this.#scope.clock.wallMs());
+    if (waitMs === 0) {
+      const term = await campaign.next(patience, signal);
+      if (term === undefined) throw refusal(campaign.whyNot);
+      return term;
+    }
+    const bound = new AbortController();
+    const [stop, forget] = anyOf(signal, bound.signal);
+    const timer = new AbortController();
+    sleep(this.#scope.clock, waitMs, timer.signal).then(
+      () => bound.abort(refusal(campaign.whyNot)),
+      () => {},
+    );
+    try {
+      return await campaign.next('wait', stop);
+    } catch (error) {
+      if (!bound.signal.aborted || error !== bound.signal.reason) throw error;
+      throw refusal(await this.#whoLeadsNow(campaign.whyNot, signal));
+    } finally {
+      timer.abort();
+      forget();
+    }
+  }
+
+  /** Who waits in a queue is not told of every new leader. */
+  async #whoLeadsNow(known: NotElectedReason, signal: AbortSignal): Promise<NotElectedReason> {
+    if (known.kind !== 'led') return known;
+    const { clock, timing } = this.#scope;
+    try {
+      const { view } = await bounded(clock, 'looking', timing.operationTimeoutMs, signal, (stop) =>
+        this.#open().inspect(stop),
+      );
+      const { leader, token } = view;
+      if (view.state !== 'led' || leader === undefined) return known;
+      return { kind: 'led', id: leader.id, ...(token === undefined ? {} : { token }) };
+    } catch {
+      return known;
+    }
+  }
+
+  /** Runs the work of one term to its end, and the term with it. */
+  async #work<T>(
+    term: HeldTerm<Guard>,
+    work: (term: Term<Guard>) => Promise<T> | T,
+    holdAtLeastMs: number,
+    signal: AbortSignal,
+  ): Promise<
+    | { outcome: 'returned'; value: T }
+    | { outcome: 'threw'; error: unknown }
+    | { outcome: 'over'; reason: EndReason }
+  > {
+    term.bindToWork();
+    const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
+    const over = async () => {
+      term.settle();
+      const { reason } = await term.ended;
+      return { outcome: 'over', reason } as const;
+    };
+    try {
+      // Between the announcement and here somebody may have asked for an end.
+      if (term.isEnding) return await over();
+      let value: T;
+      try {
+        value = await work(term);
+      } catch (error) {
+        const tooLate = error instanceof NotLeadingError && error.token === term.token;
+        const isLoss = tooLate || (term.isEnding && isCausedBy(error, term));
+        if (!isLoss) term.stop('work-failed', error);
+        else if (tooLate) term.stop('stalled', error);
+        if (isLoss) return await over();
+        term.settle();
+        await term.ended;
+        return { outcome: 'threw', error };
+      }
+      // Work that blocked the event loop may have outlived its term before anybody could say so.
+      term.checkMargin();
+      if (term.isEnding) return await over();
+      // From here on a withdrawal only cuts the holding short: the work is done.
+      removeListener();
+      await this.#hold(term, holdAtLeastMs, signal);
+      term.settle();
+      term.stop('work-finished');
+      await term.ended;
+      return { outcome: 'returned', value };
+    } finally {
+      removeListener();
+    }
+  }
+
+  /** Keeps the seat after the work is done; if it ends sooner, nobody may take it for the rest. */
+  async #hold(term: HeldTerm<Guard>, holdAtLeastMs: number, signal: AbortSignal): Promise<void> {
+    if (holdAtLeastMs === 0) return;
+    const untilUnixMs = term.sinceUnixMs + holdAtLeastMs;
+    term.holdUntil(untilUnixMs, holdAtLeastMs);
+    const leftMs = Math.min(holdAtLeastMs, untilUnixMs - this.#scope.clock.wallMs());
+    if (leftMs <= 0) return;
+    const [either, forget] = anyOf(signal, term.signal);
+    await sleep(this.#scope.clock, leftMs, either).catch(() => {});
+    forget();
+  }
+
+  async #administer(request: AdminRequest, options: SignalOption): Promise<AdminResult> {
+    checkSignalOption(request.kind, options);
+    const result = await this.#ask(options, (signal) => this.#open().administer(request, signal));
+    withJson(result.view);
+    return result;
+  }
+
+  /** One question to the store, bounded as a whole. */
+  async #ask<T>(options: SignalOption, question: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    this.#open();
+    const [signal, forget] = anyOf(options.signal, this.#closing.signal);
+    const timeoutMs = 6 * this.timing.operationTimeoutMs;
+    try {
+      const { clock, onAnswer } = this.#scope;
+      return await bounded(clock, 'the request', timeoutMs, signal, question, onAnswer);
+    } finally {
+      forget();
+    }
+  }
+}
+
+/** Whether an error of the work is only the echo of the term's own end. */
+function isCausedBy(error: unknown, term: HeldTerm<unknown>): boolean {
+  const seen = new Set<unknown>();
+  for (let cause = error; cause instanceof Error && !seen.has(cause); cause = cause.cause) {
+    if (cause === term.signal.reason || cause.name === 'AbortError') return true;
+    if (cause instanceof NotLeadingError && cause.token === term.token) return true;
+    seen.add(cause);
+  }
+  return error === term.signal.reason;
+}
+
+/** A signal that never aborts. */
+function never(): AbortSignal {
+  return new AbortController().signal;
+}

@@ -1,0 +1,85 @@
+/** Trouble that nobody waits for: a store that is away, a hook of the user's that throws. */
+import { channel } from 'node:diagnostics_channel';
+import type { Clock } from '../base/clock.ts';
+import { formatDuration } from '../base/duration.ts';
+import { textOf } from '../base/thrown.ts';
+import type { Backend } from './contest.ts';
+import { publish } from './diagnostics.ts';
+
+/** What was tried, in words, and what it failed with. */
+export interface Trouble {
+  readonly what: string;
+  readonly error: unknown;
+}
+
+/** Code of the one warning of a process whose store does not answer, and who listens to nothing. */
+export const storeAwayCode = 'INCUMBENT_STORE_AWAY';
+
+const troubles = channel('incumbent:trouble');
+/** Stores that were warned of: once in a process, however many elections are on them. */
+const warned = new Set<string>();
+
+interface TroubleSource {
+  readonly election: string;
+  readonly candidate: string;
+  readonly backend: Backend;
+  readonly clock: Clock;
+  readonly leaseMs: number;
+  readonly listener: ((trouble: Trouble) => unknown) | undefined;
+}
+
+/** Tells whoever listens. Where nobody does, a store that is away is not to be away in silence. */
+export class TroubleTeller {
+  readonly #source: TroubleSource;
+  /** Since when no operation was answered. */
+  #silent: { readonly sinceMs: number; readonly sinceUnixMs: number } | undefined;
+
+  constructor(source: TroubleSource) {
+    this.#source = source;
+  }
+
+  /** An operation of the store was answered, or was not. */
+  readonly onAnswer = (isAnswered: boolean): void => {
+    if (isAnswered) {
+      this.#silent = undefined;
+      return;
+    }
+    const { clock } = this.#source;
+    this.#silent ??= { sinceMs: clock.monotonicMs(), sinceUnixMs: clock.wallMs() };
+  };
+
+  readonly tell = (what: string, error: unknown): void => {
+    const { election, candidate, listener } = this.#source;
+    publish('incumbent:trouble', { election, candidate }, { what, error });
+    this.onAnswer(false);
+    if (listener === undefined) {
+      if (!troubles.hasSubscribers) this.#warn(what, error);
+      return;
+    }
+    try {
+      const answer = listener({ what, error });
+      // What the listener does about it is its own affair.
+      if (answer instanceof Promise) answer.catch(() => {});
+    } catch {
+      // As above: there is nobody left to tell.
+    }
+  };
+
+  /** By no timer, which would keep the process alive: whoever needs the store asks again and again. */
+  #warn(what: string, error: unknown): void {
+    const { election, backend, clock, leaseMs } = this.#source;
+    const store = `${backend.kind} ${backend.description}`;
+    const silent = this.#silent;
+    if (silent === undefined || warned.has(store)) return;
+    const forMs = clock.monotonicMs() - silent.sinceMs;
+    if (forMs < leaseMs) return;
+    warned.add(store);
+    process.emitWarning(
+      `election "${election}": the store (${backend.description}) has not answered since ` +
+        `${new Date(silent.sinceUnixMs).toISOString()}, for ${formatDuration(forMs)}. ` +
+        `The last error, ${what}: ${textOf(error)}. ` +
+        'Pass `onTrouble` to createElection to be told of each; this warning is not repeated.',
+      { type: 'IncumbentWarning', code: storeAwayCode },
+    );
+  }
+}

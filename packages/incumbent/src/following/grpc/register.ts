@@ -1,0 +1,204 @@
+/** Which elections the channels of a process can follow. */
+
+import type { CandidateInfo } from '../../base/candidate.ts';
+import { describeValue } from '../../base/candidate.ts';
+import { checkNames } from '../../base/check-names.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
+import type { Election } from '../../core/election.ts';
+import { registerBalancer } from './balancer.ts';
+import { LeaderSource } from './leader-source.ts';
+import type {
+  ChannelOptions,
+  Grpc,
+  GrpcModule,
+  Resolver,
+  ResolverListener,
+  Target,
+} from './module.ts';
+import { resolverModule } from './module.ts';
+import { authorityOf, LeaderResolver, nameIn } from './resolver.ts';
+
+export interface LeaderResolverOptions {
+  /**
+   * The elections whose leaders channels can follow: one, or several by the names that their targets
+   * have. The handles stay the caller's: closing the resolver does not close them.
+   */
+  readonly elections: Election | Readonly<Record<string, Election>>;
+  /**
+   * Where gRPC reaches a leader, as `host:port`, `[v6]:port` or `unix:/path`. Default: all of
+   * `leader.addresses` that have this form; others are reported and left out.
+   */
+  readonly addressesOf?: (leader: CandidateInfo) => readonly string[];
+  /**
+   * While the store cannot be read. `keep` (default): calls go on to whoever led when it was last
+   * read, for as long as that lasts; a leader that has lost its term meanwhile refuses them if it
+   * has `requireLeadership`. `refuse`: calls fail or wait, even though the leader may still lead.
+   */
+  readonly whileUnknown?: 'keep' | 'refuse';
+  /**
+   * Told what a leader has published and gRPC cannot use; the channels go on without it. Also
+   * published on the diagnostics channel `incumbent:trouble`.
+   */
+  readonly onTrouble?: (what: string, error: unknown) => void;
+}
+
+export interface LeaderResolverHandle {
+  /**
+   * The elections can no longer be followed, and nothing is observed for them. Calls on channels
+   * that exist fail with `UNAVAILABLE` from then on; close those too. Idempotent.
+   */
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** `leaderelection` is how users of vimeo/leaderelection know it. */
+const schemes = ['incumbent', 'leaderelection'] as const;
+
+/**
+ * gRPC has no way to take a scheme back, so one table per copy of it serves whatever is registered. By
+ * its registry: what `import * as` and `require` give of one copy are two objects.
+ */
+const tables = new WeakMap<object, Map<string, LeaderSource>>();
+
+/**
+ * Makes channels of this `@grpc/grpc-js` (1.13 or 1.14) follow the leader of an election:
+ *
+ * ```ts
+ * registerLeaderResolver(grpc, { elections: election });
+ * const client = new LedgerClient('incumbent:///billing', grpc.credentials.createInsecure());
+ * ```
+ *
+ * The target is `incumbent:///` and the name (percent-encoded where it has other signs than a URL
+ * takes), or `leaderelection:///` and the name; where only one election is registered, a
+ * `leaderelection` target may say anything, an `incumbent` one nothing. A channel to a name that is
+ * not registered throws when it is made; one that is made before the first call of this function
+ * asks DNS for the target, for as long as it lives. While nobody leads, calls fail with `UNAVAILABLE`;
+ * those that wait for ready, by their metadata or by `waitForReady` of the service config, wait as
+ * long as their deadline allows, without one for ever. What the leader published as
+ * `metadata.connectionParameters` is the channel's service config. Nothing here keeps the process
+ * alive; calls that wait do.
+ *
+ * Not promised: that whoever is called still leads. Give the server `requireLeadership`.
+ * @throws InvalidOptionError
+ */
+export function registerLeaderResolver(
+  module: GrpcModule,
+  options: LeaderResolverOptions,
+): LeaderResolverHandle {
+  const grpc = resolverModule(module);
+  const elections = checkOptions(options);
+  const table = tableOf(grpc);
+  for (const name of elections.keys()) {
+    if (table.has(name)) {
+      throw new InvalidOptionError(
+        `a resolver for election "${name}" is registered already: close that one first, or give ` +
+          'this one another name (elections: { name: election })',
+      );
+    }
+  }
+  const sources = new Map<string, LeaderSource>();
+  for (const [name, election] of elections) {
+    const source = new LeaderSource(election, options);
+    sources.set(name, source);
+    table.set(name, source);
+  }
+  const close = () => {
+    for (const [name, source] of sources) {
+      if (table.get(name) === source) table.delete(name);
+      source.close();
+    }
+  };
+  return { close, [Symbol.dispose]: close };
+}
+
+function tableOf(grpc: Grpc): Map<string, LeaderSource> {
+  const { registerResolver } = grpc.experimental;
+  let table = tables.get(registerResolver);
+  if (table === undefined) {
+    table = new Map();
+    tables.set(registerResolver, table);
+    registerBalancer(grpc);
+    for (const scheme of schemes) registerResolver(scheme, resolverClass(grpc, table));
+  }
+  return table;
+}
+
+type ResolverClass = Parameters<Grpc['experimental']['registerResolver']>[1];
+
+function resolverClass(grpc: Grpc, table: ReadonlyMap<string, LeaderSource>): ResolverClass {
+  return class extends LeaderResolver implements Resolver {
+    constructor(target: Target, listener: ResolverListener, options: ChannelOptions) {
+      super(grpc, find(table, target), listener, options);
+    }
+
+    /**
+     * What servers see as the host, and what certificates are checked against. Never throws: it is
+     * asked again in the background, when nobody could be told any more that a name is not there.
+     */
+    static getDefaultAuthority(target: Target): string {
+      const [first = ''] = table.keys();
+      return authorityOf(nameIn(target) || first);
+    }
+  };
+}
+
+/** @throws InvalidOptionError */
+function find(table: ReadonlyMap<string, LeaderSource>, target: Target): LeaderSource {
+  const name = nameIn(target);
+  const [only] = table.size === 1 ? table.values() : [];
+  const mayMeanAny = name === '' || target.scheme === 'leaderelection';
+  const source = table.get(name) ?? (mayMeanAny ? only : undefined);
+  if (source !== undefined) return source;
+  const known = [...table.keys()].map((each) => `"${each}"`).join(', ');
+  throw new InvalidOptionError(
+    `${target.scheme}:///${name} names no election that a resolver is registered for; ` +
+      (known === '' ? 'none is registered' : `registered: ${known}`),
+  );
+}
+
+const optionNames: Record<keyof LeaderResolverOptions, true> = {
+  elections: true,
+  addressesOf: true,
+  whileUnknown: true,
+  onTrouble: true,
+};
+
+function checkOptions(options: LeaderResolverOptions): ReadonlyMap<string, Election> {
+  checkNames('registerLeaderResolver', options, optionNames);
+  for (const name of ['addressesOf', 'onTrouble'] as const) {
+    if (options[name] !== undefined && typeof options[name] !== 'function') {
+      throw new InvalidOptionError(
+        `${name} must be a function, not ${describeValue(options[name])}`,
+      );
+    }
+  }
+  const { whileUnknown } = options;
+  if (whileUnknown !== undefined && whileUnknown !== 'keep' && whileUnknown !== 'refuse') {
+    throw new InvalidOptionError(
+      `whileUnknown is "keep" or "refuse", not ${describeValue(whileUnknown)}`,
+    );
+  }
+  return electionsOf(options.elections);
+}
+
+function electionsOf(given: LeaderResolverOptions['elections']): ReadonlyMap<string, Election> {
+  if (isElection(given)) return new Map([[given.name, given]]);
+  if (typeof given !== 'object' || given === null || Object.keys(given).length === 0) {
+    throw new InvalidOptionError(
+      `elections is an election, or { name: election }, not ${describeValue(given)}`,
+    );
+  }
+  for (const [name, election] of Object.entries(given)) {
+    if (name === '' || !isElection(election)) {
+      throw new InvalidOptionError(
+        `elections["${name}"] must be what createElection returns, not ${describeValue(election)}`,
+      );
+    }
+  }
+  return new Map(Object.entries(given));
+}
+
+function isElection(value: unknown): value is Election {
+  const election = value as Partial<Election> | null | undefined;
+  return typeof election?.observe === 'function' && typeof election.name === 'string';
+}

@@ -1,0 +1,175 @@
+import { describeValue } from '../../base/candidate.ts';
+import { checkNames } from '../../base/check-names.ts';
+import type { Duration } from '../../base/duration.ts';
+import { parseDuration } from '../../base/duration.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
+import type { Election } from '../../core/election.ts';
+import { checkSignal } from '../../core/options.ts';
+import type { Term } from '../../core/term.ts';
+import type { AddressOf } from '../index.ts';
+import { checkAddressOf, checkElection } from '../index.ts';
+import { LeaderGate } from './leader-gate.ts';
+import type { FastifyHook, Middleware } from './node-http.ts';
+import { asFastifyHook, asMiddleware } from './node-http.ts';
+
+export interface LeaderOnlyOptions {
+  readonly election: Election;
+  /** The term that this process holds, as your work was given it; undefined when it holds none. */
+  readonly term: () => Term | undefined;
+  /**
+   * What a process that does not lead does with a request. `redirect` (default): 307 to the
+   * leader. `proxy`: passes it on and the answer back. `refuse`: `refuseWith`.
+   */
+  readonly followers?: 'redirect' | 'proxy' | 'refuse';
+  /** The status of refusals: 503 (default; load balancers try the next server) or 421. */
+  readonly refuseWith?: 421 | 503;
+  /** How long a follower holds a request while nobody is known to lead. Default 1 s. */
+  readonly waitTimeout?: Duration;
+  /** What `Retry-After` says while nobody leads, rounded up to seconds. Default 1 s. */
+  readonly retryAfter?: Duration;
+  /**
+   * How much belief must be left when a request is taken on (`term.remaining()`). Default 0. More
+   * makes it rarer that a term ends before its answer.
+   */
+  readonly minRemaining?: Duration;
+  /**
+   * What becomes of an answer whose term is over when it begins. `replace` (default): no success is
+   * claimed. A GET, HEAD, OPTIONS or TRACE gets 503 (ask the next leader); any other method, where
+   * the application would have answered with a status below 400, gets 500 with the problem
+   * `outcome-unknown`: it may have been applied, so do not just repeat it. What is still being sent
+   * when the term is over is cut off. `keep`: answers go out as they are, for servers whose every
+   * effect is checked by its token.
+   */
+  readonly lateAnswers?: 'replace' | 'keep';
+  /** Picks from a leader's addresses. Default: its first `http(s)` URL, else its first `host:port`. */
+  readonly addressOf?: AddressOf;
+  /** The scheme of a leader's `host:port`. Default: as the request came in. */
+  readonly scheme?: 'http' | 'https';
+  readonly proxy?: ProxyOptions;
+}
+
+/** For `followers: 'proxy'`. */
+export interface ProxyOptions {
+  /** Until a connection to the leader must stand. Default 5 s. */
+  readonly connectTimeout?: Duration;
+  /** How long nothing may move, in either direction, before it is given up. Default 60 s. */
+  readonly idleTimeout?: Duration;
+  /**
+   * True: this server is behind a proxy that can be trusted, so `X-Forwarded-*` of the
+   * request is passed on and added to, and `Forwarded` and `X-Real-IP` as they are. Default false:
+   * none of what came is passed on.
+   */
+  readonly trustForwarded?: boolean;
+  /** Options of `node:tls` for leaders that are reached with https, such as `ca`. */
+  readonly tls?: Readonly<Record<string, unknown>>;
+}
+
+export interface DrainOptions {
+  readonly timeout?: Duration;
+  readonly signal?: AbortSignal;
+}
+
+/** A middleware: `app.use(only)`, or `only(request, response, () => …)` with plain `node:http`. */
+export interface LeaderOnly extends Middleware {
+  /** `fastify.addHook('onRequest', only.fastify)`. */
+  readonly fastify: FastifyHook;
+  /**
+   * Resolves with true as soon as no request is being served. Await it in the work, after `term()`
+   * has begun to give undefined, so that requests are finished before the seat is given back. Streams
+   * of events (`text/event-stream`) that the application has not ended are cut off at once: they never
+   * end by themselves. After `timeout` (default 5 s) whatever else is still being sent is cut off, too,
+   * and it resolves with false. With `lateAnswers: 'keep'` nothing is cut off.
+   * @throws InvalidOptionError, `signal.reason`
+   */
+  drained(options?: DrainOptions): Promise<boolean>;
+  /** Followers do not know a leader any more, and what they pass on is cut off. Idempotent. */
+  close(): void;
+}
+
+const optionNames: Record<keyof LeaderOnlyOptions, true> = {
+  election: true,
+  term: true,
+  followers: true,
+  refuseWith: true,
+  waitTimeout: true,
+  retryAfter: true,
+  minRemaining: true,
+  lateAnswers: true,
+  addressOf: true,
+  scheme: true,
+  proxy: true,
+};
+
+const proxyNames: Record<keyof ProxyOptions, true> = {
+  connectTimeout: true,
+  idleTimeout: true,
+  trustForwarded: true,
+  tls: true,
+};
+
+/**
+ * Has requests served by the leader only. Put it before everything that reads bodies or answers.
+ *
+ * A request is passed on while `term()` leads and the request carries no newer token than that
+ * term's. Else nothing comes of it here: the answer says `incumbent-refused`, whatever its status,
+ * and names the newest token known. Followers that proxy refuse an `Upgrade` (501); on a leader Node
+ * gives it to `server.on('upgrade')`, past every middleware: check `term()` there.
+ *
+ * Not promised: that a handler has finished when the term is over. Check `term.assertLeading()`
+ * after what takes long, and the token where effects land.
+ *
+ * Observes the election until it or this is closed; keeps no process alive.
+ * @throws InvalidOptionError
+ */
+export function leaderOnly(options: LeaderOnlyOptions): LeaderOnly {
+  checkNames('leaderOnly', options, optionNames);
+  const { election, term, proxy = {} } = options;
+  checkElection(election);
+  if (typeof term !== 'function') {
+    throw new InvalidOptionError(`term must be a function, not ${describeValue(term)}`);
+  }
+  checkAddressOf(options.addressOf);
+  checkNames('proxy', proxy, proxyNames);
+  const gate = new LeaderGate({
+    election,
+    term,
+    followers: oneOf('followers', options.followers ?? 'redirect', ['redirect', 'proxy', 'refuse']),
+    refuseWith: oneOf('refuseWith', options.refuseWith ?? 503, [421, 503]),
+    waitMs: parseDuration('waitTimeout', options.waitTimeout ?? 1000),
+    retryAfterS: Math.max(
+      1,
+      Math.ceil(parseDuration('retryAfter', options.retryAfter ?? 1000) / 1000),
+    ),
+    minRemainingMs: parseDuration('minRemaining', options.minRemaining ?? 0),
+    lateAnswers: oneOf('lateAnswers', options.lateAnswers ?? 'replace', ['replace', 'keep']),
+    addressOf: options.addressOf,
+    scheme:
+      options.scheme === undefined ? undefined : oneOf('scheme', options.scheme, ['http', 'https']),
+    proxy: {
+      connectMs: parseDuration('connectTimeout', proxy.connectTimeout ?? 5000),
+      idleMs: parseDuration('idleTimeout', proxy.idleTimeout ?? 60_000),
+      trustsForwarded: oneOf('trustForwarded', proxy.trustForwarded ?? false, [true, false]),
+      tls: proxy.tls ?? {},
+    },
+  });
+  const middleware = asMiddleware('leaderOnly', (request, response, next, take) => {
+    gate.handle(request, response, next, take);
+  });
+  return Object.assign(middleware, {
+    fastify: asFastifyHook((request, response, next, take) => {
+      gate.handle(request, response, next, take);
+    }),
+    drained: async (wanted: DrainOptions = {}) => {
+      checkNames('drained', wanted, { timeout: true, signal: true });
+      checkSignal(wanted.signal);
+      return gate.drained(parseDuration('timeout', wanted.timeout ?? 5000), wanted.signal);
+    },
+    close: () => gate.close(),
+  });
+}
+
+function oneOf<T>(name: string, value: T, known: readonly T[]): T {
+  if (known.includes(value)) return value;
+  const list = known.map((entry) => JSON.stringify(entry)).join(' or ');
+  throw new InvalidOptionError(`${name} is ${list}, not ${describeValue(value)}`);
+}

@@ -1,0 +1,178 @@
+import { checkElectionName, describeValue } from '../../base/candidate.ts';
+import { checkNames } from '../../base/check-names.ts';
+import { systemClock } from '../../base/clock.ts';
+import type { Duration } from '../../base/duration.ts';
+import { parseDuration } from '../../base/duration.ts';
+import { InvalidOptionError } from '../../base/errors.ts';
+import { asError } from '../../base/thrown.ts';
+import { bounded } from '../../base/wait.ts';
+import { electionHeader, readTokens, tokenHeader } from '../headers.ts';
+import type { FastifyHook, HttpRequest, HttpResponse, Middleware, Next } from './node-http.ts';
+import { asFastifyHook, asMiddleware } from './node-http.ts';
+import type { Problem } from './problem.ts';
+import { sendProblem } from './problem.ts';
+import type { TokenMemory } from './token-memory.ts';
+import { memoryOfTokens } from './token-memory.ts';
+
+export interface RequireTokenOptions {
+  /** The election (its handle or its name) whose leaders write here. */
+  readonly election: string | { readonly name: string };
+  /** Where the highest token is kept. Default: in this process. */
+  readonly memory?: TokenMemory;
+  /** How long the memory may take, default 5 s. */
+  readonly memoryTimeout?: Duration;
+  /** Told when the memory fails; the request has been answered with 503. */
+  readonly onError?: (error: Error) => void;
+}
+
+/** A middleware: `app.use('/storage', required)`. */
+export interface RequireToken extends Middleware {
+  /** `fastify.addHook('onRequest', required.fastify)`. */
+  readonly fastify: FastifyHook;
+  /**
+   * Whether no newer token has come since this request was let in. Ask it again before the effect,
+   * after what took long, such as a body that came slowly.
+   * @throws what the memory throws
+   */
+  isCurrent(request: HttpRequest): Promise<boolean>;
+}
+
+const optionNames: Record<keyof RequireTokenOptions, true> = {
+  election: true,
+  memory: true,
+  memoryTimeout: true,
+  onError: true,
+};
+
+/**
+ * For resources that leaders write to: lets a request in only with a token of the election that is
+ * at least the highest ever seen here. 412 for an older one, 428 without one, 400 for what is no
+ * token, 503 when the memory fails; nothing came of the request then.
+ *
+ * What it gives: after a request of one term was let in, none of an earlier term is. Not promised:
+ * that a request that was let in before has finished; where that matters, compare the token
+ * (`tokenOf`) in the same transaction as the effect. A token is no password: whoever can send
+ * requests can make one up, and a very high one shuts everybody out.
+ * @throws InvalidOptionError
+ */
+export function requireToken(options: RequireTokenOptions): RequireToken {
+  checkNames('requireToken', options, optionNames);
+  const { election, memory = memoryOfTokens(), onError } = options;
+  const name = checkElectionName(typeof election === 'string' ? election : election?.name);
+  if (typeof memory?.raise !== 'function') {
+    throw new InvalidOptionError(`memory must have a function raise, not ${describeValue(memory)}`);
+  }
+  if (onError !== undefined && typeof onError !== 'function') {
+    throw new InvalidOptionError(`onError must be a function, not ${describeValue(onError)}`);
+  }
+  const timeoutMs = parseDuration('memoryTimeout', options.memoryTimeout ?? 5000);
+  const highest = highestOf(memory, name);
+  /** Afterwards `highest` is what the memory or this process has seen. */
+  const raise = async (token: bigint): Promise<void> => {
+    const kept: unknown = await bounded(
+      systemClock,
+      'the memory of tokens',
+      timeoutMs,
+      new AbortController().signal,
+      async () => memory.raise(name, token),
+    );
+    if (typeof kept !== 'bigint' || kept < token) {
+      throw new TypeError(`memory.raise(…, ${token}) gave ${describeValue(kept)}`);
+    }
+    // Answers of the memory may come in another order than they were made in.
+    if (kept > highest.token) highest.token = kept;
+  };
+  const handle = async (
+    request: HttpRequest,
+    response: HttpResponse,
+    next: Next,
+    take: () => void,
+  ): Promise<void> => {
+    const refuse = (
+      status: number,
+      about: Pick<Problem, 'type' | 'title' | 'detail' | 'token'>,
+    ) => {
+      take();
+      sendProblem(response, { status, election: name, refused: true, ...about });
+    };
+    const tokens = tokensOf(request);
+    if (tokens === undefined) {
+      return refuse(400, {
+        type: 'bad-token',
+        title: 'The token headers cannot be read',
+        detail: `${electionHeader} and ${tokenHeader} are lists of equal length, of names and numbers.`,
+      });
+    }
+    const token = tokens.get(name);
+    if (token === undefined) {
+      return refuse(428, {
+        type: 'token-required',
+        title: 'A token is required',
+        detail: `Only the leader of election "${name}" may do this, with the token of its term.`,
+      });
+    }
+    try {
+      await raise(token);
+    } catch (error) {
+      refuse(503, {
+        type: 'token-memory',
+        title: 'The token cannot be checked',
+        detail: 'What was seen before cannot be read at the moment; try again.',
+      });
+      queueMicrotask(() => onError?.(asError(error)));
+      return;
+    }
+    // Outside of this promise, for what `next` throws, and with nothing in between.
+    queueMicrotask(() => {
+      if (token >= highest.token) return next();
+      refuse(412, {
+        type: 'stale-token',
+        title: 'The term is over',
+        detail: `Token ${token} is older than ${highest.token}: somebody else leads "${name}".`,
+        token: highest.token,
+      });
+    });
+  };
+  const middleware = asMiddleware('requireToken', (request, response, next, take) => {
+    // Never rejects.
+    void handle(request, response, next, take);
+  });
+  return Object.assign(middleware, {
+    fastify: asFastifyHook((request, response, next, take) => {
+      void handle(request, response, next, take);
+    }),
+    async isCurrent(request: HttpRequest) {
+      const token = tokensOf(request)?.get(name);
+      if (token === undefined) return false;
+      await raise(token);
+      return token >= highest.token;
+    },
+  });
+}
+
+interface Highest {
+  token: bigint;
+}
+
+const seen = new WeakMap<TokenMemory, Map<string, Highest>>();
+
+/** Shared by all that use one memory in this process. */
+function highestOf(memory: TokenMemory, election: string): Highest {
+  const ofMemory = seen.get(memory) ?? new Map<string, Highest>();
+  seen.set(memory, ofMemory);
+  const highest = ofMemory.get(election) ?? { token: -1n };
+  ofMemory.set(election, highest);
+  return highest;
+}
+
+/**
+ * The token that a request carries for an election, for use where its effects land.
+ * @returns undefined without one, and when the headers cannot be read
+ */
+export function tokenOf(request: HttpRequest, election: string): bigint | undefined {
+  return tokensOf(request)?.get(election);
+}
+
+function tokensOf({ headers }: HttpRequest): ReadonlyMap<string, bigint> | undefined {
+  return readTokens(headers[electionHeader], headers[tokenHeader]);
+}

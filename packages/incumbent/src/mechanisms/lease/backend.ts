@@ -1,0 +1,89 @@
+import type { CandidateInfo } from '../../base/candidate.ts';
+import type { TimingLimits } from '../../base/timing.ts';
+import type {
+  AdminRequest,
+  AdminResult,
+  Backend,
+  ElectionBackend,
+  Scope,
+  Snapshot,
+} from '../../core/contest.ts';
+import type { View } from '../../record/record.ts';
+import { administerLease } from './administer.ts';
+import { inspectLease, observeLease } from './observer.ts';
+import { LeaseRace } from './race.ts';
+import type { LeaseStore } from './store.ts';
+
+export interface LeaseBackendOptions<Guard> {
+  readonly kind: string;
+  readonly description: string;
+  readonly limits?: TimingLimits;
+  /** Called once for every handle on an election. May reject the name (InvalidOptionError). */
+  readonly openStore: (scope: Scope) => LeaseStore;
+  readonly guard: (scope: Scope, store: LeaseStore, token: bigint) => Guard;
+}
+
+/** A backend from a lease store: all that a lease adapter has to write is the store and the guard. */
+export function leaseBackend<Guard>(options: LeaseBackendOptions<Guard>): Backend<Guard> {
+  return {
+    kind: options.kind,
+    description: options.description,
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
+    open: (scope) => new LeaseElection(scope, options),
+  };
+}
+
+class LeaseElection<Guard> implements ElectionBackend<Guard> {
+  readonly #scope: Scope;
+  readonly #options: LeaseBackendOptions<Guard>;
+  readonly #store: LeaseStore;
+  readonly #races: LeaseRace<Guard>[] = [];
+
+  constructor(scope: Scope, options: LeaseBackendOptions<Guard>) {
+    this.#scope = scope;
+    this.#options = options;
+    this.#store = options.openStore(scope);
+  }
+
+  get canListCandidates(): boolean {
+    return this.#store.list !== undefined;
+  }
+
+  contest(candidate: CandidateInfo): LeaseRace<Guard> {
+    const race = new LeaseRace(this.#store, this.#scope, candidate, (token) =>
+      this.#options.guard(this.#scope, this.#store, token),
+    );
+    this.#races.push(race);
+    return race;
+  }
+
+  observe(signal: AbortSignal): AsyncIterable<View> {
+    return observeLease(this.#store, this.#scope, signal);
+  }
+
+  inspect(signal: AbortSignal): Promise<Snapshot> {
+    return inspectLease(this.#store, this.#scope, signal);
+  }
+
+  administer(request: AdminRequest, signal: AbortSignal): Promise<AdminResult> {
+    return administerLease(this.#store, this.#scope, request, signal);
+  }
+
+  /** The leader first, then those who wait. */
+  async candidates(signal: AbortSignal): Promise<readonly CandidateInfo[]> {
+    const { view } = await this.inspect(signal);
+    const waiting = (await this.#store.list?.(signal)) ?? [];
+    const { leader } = view;
+    if (leader === undefined) return waiting;
+    return [leader, ...waiting.filter(({ incarnation }) => incarnation !== leader.incarnation)];
+  }
+
+  async init(signal: AbortSignal): Promise<void> {
+    await this.#store.init?.(signal);
+  }
+
+  async close(): Promise<void> {
+    for (const race of this.#races) race.close();
+    await this.#store.close?.();
+  }
+}

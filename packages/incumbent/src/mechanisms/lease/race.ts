@@ -1,0 +1,425 @@
+/**
+ * The race for a lease: candidates compete by a conditional write on one record. Expiry is judged
+ * by *observed time* (each candidate's own clock, since it first saw the present version, for the
+ * lease written in that version), as client-go and Amazon's DynamoDB lock client do: no clocks are
+ * compared. The proof is in ARCHITECTURE.md, "Why the lease race is safe".
+ */
+
+import { Belief } from '../../base/belief.ts';
+import type { CandidateInfo } from '../../base/candidate.ts';
+import { readClocks } from '../../base/clock.ts';
+import {
+  ElectionEndedError,
+  ElectionError,
+  InvalidOptionError,
+  isIncurable,
+} from '../../base/errors.ts';
+import type { NotElectedReason } from '../../base/not-elected.ts';
+import type { Wakeup } from '../../base/wait.ts';
+import { bounded, sleep } from '../../base/wait.ts';
+import { Attempts, OwnWrites } from '../../core/attempts.ts';
+import { backoffMs } from '../../core/backoff.ts';
+import type {
+  Actor,
+  ActorProcess,
+  Candidacy,
+  Contest,
+  Patience,
+  Scope,
+  Seat,
+  SeatState,
+} from '../../core/contest.ts';
+import type { TermSummary, UncleanLeader } from '../../record/record.ts';
+import { keptDrains } from '../../record/record.ts';
+import { Ghosts } from './ghosts.ts';
+import { LossWatch } from './loss.ts';
+import type { Sighting } from './reading.ts';
+import { Lookout, lookEveryMs, Observation, swapStore } from './reading.ts';
+import type { LeaseRecord } from './record.ts';
+import { LeaseSeat, predecessorIn } from './seat.ts';
+import type { LeaseStore, SwapResult } from './store.ts';
+import type { Verdict } from './trial.ts';
+import { Trial } from './trial.ts';
+import { historyAfter, unfencedAfter } from './unclean.ts';
+
+/** How often a follower asks whether the holder's processes have died: no store read, two syscalls. */
+const proofEveryMs = 100;
+
+export type MakeGuard<Guard> = (token: bigint) => Guard;
+
+/** Long enough for a follower that is woken by a hint. */
+const hintedStandAsideMs = 1_000;
+
+export class LeaseRace<Guard> implements Contest<Guard> {
+  readonly standAsideMs: number;
+  readonly #store: LeaseStore;
+  readonly #scope: Scope;
+  #candidate: CandidateInfo;
+  readonly #guard: MakeGuard<Guard>;
+  readonly #observation: Observation;
+  readonly #loss: LossWatch;
+  /** Kept from one campaign to the next: whatever this handle has led before is over by then. */
+  readonly #own = new OwnWrites();
+  readonly #ghosts: Ghosts;
+  #delisted: Promise<void> = Promise.resolve();
+
+  constructor(store: LeaseStore, scope: Scope, candidate: CandidateInfo, guard: MakeGuard<Guard>) {
+    this.#store = store;
+    this.#scope = scope;
+    this.#candidate = candidate;
+    this.#guard = guard;
+    this.#observation = new Observation(store, scope);
+    this.#loss = new LossWatch(store, scope);
+    this.#ghosts = new Ghosts(store, scope, this.#own);
+    // Without hints the others only see a vacant seat at their next poll.
+    const { pollEveryMs, operationTimeoutMs } = scope.timing;
+    this.standAsideMs =
+      store.watch === undefined
+        ? Math.max(hintedStandAsideMs, 1.1 * pollEveryMs + operationTimeoutMs)
+        : hintedStandAsideMs;
+  }
+
+  present(candidate: CandidateInfo): void {
+    this.#candidate = candidate;
+  }
+
+  /** Nothing is sent any more in the background. */
+  close(): void {
+    this.#ghosts.stop();
+  }
+
+  async describe(process: ActorProcess): Promise<Actor | undefined> {
+    if (this.#store.describe === undefined) return undefined;
+    const { clock, timing, onTrouble } = this.#scope;
+    try {
+      return await bounded(
+        clock,
+        'describing a process',
+        timing.operationTimeoutMs,
+        new AbortController().signal,
+        async () => this.#store.describe?.(process),
+      );
+    } catch (error) {
+      if (error instanceof InvalidOptionError) throw error;
+      // Then its death cannot be proved, and the others wait.
+      onTrouble('describing a process', error);
+      return undefined;
+    }
+  }
+
+  async campaign(
+    candidacy: Candidacy,
+    patience: Patience,
+    signal: AbortSignal,
+  ): Promise<Seat<Guard> | undefined> {
+    const { clock, timing, random, onTrouble } = this.#scope;
+    const lookout = new Lookout(this.#store, this.#scope, this.#observation);
+    const trial = patience === 'wait' ? undefined : new Trial(this.#scope, patience === 'settle');
+    const delist = trial === undefined ? this.#enlist() : undefined;
+    let failures = 0;
+    let seat: LeaseSeat<Guard> | undefined;
+    try {
+      for (;;) {
+        let pauseMs: number;
+        let sighting: Sighting | undefined;
+        try {
+          sighting = await lookout.look(signal);
+          const verdict = this.#judge(sighting);
+          const refusal = trial?.refusal(sighting.record, verdict);
+          if (refusal !== undefined) {
+            candidacy.onWaiting(refusal);
+            return undefined;
+          }
+          if (verdict === 'attempt') {
+            const outcome = await this.#attempt(sighting, candidacy, signal);
+            if (typeof outcome === 'object') {
+              seat = outcome;
+              return seat;
+            }
+            // The record has moved on: look again at once. Or it has not, for writes are refused
+            // or lost: then trying on must not make this loop hot.
+            const hasMoved = this.#observation.sighting?.version !== sighting.version;
+            if (trial !== undefined) {
+              // Else the attempt has said what is wrong. A conflict may leave no new version behind: a
+              // transaction that lost against a neighbour's was rolled back.
+              const isTry = hasMoved || outcome === 'conflict';
+              const refused = isTry ? trial.attemptFailed() : undefined;
+              if (refused !== undefined) candidacy.onWaiting(refused);
+              if (refused !== undefined || !isTry) return undefined;
+            }
+            failures = hasMoved ? 0 : failures + 1;
+            pauseMs = hasMoved
+              ? Math.min(5, timing.retryBackoffMs) * random()
+              : backoffMs(this.#scope, failures);
+          } else {
+            failures = 0;
+            candidacy.onWaiting(verdict.why);
+            pauseMs = verdict.ms + random() * 0.1 * timing.renewEveryMs;
+          }
+        } catch (error) {
+          if (signal.aborted) throw signal.reason;
+          if (isIncurable(error)) throw error;
+          candidacy.onWaiting({ kind: 'unreachable', cause: error });
+          if (trial?.bearsFailure() === false) return undefined;
+          onTrouble('campaigning', error);
+          failures += 1;
+          pauseMs = backoffMs(this.#scope, failures);
+        }
+        // Who is proved gone was gone before the attempt that failed: that must not cut its pause short.
+        const shown = failures > 0 ? undefined : sighting;
+        await this.#pause(pauseMs, shown, lookout.wakeup, clock.monotonicMs(), signal);
+      }
+    } finally {
+      lookout.end();
+      // A seat that was won does not wait for this: its belief runs already.
+      const delisted = delist?.();
+      if (seat === undefined) await Promise.all([delisted, this.#ghosts.withdraw()]);
+    }
+  }
+
+  #judge(sighting: Sighting): Verdict {
+    const { record } = sighting;
+    const { timing, clock } = this.#scope;
+    const lookAgainMs = lookEveryMs(this.#store, this.#scope);
+    this.#loss.see(sighting);
+    if (record?.ended) throw new ElectionEndedError(this.#scope.election);
+    const wallMs = clock.wallMs();
+    const drain = record?.drains.find(({ id }) => id === this.#candidate.id);
+    if (drain !== undefined && drain.untilUnixMs > wallMs) {
+      const { untilUnixMs } = drain;
+      return wait(untilUnixMs - wallMs, timing.pollEveryMs, { kind: 'drained', untilUnixMs });
+    }
+    const lostMs = this.#loss.leftMs;
+    if (lostMs > 0) return wait(lostMs, lookAgainMs, this.#loss.reason);
+    if (record === undefined) return 'attempt';
+    const { holding, reservation } = record;
+    const unchangedMs = this.#observation.unchangedMs(sighting);
+    if (holding === undefined) {
+      if (reservation === undefined || reservation.for === this.#candidate.id) return 'attempt';
+      if (reservation.untilUnixMs <= wallMs) return 'attempt';
+      const leftMs = reservation.reserveMs - unchangedMs;
+      if (leftMs <= 0) return 'attempt';
+      return wait(leftMs, lookAgainMs, {
+        kind: 'reserved',
+        ...(reservation.for === undefined ? {} : { for: reservation.for }),
+        untilUnixMs: Math.min(reservation.untilUnixMs, wallMs + leftMs),
+      });
+    }
+    const { candidate, held, tokenless } = holding;
+    const leftMs = record.leaseMs - unchangedMs;
+    // Its leader is gone, but its job was done: it is not to be done again before then.
+    const heldMs =
+      held === undefined ? 0 : Math.min(held.untilUnixMs - wallMs, held.ms - unchangedMs);
+    const why: NotElectedReason =
+      heldMs > 0
+        ? { kind: 'held', by: candidate.id, untilUnixMs: wallMs + heldMs }
+        : { kind: 'led', id: candidate.id, ...(tokenless ? {} : { token: record.token }) };
+    if (leftMs > 0 && !this.#isOver(record)) return wait(leftMs, lookAgainMs, why);
+    return heldMs > 0 ? wait(heldMs, timing.pollEveryMs, why) : 'attempt';
+  }
+
+  /** Nobody believes in the term of this record, although its lease still runs. */
+  #isOver(record: LeaseRecord): boolean {
+    const { clock, timing } = this.#scope;
+    // Nobody but this very object could believe in a late write of its own, and it does not. A renewal
+    // counts as late only while we could believe in it: so long the others wait, and nobody has won since.
+    const isLate =
+      this.#ghosts.wrote(record) || this.#own.wroteLate(record, readClocks(clock), timing.beliefMs);
+    return isLate || this.#isProvedGone(record);
+  }
+
+  #isProvedGone(record: LeaseRecord | undefined): boolean {
+    const actors = record?.holding?.actors;
+    return (
+      actors !== undefined &&
+      actors !== null &&
+      actors.length > 0 &&
+      this.#store.provesGone?.(actors) === true
+    );
+  }
+
+  /** @returns `failed` after it has told why */
+  async #attempt(
+    sighting: Sighting,
+    candidacy: Candidacy,
+    signal: AbortSignal,
+  ): Promise<LeaseSeat<Guard> | 'conflict' | 'failed'> {
+    const { clock, timing } = this.#scope;
+    const previous = this.#ghosts.beneath(sighting.record);
+    const wasOurs = this.#own.wrote(previous);
+    const unfenced = unfencedAfter(previous, wasOurs);
+    // Not before: a process that was put to sleep and restored meanwhile is described otherwise.
+    const self = await this.describe({ pid: process.pid });
+    const state = candidacy.stateAtWin(unfenced, self);
+    const history = historyAfter(previous, clock.wallMs());
+    const next = this.#winningRecord(sighting.record, unfenced, history, state);
+    // Before the write: a guard that cannot be made must not leave a seat that nobody takes.
+    const guard = this.#makeGuard(next.token);
+    const attempts = new Attempts(this.#own);
+    const sentAt = readClocks(clock);
+    attempts.add(next.nonce, { sentAt, state });
+    const belief = new Belief(clock, timing.beliefMs, sentAt);
+    const won = (record: LeaseRecord, version: Sighting['version']) => {
+      this.#loss.note(next.token);
+      this.#ghosts.clear();
+      attempts.settle(next.nonce);
+      return new LeaseSeat(this.#store, this.#scope, this.#candidate, {
+        record,
+        version,
+        attempts,
+        sentAt,
+        belief,
+        state,
+        guard,
+        predecessor: predecessorIn(previous, wasOurs),
+        unfenced: state.announced ? [] : unfenced,
+      });
+    };
+
+    this.#ghosts.expect(next.nonce, sighting);
+    let result: SwapResult | undefined;
+    let refusal: unknown;
+    try {
+      // Whoever wants us to stop waits for the answer: the write goes on travelling, and a look at
+      // the store could overtake it. A seat that is won meanwhile is given back by the campaign.
+      const unstoppable = new AbortController().signal;
+      result = await swapStore(this.#store, this.#scope, sighting.version, next, unstoppable);
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      this.#scope.onTrouble('writing as a candidate', error);
+      refusal = error;
+    }
+    if (result?.outcome === 'ok') return won(next, result.version);
+    // Conflict or unknown: a retry inside a client library may have met its own first success, and
+    // an unknown write may have landed. Only the record itself can tell, by our nonce.
+    const leastMs = timing.stopMarginMs + timing.retryBackoffMs;
+    for (;;) {
+      // It counts already. What a look finds lost of it stays lost, should this have been the win.
+      belief.remainingMs();
+      try {
+        const reading = await this.#observation.read(signal);
+        this.#ghosts.see(reading);
+        const nonceIsOurs = reading.record?.nonce === next.nonce;
+        // A revoked one is a ghost: nobody has believed in it, and nobody shall.
+        if (nonceIsOurs && reading.record?.holding?.revoked === false) {
+          return won(reading.record, reading.version);
+        }
+        // The store can be read but not written, by nobody's fault but ours.
+        if (isIncurable(refusal)) {
+          this.#ghosts.clear();
+          throw refusal;
+        }
+        if (refusal === undefined) return 'conflict';
+        candidacy.onWaiting({ kind: 'unreachable', cause: refusal });
+        return 'failed';
+      } catch (error) {
+        if (signal.aborted) throw signal.reason;
+        if (isIncurable(error)) throw error;
+        this.#scope.onTrouble('reading back as a candidate', error);
+        candidacy.onWaiting({ kind: 'unreachable', cause: error });
+        if (belief.remainingMs() <= leastMs) return 'failed';
+        await sleep(clock, timing.retryBackoffMs, signal).catch(() => {});
+      }
+    }
+  }
+
+  #makeGuard(token: bigint): Guard {
+    try {
+      return this.#guard(token);
+    } catch (error) {
+      throw new ElectionError('MISUSE', `the backend could not make the guard of term ${token}`, {
+        cause: error,
+      });
+    }
+  }
+
+  #winningRecord(
+    previous: LeaseRecord | undefined,
+    unfenced: readonly UncleanLeader[],
+    history: readonly TermSummary[],
+    state: SeatState,
+  ): LeaseRecord {
+    const wallMs = this.#scope.clock.wallMs();
+    return {
+      election: this.#scope.election,
+      token: this.#loss.nextToken,
+      nonce: this.#scope.uniqueId(),
+      leaseMs: this.#scope.timing.leaseMs,
+      ended: false,
+      holding: {
+        candidate: { ...this.#candidate, addresses: state.addresses, metadata: state.metadata },
+        electedAtUnixMs: wallMs,
+        announced: state.announced,
+        actors: state.actors,
+        revoked: false,
+        request: undefined,
+      },
+      reservation: undefined,
+      unfenced: state.announced ? [] : unfenced,
+      drains: keptDrains(previous?.drains ?? [], wallMs),
+      history,
+    };
+  }
+
+  /** Waits for a hint, the time, or proof that the holder is dead. */
+  async #pause(
+    ms: number,
+    sighting: Sighting | undefined,
+    wakeup: Wakeup,
+    startMs: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock } = this.#scope;
+    const record = sighting?.record;
+    const canProve =
+      this.#store.provesGone !== undefined && (record?.holding?.actors ?? null) !== null;
+    const isHeld = (record?.holding?.held?.untilUnixMs ?? 0) > clock.wallMs();
+    for (;;) {
+      const leftMs = startMs + ms - clock.monotonicMs();
+      if (leftMs <= 0) return;
+      if (await wakeup.wait(clock, canProve ? Math.min(leftMs, proofEveryMs) : leftMs, signal)) {
+        return;
+      }
+      if (canProve && !isHeld && this.#isProvedGone(record)) return;
+    }
+  }
+
+  /**
+   * Being listed is for people: campaigning neither waits for it nor fails with it.
+   * @returns takes the candidate off the list; never rejects, and is bounded
+   */
+  #enlist(): () => Promise<void> {
+    const { clock, timing, onTrouble } = this.#scope;
+    const attempt = <T>(operation: () => Promise<T> | undefined): Promise<T | undefined> =>
+      bounded(
+        clock,
+        'listing the candidate',
+        timing.operationTimeoutMs,
+        new AbortController().signal,
+        async () => operation(),
+      ).catch((error: unknown) => {
+        onTrouble('listing the candidate', error);
+        return undefined;
+      });
+    // One after the other: taking an old entry off the list must not take off the next one.
+    let pending: Promise<() => Promise<void>> | undefined;
+    const enlisted = this.#delisted.then(() =>
+      attempt(() => {
+        pending = this.#store.enlist?.(this.#candidate);
+        return pending;
+      }),
+    );
+    return () => {
+      this.#delisted = enlisted.then(async (delist) => {
+        if (delist !== undefined) await attempt(delist);
+        // It was not done in time, and may still be: then it is undone, and nobody waits for that.
+        else void pending?.then(attempt, () => {});
+      });
+      return this.#delisted;
+    };
+  }
+}
+
+function wait(leftMs: number, mostMs: number, why: NotElectedReason): Verdict {
+  return { ms: Math.min(leftMs, mostMs), why };
+}

@@ -1,0 +1,71 @@
+import { StoreUnavailableError } from '../../base/errors.ts';
+import type { NotElectedReason } from '../../base/not-elected.ts';
+import type { Scope } from '../../core/contest.ts';
+import type { Terms } from '../../record/record.ts';
+import { electedSince } from '../../record/record.ts';
+import type { LeaseRecord } from './record.ts';
+
+/** How often it tries on a record that somebody else has moved, without having been elected. */
+const mostAttempts = 10;
+
+/** What the present record allows: an attempt now, or another look in so many ms, and why. */
+export type Verdict = 'attempt' | { readonly ms: number; readonly why: NotElectedReason };
+
+/**
+ * A candidate that does not wait for others. It waits for a store that settles, within a bound: many of
+ * its kind may have begun at the same instant, and one of them is to win.
+ */
+export class Trial {
+  readonly #scope: Scope;
+  readonly #settles: boolean;
+  #found: Terms | undefined;
+  /** Monotonic: how long it bears that the store is away, and settles. */
+  #untilMs = Number.NEGATIVE_INFINITY;
+  #attempts = 0;
+
+  constructor(scope: Scope, settles: boolean) {
+    this.#scope = scope;
+    this.#settles = settles;
+  }
+
+  /** Why it goes no further; undefined when it does. */
+  refusal(record: LeaseRecord | undefined, verdict: Verdict): NotElectedReason | undefined {
+    const { clock, timing } = this.#scope;
+    const now = termsOf(record);
+    this.#found ??= now;
+    const why = verdict === 'attempt' ? undefined : verdict.why;
+    if (why !== undefined && why.kind !== 'settling') return why;
+    // Its job was done while this one waited.
+    const elected = electedSince(this.#found, now);
+    if (elected !== undefined || why === undefined) return elected;
+    if (!this.#settles) return why;
+    const nowMs = clock.monotonicMs();
+    if (this.#untilMs === Number.NEGATIVE_INFINITY) {
+      const leftMs = why.untilUnixMs - clock.wallMs();
+      this.#untilMs = nowMs + leftMs + 3 * timing.operationTimeoutMs;
+    }
+    return nowMs < this.#untilMs ? undefined : why;
+  }
+
+  /** Whether it asks again after a failure: only a store that settles is borne with. */
+  bearsFailure(): boolean {
+    return this.#scope.clock.monotonicMs() < this.#untilMs;
+  }
+
+  /** Why it tries no more although the record has moved under an attempt. */
+  attemptFailed(): NotElectedReason | undefined {
+    this.#attempts += 1;
+    if (this.#attempts < mostAttempts) return undefined;
+    const cause = new StoreUnavailableError(
+      `the record changed under each of ${mostAttempts} attempts`,
+    );
+    return { kind: 'unreachable', cause };
+  }
+}
+
+function termsOf(record: LeaseRecord | undefined): Terms {
+  if (record === undefined) return { token: 0n, history: [], holder: undefined };
+  const { token, history, holding } = record;
+  const holder = holding && { ...holding.candidate, announced: holding.announced };
+  return { token, history, holder };
+}

@@ -1,0 +1,201 @@
+import { setMaxListeners } from 'node:events';
+import type { Clock, Instant } from '../../base/clock.ts';
+import { readClocks } from '../../base/clock.ts';
+import { isIncurable, OperationTimeoutError, StoreUnavailableError } from '../../base/errors.ts';
+import { bounded } from '../../base/wait.ts';
+import type { Place, QueueSession, Verdicts } from './store.ts';
+
+/** What was learnt of a place; of one that is in none of them nothing was. */
+interface Findings {
+  readonly there: Set<Place>;
+  readonly gone: Set<Place>;
+  /** Why a place could not be asked for. */
+  readonly failed: Map<Place, unknown>;
+}
+
+/** One proof that is under way. */
+interface Proof {
+  readonly sentAt: Instant;
+  /** By the places it asks for: never rejects. */
+  readonly findings: ReadonlyMap<Place, Promise<Findings>>;
+}
+
+const known = new WeakMap<QueueSession, WeakMap<Clock, Confirmations>>();
+
+/**
+ * One proof for all terms of a session: whoever asks first pays for everybody, so that the number of
+ * transactions does not grow with the number of terms. A proof is as old as its sending, by the
+ * clock of those who share it.
+ */
+export class Confirmations {
+  readonly #session: QueueSession;
+  readonly #clock: Clock;
+  /** The places of all terms, and when the request was sent that proved each last. */
+  readonly #proved: Map<Place, Instant> = new Map();
+  #current: Proof | undefined;
+
+  /** Those who share a session and a clock share their confirmations. */
+  static of(session: QueueSession, clock: Clock): Confirmations {
+    let byClock = known.get(session);
+    if (byClock === undefined) {
+      byClock = new WeakMap();
+      known.set(session, byClock);
+    }
+    let shared = byClock.get(clock);
+    if (shared === undefined) {
+      shared = new Confirmations(session, clock);
+      byClock.set(clock, shared);
+    }
+    return shared;
+  }
+
+  private constructor(session: QueueSession, clock: Clock) {
+    this.#session = session;
+    this.#clock = clock;
+  }
+
+  /** @param sentAt when the request was sent that proved it the first time */
+  add(place: Place, sentAt: Instant): void {
+    this.#proved.set(place, sentAt);
+  }
+
+  delete(place: Place): void {
+    this.#proved.delete(place);
+  }
+
+  /**
+   * @param isWanted whether a proof that was sent then is new enough for the asker
+   * @returns when the request was sent that proves that the place is there; undefined when it is not.
+   *   Rejects when nothing was learnt
+   */
+  async confirm(
+    place: Place,
+    isWanted: (sentAt: Instant) => boolean,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<Instant | undefined> {
+    if (this.#session.isOver(place)) return undefined;
+    const proved = this.#proved.get(place);
+    if (proved !== undefined && isWanted(proved)) return proved;
+    const join = () => {
+      const { sentAt, findings } = this.#current ?? {};
+      const found = findings?.get(place);
+      return found !== undefined && sentAt !== undefined && isWanted(sentAt)
+        ? { sentAt, found }
+        : undefined;
+    };
+    const begin = () => {
+      const { sentAt, findings } = this.#prove(place, timeoutMs);
+      return { sentAt, found: findings.get(place) as Promise<Findings> };
+    };
+    const joined = join();
+    let proof = joined ?? begin();
+    const found = await bounded(this.#clock, 'confirming', timeoutMs, signal, async () => {
+      const first = await proof.found;
+      if (joined === undefined || !(first.failed.get(place) instanceof OperationTimeoutError)) {
+        return first;
+      }
+      // Whoever began it gave it less time than we have. Others may have begun the next one by now.
+      const next = join();
+      proof = next === undefined || next.found === joined.found ? begin() : next;
+      return proof.found;
+    });
+    // The path may be there still, of a session that is over: that proves nothing.
+    if (found.gone.has(place) || this.#session.isOver(place)) return undefined;
+    if (found.there.has(place)) return proof.sentAt;
+    throw found.failed.get(place);
+  }
+
+  #prove(asking: Place, timeoutMs: number): Proof {
+    const places = [...new Set([...this.#proved.keys(), asking])].filter(
+      (place) => !this.#session.isOver(place),
+    );
+    // Before the request, on both clocks: whatever it proves was true after this.
+    const sentAt = readClocks(this.#clock);
+    const findings = new Map<Place, Promise<Findings>>();
+    const proof: Proof = { sentAt, findings };
+    this.#current = proof;
+    const chunks: Promise<void>[] = [];
+    for (let i = 0; i < places.length; i += this.#session.maxPlaces) {
+      const chunk = places.slice(i, i + this.#session.maxPlaces);
+      const found = this.#find(chunk, timeoutMs);
+      for (const place of chunk) findings.set(place, found);
+      chunks.push(found.then(({ there }) => this.#keep(there, sentAt)));
+    }
+    void Promise.all(chunks).then(() => {
+      if (this.#current === proof) this.#current = undefined;
+    });
+    return proof;
+  }
+
+  #keep(there: ReadonlySet<Place>, sentAt: Instant): void {
+    for (const place of there) {
+      const before = this.#proved.get(place);
+      // Proofs may overtake each other; and a place may have been given up meanwhile.
+      if (before === undefined || this.#session.isOver(place)) continue;
+      if (sentAt.monotonicMs > before.monotonicMs) this.#proved.set(place, sentAt);
+    }
+  }
+
+  /** What can be learnt of these in that time. Never rejects. */
+  async #find(places: readonly Place[], timeoutMs: number): Promise<Findings> {
+    const found: Findings = { there: new Set(), gone: new Set(), failed: new Map() };
+    const { signal } = new AbortController();
+    try {
+      await bounded(this.#clock, 'confirming', timeoutMs, signal, (operation) => {
+        // A call for each place may listen to it; Node would warn at the eleventh.
+        setMaxListeners(0, operation);
+        return this.#ask(places, found, operation);
+      });
+    } catch (error) {
+      for (const place of places) {
+        if (!found.there.has(place) && !found.gone.has(place)) found.failed.set(place, error);
+      }
+    }
+    return found;
+  }
+
+  /**
+   * All in one transaction. A store may tell only of one that is gone: then once more without that
+   * one, and from the second on in halves. So `n` places of which `k` are gone cost `2k + 1`
+   * transactions at the most (two if one is), `log2(n) + 3` of them one after the other. A right that is
+   * missing says nothing of any place: each such place costs `2 log2(n)` at the most.
+   */
+  async #ask(
+    places: readonly Place[],
+    found: Findings,
+    signal: AbortSignal,
+    isAskedAgain = false,
+  ): Promise<void> {
+    let verdicts: Verdicts;
+    try {
+      verdicts = await this.#session.confirm(places, signal);
+    } catch (error) {
+      // A right that is missing on one place is no reason to lose the others.
+      if (isIncurable(error) && places.length > 1) return this.#askHalves(places, found, signal);
+      for (const place of places) found.failed.set(place, error);
+      return;
+    }
+    const asked = new Set(places);
+    for (const place of verdicts.there) if (asked.delete(place)) found.there.add(place);
+    for (const place of verdicts.gone) if (asked.delete(place)) found.gone.add(place);
+    if (asked.size === 0) return;
+    const rest = [...asked];
+    if (rest.length === places.length) {
+      const error = new StoreUnavailableError('the store has told of none of these places');
+      for (const place of places) found.failed.set(place, error);
+      return;
+    }
+    return isAskedAgain
+      ? this.#askHalves(rest, found, signal)
+      : this.#ask(rest, found, signal, true);
+  }
+
+  async #askHalves(places: readonly Place[], found: Findings, signal: AbortSignal): Promise<void> {
+    const middle = Math.ceil(places.length / 2);
+    const halves = [places.slice(0, middle), places.slice(middle)].filter(
+      ({ length }) => length > 0,
+    );
+    await Promise.all(halves.map((half) => this.#ask(half, found, signal, true)));
+  }
+}

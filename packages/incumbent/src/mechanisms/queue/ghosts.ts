@@ -1,0 +1,70 @@
+import { StoreUnavailableError } from '../../base/errors.ts';
+import type { Attempts } from '../../core/attempts.ts';
+import type { Scope } from '../../core/contest.ts';
+import { isLeadingIn } from './named-places.ts';
+import type { QueueRecord } from './record.ts';
+import type { CommitResult, Place, QueueStore } from './store.ts';
+import { unfencedAfter } from './winning.ts';
+
+/** How often taking back begins anew because others write. */
+const mostTries = 5;
+
+/** An announcement whose answer was lost, of a term that is not to be. */
+export interface Ghost {
+  readonly place: Place;
+  /** What stood in the record before it. */
+  readonly before: QueueRecord | undefined;
+  readonly attempts: Attempts;
+}
+
+/**
+ * Gives the place up, so that the announcement cannot land any more: it checks the place, and where the
+ * name of a place comes again it meets another version of the record. If it has landed, the record then
+ * says that the seat is vacant, and whom the next leader has to fence: whoever had to be fenced before. Without this the record would name a leader whose place is gone, and that one
+ * would be waited out and fenced without having led.
+ */
+export async function takeBack(
+  store: QueueStore,
+  scope: Scope,
+  { place, before, attempts }: Ghost,
+  signal: AbortSignal,
+): Promise<void> {
+  // Only the store can say so: a session that is over by our clock may live on there.
+  let isGone = false;
+  for (let tries = 0; tries < mostTries; tries += 1) {
+    await store.sync(signal);
+    const { record, version } = await store.read(signal);
+    let result: CommitResult;
+    // By the nonce as well: a copy of this process may lead at the same place.
+    if (!isLeadingIn(store, record, place) || !attempts.wrote(record)) {
+      if (isGone) return;
+      if (store.outdate !== undefined && !(await store.outdate(version, signal))) continue;
+      // It may land just before that: so look once more.
+      result = await store.release(place, undefined, version, signal);
+      isGone = result.outcome !== 'conflict';
+      continue;
+    }
+    const next = vacated(record, before, attempts, scope);
+    if (isGone) result = await store.amend({ record: next, version }, signal);
+    else result = await store.release(place, next, version, signal);
+    if (result.outcome === 'ok') return;
+    isGone ||= result.outcome === 'gone';
+  }
+  throw new StoreUnavailableError(`the record changed under each of ${mostTries} attempts`);
+}
+
+function vacated(
+  record: QueueRecord,
+  before: QueueRecord | undefined,
+  attempts: Attempts,
+  scope: Scope,
+): QueueRecord {
+  return {
+    ...record,
+    nonce: scope.uniqueId(),
+    leadership: undefined,
+    reservation: before?.reservation,
+    // Its belief was over when the announcement was sent.
+    unfenced: unfencedAfter(before, attempts),
+  };
+}

@@ -1,0 +1,596 @@
+import { Belief } from '../../base/belief.ts';
+import type { CandidateInfo } from '../../base/candidate.ts';
+import type { Instant } from '../../base/clock.ts';
+import { readClocks } from '../../base/clock.ts';
+import { isIncurable, LeftBehindError } from '../../base/errors.ts';
+import type { EndReason } from '../../base/reasons.ts';
+import { bounded, sleep } from '../../base/wait.ts';
+import type { Attempts } from '../../core/attempts.ts';
+import type {
+  Confirmation,
+  Predecessor,
+  Scope,
+  Seat,
+  SeatEnd,
+  SeatEvents,
+  SeatState,
+} from '../../core/contest.ts';
+import type { UncleanLeader } from '../../record/record.ts';
+import { appendTerm, keptDrains } from '../../record/record.ts';
+import { Confirmations } from './confirmations.ts';
+import type { Ghost } from './ghosts.ts';
+import { takeBack } from './ghosts.ts';
+import { keepWatching } from './keep-watching.ts';
+import type { Leftovers } from './leftovers.ts';
+import { isLeadingIn, leaderPlaceIn } from './named-places.ts';
+import type { QueueRecord } from './record.ts';
+import { emptyQueueRecord } from './record.ts';
+import type { QueueSettings } from './settings.ts';
+import type {
+  CommitResult,
+  Entry,
+  Place,
+  QueueStore,
+  RecordReading,
+  Version,
+  Watched,
+} from './store.ts';
+
+/** How often one confirmation tries again on a version that an operator's write has moved. */
+const triesPerConfirmation = 3;
+
+/** A release is tried again soon, and then less and less soon. */
+const firstReleasePauseMs = 50;
+
+export interface WonPlace<Guard> {
+  readonly entry: Entry;
+  readonly place: Place;
+  /** A watch on the place that is set already. */
+  readonly own: Watched<boolean> | undefined;
+  readonly guard: Guard;
+  readonly sentAt: Instant;
+  readonly state: SeatState;
+  /** What stood in the record when the place was seen to be the first. */
+  readonly found: RecordReading;
+  /** The record that names us; undefined until this term is announced. */
+  readonly shown: QueueRecord | undefined;
+  readonly version: Version;
+  readonly attempts: Attempts;
+  readonly unfenced: readonly UncleanLeader[];
+  readonly waitMs: number;
+}
+
+/** What a look at the record says of our term. */
+type Standing = 'ours' | 'not-announced' | EndReason;
+
+/** The holder's side of the queue. */
+export class QueueSeat<Guard> implements Seat<Guard> {
+  readonly token: bigint;
+  readonly guard: Guard;
+  readonly sentAt: Instant;
+  readonly belief: Belief;
+  readonly state: SeatState;
+  readonly predecessor: Predecessor | undefined;
+  readonly unfenced: readonly UncleanLeader[];
+  readonly waitBeforeAnnounceMs: number;
+  readonly #store: QueueStore;
+  readonly #scope: Scope;
+  readonly #settings: QueueSettings<Guard>;
+  readonly #leftovers: Leftovers;
+  readonly #entry: Entry;
+  readonly #place: Place;
+  readonly #attempts: Attempts;
+  readonly #confirmations: Confirmations;
+  /** Where the record would be stands something that is not ours to write. */
+  readonly #isForeign: boolean;
+  /** The record as it is known to be; it names us once `#isNamed`. */
+  #record: QueueRecord | undefined;
+  #version: Version;
+  #isNamed: boolean;
+  /** What the record shows of us. */
+  #shown: SeatState | undefined;
+  readonly #found: QueueRecord | undefined;
+  /** An announcement had no answer. */
+  #mayBeNamed = false;
+  /** A write of ours had no answer: look before the next one. */
+  #isUnsure = false;
+  /** Confirmations must have been sent after these, by the monotonic clock. */
+  #confirmedMs: number;
+  #freshFromMs = Number.NEGATIVE_INFINITY;
+  #own: Watched<boolean> | undefined;
+  /** The place was given up before the work has settled: whether it is gone. */
+  #left: Promise<boolean> | undefined;
+  #events: SeatEvents | undefined;
+  #stopWatching: AbortController | undefined;
+  #stopListening: (() => void) | undefined;
+
+  constructor(
+    store: QueueStore,
+    scope: Scope,
+    settings: QueueSettings<Guard>,
+    leftovers: Leftovers,
+    won: WonPlace<Guard>,
+  ) {
+    this.#store = store;
+    this.#scope = scope;
+    this.#settings = settings;
+    this.#leftovers = leftovers;
+    this.#entry = won.entry;
+    this.#place = won.place;
+    this.#own = won.own;
+    this.#attempts = won.attempts;
+    this.#isForeign = won.found.isForeign ?? false;
+    this.#found = won.found.record;
+    this.#record = won.shown ?? won.found.record;
+    this.#version = won.version;
+    this.#isNamed = won.shown !== undefined;
+    this.#shown = this.#isNamed ? won.state : undefined;
+    this.#confirmedMs = won.sentAt.monotonicMs;
+    this.token = won.place.token;
+    this.guard = won.guard;
+    this.sentAt = won.sentAt;
+    this.belief = new Belief(scope.clock, scope.timing.beliefMs, won.sentAt);
+    this.state = won.state;
+    this.unfenced = won.unfenced;
+    this.waitBeforeAnnounceMs = won.waitMs;
+    this.predecessor = predecessorIn(won.found.record, won.attempts);
+    this.#confirmations = Confirmations.of(store.session, scope.clock);
+    this.#confirmations.add(won.place, won.sentAt);
+  }
+
+  attach(events: SeatEvents): void {
+    this.#events = events;
+    const { session } = this.#store;
+    this.#stopListening = session.onEvent((event) => {
+      if (event === 'over') {
+        if (session.isOver(this.#place)) events.onLost('session-expired');
+      } else if (event === 'suspended') {
+        this.#onSuspended(events);
+      } else {
+        this.#requireFresh();
+      }
+    });
+    const stop = new AbortController();
+    this.#stopWatching = stop;
+    void keepWatching(this.#scope, stop.signal, {
+      first: this.#own,
+      watch: (signal) => this.#store.watchPlace(this.#place.name, signal),
+      // Whatever happened to it: only a confirmation sent after it counts.
+      onValue: (isThere) => {
+        if (!isThere) this.#requireFresh();
+        return isThere;
+      },
+    });
+    if (!this.#isForeign) {
+      void keepWatching(this.#scope, stop.signal, {
+        watch: (signal) => this.#store.watchRecord(signal),
+        onValue: (reading) => {
+          this.#onRecord(reading);
+          return true;
+        },
+      });
+    }
+    const { endMark } = this.#store;
+    if (endMark !== undefined) {
+      const onMark = (isSet: boolean) => {
+        if (isSet) void this.#onEndMark();
+        return !isSet;
+      };
+      void keepWatching(this.#scope, stop.signal, {
+        watch: async (signal) => {
+          const watched = await endMark.watch(signal);
+          void watched.changed.then(onMark);
+          return watched;
+        },
+        onValue: onMark,
+      });
+    }
+    this.#deliver();
+    if (session.isOver(this.#place)) events.onLost('session-expired');
+    else if (session.isSuspended) this.#onSuspended(events);
+  }
+
+  async confirm(state: SeatState, signal: AbortSignal): Promise<Confirmation> {
+    for (let tries = 0; tries < triesPerConfirmation; tries += 1) {
+      if (this.#store.session.isOver(this.#place)) return lost('session-expired');
+      if (this.#isUnsure) {
+        const standing = this.#adopt(await this.#read(signal));
+        if (standing !== 'ours' && standing !== 'not-announced') return this.#lostTo(standing);
+      }
+      if (this.#isForeign || !state.announced || state === this.#shown) {
+        return this.#confirmPlace(state, signal);
+      }
+      // An operator has ended the election, or drained us: that is no time to announce.
+      if (!this.#isNamed && this.#isUnwanted()) return { outcome: 'unresolved' };
+      let confirmation: Confirmation | undefined;
+      try {
+        confirmation = await this.#announce(state, signal);
+      } catch (error) {
+        if (!isIncurable(error) || this.#shown === undefined) throw error;
+        // What is proclaimed cannot be written, perhaps for want of a right: the place is ours still.
+        this.#scope.onTrouble('writing the record', error);
+        return this.#confirmPlace(this.#shown, signal);
+      }
+      if (confirmation !== undefined) return confirmation;
+    }
+    return { outcome: 'unresolved' };
+  }
+
+  async release(end: SeatEnd, signal: AbortSignal): Promise<boolean> {
+    this.#detach();
+    if (this.#left !== undefined) {
+      if (await this.#left) return false;
+      throw new LeftBehindError(this.#place.name);
+    }
+    const { clock, timing, onTrouble } = this.#scope;
+    const startMs = clock.monotonicMs();
+    const nonces = new Set<string>();
+    let pauseMs = Math.min(firstReleasePauseMs, timing.retryBackoffMs);
+    for (;;) {
+      const ghost = this.#ghost;
+      if (this.#store.session.isOver(this.#place)) {
+        if (ghost !== undefined) this.#leftovers.add(this.#entry, this.#place, ghost);
+        return false;
+      }
+      try {
+        // A write without an answer may have landed.
+        if (this.#isUnsure && this.#isNamed) {
+          this.#isNamed = this.#adopt(await this.#read(signal)) === 'ours';
+          if (!this.#isNamed) {
+            this.#leftovers.add(this.#entry, this.#place);
+            return false;
+          }
+        }
+        // A term that was never announced leaves the record to its predecessor.
+        if (ghost !== undefined) {
+          await this.#ask('releasing', signal, (operation) =>
+            takeBack(this.#store, this.#scope, ghost, operation),
+          );
+          return true;
+        }
+        const next = this.#isNamed ? this.#vacantRecord(end) : undefined;
+        if (next !== undefined) nonces.add(next.nonce);
+        const result = await this.#ask('releasing', signal, (operation) =>
+          this.#store.release(this.#place, next, this.#version, operation),
+        );
+        if (result.outcome === 'ok') return true;
+        const reading = await this.#read(signal);
+        if (reading.record !== undefined && nonces.has(reading.record.nonce)) return true;
+        if (result.outcome === 'gone') return false;
+        // An operator's request came between, or our own last announcement without an answer.
+        if (this.#adopt(reading) !== 'ours') this.#isNamed = false;
+      } catch (error) {
+        onTrouble('releasing', error);
+        // Whoever waits for us waits for three operation timeouts: say by then what is left behind.
+        const isLate = clock.monotonicMs() - startMs > 1.5 * timing.operationTimeoutMs;
+        if (!isLate) await sleep(clock, pauseMs, signal).catch(() => {});
+        if (isLate || signal.aborted) {
+          this.#leftovers.add(this.#entry, this.#place, this.#ghost);
+          throw new LeftBehindError(this.#place.name, { cause: error });
+        }
+        pauseMs = Math.min(2 * pauseMs, timing.retryBackoffMs);
+      }
+    }
+  }
+
+  async abandon(): Promise<void> {
+    this.#detach();
+    // Belief has ended. The session may live for ever, and nobody could lead behind this place.
+    if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#ghost))) return;
+    throw new LeftBehindError(this.#place.name);
+  }
+
+  /** The announcement of a term that has not led, and may have landed or land yet. */
+  get #ghost(): Ghost | undefined {
+    if (!this.#mayBeNamed || this.#isNamed) return undefined;
+    return { place: this.#place, before: this.#found, attempts: this.#attempts };
+  }
+
+  #detach(): void {
+    this.#events = undefined;
+    this.#confirmations.delete(this.#place);
+    this.#stopListening?.();
+    this.#stopWatching?.abort();
+    this.#own?.cancel();
+    this.#own = undefined;
+  }
+
+  // --- confirming ---
+
+  async #confirmPlace(state: SeatState, signal: AbortSignal): Promise<Confirmation> {
+    const sentAt = await this.#confirmations.confirm(
+      this.#place,
+      ({ monotonicMs }) => monotonicMs > this.#confirmedMs && monotonicMs >= this.#freshFromMs,
+      this.#scope.timing.operationTimeoutMs,
+      signal,
+    );
+    if (sentAt === undefined) return lost(await this.#whyGone(signal));
+    this.#confirmedMs = sentAt.monotonicMs;
+    return { outcome: 'confirmed', sentAt, state };
+  }
+
+  /** Makes the record name us, or show `state`. @returns undefined: try again */
+  async #announce(state: SeatState, signal: AbortSignal): Promise<Confirmation | undefined> {
+    const next = announcedRecord(
+      this.#store,
+      this.#scope,
+      this.#record,
+      this.#entry.candidate,
+      this.#place,
+      state,
+    );
+    const sentAt = readClocks(this.#scope.clock);
+    this.#attempts.add(next.nonce, { sentAt, state });
+    let result: CommitResult;
+    try {
+      result = await this.#ask('announcing', signal, (operation) =>
+        this.#store.commit(this.#place, next, this.#version, operation),
+      );
+    } catch (error) {
+      this.#isUnsure = true;
+      if (!this.#isNamed) this.#mayBeNamed = true;
+      throw error;
+    }
+    switch (result.outcome) {
+      case 'ok':
+        this.#record = next;
+        this.#version = result.version;
+        this.#isNamed = true;
+        this.#mayBeNamed = false;
+        this.#shown = state;
+        this.#attempts.settle(next.nonce);
+        this.#confirmedMs = Math.max(this.#confirmedMs, sentAt.monotonicMs);
+        return { outcome: 'confirmed', sentAt, state };
+      case 'gone':
+        // Where names come again it may have landed at the place of another one.
+        if (!this.#isNamed && this.#store.outdate !== undefined) this.#mayBeNamed = true;
+        return lost(await this.#whyGone(signal));
+      case 'conflict': {
+        const standing = this.#adopt(await this.#read(signal));
+        if (standing !== 'ours' && standing !== 'not-announced') return this.#lostTo(standing);
+        return undefined;
+      }
+      default:
+        return result satisfies never;
+    }
+  }
+
+  /** What the record says of our term, and of what operators want. */
+  #adopt(reading: RecordReading): Standing {
+    const { record } = reading;
+    if (this.#wasDeleted(reading)) return 'election-ended';
+    const before = this.#record;
+    const isNamed = isLeadingIn(this.#store, record, this.#place);
+    // A copy of this process has our place too, and has been faster.
+    if (isNamed && !this.#attempts.wrote(record)) return 'superseded';
+    if (!isNamed) {
+      // Nobody else can have been announced while our place was there, unless by hand.
+      if (record !== undefined && record.token > this.token) return 'superseded';
+      if (this.#isNamed || record?.token === this.token) return 'record-gone';
+      if (leaderPlaceIn(this.#store, before) !== leaderPlaceIn(this.#store, record)) {
+        // Somebody led between our look at the record and the one at the queue, or the record was
+        // changed by hand: what we wait for is not what we would have to wait for.
+        return record?.leadership === undefined ? 'record-gone' : 'superseded';
+      }
+      this.#record = record;
+      this.#version = reading.version;
+      this.#isUnsure = false;
+      this.#deliver();
+      return 'not-announced';
+    }
+    const attempt = this.#attempts.find(record.nonce);
+    if (attempt !== undefined) this.#shown = attempt.state;
+    this.#record = record;
+    this.#version = reading.version;
+    this.#isNamed = true;
+    this.#mayBeNamed = false;
+    this.#isUnsure = false;
+    if (record.leadership.revoked) return 'vacated';
+    this.#deliver();
+    return 'ours';
+  }
+
+  /** GoLea deletes an election together with the mark of its end. */
+  #wasDeleted({ version }: RecordReading): boolean {
+    return this.#store.endMark !== undefined && version === undefined;
+  }
+
+  /** A place that was taken away by force is gone; beside members that do not wait nobody may believe. */
+  #lostTo(reason: EndReason): Confirmation {
+    return { outcome: 'lost', reason, endsBelief: this.#store.isMixed };
+  }
+
+  async #whyGone(signal: AbortSignal): Promise<EndReason> {
+    const { session } = this.#store;
+    if (session.isOver(this.#place)) return 'session-expired';
+    // Whoever is next may know nothing of our record: no time to look why.
+    if (this.#store.isMixed) return 'record-gone';
+    try {
+      const { record } = await this.#read(signal);
+      if (record?.ended === true) return 'election-ended';
+      const isNamed = isLeadingIn(this.#store, record, this.#place);
+      if (isNamed && record.leadership.revoked) return 'vacated';
+      if (record !== undefined && record.token > this.token) return 'superseded';
+    } catch (error) {
+      this.#scope.onTrouble('looking why a place is gone', error);
+    }
+    return session.isOver(this.#place) ? 'session-expired' : 'record-gone';
+  }
+
+  // --- what the store tells ---
+
+  #onSuspended(events: SeatEvents): void {
+    if (this.#settings.stepsDownWhenDisconnected) events.onDisconnected();
+    else events.onUncertain();
+  }
+
+  /** Only a confirmation that is sent from now on counts. */
+  #requireFresh(): void {
+    this.#freshFromMs = this.#scope.clock.monotonicMs();
+    this.#events?.onHint();
+  }
+
+  /**
+   * Our own operators mark the end in the record as well, and the term ends in order. GoLea's
+   * `DeleteElection` marks it nowhere else, deletes all places as it found them, and fails if one is
+   * there a fifth of a second later: so ours goes at once. Nobody leads behind it while the mark is there.
+   */
+  async #onEndMark(): Promise<void> {
+    try {
+      const { record } = await this.#read(new AbortController().signal);
+      if (record?.ended === true) {
+        this.#events?.onElectionEnded();
+        return;
+      }
+    } catch (error) {
+      this.#scope.onTrouble('looking why the election is over', error);
+    }
+    if (this.#events === undefined || this.#left !== undefined) return;
+    // Belief first: what comes after the election may be led by others.
+    this.#events.onLost('election-ended');
+    this.#left = this.#leftovers.leave(this.#entry, this.#place);
+  }
+
+  #onRecord(reading: RecordReading): void {
+    if (this.#events === undefined || reading.version === this.#version) return;
+    // It may be older than a write of ours whose answer was faster: the next confirmation looks
+    // again, behind all writes.
+    this.#isUnsure = true;
+    this.#events.onHint();
+  }
+
+  #isUnwanted(): boolean {
+    if (this.#record === undefined) return false;
+    const { ended, drains } = this.#record;
+    const { id } = this.#entry.candidate;
+    const wallMs = this.#scope.clock.wallMs();
+    return ended || drains.some((drain) => drain.id === id && drain.untilUnixMs > wallMs);
+  }
+
+  /** Tells the term what operators have left in the record. */
+  #deliver(): void {
+    const record = this.#record;
+    if (record === undefined) return;
+    if (record.ended) this.#events?.onElectionEnded();
+    const request = record.leadership?.request;
+    if (request !== undefined && isLeadingIn(this.#store, record, this.#place)) {
+      this.#events?.onRequest(request);
+    }
+    const drain = record.drains.find(({ id }) => id === this.#entry.candidate.id);
+    if (drain !== undefined && drain.untilUnixMs > this.#scope.clock.wallMs()) {
+      this.#events?.onDrained(drain.untilUnixMs);
+    }
+  }
+
+  // --- what is written ---
+
+  #vacantRecord(end: SeatEnd): QueueRecord {
+    const record = this.#record as QueueRecord;
+    const wallMs = this.#scope.clock.wallMs();
+    return {
+      ...record,
+      nonce: this.#scope.uniqueId(),
+      leadership: undefined,
+      reservation:
+        end.reserveMs === undefined
+          ? undefined
+          : {
+              for: end.reservedFor,
+              reserveMs: end.reserveMs,
+              untilUnixMs: wallMs + end.reserveMs,
+            },
+      unfenced: end.unfenced,
+      drains: keptDrains(record.drains, wallMs),
+      history: !end.hasLed
+        ? record.history
+        : appendTerm(record.history, {
+            token: this.token,
+            id: this.#entry.candidate.id,
+            incarnation: this.#entry.candidate.incarnation,
+            fromUnixMs: end.fromUnixMs,
+            toUnixMs: end.toUnixMs,
+            why: end.reason,
+          }),
+    };
+  }
+
+  #read(signal: AbortSignal): Promise<RecordReading> {
+    return this.#ask('reading', signal, (operation) => this.#store.read(operation));
+  }
+
+  #ask<T>(
+    what: string,
+    signal: AbortSignal,
+    operation: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const { clock, timing, election } = this.#scope;
+    const name = `${what} in election "${election}"`;
+    return bounded(clock, name, timing.operationTimeoutMs, signal, operation);
+  }
+}
+
+function lost(reason: EndReason): Confirmation {
+  return { outcome: 'lost', reason };
+}
+
+/** The record that names `place` as leading. */
+export function announcedRecord(
+  store: Pick<QueueStore, 'nameHere'>,
+  scope: Scope,
+  previous: QueueRecord | undefined,
+  candidate: CandidateInfo,
+  place: Place,
+  state: SeatState,
+): QueueRecord {
+  const wallMs = scope.clock.wallMs();
+  const base = previous ?? emptyQueueRecord(scope.election, '');
+  const last = base.leadership;
+  const isOurs = last !== undefined && isLeadingIn(store, base, place);
+  const history =
+    last === undefined || isOurs
+      ? base.history
+      : appendTerm(base.history, {
+          token: base.token,
+          id: last.candidate.id,
+          incarnation: last.candidate.incarnation,
+          fromUnixMs: last.electedAtUnixMs,
+          toUnixMs: wallMs,
+          why: 'unclean',
+        });
+  return {
+    ...base,
+    token: place.token,
+    place: place.name,
+    nonce: scope.uniqueId(),
+    beliefMs: scope.timing.beliefMs,
+    leadership: {
+      candidate: { ...candidate, addresses: state.addresses, metadata: state.metadata },
+      place: place.name,
+      electedAtUnixMs: isOurs ? last.electedAtUnixMs : wallMs,
+      leaseMs: scope.timing.leaseMs,
+      revoked: isOurs ? last.revoked : false,
+      request: isOurs ? last.request : undefined,
+      held: state.held,
+    },
+    reservation: undefined,
+    unfenced: [],
+    drains: keptDrains(base.drains, wallMs),
+    history,
+  };
+}
+
+function predecessorIn(
+  record: QueueRecord | undefined,
+  attempts: Attempts,
+): Predecessor | undefined {
+  if (record === undefined) return undefined;
+  const { leadership, token } = record;
+  if (leadership !== undefined) {
+    return { ...leadership.candidate, token, clean: attempts.wrote(record) };
+  }
+  const last = record.history.at(-1);
+  if (last === undefined) return undefined;
+  const { id, incarnation } = last;
+  const clean = last.why !== 'unclean';
+  return { id, incarnation, token: last.token, clean, addresses: [], metadata: {} };
+}

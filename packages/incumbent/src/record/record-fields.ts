@@ -1,0 +1,137 @@
+/** Reading the fields that the records of all mechanisms share. */
+import type { CandidateInfo } from '../base/candidate.ts';
+import { RecordDamagedError } from '../base/errors.ts';
+import type { EndReason } from '../base/reasons.ts';
+import { endReasons } from '../base/reasons.ts';
+import type { Drain, LeaderRequest, TermSummary, UncleanLeader } from './record.ts';
+
+/**
+ * After a release: who may take the seat first. Over when a candidate has seen it for `reserveMs` by
+ * its own clock, or when its wall clock is past `untilUnixMs`, so that candidates that do not live
+ * long can wait it out too. Not a matter of safety: nobody believes.
+ */
+export interface Reservation {
+  /** Candidate id; undefined: nobody. */
+  readonly for: string | undefined;
+  readonly reserveMs: number;
+  readonly untilUnixMs: number;
+}
+
+export function readCandidate(reader: FieldReader, value: unknown, what: string): CandidateInfo {
+  const candidate = reader.object(value, what);
+  const metadata = reader.object(candidate['metadata'], `${what}.metadata`);
+  for (const [key, entry] of Object.entries(metadata)) {
+    reader.string(entry, `${what}.metadata.${key}`);
+  }
+  return {
+    id: reader.string(candidate['id'], `${what}.id`),
+    incarnation: reader.string(candidate['incarnation'], `${what}.incarnation`),
+    addresses: reader.list(candidate['addresses'], `${what}.addresses`, (address) =>
+      reader.string(address, `${what}.addresses`),
+    ),
+    metadata: metadata as Record<string, string>,
+  };
+}
+
+export function readReservation(reader: FieldReader, value: unknown): Reservation {
+  const reservation = reader.object(value, 'reservation');
+  return {
+    for: reader.optional(reservation['for'], (id) => reader.string(id, 'reservation.for')),
+    reserveMs: reader.duration(reservation['reserveMs'], 'reservation.reserveMs'),
+    untilUnixMs: reader.number(reservation['untilUnixMs'], 'reservation.untilUnixMs'),
+  };
+}
+
+export function readUnclean(reader: FieldReader, value: unknown): UncleanLeader {
+  return {
+    ...readCandidate(reader, value, 'unfenced'),
+    token: reader.token(reader.object(value, 'unfenced')['token'], 'unfenced.token'),
+  };
+}
+
+export function readDrain(reader: FieldReader, value: unknown): Drain {
+  const drain = reader.object(value, 'drain');
+  return {
+    id: reader.string(drain['id'], 'drain.id'),
+    untilUnixMs: reader.number(drain['untilUnixMs'], 'drain.untilUnixMs'),
+  };
+}
+
+export function readRequest(reader: FieldReader, value: unknown): LeaderRequest {
+  const request = reader.object(value, 'request');
+  const nonce = reader.string(request['nonce'], 'request.nonce');
+  return reader.oneOf(request['kind'], 'request.kind', ['vacate', 'transfer']) === 'vacate'
+    ? { kind: 'vacate', nonce }
+    : { kind: 'transfer', nonce, to: reader.string(request['to'], 'request.to') };
+}
+
+export function readTermSummary(reader: FieldReader, value: unknown): TermSummary {
+  const term = reader.object(value, 'term');
+  return {
+    token: reader.token(term['token'], 'term.token'),
+    id: reader.string(term['id'], 'term.id'),
+    incarnation: reader.string(term['incarnation'], 'term.incarnation'),
+    fromUnixMs: reader.number(term['fromUnixMs'], 'term.fromUnixMs'),
+    toUnixMs: reader.number(term['toUnixMs'], 'term.toUnixMs'),
+    why: reader.oneOf<EndReason | 'unclean'>(term['why'], 'term.why', [...endReasons, 'unclean']),
+  };
+}
+
+/** Takes JSON apart; every mismatch is a `RecordDamagedError` that names the field. */
+export class FieldReader {
+  readonly #location: string;
+
+  constructor(location: string) {
+    this.#location = location;
+  }
+
+  fail(what: string): never {
+    throw new RecordDamagedError(this.#location, `unexpected ${what}`);
+  }
+
+  object(value: unknown, what: string): Record<string, unknown> {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) this.fail(what);
+    return value as Record<string, unknown>;
+  }
+
+  string(value: unknown, what: string): string {
+    if (typeof value !== 'string') this.fail(what);
+    return value;
+  }
+
+  boolean(value: unknown, what: string): boolean {
+    if (typeof value !== 'boolean') this.fail(what);
+    return value;
+  }
+
+  number(value: unknown, what: string): number {
+    if (typeof value !== 'number' || !Number.isFinite(value)) this.fail(what);
+    return value;
+  }
+
+  duration(value: unknown, what: string): number {
+    const ms = this.number(value, what);
+    if (ms < 0 || ms > 2 ** 31 - 1) this.fail(what);
+    return ms;
+  }
+
+  token(value: unknown, what: string): bigint {
+    if (typeof value !== 'string' || !/^\d{1,39}$/.test(value)) this.fail(what);
+    return BigInt(value);
+  }
+
+  oneOf<T extends string>(value: unknown, what: string, known: readonly T[]): T {
+    const found = known.find((entry) => entry === value);
+    if (found === undefined) this.fail(what);
+    return found;
+  }
+
+  optional<T>(value: unknown, read: (value: unknown) => T): T | undefined {
+    return value === undefined || value === null ? undefined : read(value);
+  }
+
+  list<T>(value: unknown, what: string, read: (value: unknown) => T): readonly T[] {
+    if (!Array.isArray(value)) this.fail(what);
+    return value.map(read);
+  }
+}
