@@ -5,8 +5,8 @@ import { leaseBackend } from '../../packages/incumbent/src/mechanisms/lease/back
 import {
   decodeLeaseRecord,
   encodeLeaseRecord,
-} from '../../packages/incumbent/src/mechanisms/lease/record.ts';
-import { decodeQueueRecord } from '../../packages/incumbent/src/mechanisms/queue/record.ts';
+} from '../../packages/incumbent/src/record/lease-record.ts';
+import { decodeQueueRecord } from '../../packages/incumbent/src/record/queue-record.ts';
 import { Coverage } from '../src/harness/coverage.ts';
 import { Heap } from '../src/harness/heap.ts';
 import { Host } from '../src/harness/host.ts';

@@ -3,10 +3,10 @@
  * backend of it with `leaseBackend`, and run the conformance scenarios of `incumbent/testing`.
  */
 export type { CandidateInfo } from './base/candidate.ts';
-export type { Actor, ActorProcess, Backend, Scope } from './core/contest.ts';
+export type { ActorProcess, Backend, Scope } from './core/contest.ts';
 export type { LeaseBackendOptions } from './mechanisms/lease/backend.ts';
 export { leaseBackend } from './mechanisms/lease/backend.ts';
-export type { Holding, LeaseRecord } from './mechanisms/lease/record.ts';
-export { decodeLeaseRecord, encodeLeaseRecord } from './mechanisms/lease/record.ts';
 export type { LeaseStore, Reading, SwapResult, Version } from './mechanisms/lease/store.ts';
-export type { Reservation } from './record/record-fields.ts';
+export type { LeaseHolding as Holding, LeaseRecord } from './record/lease-record.ts';
+export { decodeLeaseRecord, encodeLeaseRecord } from './record/lease-record.ts';
+export type { Actor, Reservation } from './record/record.ts';

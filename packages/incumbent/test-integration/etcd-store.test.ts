@@ -6,9 +6,9 @@ import type { EtcdPlace } from '../src/backends/etcd/session.ts';
 import { EtcdSession } from '../src/backends/etcd/session.ts';
 import { EtcdStore } from '../src/backends/etcd/store.ts';
 import { systemClock } from '../src/base/clock.ts';
-import type { QueueRecord } from '../src/mechanisms/queue/record.ts';
-import { emptyQueueRecord } from '../src/mechanisms/queue/record.ts';
 import type { Place, Version } from '../src/mechanisms/queue/store.ts';
+import type { QueueRecord } from '../src/record/queue-record.ts';
+import { emptyQueueRecord } from '../src/record/queue-record.ts';
 import type { EtcdScene } from './support/etcd.ts';
 import { missing, useEtcd } from './support/etcd.ts';
 
@@ -40,7 +40,7 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
     ...record,
     token: place.token,
     place: place.name,
-    leadership: {
+    holding: {
       candidate: { id: 'a', incarnation: 'a', addresses: [], metadata: {} },
       place: place.name,
       electedAtUnixMs: 1,
@@ -49,7 +49,7 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
       request: undefined,
     },
   });
-  const clean = (record: QueueRecord): QueueRecord => ({ ...record, leadership: undefined });
+  const clean = (record: QueueRecord): QueueRecord => ({ ...record, holding: undefined });
 
   /** Leads and goes, in order. @returns its place, and the record's version */
   async function leadAndGo(

@@ -5,7 +5,7 @@ import { chmodSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { openFileLeaseStore } from '../src/backends/file/store.ts';
-import type { Actor } from '../src/core/contest.ts';
+import type { Actor } from '../src/record/record.ts';
 import { buildFileProcess, temporaryDirectory } from './support/file-build.ts';
 
 const forever = new AbortController().signal;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openFileLeaseStore } from '../src/backends/file/store.ts';
 import { StoreUnavailableError } from '../src/base/errors.ts';
-import type { LeaseRecord } from '../src/mechanisms/lease/record.ts';
 import type { LeaseStore } from '../src/mechanisms/lease/store.ts';
+import type { LeaseRecord } from '../src/record/lease-record.ts';
 import { vacantRecord } from '../test/support/vacant-record.ts';
 import { buildFileProcess, temporaryDirectory } from './support/file-build.ts';
 

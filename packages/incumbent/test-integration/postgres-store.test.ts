@@ -5,7 +5,7 @@ import type { PostgresClient, PostgresOptions } from '../src/backends/postgres/i
 import { examinePostgres, postgres, schema } from '../src/backends/postgres/index.ts';
 import { openPostgres } from '../src/backends/postgres/open.ts';
 import type { PostgresStore } from '../src/backends/postgres/store.ts';
-import type { LeaseRecord } from '../src/mechanisms/lease/record.ts';
+import type { LeaseRecord } from '../src/record/lease-record.ts';
 import type { Backend, LeaseStore } from '../src/testing/index.ts';
 import { electionScenarios, leaseStoreScenarios, runConformance } from '../src/testing/index.ts';
 import { drivers, leaseMs, missing, oldTable, Stage, scopeOf, until } from './support/postgres.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { schema } from '../src/backends/postgres/index.ts';
 import { openPostgres } from '../src/backends/postgres/open.ts';
 import { RecordDamagedError, RecordTooNewError, StoreUnsuitableError } from '../src/base/errors.ts';
-import { encodeLeaseRecord } from '../src/mechanisms/lease/record.ts';
+import { encodeLeaseRecord } from '../src/record/lease-record.ts';
 import { vacantRecord } from '../test/support/vacant-record.ts';
 import { long, missing, oldTable, Stage, scopeOf, until } from './support/postgres.ts';
 

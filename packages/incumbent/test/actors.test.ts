@@ -3,7 +3,8 @@
  * dead: a list from which one is missing would prove the death of a leader that lives.
  */
 import { expect, test } from 'vitest';
-import type { Actor, ActorProcess } from '../src/core/contest.ts';
+import type { ActorProcess } from '../src/core/contest.ts';
+import type { Actor } from '../src/record/record.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
 import { candidate } from './support/scripted-candidate.ts';
 import { lost, ScriptedStore } from './support/scripted-store.ts';

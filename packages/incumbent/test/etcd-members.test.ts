@@ -11,7 +11,7 @@ import { EtcdStore } from '../src/backends/etcd/store.ts';
 import { OperationTimeoutError } from '../src/base/errors.ts';
 import type { Election } from '../src/index.ts';
 import { createElection } from '../src/index.ts';
-import { emptyQueueRecord } from '../src/mechanisms/queue/record.ts';
+import { emptyQueueRecord } from '../src/record/queue-record.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
 import { FakeGrpc, grpcError } from './support/fake-grpc.ts';
 

@@ -20,7 +20,7 @@ import { EtcdStore } from '../src/backends/etcd/store.ts';
 import { readClocks } from '../src/base/clock.ts';
 import { Countdown, deadlineAfter } from '../src/base/deadline.ts';
 import { createElection, InvalidOptionError, InvalidTimingError } from '../src/index.ts';
-import { emptyQueueRecord } from '../src/mechanisms/queue/record.ts';
+import { emptyQueueRecord } from '../src/record/queue-record.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
 import { FakeGrpc } from './support/fake-grpc.ts';
 

@@ -3,7 +3,7 @@ import { ProcessProof } from '../src/backends/file/process-proof.ts';
 import type { Machine } from '../src/backends/file/this-machine.ts';
 import { parseStat, procShowsEverybody } from '../src/backends/file/this-machine.ts';
 import { InvalidOptionError } from '../src/base/errors.ts';
-import type { Actor } from '../src/core/contest.ts';
+import type { Actor } from '../src/record/record.ts';
 
 interface Processes {
   /** Process ids and negative group ids that exist. */

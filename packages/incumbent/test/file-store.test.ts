@@ -18,8 +18,8 @@ import {
   StoreUnavailableError,
   StoreUnsuitableError,
 } from '../src/base/errors.ts';
-import type { LeaseRecord } from '../src/mechanisms/lease/record.ts';
 import type { LeaseStore } from '../src/mechanisms/lease/store.ts';
+import type { LeaseRecord } from '../src/record/lease-record.ts';
 import type { Operation } from './support/memory-disk.ts';
 import { intercept, MemoryDisk, Stops, systemError } from './support/memory-disk.ts';
 import { vacantRecord } from './support/vacant-record.ts';

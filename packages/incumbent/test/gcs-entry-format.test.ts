@@ -11,8 +11,8 @@ import type { RaceEntry } from '../src/backends/gcs/race-entry.ts';
 import { decodeEntry, encodeEntry, timestampOf, unixMsOf } from '../src/backends/gcs/race-entry.ts';
 import { parametersBase64Key, parametersKey } from '../src/base/connection-parameters.ts';
 import { RecordDamagedError, RecordTooNewError, StoreUnsuitableError } from '../src/base/errors.ts';
-import type { Holding, LeaseRecord } from '../src/mechanisms/lease/record.ts';
-import { encodeLeaseRecord } from '../src/mechanisms/lease/record.ts';
+import type { LeaseHolding, LeaseRecord } from '../src/record/lease-record.ts';
+import { encodeLeaseRecord } from '../src/record/lease-record.ts';
 
 const format: EntryFormat = {
   election: 'billing',
@@ -22,7 +22,7 @@ const format: EntryFormat = {
 };
 const nowMs = Date.UTC(2026, 0, 1);
 
-function holding(fields: Partial<Holding> = {}): Holding {
+function holding(fields: Partial<LeaseHolding> = {}): LeaseHolding {
   return {
     candidate: { id: 'host-7', incarnation: 'i-1', addresses: ['10.0.0.7:1'], metadata: {} },
     electedAtUnixMs: nowMs,
@@ -271,7 +271,7 @@ describe('what we see of a Go program', () => {
   test('connection parameters, as text or else as base64', () => {
     const { candidate } = read(
       goEntry({ connectionParameters: new TextEncoder().encode('{"methodConfig":[]}') }),
-    ).holding as Holding;
+    ).holding as LeaseHolding;
     expect(candidate.metadata).toEqual({ [parametersKey]: '{"methodConfig":[]}' });
     const binary = read(goEntry({ connectionParameters: Uint8Array.of(0, 0xff) })).holding;
     expect(binary?.candidate.metadata).toEqual({ [parametersBase64Key]: 'AP8=' });

@@ -11,7 +11,7 @@ import {
   unixMsOf,
 } from '../src/backends/gcs/race-entry.ts';
 import { RecordDamagedError } from '../src/base/errors.ts';
-import { decodeLeaseRecord } from '../src/mechanisms/lease/record.ts';
+import { decodeLeaseRecord } from '../src/record/lease-record.ts';
 
 const location = 'gs://elections/billing';
 

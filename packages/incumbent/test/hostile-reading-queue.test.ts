@@ -156,7 +156,7 @@ it('no announcement into an election that was ended while its winner waited', as
   await clock.advance(1_000);
   await soon(operator.election.end());
   await expect(soon(next)).rejects.toMatchObject({ code: 'ELECTION_ENDED' });
-  expect(store.record('e')?.leadership?.candidate.id).toBe('a');
+  expect(store.record('e')?.holding?.candidate.id).toBe('a');
   expect(store.record('e')?.token).toBe(first.token);
 });
 

@@ -13,7 +13,7 @@ import {
 } from '../src/backends/kubernetes/lease-format.ts';
 import { RecordDamagedError, RecordTooNewError } from '../src/base/errors.ts';
 import { resolveTiming } from '../src/base/timing.ts';
-import type { LeaseRecord } from '../src/mechanisms/lease/record.ts';
+import type { LeaseRecord } from '../src/record/lease-record.ts';
 
 const format: LeaseFormat = {
   election: 'billing',

@@ -359,7 +359,7 @@ describe('in a queue', () => {
       (await refusalOf(clock, elect(store.connect(), 'b').campaign({ wait: 0 }))).why;
     store.put('jobs', { ...vacant, reservation: { for: 'c', reserveMs: 80_000, untilUnixMs } });
     expect(await refusal()).toEqual({ kind: 'reserved', for: 'c', untilUnixMs });
-    const leadership = {
+    const holding = {
       candidate: { id: 'one', incarnation: 'x', addresses: [], metadata: {} },
       place: 'gone',
       electedAtUnixMs: 0,
@@ -368,7 +368,7 @@ describe('in a queue', () => {
       request: undefined,
       held: { ms: 80_000, untilUnixMs },
     };
-    store.put('jobs', { ...vacant, leadership });
+    store.put('jobs', { ...vacant, holding });
     expect(await refusal()).toEqual({ kind: 'held', by: 'one', untilUnixMs });
     store.put('jobs', { ...vacant, drains: [{ id: 'b', untilUnixMs }] });
     expect(await refusal()).toEqual({ kind: 'drained', untilUnixMs });

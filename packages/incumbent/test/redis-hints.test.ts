@@ -5,8 +5,8 @@ import { checkOptions } from '../src/backends/redis/options.ts';
 import { RedisLeaseStore } from '../src/backends/redis/store.ts';
 import { resolveTiming } from '../src/base/timing.ts';
 import type { Scope } from '../src/core/contest.ts';
-import type { LeaseRecord } from '../src/mechanisms/lease/record.ts';
-import { encodeLeaseRecord } from '../src/mechanisms/lease/record.ts';
+import type { LeaseRecord } from '../src/record/lease-record.ts';
+import { encodeLeaseRecord } from '../src/record/lease-record.ts';
 import { settle } from '../src/testing/index.ts';
 import { vacantRecord } from './support/vacant-record.ts';
 

@@ -36,7 +36,7 @@ describe('a simulated store with sessions', () => {
     const { clock, store, leadWithFollower } = setUp();
     const { term, following } = await leadWithFollower();
     expect(store.waiting('jobs')).toEqual(['a', 'b']);
-    expect(store.record('jobs')?.leadership?.candidate.id).toBe('a');
+    expect(store.record('jobs')?.holding?.candidate.id).toBe('a');
     const disposing = term[Symbol.asyncDispose]();
     await clock.advance(1);
     await disposing;
@@ -156,7 +156,7 @@ describe('a simulated store with sessions', () => {
     await clock.advance(1);
     const [held] = a.held;
     held?.apply();
-    expect(store.record('jobs')?.leadership?.candidate.id).toBe('a');
+    expect(store.record('jobs')?.holding?.candidate.id).toBe('a');
     held?.answer();
     await clock.advance(0);
     await leading;

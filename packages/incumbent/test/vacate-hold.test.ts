@@ -210,7 +210,7 @@ describe('a place in a queue', () => {
     const job = a.election.lead(() => void ran.push('a'), { holdAtLeast });
     job.catch(() => {});
     await stage.clock.advance(100);
-    expect(stage.store.record('jobs')?.leadership?.held).toMatchObject({ untilUnixMs });
+    expect(stage.store.record('jobs')?.holding?.held).toMatchObject({ untilUnixMs });
     const operator = stage.candidate('operator').election;
     const b = stage.candidate('b').election;
     return { stage, a, b, operator, ran, job, untilUnixMs };
@@ -243,7 +243,7 @@ describe('a place in a queue', () => {
       ),
     });
     await stage.clock.advance(5_000);
-    expect(stage.store.record('jobs')?.leadership).toMatchObject({ held: {}, revoked: false });
+    expect(stage.store.record('jobs')?.holding).toMatchObject({ held: {}, revoked: false });
     expect(await stage.soon(operator.vacate({ force: true }))).toMatchObject({
       changed: true,
       lifted: { by: 'a', untilUnixMs },

@@ -11,7 +11,7 @@ export interface QueueRecord {
   readonly ended: boolean;
   /** Of the last term that was announced, as its writer spells it; empty before the first. */
   readonly place: string;
-  readonly leadership:
+  readonly holding:
     | {
         readonly candidate: Incumbent.CandidateInfo;
         readonly place: string;
@@ -47,9 +47,9 @@ export async function loadLibrary(directory: string): Promise<Library> {
   const [face, backend, record, zookeeper, queueRecord] = await Promise.all([
     load('index.js'),
     load('mechanisms/lease/backend.js'),
-    load('mechanisms/lease/record.js'),
+    load('record/lease-record.js'),
     load('backends/zookeeper/index.js'),
-    load('mechanisms/queue/record.js'),
+    load('record/queue-record.js'),
   ]);
   return {
     createElection: face.createElection,

@@ -82,7 +82,7 @@ export class LockGuarantees extends QueueGuarantees {
     const { record } = this;
     const { world, ensemble, coverage } = this.sim;
     const process = this.sim.processOf(session);
-    if (process === undefined || record?.leadership === undefined) return;
+    if (process === undefined || record?.holding === undefined) return;
     const announcement = this.announcements.get(record.token);
     if (announcement?.by?.process !== process) return;
     const node = ensemble.tree.get(breadcrumbIn(this.contest.path));
@@ -142,7 +142,7 @@ export class LockGuarantees extends QueueGuarantees {
       token: mzxid,
       place,
       nonce: place,
-      leadership: {
+      holding: {
         candidate: { id: 'stranger', incarnation, addresses: [], metadata: {} },
         place,
         revoked: false,
@@ -176,7 +176,7 @@ const emptyRecord: QueueRecord = {
   beliefMs: 0,
   ended: false,
   place: '',
-  leadership: undefined,
+  holding: undefined,
   reservation: undefined,
   unfenced: [],
   drains: [],

@@ -100,8 +100,8 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: 'mechanisms/lock/race.js',
-        find: 'leadership !== undefined && !this.#own.wrote(record)',
-        replace: 'leadership !== undefined && leadership.candidate.id !== this.#candidate.id',
+        find: 'holding !== undefined && !this.#own.wrote(record)',
+        replace: 'holding !== undefined && holding.candidate.id !== this.#candidate.id',
       },
     ],
     from: 175,
@@ -359,8 +359,8 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: 'mechanisms/queue/administer.js',
-        find: 'record: { ...record, leadership: { ...next, held: undefined } },',
-        replace: 'record: { ...record, leadership: undefined },',
+        find: 'record: { ...record, holding: { ...next, held: undefined } },',
+        replace: 'record: { ...record, holding: undefined },',
       },
     ],
     breaks: [...s1, 'operator'],

@@ -92,7 +92,7 @@ export class QueueChaos {
 
   /** Who is named by the record of an election. */
   leaderOf({ guarantees }: Contested): QueueProcess | undefined {
-    const place = guarantees.record?.leadership?.place;
+    const place = guarantees.record?.holding?.place;
     const owner = place === undefined ? undefined : this.sim.ownerOf(place);
     return owner?.alive === true ? owner : undefined;
   }
@@ -398,7 +398,7 @@ function slowLookThenLastConfirmation(chaos: QueueChaos): void {
   const { sim } = chaos;
   const leading = chaos.target();
   const following = chaos.follower(leading);
-  const place = chaos.contest.guarantees.record?.leadership?.place;
+  const place = chaos.contest.guarantees.record?.holding?.place;
   if (following === undefined || place === undefined) return;
   const { link } = leading;
   const die = (untilMs: number) => {
@@ -457,7 +457,7 @@ function dieBeforeAnswer(
       onReply: () => {
         // Nothing comes behind the answer.
         link.repliesCut = true;
-        const place = contest.guarantees.record?.leadership?.place;
+        const place = contest.guarantees.record?.holding?.place;
         if (place !== undefined && sim.ownerOf(place) === process) {
           sim.deletePlace(place);
           sim.coverage.count('leaders that die before their answer');

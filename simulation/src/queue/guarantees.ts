@@ -245,7 +245,7 @@ export class QueueGuarantees {
       world.fail('place', `${candidacy.name} leads with term ${token}, announced without a place`);
     }
     const { before } = announcement;
-    const held = before?.leadership;
+    const held = before?.holding;
     const last = before?.history.at(-1);
     const { predecessor } = term;
     const expected = held === undefined ? last?.token : before?.token;
@@ -313,8 +313,8 @@ export class QueueGuarantees {
   }
 
   checkProclaimed(candidacy: Candidacy, token: bigint, build: string): void {
-    const shown = this.records.findLast((record) => record.token === token && record.leadership);
-    if (shown === undefined || shown.leadership?.candidate.metadata['build'] === build) return;
+    const shown = this.records.findLast((record) => record.token === token && record.holding);
+    if (shown === undefined || shown.holding?.candidate.metadata['build'] === build) return;
     this.sim.world.fail(
       'proclaimed',
       `${candidacy.name}: proclaim resolved, the record shows something else`,
@@ -339,7 +339,7 @@ export class QueueGuarantees {
       if (operation.type !== 'set' || operation.path !== path) return false;
       const record = this.#recordIn(operation.data);
       const stood = this.records.some(({ nonce }) => nonce === record?.nonce);
-      return record?.leadership === undefined || stood;
+      return record?.holding === undefined || stood;
     });
   }
 
@@ -444,8 +444,7 @@ export class QueueGuarantees {
     const owner = this.sim.ownerOf(place);
     if (why === 'expired') {
       this.vanished.set(place, 'expired');
-      if (this.#record?.leadership?.place === place)
-        coverage.count('sessions expired while leading');
+      if (this.#record?.holding?.place === place) coverage.count('sessions expired while leading');
       else coverage.count('sessions expired while waiting');
     } else if (why === 'by hand') this.vanished.set(place, 'by hand');
     else {
@@ -505,9 +504,9 @@ export class QueueGuarantees {
     if (last !== undefined && record.token < last.token) {
       world.fail('tokens', `the record’s token fell from ${last.token} to ${record.token}`);
     }
-    const candidacy = this.#authorOf(process, record.leadership ?? last?.leadership);
+    const candidacy = this.#authorOf(process, record.holding ?? last?.holding);
     const changesHands =
-      record.leadership !== undefined && record.leadership.place !== before?.leadership?.place;
+      record.holding !== undefined && record.holding.place !== before?.holding?.place;
     if (candidacy === undefined) {
       this.#checkOperator(before, this.lastLed(record));
       const request = this.sim.operator.requests.get(operations);
@@ -526,7 +525,7 @@ export class QueueGuarantees {
         this.sim.coverage.count('leaders after one that spells its place otherwise');
       }
     }
-    if (record.leadership === undefined && last?.leadership !== undefined) {
+    if (record.holding === undefined && last?.holding !== undefined) {
       this.#checkVacated(candidacy, last, session);
       this.checkReleased(candidacy, transaction);
     }
@@ -535,7 +534,7 @@ export class QueueGuarantees {
   /** Which candidate of a process has written that this one leads, or that it has stopped. */
   #authorOf(
     process: QueueProcess | undefined,
-    leader: QueueRecord['leadership'],
+    leader: QueueRecord['holding'],
   ): Candidacy | undefined {
     const candidacies = process?.candidaciesIn(this.contest) ?? [];
     const [address] = leader?.candidate.addresses ?? [];
@@ -560,9 +559,9 @@ export class QueueGuarantees {
     { zxid }: Transaction,
   ): void {
     const { world, scenario, coverage } = this.sim;
-    const { leadership, token } = record;
-    if (leadership === undefined) return;
-    const { place } = leadership;
+    const { holding, token } = record;
+    if (holding === undefined) return;
+    const { place } = holding;
     const { name, process } = candidacy;
     const node = this.sim.nodeOf(place);
     const isVoid = node === undefined || node.owner !== session || node.czxid !== token;
@@ -603,7 +602,7 @@ export class QueueGuarantees {
       world.looking = false;
     }
     const isOwn = this.announcements.get(before?.token ?? 0n)?.by === candidacy;
-    if (before?.leadership !== undefined && !isOwn) {
+    if (before?.holding !== undefined && !isOwn) {
       coverage.count('terms after an unclean end');
       if (!this.wasFenced) this.#unfenced.add(before.token);
     } else if (before !== undefined && before.token > 0n) coverage.count('terms after a clean end');
@@ -647,7 +646,7 @@ export class QueueGuarantees {
   #checkVacated(candidacy: Candidacy, before: QueueRecord, session: bigint): void {
     const { world, coverage } = this.sim;
     const announcement = this.announcements.get(before.token);
-    const place = before.leadership?.place ?? '';
+    const place = before.holding?.place ?? '';
     if (announcement?.by?.process !== candidacy.process) {
       world.fail('release', `${candidacy.name} records a clean end of term ${before.token}`);
       return;
@@ -670,9 +669,9 @@ export class QueueGuarantees {
   }
 
   #checkOperator(before: QueueRecord | undefined, after: QueueRecord | undefined): void {
-    const last = before?.leadership;
+    const last = before?.holding;
     if (before === undefined || last === undefined) return;
-    const next = after?.leadership;
+    const next = after?.holding;
     const isSameTerm =
       after?.token === before.token &&
       next?.place === last.place &&
@@ -690,15 +689,15 @@ export class QueueGuarantees {
     record: QueueRecord,
   ): void {
     const { world, operator } = this.sim;
-    const nonce = record.leadership?.request?.nonce;
-    const isNew = nonce !== undefined && nonce !== before?.leadership?.request?.nonce;
+    const nonce = record.holding?.request?.nonce;
+    const isNew = nonce !== undefined && nonce !== before?.holding?.request?.nonce;
     if (isNew && record.token !== meant) {
       world.fail(
         'meant',
         `a request (${describeWish(wish)}) for term ${meant} was left for term ${record.token}`,
       );
     }
-    if (record.leadership?.revoked === true && !this.#revokedAtMs.has(record.token)) {
+    if (record.holding?.revoked === true && !this.#revokedAtMs.has(record.token)) {
       this.#revokedAtMs.set(record.token, world.nowMs);
     }
     const drop = dropsOf(before && standingIn(before), standingIn(record), operator.host.wallMs());
@@ -722,9 +721,9 @@ export class QueueGuarantees {
   }
 
   /** Whoever writes a request on has read it. */
-  #checkHeard({ name, running }: Candidacy, { leadership, token, ended }: QueueRecord): void {
-    if (running === undefined || running.token !== token || leadership === undefined) return;
-    if (leadership.request === undefined && !ended) return;
+  #checkHeard({ name, running }: Candidacy, { holding, token, ended }: QueueRecord): void {
+    if (running === undefined || running.token !== token || holding === undefined) return;
+    if (holding.request === undefined && !ended) return;
     if (running.term.signal.aborted) return;
     this.sim.world.fail(
       'heard',
@@ -757,22 +756,22 @@ export class QueueGuarantees {
 
 /** With the full path of each place, by whatever path its writer knows it. */
 function inFull(record: QueueRecord, path: string): QueueRecord {
-  const { place, leadership } = record;
+  const { place, holding } = record;
   const full = (recorded: string) => (recorded === '' ? '' : `${path}/${nameOf(recorded)}`);
   return {
     ...record,
     place: full(place),
-    leadership: leadership && { ...leadership, place: full(leadership.place) },
+    holding: holding && { ...holding, place: full(holding.place) },
   };
 }
 
 /** What operators have left in a record. */
-function standingIn({ token, leadership, drains, ended }: QueueRecord): Standing {
-  return { token, holding: leadership, drains, ended };
+function standingIn({ token, holding, drains, ended }: QueueRecord): Standing {
+  return { token, holding: holding, drains, ended };
 }
 
 function requestOf(record: QueueRecord): string | undefined {
-  return record.leadership?.request?.kind;
+  return record.holding?.request?.kind;
 }
 
 function pathsOf(request: Request): readonly string[] {
@@ -786,13 +785,13 @@ function left(entry: TermEntry): string {
 
 export function describeRecord(record: QueueRecord | undefined): string {
   if (record === undefined) return 'no record';
-  const { leadership, reservation } = record;
+  const { holding, reservation } = record;
   const parts = [`term ${record.token}`];
-  if (leadership === undefined) parts.push('vacant');
+  if (holding === undefined) parts.push('vacant');
   else {
-    parts.push(`${leadership.candidate.id}/${leadership.candidate.incarnation.slice(0, 4)}`);
-    if (leadership.revoked) parts.push('revoked');
-    if (leadership.request !== undefined) parts.push(`asked to ${leadership.request.kind}`);
+    parts.push(`${holding.candidate.id}/${holding.candidate.incarnation.slice(0, 4)}`);
+    if (holding.revoked) parts.push('revoked');
+    if (holding.request !== undefined) parts.push(`asked to ${holding.request.kind}`);
   }
   if (reservation !== undefined) parts.push(`reserved for ${reservation.for}`);
   if (record.ended) parts.push('ended');

@@ -389,7 +389,7 @@ export class QueueSimulation implements Simulation {
       const { record } = contest.guarantees;
       const last = observer.last.get(contest);
       const isThere =
-        record?.leadership !== undefined && this.nodeOf(record.leadership.place) !== undefined;
+        record?.holding !== undefined && this.nodeOf(record.holding.place) !== undefined;
       if (!isThere || last?.token === record?.token) continue;
       this.world.fail(
         'observer',

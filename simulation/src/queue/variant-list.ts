@@ -360,8 +360,8 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     edits: [
       {
         file: 'mechanisms/queue/administer.js',
-        find: 'record: { ...record, leadership: { ...next, held: undefined } },',
-        replace: 'record: { ...record, leadership: undefined },',
+        find: 'record: { ...record, holding: { ...next, held: undefined } },',
+        replace: 'record: { ...record, holding: undefined },',
       },
     ],
     breaks: [...s1, 'operator'],
@@ -373,7 +373,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
       {
         file: 'mechanisms/queue/queue.js',
         find: '!this.#own.wrote(record)) {\n            const goneSinceMs',
-        replace: 'leadership.candidate.id !== this.#candidate.id) {\n            const goneSinceMs',
+        replace: 'holding.candidate.id !== this.#candidate.id) {\n            const goneSinceMs',
       },
     ],
     breaks: s1,
@@ -503,7 +503,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
         file: 'mechanisms/queue/queue.js',
         find: 'unfencedAfter(record, this.#own)',
         replace:
-          'unfencedAfter(record, { wrote: () => record?.leadership?.candidate.id === this.#candidate.id })',
+          'unfencedAfter(record, { wrote: () => record?.holding?.candidate.id === this.#candidate.id })',
       },
     ],
     breaks: ['fencing'],

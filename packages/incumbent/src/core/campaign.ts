@@ -5,18 +5,9 @@ import { sameReason } from '../base/not-elected.ts';
 import type { EndReason } from '../base/reasons.ts';
 import { isVoluntary } from '../base/reasons.ts';
 import { anyOf, bounded, Deferred, onAbort, sleep } from '../base/wait.ts';
-import type { UncleanLeader } from '../record/record.ts';
+import type { Actor, UncleanLeader } from '../record/record.ts';
 import type { CampaignSettings } from './campaign-settings.ts';
-import type {
-  Actor,
-  Candidacy,
-  Contest,
-  Patience,
-  Scope,
-  Seat,
-  SeatState,
-  Standing,
-} from './contest.ts';
+import type { Candidacy, Contest, Patience, Scope, Seat, SeatState, Standing } from './contest.ts';
 import type { DiagnosticSource } from './diagnostics.ts';
 import { publish } from './diagnostics.ts';
 import { HealthGate } from './health.ts';

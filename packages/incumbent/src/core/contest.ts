@@ -9,14 +9,16 @@ import type { Clock, Instant } from '../base/clock.ts';
 import type { NotElectedReason } from '../base/not-elected.ts';
 import type { EndReason } from '../base/reasons.ts';
 import type { Timing, TimingLimits } from '../base/timing.ts';
-import type { Drain, LeaderRequest, TermSummary, UncleanLeader, View } from '../record/record.ts';
+import type {
+  Actor,
+  Drain,
+  Held,
+  LeaderRequest,
+  TermSummary,
+  UncleanLeader,
+  View,
+} from '../record/record.ts';
 import type { LiftedHold } from './holds.ts';
-
-/**
- * One process, or a group or session of them, that acts for a term, described so that another process on
- * the same machine can prove it dead. Opaque to everything but the store that made it.
- */
-export type Actor = Readonly<Record<string, string | number>>;
 
 /** A process of this machine that acts for a term. */
 export interface ActorProcess {
@@ -40,15 +42,6 @@ export interface SeatState {
   readonly metadata: Readonly<Record<string, string>>;
   /** The work is done and the seat is only held: so it stays even if the holder dies. */
   readonly held?: Held;
-}
-
-/**
- * Nobody takes the seat before `untilUnixMs` by their wall clock, or for `ms` by their own
- * observation, whichever is over first. Not a matter of safety: nobody believes.
- */
-export interface Held {
-  readonly ms: number;
-  readonly untilUnixMs: number;
 }
 
 export type Confirmation =

@@ -1,8 +1,7 @@
 /** Seats that stay closed although nobody leads, and how operators open them: for every mechanism. */
 import { RefusedError } from '../base/errors.ts';
 import { describeNotElected } from '../base/not-elected.ts';
-import type { TermSummary } from '../record/record.ts';
-import type { Reservation } from '../record/record-fields.ts';
+import type { Reservation, TermSummary } from '../record/record.ts';
 
 /** What `vacate` has lifted: the seat would have stayed closed until then. */
 export interface LiftedHold {

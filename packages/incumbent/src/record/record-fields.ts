@@ -3,19 +3,14 @@ import type { CandidateInfo } from '../base/candidate.ts';
 import { RecordDamagedError } from '../base/errors.ts';
 import type { EndReason } from '../base/reasons.ts';
 import { endReasons } from '../base/reasons.ts';
-import type { Drain, LeaderRequest, TermSummary, UncleanLeader } from './record.ts';
-
-/**
- * After a release: who may take the seat first. Over when a candidate has seen it for `reserveMs` by
- * its own clock, or when its wall clock is past `untilUnixMs`, so that candidates that do not live
- * long can wait it out too. Not a matter of safety: nobody believes.
- */
-export interface Reservation {
-  /** Candidate id; undefined: nobody. */
-  readonly for: string | undefined;
-  readonly reserveMs: number;
-  readonly untilUnixMs: number;
-}
+import type {
+  Drain,
+  Held,
+  LeaderRequest,
+  Reservation,
+  TermSummary,
+  UncleanLeader,
+} from './record.ts';
 
 export function readCandidate(reader: FieldReader, value: unknown, what: string): CandidateInfo {
   const candidate = reader.object(value, what);
@@ -63,6 +58,14 @@ export function readRequest(reader: FieldReader, value: unknown): LeaderRequest 
   return reader.oneOf(request['kind'], 'request.kind', ['vacate', 'transfer']) === 'vacate'
     ? { kind: 'vacate', nonce }
     : { kind: 'transfer', nonce, to: reader.string(request['to'], 'request.to') };
+}
+
+export function readHeld(reader: FieldReader, value: unknown): Held {
+  const held = reader.object(value, 'held');
+  return {
+    ms: reader.duration(held['ms'], 'held.ms'),
+    untilUnixMs: reader.number(held['untilUnixMs'], 'held.untilUnixMs'),
+  };
 }
 
 export function readTermSummary(reader: FieldReader, value: unknown): TermSummary {

@@ -36,6 +36,66 @@ export interface Drain {
   readonly untilUnixMs: number;
 }
 
+/** What an operator asks of the leader. It stays in the record until the leader has gone. */
+export type LeaderRequest =
+  | { readonly kind: 'vacate'; readonly nonce: string }
+  | { readonly kind: 'transfer'; readonly to: string; readonly nonce: string };
+
+/**
+ * After a release: who may take the seat first. Over when a candidate has seen it for `reserveMs` by
+ * its own clock, or when its wall clock is past `untilUnixMs`, so that candidates that do not live
+ * long can wait it out too. Not a matter of safety: nobody believes.
+ */
+export interface Reservation {
+  /** Candidate id; undefined: nobody. */
+  readonly for: string | undefined;
+  readonly reserveMs: number;
+  readonly untilUnixMs: number;
+}
+
+/**
+ * Nobody takes the seat before `untilUnixMs` by their wall clock, or for `ms` by their own
+ * observation, whichever is over first. Not a matter of safety: nobody believes.
+ */
+export interface Held {
+  readonly ms: number;
+  readonly untilUnixMs: number;
+}
+
+/**
+ * One process, or a group or session of them, that acts for a term, described so that another process on
+ * the same machine can prove it dead. Opaque to everything but the store that made it.
+ */
+export type Actor = Readonly<Record<string, string | number>>;
+
+/** A seat that is held. */
+export interface Holding {
+  readonly candidate: CandidateInfo;
+  readonly electedAtUnixMs: number;
+  /** An operator took the seat away: no confirmation counts any more, but belief must run out. */
+  readonly revoked: boolean;
+  readonly request: LeaderRequest | undefined;
+  /** The work is done and the seat is only held: nobody takes it before then, even if the holder dies. */
+  readonly held?: Held | undefined;
+}
+
+/** What is on record of an election, whatever it is decided by. `token` never falls. */
+export interface ElectionRecord<Seat extends Holding = Holding> {
+  readonly election: string;
+  /** Of the term that is held, or was held last. */
+  readonly token: bigint;
+  /** Chosen by whoever wrote as a candidate; operators keep it. Tells an attempt's outcome. */
+  readonly nonce: string;
+  readonly ended: boolean;
+  /** Who leads, or led and never said that it stopped. */
+  readonly holding: Seat | undefined;
+  readonly reservation: Reservation | undefined;
+  /** Leaders that ended unclean and that no later leader has fenced. */
+  readonly unfenced: readonly UncleanLeader[];
+  readonly drains: readonly Drain[];
+  readonly history: readonly TermSummary[];
+}
+
 /** What a record of either mechanism says of its terms. */
 export interface Terms {
   readonly token: bigint;
@@ -83,11 +143,6 @@ export function keptDrains(
   const dropped = new Set(over.slice(0, Math.max(0, kept.length + room - drainLimit)));
   return kept.filter((drain) => !dropped.has(drain)).slice(-drainLimit);
 }
-
-/** What an operator asks of the leader. It stays in the record until the leader has gone. */
-export type LeaderRequest =
-  | { readonly kind: 'vacate'; readonly nonce: string }
-  | { readonly kind: 'transfer'; readonly to: string; readonly nonce: string };
 
 /**
  * What an observer knows. `JSON.stringify` writes its token as a decimal text; a copy such as

@@ -1,10 +1,10 @@
 /** Tools for testing code that uses elections, and for testing backends. No test runner needed. */
 
 /** What a lease store is, for whoever writes or wraps one. */
-export type { Actor, ActorProcess, Backend, Scope } from '../core/contest.ts';
-export type { Holding, LeaseRecord } from '../mechanisms/lease/record.ts';
+export type { ActorProcess, Backend, Scope } from '../core/contest.ts';
 export type { LeaseStore, Reading, SwapResult, Version } from '../mechanisms/lease/store.ts';
-export type { Reservation } from '../record/record-fields.ts';
+export type { LeaseHolding as Holding, LeaseRecord } from '../record/lease-record.ts';
+export type { Actor, Reservation } from '../record/record.ts';
 export { SimulatedClock, type SimulatedClockOptions, settle } from './clock.ts';
 export {
   type Capabilities,

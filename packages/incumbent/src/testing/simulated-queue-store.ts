@@ -3,7 +3,6 @@ import type { Clock } from '../base/clock.ts';
 import { StoreUnavailableError } from '../base/errors.ts';
 import type { Backend } from '../core/contest.ts';
 import { QueueElection } from '../mechanisms/queue/backend.ts';
-import type { QueueRecord } from '../mechanisms/queue/record.ts';
 import type { QueueSettings } from '../mechanisms/queue/settings.ts';
 import type {
   CommitResult,
@@ -15,6 +14,7 @@ import type {
   SessionEvent,
   Watched,
 } from '../mechanisms/queue/store.ts';
+import type { QueueRecord } from '../record/queue-record.ts';
 import type { QueueState } from './simulated-queues.ts';
 import { SimulatedQueues, stateIn } from './simulated-queues.ts';
 

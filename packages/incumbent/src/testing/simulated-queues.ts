@@ -1,6 +1,6 @@
 import type { CandidateInfo } from '../base/candidate.ts';
-import type { QueueRecord } from '../mechanisms/queue/record.ts';
 import type { CommitResult, Entry, Place, Version } from '../mechanisms/queue/store.ts';
+import type { QueueRecord } from '../record/queue-record.ts';
 
 export interface QueuedPlace extends Place {
   readonly session: number;

@@ -3,8 +3,8 @@ import type { Clock } from '../base/clock.ts';
 import { StoreUnavailableError } from '../base/errors.ts';
 import type { Backend } from '../core/contest.ts';
 import { leaseBackend } from '../mechanisms/lease/backend.ts';
-import type { LeaseRecord } from '../mechanisms/lease/record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../mechanisms/lease/store.ts';
+import type { LeaseRecord } from '../record/lease-record.ts';
 
 /** What becomes of one operation. Nothing given: it is applied and answered at once. */
 export interface Fault {

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { CandidateInfo } from '../base/candidate.ts';
-import type { LeaseRecord } from '../mechanisms/lease/record.ts';
-import { encodeLeaseRecord } from '../mechanisms/lease/record.ts';
 import type { LeaseStore, Version } from '../mechanisms/lease/store.ts';
+import type { LeaseRecord } from '../record/lease-record.ts';
+import { encodeLeaseRecord } from '../record/lease-record.ts';
 import { drainLimit, historyLimit, unfencedLimit } from '../record/record.ts';
 import type { ConformanceContext, Scenario } from './conformance.ts';
 

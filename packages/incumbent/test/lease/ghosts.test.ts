@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import type { Timer } from '../../src/base/clock.ts';
 import type { ElectionOptions } from '../../src/index.ts';
-import type { LeaseRecord } from '../../src/mechanisms/lease/record.ts';
 import type { SwapResult } from '../../src/mechanisms/lease/store.ts';
+import type { LeaseRecord } from '../../src/record/lease-record.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
 import { candidate, leaseMs } from '../support/scripted-candidate.ts';
 import { lost, ScriptedStore } from '../support/scripted-store.ts';

@@ -4,8 +4,8 @@ import type { Timer } from '../../src/base/clock.ts';
 import { createElection } from '../../src/index.ts';
 import { leaseLeftMs, viewOf } from '../../src/mechanisms/lease/observer.ts';
 import type { Observation, Sighting } from '../../src/mechanisms/lease/reading.ts';
-import type { Holding, LeaseRecord } from '../../src/mechanisms/lease/record.ts';
 import type { LeaseStore } from '../../src/mechanisms/lease/store.ts';
+import type { LeaseHolding, LeaseRecord } from '../../src/record/lease-record.ts';
 import type { View } from '../../src/record/record.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
 import { leaseMs } from '../support/scripted-candidate.ts';
@@ -13,7 +13,7 @@ import { ScriptedStore } from '../support/scripted-store.ts';
 import { vacantRecord } from '../support/vacant-record.ts';
 
 const candidate = { id: 'a', incarnation: 'of a', addresses: [], metadata: {} };
-const holding: Holding = {
+const holding: LeaseHolding = {
   candidate,
   electedAtUnixMs: 7,
   announced: true,
@@ -80,7 +80,10 @@ describe('a lease protects its holder', () => {
   });
 
   test('unless all who act for it are proved dead', () => {
-    const acting = (actors: Holding['actors']) => ({ ...held, holding: { ...holding, actors } });
+    const acting = (actors: LeaseHolding['actors']) => ({
+      ...held,
+      holding: { ...holding, actors },
+    });
     const gone = () => true;
     expect(leftOf(acting([actor]), gone)).toBe(0);
     expect(leftOf(acting([actor]), () => false)).toBe(70);

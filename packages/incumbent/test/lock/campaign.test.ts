@@ -77,7 +77,7 @@ describe('for how long a winner waits', () => {
   it('but not for one that ended clean before', async () => {
     const { stage, campaign, deleteLock } = await behindHolder({ beliefMs: 2 * beliefMs });
     // The next holder comes at once; nobody is told in between.
-    stage.store.put('jobs', { ...stage.store.record('jobs')!, leadership: undefined });
+    stage.store.put('jobs', { ...stage.store.record('jobs')!, holding: undefined });
     await stage.clock.advance(30_000);
     stage.wipe();
     await deleteLock();
@@ -229,7 +229,7 @@ it('a term has the name that the candidate was presented by last', async () => {
   const a = new Contestant(stage, 'a');
   a.contest.present({ id: 'a', incarnation: 'twice', addresses: [], metadata: {} });
   await announce(await a.win());
-  expect(stage.store.record('jobs')?.leadership?.candidate.incarnation).toBe('twice');
+  expect(stage.store.record('jobs')?.holding?.candidate.incarnation).toBe('twice');
 });
 
 it('while the store has no quorum, nothing is concluded and nothing asked', async () => {

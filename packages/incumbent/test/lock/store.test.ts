@@ -7,9 +7,9 @@ import { resolveTiming } from '../../src/base/timing.ts';
 import { Attempts, OwnWrites } from '../../src/core/attempts.ts';
 import type { Scope, SeatState } from '../../src/core/contest.ts';
 import { takeBack } from '../../src/mechanisms/queue/ghosts.ts';
-import { emptyQueueRecord } from '../../src/mechanisms/queue/record.ts';
 import { announcedRecord } from '../../src/mechanisms/queue/seat.ts';
 import type { Entry, Place } from '../../src/mechanisms/queue/store.ts';
+import { emptyQueueRecord } from '../../src/record/queue-record.ts';
 import type { Arena } from './support.ts';
 import {
   breadcrumbPath,
@@ -66,7 +66,7 @@ async function announcedUnderADeletedLock(arena: Arena) {
   if (outcome !== 'ok') throw new Error(`it could not be announced: ${outcome}`);
   const { version: found } = await store.read(never);
   await (await arena.client()).delete(lockPath);
-  return { store, found, vacant: { ...record, leadership: undefined } };
+  return { store, found, vacant: { ...record, holding: undefined } };
 }
 
 /** The lock goes to somebody else in one transaction, under the same name. */
@@ -250,7 +250,7 @@ describe('what is written together', () => {
         }),
       );
       // Else it would look as if one of theirs had become active.
-      expect((await store.read(never)).record?.leadership?.candidate.id).toBe('a');
+      expect((await store.read(never)).record?.holding?.candidate.id).toBe('a');
     },
   );
 });
@@ -264,12 +264,12 @@ describe('an announcement that is taken back when its lock has gone', () => {
     const other = await arena.client();
     await other.delete(lockPath);
     const found = await store.read(never);
-    const vacant = { ...record, leadership: undefined };
+    const vacant = { ...record, holding: undefined };
     const result = await store.amend({ record: vacant, version: found.version }, never);
     expect(result.outcome).toBe('ok');
     // Else it would look as if one of theirs had become active: it would be waited out and fenced.
     expect(arena.data(breadcrumbPath)).toBeUndefined();
-    expect((await store.read(never)).record?.leadership).toBeUndefined();
+    expect((await store.read(never)).record?.holding).toBeUndefined();
     expect((await store.read(never)).version).toBe(result.outcome === 'ok' && result.version);
   });
 
@@ -350,7 +350,7 @@ describe('an announcement on its way when its session is over for us', () => {
     const after = await store.read(never);
     // The breadcrumb still belongs to the leader that the record names.
     expect(after).toEqual({ ...before, version: after.version });
-    expect(after.record?.leadership?.candidate.id).toBe('a');
+    expect(after.record?.holding?.candidate.id).toBe('a');
     expect(after.version).not.toBe(before.version);
   });
 });

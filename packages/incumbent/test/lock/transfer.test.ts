@@ -7,7 +7,7 @@ async function led() {
   const stage = new LockStage();
   const [a, operator] = [stage.candidate('a'), stage.candidate('o')];
   const term = await stage.soon(a.election.campaign());
-  const request = () => stage.store.record('jobs')?.leadership?.request;
+  const request = () => stage.store.record('jobs')?.holding?.request;
   return { stage, a, operator, term, request };
 }
 

@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { StoreUnsuitableError } from '../../src/base/errors.ts';
 import type { AdminRequest } from '../../src/core/contest.ts';
-import type { QueueRecord } from '../../src/mechanisms/queue/record.ts';
-import { emptyQueueRecord } from '../../src/mechanisms/queue/record.ts';
 import type { QueueStore } from '../../src/mechanisms/queue/store.ts';
+import type { QueueRecord } from '../../src/record/queue-record.ts';
+import { emptyQueueRecord } from '../../src/record/queue-record.ts';
 import { drainLimit } from '../../src/record/record.ts';
 import type { ContestantOptions } from './contestant.ts';
 import { Contestant, Mark, never } from './contestant.ts';
@@ -49,7 +49,7 @@ describe('vacate', () => {
   it('leaves a request for the leader, once', async () => {
     const { ask, record, waiting } = await stand(['a', 'b']);
     expect(await ask(vacate)).toMatchObject({ changed: true, view: { state: 'led' } });
-    expect(record().leadership).toMatchObject({ request: { kind: 'vacate' }, revoked: false });
+    expect(record().holding).toMatchObject({ request: { kind: 'vacate' }, revoked: false });
     const before = record();
     expect(await ask(vacate)).toMatchObject({ changed: false });
     expect(record()).toBe(before);
@@ -60,14 +60,14 @@ describe('vacate', () => {
     const { ask, record } = await stand(['a', 'b']);
     await ask(transferTo('b'));
     expect(await ask(vacate)).toMatchObject({ changed: true });
-    expect(record().leadership?.request).toMatchObject({ kind: 'vacate' });
+    expect(record().holding?.request).toMatchObject({ kind: 'vacate' });
   });
 
   it('by force takes the place away, also if it was asked for before', async () => {
     const { ask, record, waiting } = await stand(['a', 'b']);
     await ask(vacate);
     expect(await ask(force)).toMatchObject({ changed: true });
-    expect(record().leadership).toMatchObject({ request: { kind: 'vacate' }, revoked: true });
+    expect(record().holding).toMatchObject({ request: { kind: 'vacate' }, revoked: true });
     expect(waiting()).toEqual(['b']);
   });
 
@@ -84,22 +84,22 @@ describe('vacate', () => {
   it('does not lift a hold of one that may be alive, but by force it does, and says so', async () => {
     const { ask, record, set, now } = await stand(['a']);
     const held = { ms: hourMs, untilUnixMs: now() + hourMs };
-    set({ leadership: { ...record().leadership!, held } });
+    set({ holding: { ...record().holding!, held } });
     await expect(ask(vacate)).rejects.toThrow('and may be alive');
     const lifted = { by: 'a', untilUnixMs: held.untilUnixMs };
     expect(await ask(force)).toMatchObject({ changed: true, lifted });
-    expect(record().leadership).toMatchObject({ held: undefined, revoked: true });
+    expect(record().holding).toMatchObject({ held: undefined, revoked: true });
   });
 
   it('lifts what one that is gone has left behind', async () => {
     const { stage, ask, record, set, now } = await stand(['a']);
     const held = { ms: hourMs, untilUnixMs: now() + hourMs };
-    set({ leadership: { ...record().leadership!, held } });
+    set({ holding: { ...record().holding!, held } });
     stage.store.deletePlace(stage.store.places('jobs')[0] as string);
     const lifted = { by: 'a', untilUnixMs: held.untilUnixMs };
     expect(await ask(vacate)).toMatchObject({ changed: true, lifted });
     // Whoever comes next has still to wait for it.
-    expect(record().leadership).toMatchObject({ candidate: { id: 'a' }, held: undefined });
+    expect(record().holding).toMatchObject({ candidate: { id: 'a' }, held: undefined });
     expect(await ask(vacate)).toMatchObject({ changed: false });
   });
 
@@ -169,20 +169,20 @@ describe('transfer', () => {
   it('names who is to have it, and sends away whoever is before that one, once', async () => {
     const { ask, record, waiting } = await stand(['a', 'b', 'c', 'd']);
     expect(await ask(transferTo('c'))).toMatchObject({ changed: true });
-    expect(record().leadership?.request).toMatchObject({ kind: 'transfer', to: 'c' });
+    expect(record().holding?.request).toMatchObject({ kind: 'transfer', to: 'c' });
     expect(waiting().slice(0, 2)).toEqual(['a', 'c']);
     const before = record();
     expect(await ask(transferTo('c'))).toMatchObject({ changed: false });
     expect(record()).toBe(before);
     expect(await ask(transferTo('d'))).toMatchObject({ changed: true });
-    expect(record().leadership?.request).toMatchObject({ to: 'd' });
+    expect(record().holding?.request).toMatchObject({ to: 'd' });
     expect(waiting().slice(0, 2)).toEqual(['a', 'd']);
   });
 
   it('is asked for again where others have come before the one that was named', async () => {
     const { set, ask, record, waiting } = await stand(['a', 'b', 'c']);
     const request = { kind: 'transfer', to: 'c', nonce: 'earlier' } as const;
-    set({ leadership: { ...record().leadership!, request } });
+    set({ holding: { ...record().holding!, request } });
     expect(await ask(transferTo('c'))).toMatchObject({ changed: true });
     expect(waiting().slice(0, 2)).toEqual(['a', 'c']);
   });
@@ -232,7 +232,7 @@ describe('drain', () => {
       { id: 'y', untilUnixMs },
       { id: 'x', untilUnixMs: untilUnixMs + 1 },
     ]);
-    expect(record().leadership?.candidate.id).toBe('a');
+    expect(record().holding?.candidate.id).toBe('a');
     expect(await ask(drain('x', now()))).toMatchObject({ changed: true });
     expect(await ask(drain('x', now()))).toMatchObject({ changed: false });
     expect(record().drains).toEqual([{ id: 'y', untilUnixMs }]);
@@ -279,11 +279,11 @@ describe('end and reopen', () => {
     expect(await ask(reopening)).toMatchObject({ changed: false });
     expect(await ask(ending)).toMatchObject({ changed: true });
     expect(waiting()).toEqual(['a']);
-    expect(record()).toMatchObject({ ended: true, leadership: { candidate: { id: 'a' } } });
+    expect(record()).toMatchObject({ ended: true, holding: { candidate: { id: 'a' } } });
     expect(await ask(ending)).toMatchObject({ changed: false });
     expect(amends()).toBe(1);
     expect(await ask(reopening)).toMatchObject({ changed: true });
-    expect(record()).toMatchObject({ ended: false, leadership: { candidate: { id: 'a' } } });
+    expect(record()).toMatchObject({ ended: false, holding: { candidate: { id: 'a' } } });
     expect(await ask(reopening)).toMatchObject({ changed: false });
   });
 
@@ -499,7 +499,7 @@ describe('a request', () => {
     await stage.clock.advance(0);
     stage.store.deletePlace(stage.store.places('jobs')[0] as string);
     expect(await stage.soon(asking)).toMatchObject({ changed: true });
-    expect(record().leadership?.request).toBeUndefined();
+    expect(record().holding?.request).toBeUndefined();
     expect(members).toHaveLength(1);
     // Nor one that was made while nobody led.
     const other = await stand([]);
@@ -511,7 +511,7 @@ describe('a request', () => {
     const seat = await x.win();
     expect(await other.stage.soon(lifting)).toMatchObject({ changed: true });
     expect(other.record()).toMatchObject({ token: seat.token });
-    expect(other.record().leadership?.request).toBeUndefined();
+    expect(other.record().holding?.request).toBeUndefined();
     await seat.release(end, never);
   });
 });

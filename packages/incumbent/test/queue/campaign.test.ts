@@ -2,8 +2,8 @@
 // what ends its wait.
 import { describe, expect, it } from 'vitest';
 import { StoreUnavailableError, StoreUnsuitableError } from '../../src/base/errors.ts';
-import type { QueueRecord } from '../../src/mechanisms/queue/record.ts';
 import type { QueueStore } from '../../src/mechanisms/queue/store.ts';
+import type { QueueRecord } from '../../src/record/queue-record.ts';
 import type { SimulatedQueueSession } from '../../src/testing/index.ts';
 import { Contestant, Mark, never, timing } from './contestant.ts';
 import { blank, closedMs, closedSince, notForIt } from './not-for-it.ts';
@@ -414,7 +414,7 @@ describe('the mark of the end', () => {
     a.session.release('commit');
     await expect(stage.soon(campaign)).rejects.toMatchObject({ code: 'ELECTION_ENDED' });
     expect(stage.store.waiting('jobs')).toEqual([]);
-    expect(stage.store.record('jobs')?.leadership).toBeUndefined();
+    expect(stage.store.record('jobs')?.holding).toBeUndefined();
   });
 
   it('and an election that was never made is no end, but one that is gone with it is', async () => {
@@ -716,6 +716,6 @@ it('a term has the name that the candidate was presented by last', async () => {
   const a = new Contestant(stage, 'a');
   a.contest.present({ id: 'a', incarnation: 'twice', addresses: [], metadata: {} });
   await a.win();
-  expect(stage.store.record('jobs')?.leadership?.candidate.incarnation).toBe('twice');
+  expect(stage.store.record('jobs')?.holding?.candidate.incarnation).toBe('twice');
   expect(a.contest.standAsideMs).toBe(1_000);
 });

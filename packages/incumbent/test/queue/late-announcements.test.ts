@@ -57,7 +57,7 @@ describe.each([
     expect(await waiting).toMatchObject({ message: 'enough' });
     await stage.clock.advance(20_000);
     expect(stage.store.places('jobs')).toEqual([]);
-    expect(stage.store.record('jobs')?.leadership).toBeUndefined();
+    expect(stage.store.record('jobs')?.holding).toBeUndefined();
     const history = stage.store.record('jobs')?.history ?? [];
     expect(history.map(({ id }) => id)).not.toContain('a');
     expect(await successor(stage)).toMatchObject({ fenced: [], ms: expect.any(Number) });
@@ -72,11 +72,11 @@ describe.each([
     session.outage = 'refuses';
     await stage.clock.advance(6_000);
     expect(await tried).toMatchObject({ why: { kind: 'unreachable' } });
-    expect(stage.store.record('jobs')?.leadership?.candidate.id).toBe('a');
+    expect(stage.store.record('jobs')?.holding?.candidate.id).toBe('a');
     session.outage = 'none';
     await stage.clock.advance(5_000);
     expect(stage.store.places('jobs')).toEqual([]);
-    expect(stage.store.record('jobs')?.leadership).toBeUndefined();
+    expect(stage.store.record('jobs')?.holding).toBeUndefined();
     expect((await successor(stage)).fenced).toEqual([]);
   });
 
@@ -92,7 +92,7 @@ describe.each([
     session.outage = 'none';
     session.expire();
     await stage.clock.advance(5_000);
-    expect(stage.store.record('jobs')?.leadership).toBeUndefined();
+    expect(stage.store.record('jobs')?.holding).toBeUndefined();
     expect((await successor(stage)).fenced).toEqual([]);
   });
 });

@@ -175,10 +175,10 @@ describe('an announcement that is to be taken back', () => {
     }));
     expect(releases).toBe(5);
     expect(a.troubles.filter((what) => what === 'giving up a place')).toHaveLength(1);
-    expect(stage.store.record('jobs')?.leadership).toBeDefined();
+    expect(stage.store.record('jobs')?.holding).toBeDefined();
     await stage.clock.advance(250);
     expect(releases).toBe(6);
-    expect(stage.store.record('jobs')?.leadership).toBeUndefined();
+    expect(stage.store.record('jobs')?.holding).toBeUndefined();
     expect(stage.store.places('jobs')).toEqual([]);
   });
 
@@ -192,7 +192,7 @@ describe('an announcement that is to be taken back', () => {
     }));
     expect(nonce).toBeDefined();
     const record = stage.store.record('jobs');
-    expect(record).toMatchObject({ leadership: undefined, unfenced: [], reservation: undefined });
+    expect(record).toMatchObject({ holding: undefined, unfenced: [], reservation: undefined });
     expect(record?.nonce).not.toBe(nonce);
   });
 
@@ -203,7 +203,7 @@ describe('an announcement that is to be taken back', () => {
         await store.sync(signal);
       },
     }));
-    expect(stage.store.record('jobs')).toMatchObject({ leadership: undefined, history: [] });
+    expect(stage.store.record('jobs')).toMatchObject({ holding: undefined, history: [] });
     expect(a.troubles).toEqual(['announcing']);
   });
 });

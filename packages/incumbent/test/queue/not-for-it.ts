@@ -1,6 +1,6 @@
 /** Records that keep a free seat closed to candidate `a`, or do not: alike in the queue and for the lock. */
-import type { QueueRecord } from '../../src/mechanisms/queue/record.ts';
-import { emptyQueueRecord } from '../../src/mechanisms/queue/record.ts';
+import type { QueueRecord } from '../../src/record/queue-record.ts';
+import { emptyQueueRecord } from '../../src/record/queue-record.ts';
 
 export const blank: QueueRecord = emptyQueueRecord('jobs', 'n');
 

@@ -1,15 +1,15 @@
 // What an observer of a queue is told, and what one look at it tells.
 import { describe, expect, it, test } from 'vitest';
 import { viewOf } from '../../src/mechanisms/queue/observer.ts';
-import type { Leadership, QueueRecord } from '../../src/mechanisms/queue/record.ts';
-import { emptyQueueRecord } from '../../src/mechanisms/queue/record.ts';
 import type { Member } from '../../src/mechanisms/queue/store.ts';
+import type { QueueHolding, QueueRecord } from '../../src/record/queue-record.ts';
+import { emptyQueueRecord } from '../../src/record/queue-record.ts';
 import type { View } from '../../src/record/record.ts';
 import { Stage } from './support.ts';
 
 const candidate = { id: 'a', incarnation: 'of a', addresses: [], metadata: {} };
 const other = { id: 'b', incarnation: 'of b', addresses: [], metadata: {} };
-const leadership: Leadership = {
+const holding: QueueHolding = {
   candidate,
   place: 'p-1',
   electedAtUnixMs: 7,
@@ -18,11 +18,11 @@ const leadership: Leadership = {
   request: undefined,
 };
 const empty = emptyQueueRecord('jobs', 'nonce');
-const led: QueueRecord = { ...empty, token: 3n, place: 'p-1', leadership };
+const led: QueueRecord = { ...empty, token: 3n, place: 'p-1', holding };
 const past = { id: 'b', incarnation: 'of b', token: 2n, fromUnixMs: 2, toUnixMs: 5 } as const;
 const left: QueueRecord = {
   ...led,
-  leadership: undefined,
+  holding: undefined,
   history: [{ ...past, why: 'resigned' }],
 };
 const theirs: Member = { name: 'p-9', token: 8n, candidate: other, isOurs: false };
@@ -156,7 +156,7 @@ describe('one look tells', () => {
     a.session.hintMs = 1_000_000;
     stage.store.put('jobs', {
       ...record,
-      leadership: { ...record.leadership!, request },
+      holding: { ...record.holding!, request },
       drains: [
         { id: 'over', untilUnixMs: nowMs },
         { id: 'out', untilUnixMs: nowMs + 1 },
@@ -200,7 +200,7 @@ describe('one look tells', () => {
     const reservation = { for: 'c', reserveMs: 5, untilUnixMs: nowMs + 50 };
     stage.store.put('jobs', {
       ...led,
-      leadership: { ...leadership, held: holds },
+      holding: { ...holding, held: holds },
       reservation,
     });
     const snapshot = await election.inspect();

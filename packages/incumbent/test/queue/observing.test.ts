@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Timer } from '../../src/base/clock.ts';
 import { StoreUnsuitableError } from '../../src/base/errors.ts';
-import type { QueueRecord } from '../../src/mechanisms/queue/record.ts';
 import type { QueueStore } from '../../src/mechanisms/queue/store.ts';
+import type { QueueRecord } from '../../src/record/queue-record.ts';
 import type { View } from '../../src/record/record.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
 import type { ContestantOptions } from './contestant.ts';
@@ -104,7 +104,7 @@ const blank: QueueRecord = {
   nonce: 'n',
   beliefMs: 0,
   ended: false,
-  leadership: undefined,
+  holding: undefined,
   reservation: undefined,
   unfenced: [],
   drains: [],

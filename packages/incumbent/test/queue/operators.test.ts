@@ -30,7 +30,7 @@ describe.each<readonly [string, () => Stage]>([
       await stage.clock.advance(10_000);
       expect(second.isLeading()).toBe(true);
       expect(second.signal.aborted).toBe(false);
-      expect(stage.store.record('jobs')?.leadership?.request).toBeUndefined();
+      expect(stage.store.record('jobs')?.holding?.request).toBeUndefined();
       await second[Symbol.asyncDispose]();
     },
   );
@@ -59,7 +59,7 @@ describe.each<readonly [string, () => Stage]>([
       const second = await campaign;
       await stage.clock.advance(10_000);
       expect(second.isLeading()).toBe(true);
-      expect(stage.store.record('jobs')?.leadership?.request).toBeUndefined();
+      expect(stage.store.record('jobs')?.holding?.request).toBeUndefined();
       stop.abort(new Error('enough'));
       await expect(stage.soon(waiting)).rejects.toThrow('enough');
       await second[Symbol.asyncDispose]();
@@ -82,8 +82,8 @@ describe.each<readonly [string, () => Stage]>([
       expect(b.session.sent.get('enter')).toBe(1);
       await stage.clock.advance(10_000);
       expect(second.isLeading()).toBe(true);
-      const { leadership } = stage.store.record('jobs')!;
-      expect(leadership).toMatchObject({ request: undefined, revoked: false });
+      const { holding } = stage.store.record('jobs')!;
+      expect(holding).toMatchObject({ request: undefined, revoked: false });
       await second[Symbol.asyncDispose]();
     },
   );
@@ -97,7 +97,7 @@ describe.each<readonly [string, () => Stage]>([
     await operator.election.drain(drain.id, new Date(drain.untilUnixMs));
     await stage.soon(term[Symbol.asyncDispose]());
     expect(await term.ended).toMatchObject({ released: true });
-    expect(stage.store.record('jobs')).toMatchObject({ leadership: undefined, drains: [drain] });
+    expect(stage.store.record('jobs')).toMatchObject({ holding: undefined, drains: [drain] });
   });
 
   it('neither does one that leaves while a write of its own has no answer', async () => {
@@ -109,12 +109,12 @@ describe.each<readonly [string, () => Stage]>([
     const proclaiming = term.proclaim({ metadata: { port: '1' } });
     proclaiming.catch(() => {});
     await stage.clock.advance(0);
-    expect(stage.store.record('jobs')?.leadership?.candidate.metadata).toEqual({ port: '1' });
+    expect(stage.store.record('jobs')?.holding?.candidate.metadata).toEqual({ port: '1' });
     const drain = { id: 'x', untilUnixMs: stage.clock.wallMs() + 3_600_000 };
     await operator.election.drain(drain.id, new Date(drain.untilUnixMs));
     await stage.soon(term[Symbol.asyncDispose]());
     expect(await term.ended).toMatchObject({ released: true });
-    expect(stage.store.record('jobs')).toMatchObject({ leadership: undefined, drains: [drain] });
+    expect(stage.store.record('jobs')).toMatchObject({ holding: undefined, drains: [drain] });
   });
 
   it('a seat that was given back without an answer was given back', async () => {
@@ -124,7 +124,7 @@ describe.each<readonly [string, () => Stage]>([
     a.session.next('release', { lose: 'reply' });
     await stage.soon(term[Symbol.asyncDispose]());
     expect(await term.ended).toMatchObject({ reason: 'resigned', released: true });
-    expect(stage.store.record('jobs')?.leadership).toBeUndefined();
+    expect(stage.store.record('jobs')?.holding).toBeUndefined();
   });
 
   it.each<readonly [string, (operator: Election<bigint>, stage: Stage) => Promise<unknown>]>([

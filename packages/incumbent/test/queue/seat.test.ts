@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { StoreUnavailableError, StoreUnsuitableError } from '../../src/base/errors.ts';
 import type { Seat, SeatEnd, SeatEvents } from '../../src/core/contest.ts';
-import type { QueueRecord } from '../../src/mechanisms/queue/record.ts';
 import type { QueueStore } from '../../src/mechanisms/queue/store.ts';
+import type { QueueRecord } from '../../src/record/queue-record.ts';
 import type { SimulatedQueueOptions } from '../../src/testing/index.ts';
 import type { ContestantOptions } from './contestant.ts';
 import { Contestant, Mark, never } from './contestant.ts';
@@ -80,7 +80,7 @@ describe('a write without an answer', () => {
     const before = commits();
     expect(await seat.confirm(next, never)).toMatchObject({ outcome: 'confirmed', state: next });
     expect(commits()).toBe(before + 1);
-    expect(record().leadership?.candidate.metadata).toEqual({ port: '1' });
+    expect(record().holding?.candidate.metadata).toEqual({ port: '1' });
     // What is shown is known again: from now on its place is confirmed, and nothing is read.
     const reads = a.session.sent.get('read');
     expect(await seat.confirm(next, never)).toMatchObject({ outcome: 'confirmed' });
@@ -98,7 +98,7 @@ describe('a write without an answer', () => {
     expect(a.session.sent.get('commit')).toBe(before);
     // It is a term of ours now, and ends as one.
     expect(await seat.release(clean, never)).toBe(true);
-    expect(record()).toMatchObject({ token: seat.token, leadership: undefined });
+    expect(record()).toMatchObject({ token: seat.token, holding: undefined });
     expect(record().history.map(({ id, why }) => `${id} ${why}`)).toEqual([
       'before unclean',
       'a resigned',
@@ -115,7 +115,7 @@ describe('a write without an answer', () => {
     expect(seat.state.announced).toBe(false);
     a.session.next('commit', { fail: 'after' });
     await expect(seat.confirm({ ...seat.state, announced: true }, never)).rejects.toThrow();
-    stage.store.put('jobs', { ...stage.store.record('jobs')!, leadership: undefined });
+    stage.store.put('jobs', { ...stage.store.record('jobs')!, holding: undefined });
     const commits = a.session.sent.get('commit');
     expect(await seat.confirm({ ...seat.state, announced: true }, never)).toMatchObject({
       outcome: 'lost',
@@ -129,9 +129,9 @@ describe('a write without an answer', () => {
     await stage.clock.advance(5_000);
     a.session.next('commit', { fail: 'after' });
     await expect(seat.confirm(announced, never)).rejects.toThrow();
-    expect(record().leadership?.candidate.id).toBe('a');
+    expect(record().holding?.candidate.id).toBe('a');
     expect(await seat.release({ ...clean, hasLed: false }, never)).toBe(true);
-    expect(record().leadership).toBeUndefined();
+    expect(record().holding).toBeUndefined();
     expect(record().unfenced.map(({ id }) => id)).toEqual(['before']);
     expect(stage.store.places('jobs')).toEqual([]);
   });
@@ -264,7 +264,7 @@ type Change = (record: QueueRecord, wallMs: number) => QueueRecord | undefined;
 const drained =
   (id: string, ms: number): Change =>
   (record, wallMs) => ({ ...record, drains: [{ id, untilUnixMs: wallMs + ms }] });
-const vacant: Change = (record) => ({ ...record, leadership: undefined });
+const vacant: Change = (record) => ({ ...record, holding: undefined });
 const confirmed = { outcome: 'confirmed' };
 const unresolved = { outcome: 'unresolved' };
 const lostTo = (reason: string) => ({ outcome: 'lost', reason, endsBelief: false });
@@ -287,7 +287,7 @@ describe('somebody changes the record', () => {
     ],
     [
       'takes the seat away',
-      (record) => ({ ...record, leadership: { ...record.leadership!, revoked: true } }),
+      (record) => ({ ...record, holding: { ...record.holding!, revoked: true } }),
       lostTo('vacated'),
       [],
     ],
@@ -295,7 +295,7 @@ describe('somebody changes the record', () => {
       'asks the leader to go',
       (record) => ({
         ...record,
-        leadership: { ...record.leadership!, request: { kind: 'vacate', nonce: 'n' } },
+        holding: { ...record.holding!, request: { kind: 'vacate', nonce: 'n' } },
       }),
       confirmed,
       ['vacate'],
@@ -321,7 +321,7 @@ describe('somebody changes the record', () => {
     ['deletes it', () => undefined, lostTo('record-gone'), []],
     [
       'names another leader',
-      (record) => ({ ...record, leadership: { ...record.leadership!, place: 'x' } }),
+      (record) => ({ ...record, holding: { ...record.holding!, place: 'x' } }),
       lostTo('superseded'),
       [],
     ],
@@ -339,7 +339,7 @@ describe('somebody changes the record', () => {
       'asks the one before to go',
       (record) => ({
         ...record,
-        leadership: { ...record.leadership!, request: { kind: 'vacate', nonce: 'n' } },
+        holding: { ...record.holding!, request: { kind: 'vacate', nonce: 'n' } },
       }),
       confirmed,
       [],
@@ -354,7 +354,7 @@ describe('somebody changes the record', () => {
     expect(told).toEqual(['hint']);
     expect(await seat.confirm(announced, never)).toMatchObject(outcome);
     expect(told).toEqual(['hint', ...events]);
-    const names = stage.store.record('jobs')?.leadership?.candidate.id === 'a';
+    const names = stage.store.record('jobs')?.holding?.candidate.id === 'a';
     expect(names).toBe(outcome === confirmed);
   });
 
@@ -374,10 +374,10 @@ describe('somebody changes the record', () => {
 
   it('what an operator asked for before the win is told at once', async () => {
     const { stage, seat, record } = await seated();
-    const { leadership } = record();
+    const { holding } = record();
     stage.store.put('jobs', {
       ...record(),
-      leadership: { ...leadership!, request: { kind: 'vacate', nonce: 'n' } },
+      holding: { ...holding!, request: { kind: 'vacate', nonce: 'n' } },
     });
     const told = attached(seat);
     await stage.clock.advance(0);
@@ -394,7 +394,7 @@ describe('the place is gone', () => {
     ['with the election', (record) => ({ ...record, ended: true }), 'election-ended'],
     [
       'by force',
-      (record) => ({ ...record, leadership: { ...record.leadership!, revoked: true } }),
+      (record) => ({ ...record, holding: { ...record.holding!, revoked: true } }),
       'vacated',
     ],
     ['for a later term', (record) => ({ ...record, token: record.token + 1n }), 'superseded'],
@@ -625,7 +625,7 @@ describe('a seat is given back', () => {
     expect(await seat.release(end, never)).toBe(true);
     expect(stage.store.places('jobs')).toEqual([]);
     expect(record()).toMatchObject({
-      leadership: undefined,
+      holding: undefined,
       unfenced,
       reservation: { for: 'b', reserveMs: 500, untilUnixMs: stage.clock.wallMs() + 500 },
       history: [{ token: seat.token, id: 'a', fromUnixMs: 1, toUnixMs: 2, why: 'resigned' }],
@@ -636,7 +636,7 @@ describe('a seat is given back', () => {
   it('and by one that has not led, without a word of it', async () => {
     const { seat, record } = await seated();
     expect(await seat.release({ ...clean, hasLed: false }, never)).toBe(true);
-    expect(record()).toMatchObject({ leadership: undefined, history: [], reservation: undefined });
+    expect(record()).toMatchObject({ holding: undefined, history: [], reservation: undefined });
   });
 
   it('that was never announced: the record stays that of the one before', async () => {
@@ -752,7 +752,7 @@ describe('a seat is abandoned', () => {
     const { stage, seat, record } = await seated();
     await seat.abandon(never);
     expect(stage.store.places('jobs')).toEqual([]);
-    expect(record().leadership?.candidate.id).toBe('a');
+    expect(record().holding?.candidate.id).toBe('a');
   });
 
   it('a place that cannot be given up now is given up later', async () => {
@@ -768,14 +768,14 @@ describe('a seat is abandoned', () => {
 describe('what the record says of a term', () => {
   it('and what stays in it when the term proclaims anew', async () => {
     const { stage, a, seat, record } = await seated();
-    const { electedAtUnixMs } = record().leadership!;
+    const { electedAtUnixMs } = record().holding!;
     a.session.hintMs = noHints;
     const request = { kind: 'vacate', nonce: 'n' } as const;
     const drains = [{ id: 'x', untilUnixMs: stage.clock.wallMs() + hourMs }];
     stage.store.put('jobs', {
       ...record(),
       drains,
-      leadership: { ...record().leadership!, request },
+      holding: { ...record().holding!, request },
     });
     await stage.clock.advance(1_000);
     const held = { ms: 5, untilUnixMs: 7 };
@@ -786,7 +786,7 @@ describe('what the record says of a term', () => {
       beliefMs: 4_000,
       drains,
       history: [],
-      leadership: {
+      holding: {
         candidate: { id: 'a', addresses: ['here:1'], metadata: { port: '1' } },
         electedAtUnixMs,
         leaseMs: 10_000,
@@ -820,7 +820,7 @@ describe('what the record says of a term', () => {
           why: 'unclean',
         },
       ],
-      leadership: { electedAtUnixMs: atWin + 5_000, request: undefined, revoked: false },
+      holding: { electedAtUnixMs: atWin + 5_000, request: undefined, revoked: false },
     });
     expect(record().nonce).not.toBe(before.nonce);
   });

@@ -1,7 +1,7 @@
 // One queue, and clients that know it by different paths: a chroot, a namespace.
 import { describe, expect, it } from 'vitest';
 import { isLeadingIn } from '../../src/mechanisms/queue/named-places.ts';
-import { emptyQueueRecord } from '../../src/mechanisms/queue/record.ts';
+import { emptyQueueRecord } from '../../src/record/queue-record.ts';
 import { Stage, waitMs } from './support.ts';
 
 const paths = { a: '/inc/', b: '/app/inc/' };
@@ -62,10 +62,10 @@ describe.each([false, true])(
 
     it('an operator’s request reaches the leader, which goes on knowing itself', async () => {
       const { stage, b, first } = await led({ isMixed });
-      const place = stage.store.record('jobs')?.leadership?.place;
+      const place = stage.store.record('jobs')?.holding?.place;
       await stage.soon(b.election.drain('b', new Date(stage.clock.wallMs() + 3_600_000)));
       // As the leader has written it: whoever spells as it does may be an older version.
-      expect(stage.store.record('jobs')?.leadership?.place).toBe(place);
+      expect(stage.store.record('jobs')?.holding?.place).toBe(place);
       await stage.clock.advance(5_000);
       expect(first.isLeading()).toBe(true);
       expect((await stage.soon(b.election.vacate())).changed).toBe(true);
@@ -79,7 +79,7 @@ describe.each([false, true])(
 
 describe('a place in a record', () => {
   const candidate = { id: 'a', incarnation: 'i', addresses: [], metadata: {} };
-  const leadership = {
+  const holding = {
     candidate,
     place: '/other/le_0000000000',
     electedAtUnixMs: 0,
@@ -87,7 +87,7 @@ describe('a place in a record', () => {
     revoked: false,
     request: undefined,
   };
-  const record = { ...emptyQueueRecord('e', 'n'), token: 7n, leadership };
+  const record = { ...emptyQueueRecord('e', 'n'), token: 7n, holding };
   const store = { nameHere: (recorded: string) => recorded.replace('/other/', '/here/') };
   const placeOf = (name: string, token: bigint) => ({ name, token, session: undefined });
 

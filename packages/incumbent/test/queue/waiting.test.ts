@@ -50,7 +50,7 @@ describe('whoever follows an unclean leader', () => {
     a.session.outage = 'silent';
     stage.store.put('jobs', undefined);
     await operator.election.drain('x', new Date(stage.clock.wallMs() + 3_600_000));
-    expect(stage.store.record('jobs')).toMatchObject({ token: 0n, leadership: undefined });
+    expect(stage.store.record('jobs')).toMatchObject({ token: 0n, holding: undefined });
     stage.store.deletePlace(stage.store.places('jobs')[0] as string);
     expect(await stage.handOver(first, next)).toBeGreaterThanOrEqual(waitMs);
     await stage.soon((await next)[Symbol.asyncDispose]());
@@ -213,7 +213,7 @@ it('close waits for a seat that is still won meanwhile, and gives it back', asyn
   await stage.clock.advance(10);
   expect(isClosed).toBe(true);
   expect(stage.store.waiting('jobs')).toEqual([]);
-  expect(stage.store.record('jobs')?.leadership).toBeUndefined();
+  expect(stage.store.record('jobs')?.holding).toBeUndefined();
   await closed;
   await expect(campaign).rejects.toThrow('is closed');
 });

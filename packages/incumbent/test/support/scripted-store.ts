@@ -1,7 +1,7 @@
 import type { Backend } from '../../src/core/contest.ts';
 import { leaseBackend } from '../../src/mechanisms/lease/backend.ts';
-import type { LeaseRecord } from '../../src/mechanisms/lease/record.ts';
 import type { LeaseStore, Reading, SwapResult } from '../../src/mechanisms/lease/store.ts';
+import type { LeaseRecord } from '../../src/record/lease-record.ts';
 
 /** One cell whose operations a test can delay, lose or answer wrongly. */
 export class ScriptedStore {

@@ -2,12 +2,6 @@ import { setMaxListeners } from 'node:events';
 import { isIncurable, RecordDamagedError, StoreUnavailableError } from '../../base/errors.ts';
 import { sleep } from '../../base/wait.ts';
 import { lastPlaceIn } from '../../mechanisms/queue/named-places.ts';
-import type { QueueRecord } from '../../mechanisms/queue/record.ts';
-import {
-  decodeQueueRecord,
-  encodeQueueRecord,
-  isQueueRecord,
-} from '../../mechanisms/queue/record.ts';
 import type {
   Amendment,
   CommitResult,
@@ -19,6 +13,8 @@ import type {
   Version,
   Watched,
 } from '../../mechanisms/queue/store.ts';
+import type { QueueRecord } from '../../record/queue-record.ts';
+import { decodeQueueRecord, encodeQueueRecord, isQueueRecord } from '../../record/queue-record.ts';
 import { codeOf, grpcCode } from './client.ts';
 import { nobodyBetween } from './history.ts';
 import type { ElectionKeys } from './keys.ts';
@@ -403,7 +399,7 @@ export class EtcdStore implements QueueStore {
   async #study(reading: RecordReading, first: string | undefined, signal: AbortSignal) {
     const { record, version } = reading;
     const place = first === undefined ? undefined : this.#places.get(first);
-    if (place === undefined || record === undefined || record.leadership !== undefined) return;
+    if (place === undefined || record === undefined || record.holding !== undefined) return;
     const previous = lastPlaceIn(this, record);
     if (previous === undefined || this.directlyFollows(place, previous)) return;
     const isProved = await nobodyBetween(this.session, this.#keys, {

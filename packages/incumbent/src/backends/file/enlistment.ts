@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { CandidateInfo } from '../../base/candidate.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
-import type { Actor } from '../../core/contest.ts';
+import type { Actor } from '../../record/record.ts';
 import type { FileOperations } from './file-operations.ts';
 import type { ProcessProof } from './process-proof.ts';
 import { temporaryPath } from './record-file.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { RecordDamagedError, RecordTooNewError } from '../../base/errors.ts';
-import { decodeLeaseRecord } from '../../mechanisms/lease/record.ts';
+import { decodeLeaseRecord } from '../../record/lease-record.ts';
 import { electionPath } from './election-directory.ts';
 import { nodeFileOperations } from './file-operations.ts';
 import { decodeRecordFile, recordNumber, temporaryOwner, tombstone } from './record-file.ts';

@@ -1,5 +1,6 @@
 import { InvalidOptionError } from '../../base/errors.ts';
-import type { Actor, ActorProcess } from '../../core/contest.ts';
+import type { ActorProcess } from '../../core/contest.ts';
+import type { Actor } from '../../record/record.ts';
 import type { Machine } from './this-machine.ts';
 import { thisMachine } from './this-machine.ts';
 

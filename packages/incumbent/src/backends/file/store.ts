@@ -1,9 +1,10 @@
 import type { CandidateInfo } from '../../base/candidate.ts';
 import { RecordDamagedError, StoreUnavailableError } from '../../base/errors.ts';
-import type { Actor, ActorProcess } from '../../core/contest.ts';
-import type { LeaseRecord } from '../../mechanisms/lease/record.ts';
-import { decodeLeaseRecord, encodeLeaseRecord } from '../../mechanisms/lease/record.ts';
+import type { ActorProcess } from '../../core/contest.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
+import type { LeaseRecord } from '../../record/lease-record.ts';
+import { decodeLeaseRecord, encodeLeaseRecord } from '../../record/lease-record.ts';
+import type { Actor } from '../../record/record.ts';
 import { DirectoryWatch } from './directory-watch.ts';
 import { ElectionDirectory, electionPath } from './election-directory.ts';
 import { Enlistment } from './enlistment.ts';

@@ -6,8 +6,8 @@
 import type { CandidateInfo } from '../../base/candidate.ts';
 import { parametersBase64Key, parametersKey } from '../../base/connection-parameters.ts';
 import { StoreUnsuitableError } from '../../base/errors.ts';
-import type { LeaseRecord } from '../../mechanisms/lease/record.ts';
-import { decodeLeaseRecord, encodeLeaseRecord } from '../../mechanisms/lease/record.ts';
+import type { LeaseRecord } from '../../record/lease-record.ts';
+import { decodeLeaseRecord, encodeLeaseRecord } from '../../record/lease-record.ts';
 import type { RaceEntry, Timestamp } from './race-entry.ts';
 import { largestElectionNumber, timestampOf, unixMsOf } from './race-entry.ts';
 

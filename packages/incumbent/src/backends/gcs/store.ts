@@ -1,8 +1,8 @@
 import { readClocks } from '../../base/clock.ts';
 import { RefusedError, StoreUnavailableError } from '../../base/errors.ts';
 import type { Scope } from '../../core/contest.ts';
-import type { LeaseRecord } from '../../mechanisms/lease/record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
+import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { ObjectMetadata, StorageLike } from './client.ts';
 import type { EntryFormat, Sending } from './entry-format.ts';
 import { entryOfRecord, isForeign, ourRecord, recordOfEntry } from './entry-format.ts';

@@ -6,8 +6,8 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { RecordDamagedError, StoreUnsuitableError } from '../../base/errors.ts';
 import type { Timing } from '../../base/timing.ts';
-import type { LeaseRecord } from '../../mechanisms/lease/record.ts';
-import { decodeLeaseRecord, encodeLeaseRecord } from '../../mechanisms/lease/record.ts';
+import type { LeaseRecord } from '../../record/lease-record.ts';
+import { decodeLeaseRecord, encodeLeaseRecord } from '../../record/lease-record.ts';
 import type { UncleanLeader } from '../../record/record.ts';
 import { appendTerm, unfencedLimit } from '../../record/record.ts';
 import type { Lease } from './client.ts';

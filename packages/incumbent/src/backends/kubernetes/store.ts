@@ -1,7 +1,7 @@
 import { RefusedError, StoreUnsuitableError } from '../../base/errors.ts';
 import type { Scope } from '../../core/contest.ts';
-import type { LeaseRecord } from '../../mechanisms/lease/record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
+import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { ApiResponse, KubernetesApi, Lease } from './client.ts';
 import { asLease, asStatus } from './client.ts';
 import type { Refusals } from './errors.ts';

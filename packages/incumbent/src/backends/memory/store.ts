@@ -1,6 +1,6 @@
 import type { CandidateInfo } from '../../base/candidate.ts';
-import type { LeaseRecord } from '../../mechanisms/lease/record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
+import type { LeaseRecord } from '../../record/lease-record.ts';
 
 /** What is kept of one election. */
 export interface MemoryCell {

@@ -1,8 +1,8 @@
 import { RecordDamagedError, StoreUnsuitableError } from '../../base/errors.ts';
 import type { Scope } from '../../core/contest.ts';
-import type { LeaseRecord } from '../../mechanisms/lease/record.ts';
-import { decodeLeaseRecord, encodeLeaseRecord } from '../../mechanisms/lease/record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
+import type { LeaseRecord } from '../../record/lease-record.ts';
+import { decodeLeaseRecord, encodeLeaseRecord } from '../../record/lease-record.ts';
 import type { Connection } from './connection.ts';
 import type { Row } from './driver.ts';
 import { PoolExhaustedError } from './driver.ts';

@@ -14,13 +14,6 @@ import type {
   TakenLock,
 } from '../../mechanisms/lock/store.ts';
 import { leaderPlaceIn } from '../../mechanisms/queue/named-places.ts';
-import type { QueueRecord } from '../../mechanisms/queue/record.ts';
-import {
-  decodeQueueRecord,
-  emptyQueueRecord,
-  encodeQueueRecord,
-  isQueueRecord,
-} from '../../mechanisms/queue/record.ts';
 import type {
   Amendment,
   CommitResult,
@@ -30,6 +23,13 @@ import type {
   Version,
   Watched,
 } from '../../mechanisms/queue/store.ts';
+import type { QueueRecord } from '../../record/queue-record.ts';
+import {
+  decodeQueueRecord,
+  emptyQueueRecord,
+  encodeQueueRecord,
+  isQueueRecord,
+} from '../../record/queue-record.ts';
 import { appendTerm } from '../../record/record.ts';
 import type { NodeAcl, NodeContent, NodeStat, ZooKeeperClient } from './client.ts';
 import { codeOf, refusalOf } from './client.ts';
@@ -229,15 +229,15 @@ export class ZooKeeperLockStore implements LockStore {
       if (lock === undefined) return [];
       const { czxid } = lock.stat;
       const name = placeName(this.#lockPath, czxid);
-      const leadership = own?.record?.leadership;
-      const isOurLeader = leadership !== undefined && leaderPlaceIn(this, own?.record) === name;
+      const holding = own?.record?.holding;
+      const isOurLeader = holding !== undefined && leaderPlaceIn(this, own?.record) === name;
       // Who has it and is not active yet may be one of ours: it leads only when the record says so.
       const isActive =
         breadcrumb !== undefined &&
         breadcrumb.stat.mzxid > czxid &&
         // One of ours became active after its lock had gone, and will see that.
         !isWrittenWith(own, breadcrumb);
-      const candidate = isOurLeader ? leadership.candidate : candidateOf(lock, czxid);
+      const candidate = isOurLeader ? holding.candidate : candidateOf(lock, czxid);
       return [{ name, token: czxid, candidate, isOurs: isOurLeader || !isActive }];
     });
   }
@@ -255,7 +255,7 @@ export class ZooKeeperLockStore implements LockStore {
     if (seen !== place.token) return { outcome: 'gone' };
     if (own === undefined) throw noElection(this.#path);
     const isWritten = breadcrumb !== undefined && isOf(breadcrumb, place);
-    const data = this.#data({ candidate: { id: record.leadership?.candidate.id ?? '' } });
+    const data = this.#data({ candidate: { id: record.holding?.candidate.id ?? '' } });
     const transaction = this.#client
       .transaction()
       .check(this.#lockPath)
@@ -347,7 +347,7 @@ export class ZooKeeperLockStore implements LockStore {
       if (needed.some((one) => one !== name)) return { outcome: 'gone' };
       const last = breadcrumb?.leader === undefined ? undefined : breadcrumb;
       // An announcement is taken back: nobody led by it who would have to be waited out or fenced.
-      const takenBack = record.leadership === undefined ? last : undefined;
+      const takenBack = record.holding === undefined ? last : undefined;
       // Versions begin anew when the breadcrumb is made anew, and theirs do so without our record.
       const isOther = lock?.stat.czxid !== seen;
       if (takenBack !== undefined && isOther) return { outcome: 'conflict' };
@@ -494,7 +494,7 @@ export class ZooKeeperLockStore implements LockStore {
 
   #reading({ own, breadcrumb, lock }: Picture): LockReading {
     const record = own?.record;
-    const leadership = record?.leadership;
+    const holding = record?.holding;
     const leader = leaderPlaceIn(this, record);
     const [name] = this.#names(lock);
     const wipedAfter = wipedAfterOf(own);
@@ -534,13 +534,13 @@ export class ZooKeeperLockStore implements LockStore {
     // wrote a breadcrumb without the lock, and our leader is not the last one any more.
     const base = record ?? emptyQueueRecord(this.#scope.election, '');
     const history =
-      leadership === undefined
+      holding === undefined
         ? base.history
         : appendTerm(base.history, {
             token: base.token,
-            id: leadership.candidate.id,
-            incarnation: leadership.candidate.incarnation,
-            fromUnixMs: leadership.electedAtUnixMs,
+            id: holding.candidate.id,
+            incarnation: holding.candidate.incarnation,
+            fromUnixMs: holding.electedAtUnixMs,
             toUnixMs: mtime,
             why: 'unclean',
           });
@@ -550,7 +550,7 @@ export class ZooKeeperLockStore implements LockStore {
       place,
       nonce: place,
       beliefMs: Math.max(base.beliefMs, this.#scope.timing.beliefMs),
-      leadership: {
+      holding: {
         candidate: candidateOf(breadcrumb, mzxid),
         place,
         electedAtUnixMs: mtime,

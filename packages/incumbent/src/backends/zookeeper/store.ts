@@ -4,12 +4,6 @@ import {
   StoreUnsuitableError,
 } from '../../base/errors.ts';
 import { leaderPlaceIn } from '../../mechanisms/queue/named-places.ts';
-import type { QueueRecord } from '../../mechanisms/queue/record.ts';
-import {
-  decodeQueueRecord,
-  encodeQueueRecord,
-  isQueueRecord,
-} from '../../mechanisms/queue/record.ts';
 import type {
   Amendment,
   CommitResult,
@@ -22,6 +16,8 @@ import type {
   Version,
   Watched,
 } from '../../mechanisms/queue/store.ts';
+import type { QueueRecord } from '../../record/queue-record.ts';
+import { decodeQueueRecord, encodeQueueRecord, isQueueRecord } from '../../record/queue-record.ts';
 import type {
   NodeAcl,
   NodeContent,

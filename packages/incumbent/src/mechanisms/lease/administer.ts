@@ -10,11 +10,11 @@ import { sleep } from '../../base/wait.ts';
 import type { AdminRequest, AdminResult, Scope } from '../../core/contest.ts';
 import type { LiftedHold } from '../../core/holds.ts';
 import { holdOf, holdRefusal, reservationOf } from '../../core/holds.ts';
+import type { LeaseRecord } from '../../record/lease-record.ts';
 import { drainLimit, keptDrains } from '../../record/record.ts';
 import { leaseLeftMs, viewOf } from './observer.ts';
 import type { Sighting } from './reading.ts';
 import { Observation, swapStore } from './reading.ts';
-import type { LeaseRecord } from './record.ts';
 import type { LeaseStore } from './store.ts';
 import { emptyRecord, vacatedAfter } from './unclean.ts';
 

@@ -2,9 +2,9 @@ import { isIncurable } from '../../base/errors.ts';
 import { sleep } from '../../base/wait.ts';
 import type { OwnWrites } from '../../core/attempts.ts';
 import type { Scope } from '../../core/contest.ts';
+import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { Sighting } from './reading.ts';
 import { readStore, swapStore } from './reading.ts';
-import type { LeaseRecord } from './record.ts';
 import type { LeaseStore, Reading } from './store.ts';
 import { unfencedAfter, vacatedAfter } from './unclean.ts';
 

@@ -1,10 +1,10 @@
 import { asError } from '../../base/thrown.ts';
 import type { Scope, Snapshot } from '../../core/contest.ts';
+import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { View } from '../../record/record.ts';
 import { LossWatch } from './loss.ts';
 import type { Sighting } from './reading.ts';
 import { Lookout, lookEveryMs, Observation } from './reading.ts';
-import type { LeaseRecord } from './record.ts';
 import type { LeaseStore } from './store.ts';
 
 /**

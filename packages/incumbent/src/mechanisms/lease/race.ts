@@ -20,7 +20,6 @@ import { bounded, sleep } from '../../base/wait.ts';
 import { Attempts, OwnWrites } from '../../core/attempts.ts';
 import { backoffMs } from '../../core/backoff.ts';
 import type {
-  Actor,
   ActorProcess,
   Candidacy,
   Contest,
@@ -29,13 +28,13 @@ import type {
   Seat,
   SeatState,
 } from '../../core/contest.ts';
-import type { TermSummary, UncleanLeader } from '../../record/record.ts';
+import type { LeaseRecord } from '../../record/lease-record.ts';
+import type { Actor, TermSummary, UncleanLeader } from '../../record/record.ts';
 import { keptDrains } from '../../record/record.ts';
 import { Ghosts } from './ghosts.ts';
 import { LossWatch } from './loss.ts';
 import type { Sighting } from './reading.ts';
 import { Lookout, lookEveryMs, Observation, swapStore } from './reading.ts';
-import type { LeaseRecord } from './record.ts';
 import { LeaseSeat, predecessorIn } from './seat.ts';
 import type { LeaseStore, SwapResult } from './store.ts';
 import type { Verdict } from './trial.ts';

@@ -1,6 +1,6 @@
 import { bounded, Wakeup } from '../../base/wait.ts';
 import type { Scope } from '../../core/contest.ts';
-import type { LeaseRecord } from './record.ts';
+import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from './store.ts';
 
 /** One state of the record, and since when its holder's last write has stood as far as we know. */

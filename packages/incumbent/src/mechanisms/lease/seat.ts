@@ -13,10 +13,10 @@ import type {
   SeatEvents,
   SeatState,
 } from '../../core/contest.ts';
+import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { UncleanLeader } from '../../record/record.ts';
 import { appendTerm, keptDrains } from '../../record/record.ts';
 import { readStore, swapStore, watchStore } from './reading.ts';
-import type { LeaseRecord } from './record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from './store.ts';
 
 /** How often one confirmation re-tries on a version that an operator's write has moved. */

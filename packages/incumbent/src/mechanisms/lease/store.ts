@@ -1,6 +1,7 @@
 import type { CandidateInfo } from '../../base/candidate.ts';
-import type { Actor, ActorProcess } from '../../core/contest.ts';
-import type { LeaseRecord } from './record.ts';
+import type { ActorProcess } from '../../core/contest.ts';
+import type { LeaseRecord } from '../../record/lease-record.ts';
+import type { Actor } from '../../record/record.ts';
 
 /** Says which state of the record a reader saw. Equal (`===`) means the same state. */
 export type Version = string | number | bigint;

@@ -1,9 +1,9 @@
 import { StoreUnavailableError } from '../../base/errors.ts';
 import type { NotElectedReason } from '../../base/not-elected.ts';
 import type { Scope } from '../../core/contest.ts';
+import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { Terms } from '../../record/record.ts';
 import { electedSince } from '../../record/record.ts';
-import type { LeaseRecord } from './record.ts';
 
 /** How often it tries on a record that somebody else has moved, without having been elected. */
 const mostAttempts = 10;

@@ -1,8 +1,8 @@
 /** What is written after a record whose leader ended unclean, or after none. */
 import type { Scope } from '../../core/contest.ts';
+import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { TermSummary, UncleanLeader } from '../../record/record.ts';
 import { appendTerm, unfencedLimit } from '../../record/record.ts';
-import type { LeaseRecord } from './record.ts';
 
 /**
  * Who would have to be fenced by whoever wins after `record`.

@@ -42,13 +42,13 @@ async function transfer(
     const reading = await ask('reading', (operation) => store.read(operation));
     const [holder] = await ask('listing', (operation) => store.members(operation));
     const { record, version } = reading;
-    const leadership = record?.leadership;
+    const holding = record?.holding;
     const isThere = holder !== undefined && leaderPlaceIn(store, record) === holder.name;
     const view = viewOf(reading, isThere, holder, clock.wallMs());
     asked ??= holder?.token ?? 0n;
     // It has gone meanwhile.
     if ((holder?.token ?? 0n) !== asked) return { changed: mayHaveWritten, view };
-    if (record === undefined || leadership === undefined || !isThere) {
+    if (record === undefined || holding === undefined || !isThere) {
       throw new RefusedError(
         holder === undefined || holder.isOurs
           ? `nobody leads election "${election}", so there is nothing to transfer to "${to}"`
@@ -56,10 +56,10 @@ async function transfer(
               'ask it in its own way',
       );
     }
-    if (leadership.candidate.id === to) {
+    if (holding.candidate.id === to) {
       throw new RefusedError(`"${to}" leads election "${election}" already`);
     }
-    const standing = leadership.request;
+    const standing = holding.request;
     if (standing?.kind === 'transfer' && standing.to === to) {
       return { changed: mayHaveWritten, view };
     }
@@ -68,7 +68,7 @@ async function transfer(
       const result = await ask('asking for transfer', (operation) =>
         store.amend(
           {
-            record: { ...record, leadership: { ...leadership, request: next } },
+            record: { ...record, holding: { ...holding, request: next } },
             version,
             present: holder.name,
           },

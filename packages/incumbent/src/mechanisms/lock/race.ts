@@ -17,13 +17,13 @@ import { bounded, Wakeup } from '../../base/wait.ts';
 import { Attempts, OwnWrites } from '../../core/attempts.ts';
 import { backoffMs } from '../../core/backoff.ts';
 import type { Candidacy, Contest, Patience, Scope, Seat } from '../../core/contest.ts';
+import type { QueueRecord } from '../../record/queue-record.ts';
+import { termsOf } from '../../record/queue-record.ts';
 import { electedSince } from '../../record/record.ts';
 import { Confirmations } from '../queue/confirmations.ts';
 import type { Leftovers } from '../queue/leftovers.ts';
 import { isLeadingIn } from '../queue/named-places.ts';
 import { patienceMs } from '../queue/patience.ts';
-import type { QueueRecord } from '../queue/record.ts';
-import { termsOf } from '../queue/record.ts';
 import { QueueSeat } from '../queue/seat.ts';
 import type { QueueSettings } from '../queue/settings.ts';
 import type { Entry, Place, Watched } from '../queue/store.ts';
@@ -181,8 +181,8 @@ export class LockRace<Guard> implements Contest<Guard> {
     const { holder, reading } = await this.#survey(signal);
     requireQuorum(this.#store.session);
     if (reading.record !== undefined && reading.record.token > 0n) {
-      const { leadership, beliefMs } = reading.record;
-      this.#followedBeliefMs = leadership === undefined ? 0 : beliefMs;
+      const { holding, beliefMs } = reading.record;
+      this.#followedBeliefMs = holding === undefined ? 0 : beliefMs;
     }
     if (holder !== undefined) {
       const { entry } = standing;
@@ -279,8 +279,8 @@ export class LockRace<Guard> implements Contest<Guard> {
     record: QueueRecord | undefined,
     signal: AbortSignal,
   ): Promise<NotElectedReason | undefined> {
-    if (record?.leadership !== undefined && record.token === holder.place.token) {
-      return { kind: 'led', id: record.leadership.candidate.id, token: record.token };
+    if (record?.holding !== undefined && record.token === holder.place.token) {
+      return { kind: 'led', id: record.holding.candidate.id, token: record.token };
     }
     const [member] = await this.#ask('listing', signal, (operation) =>
       this.#store.members(operation, 1),
@@ -359,10 +359,10 @@ export class LockRace<Guard> implements Contest<Guard> {
     const { waitsForPredecessor, delayAfterWinMs } = this.#settings;
     const { clockDrift, beliefMs } = this.#scope.timing;
     if (!waitsForPredecessor) return delayAfterWinMs;
-    const leadership = record?.leadership;
+    const holding = record?.holding;
     let waitMs = 0;
     // One's own earlier term is known to be over: the same object has ended it.
-    if (record !== undefined && leadership !== undefined && !this.#own.wrote(record)) {
+    if (record !== undefined && holding !== undefined && !this.#own.wrote(record)) {
       waitMs = record.beliefMs;
     }
     // Somebody deleted by hand what would say whether the one we followed led, and ended clean.
@@ -375,9 +375,9 @@ export class LockRace<Guard> implements Contest<Guard> {
   /** Why and until when the seat stays closed to us. */
   #reserved(standing: Standing, record: QueueRecord | undefined): Closed | undefined {
     const { clock } = this.#scope;
-    const { reservation, leadership } = record ?? {};
+    const { reservation, holding } = record ?? {};
     const reserved =
-      leadership?.held ??
+      holding?.held ??
       (reservation === undefined || reservation.for === this.#candidate.id
         ? undefined
         : { ms: reservation.reserveMs, untilUnixMs: reservation.untilUnixMs });
@@ -393,8 +393,8 @@ export class LockRace<Guard> implements Contest<Guard> {
     );
     if (leftMs <= 0) return undefined;
     const untilUnixMs = wallMs + leftMs;
-    if (leadership?.held !== undefined) {
-      return { kind: 'held', by: leadership.candidate.id, untilUnixMs };
+    if (holding?.held !== undefined) {
+      return { kind: 'held', by: holding.candidate.id, untilUnixMs };
     }
     const whom = reservation?.for === undefined ? {} : { for: reservation.for };
     return { kind: 'reserved', ...whom, untilUnixMs };

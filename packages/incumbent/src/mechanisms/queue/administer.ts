@@ -10,12 +10,12 @@ import { bounded, sleep } from '../../base/wait.ts';
 import type { AdminRequest, AdminResult, Scope } from '../../core/contest.ts';
 import type { LiftedHold } from '../../core/holds.ts';
 import { holdOf, holdRefusal, reservationOf } from '../../core/holds.ts';
+import type { QueueRecord } from '../../record/queue-record.ts';
+import { emptyQueueRecord } from '../../record/queue-record.ts';
 import { drainLimit, keptDrains } from '../../record/record.ts';
 import { leaderPlaceIn } from './named-places.ts';
 import { viewOf } from './observer.ts';
 import { patienceMs } from './patience.ts';
-import type { QueueRecord } from './record.ts';
-import { emptyQueueRecord } from './record.ts';
 import type { Amendment, EndMark, Member, QueueStore, RecordReading } from './store.ts';
 
 const maxTries = 20;
@@ -162,10 +162,10 @@ function changeFor(
   const { reading, members, leader } = situation;
   const wallMs = scope.clock.wallMs();
   const record = reading.record ?? emptyQueueRecord(scope.election, scope.uniqueId());
-  const { leadership } = record;
+  const { holding } = record;
   switch (request.kind) {
     case 'vacate': {
-      if (leadership === undefined || leader === undefined) {
+      if (holding === undefined || leader === undefined) {
         const [first] = members;
         if (first !== undefined && !first.isOurs) {
           if (request.force) return { record, remove: [first.name] };
@@ -177,42 +177,42 @@ function changeFor(
         }
         return liftOf(record, wallMs);
       }
-      const hold = holdOf(leadership.candidate.id, leadership.held, wallMs);
+      const hold = holdOf(holding.candidate.id, holding.held, wallMs);
       if (hold !== undefined && !request.force) {
         const doubt =
           'its session is there; if it is dead, that ends within ' +
-          formatDuration(leadership.leaseMs);
+          formatDuration(holding.leaseMs);
         throw holdRefusal(hold, doubt, wallMs);
       }
-      if (leadership.request?.kind === 'vacate' && !request.force) return undefined;
+      if (holding.request?.kind === 'vacate' && !request.force) return undefined;
       const asked = { kind: 'vacate', nonce: scope.uniqueId() } as const;
-      const next = { ...leadership, request: asked, revoked: request.force };
-      if (!request.force) return { record: { ...record, leadership: next }, present: leader.name };
+      const next = { ...holding, request: asked, revoked: request.force };
+      if (!request.force) return { record: { ...record, holding: next }, present: leader.name };
       return {
-        record: { ...record, leadership: { ...next, held: undefined } },
+        record: { ...record, holding: { ...next, held: undefined } },
         present: leader.name,
         remove: [leader.name],
         ...(hold === undefined ? {} : { lifted: hold }),
       };
     }
     case 'transfer': {
-      if (leadership === undefined || leader === undefined) {
+      if (holding === undefined || leader === undefined) {
         throw new RefusedError(
           `nobody leads election "${scope.election}" by our record, so there is nothing to ` +
             `transfer to "${request.to}"`,
         );
       }
-      if (leadership.candidate.id === request.to) {
+      if (holding.candidate.id === request.to) {
         throw new RefusedError(`"${request.to}" leads election "${scope.election}" already`);
       }
       const between = membersBefore(request.to, situation);
-      const standing = leadership.request;
+      const standing = holding.request;
       if (standing?.kind === 'transfer' && standing.to === request.to && between.length === 0) {
         return undefined;
       }
       const asked = { kind: 'transfer', to: request.to, nonce: scope.uniqueId() } as const;
       return {
-        record: { ...record, leadership: { ...leadership, request: asked } },
+        record: { ...record, holding: { ...holding, request: asked } },
         // Whoever was before the one that is named enters again behind it.
         present: leader.name,
         remove: between.map(({ name }) => name),
@@ -268,15 +268,13 @@ function changeFor(
 
 /** The seat is nobody's: what keeps it closed. Its last leader stays in the record, to be waited out. */
 function liftOf(record: QueueRecord, wallMs: number): Change | undefined {
-  const { leadership, reservation, history } = record;
-  if (leadership === undefined) {
+  const { holding, reservation, history } = record;
+  if (holding === undefined) {
     const lifted = reservationOf(reservation, history, wallMs);
     return lifted && { record: { ...record, reservation: undefined }, lifted };
   }
-  const lifted = holdOf(leadership.candidate.id, leadership.held, wallMs);
-  return (
-    lifted && { record: { ...record, leadership: { ...leadership, held: undefined } }, lifted }
-  );
+  const lifted = holdOf(holding.candidate.id, holding.held, wallMs);
+  return lifted && { record: { ...record, holding: { ...holding, held: undefined } }, lifted };
 }
 
 /** Everybody but a leader of ours; and not whoever of ours is about to lead, who sees the record. */

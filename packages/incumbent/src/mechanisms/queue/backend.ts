@@ -58,7 +58,7 @@ export class QueueElection<Guard> implements ElectionBackend<Guard> {
     const leader = leaderPlaceIn(this.#store, record);
     const members = await ask((operation) => this.#store.members(operation));
     return members.map(({ name, candidate }) =>
-      name === leader ? (record?.leadership?.candidate ?? candidate) : candidate,
+      name === leader ? (record?.holding?.candidate ?? candidate) : candidate,
     );
   }
 

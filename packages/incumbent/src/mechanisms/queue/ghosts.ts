@@ -1,8 +1,8 @@
 import { StoreUnavailableError } from '../../base/errors.ts';
 import type { Attempts } from '../../core/attempts.ts';
 import type { Scope } from '../../core/contest.ts';
+import type { QueueRecord } from '../../record/queue-record.ts';
 import { isLeadingIn } from './named-places.ts';
-import type { QueueRecord } from './record.ts';
 import type { CommitResult, Place, QueueStore } from './store.ts';
 import { unfencedAfter } from './winning.ts';
 
@@ -62,7 +62,7 @@ function vacated(
   return {
     ...record,
     nonce: scope.uniqueId(),
-    leadership: undefined,
+    holding: undefined,
     reservation: before?.reservation,
     // Its belief was over when the announcement was sent.
     unfenced: unfencedAfter(before, attempts),

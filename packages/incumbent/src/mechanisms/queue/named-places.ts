@@ -2,7 +2,7 @@
  * Whom a record names, in the spelling of the client that asks. Nothing else may be compared with a
  * place: the writer of the record may know the same place by another path.
  */
-import type { Leadership, QueueRecord } from './record.ts';
+import type { QueueHolding, QueueRecord } from '../../record/queue-record.ts';
 import type { Place, QueueStore } from './store.ts';
 
 type Spelling = Pick<QueueStore, 'nameHere'>;
@@ -12,7 +12,7 @@ export function leaderPlaceIn(
   store: Spelling,
   record: QueueRecord | undefined,
 ): string | undefined {
-  const place = record?.leadership?.place;
+  const place = record?.holding?.place;
   return place === undefined ? undefined : store.nameHere(place);
 }
 
@@ -24,9 +24,9 @@ export function isLeadingIn(
   store: Spelling,
   record: QueueRecord | undefined,
   place: Place,
-): record is QueueRecord & { readonly leadership: Leadership } {
-  if (record?.leadership === undefined || record.token !== place.token) return false;
-  return store.nameHere(record.leadership.place) === place.name;
+): record is QueueRecord & { readonly holding: QueueHolding } {
+  if (record?.holding === undefined || record.token !== place.token) return false;
+  return store.nameHere(record.holding.place) === place.name;
 }
 
 /** Whether the last term that was announced is that of this place. By its token as well: see above. */

@@ -2,10 +2,10 @@ import { isIncurable, StoreUnavailableError } from '../../base/errors.ts';
 import { asError } from '../../base/thrown.ts';
 import { bounded, Wakeup } from '../../base/wait.ts';
 import type { Scope, Snapshot } from '../../core/contest.ts';
+import type { QueueRecord } from '../../record/queue-record.ts';
 import type { View } from '../../record/record.ts';
 import { leaderPlaceIn } from './named-places.ts';
 import { patienceMs } from './patience.ts';
-import type { QueueRecord } from './record.ts';
 import type { Member, QueueStore, RecordReading, Watched } from './store.ts';
 
 /**
@@ -103,8 +103,8 @@ export async function inspectQueue(
     view: viewOf(reading, isThere, first, wallMs),
     history: record?.history ?? [],
     drains: (record?.drains ?? []).filter(({ untilUnixMs }) => untilUnixMs > wallMs),
-    request: record?.leadership?.request,
-    leaseMs: isThere ? record?.leadership?.leaseMs : undefined,
+    request: record?.holding?.request,
+    leaseMs: isThere ? record?.holding?.leaseMs : undefined,
     holderGone: leader !== undefined && !isThere,
     ...reservationIn(record, wallMs),
   };
@@ -125,20 +125,20 @@ export function viewOf(
   first: Member | undefined,
   wallMs: number,
 ): View {
-  const leadership = record?.leadership;
+  const holding = record?.holding;
   const token = record === undefined || record.token === 0n ? {} : { token: record.token };
   if (record?.ended === true && !isThere) {
     return { state: 'ended', ...token, sinceUnixMs: record.history.at(-1)?.toUnixMs ?? wallMs };
   }
-  if (leadership !== undefined && isThere) {
-    const { candidate, electedAtUnixMs } = leadership;
+  if (holding !== undefined && isThere) {
+    const { candidate, electedAtUnixMs } = holding;
     return { state: 'led', leader: candidate, ...token, sinceUnixMs: electedAtUnixMs };
   }
   // One of theirs leads as soon as it is the first; one of ours only when the record says so.
   if (first !== undefined && !first.isOurs) {
     return { state: 'led', leader: first.candidate, token: first.token, sinceUnixMs: wallMs };
   }
-  if (record !== undefined && leadership === undefined) {
+  if (record !== undefined && holding === undefined) {
     const sinceUnixMs = record.history.at(-1)?.toUnixMs ?? wallMs;
     return { state: 'vacant', ...token, sinceUnixMs };
   }
@@ -149,7 +149,7 @@ function reservationIn(
   record: QueueRecord | undefined,
   wallMs: number,
 ): Pick<Snapshot, 'reservation'> {
-  const held = record?.leadership?.held;
+  const held = record?.holding?.held;
   const reservation =
     held === undefined ? record?.reservation : { for: undefined, untilUnixMs: held.untilUnixMs };
   if (reservation === undefined || reservation.untilUnixMs <= wallMs) return {};

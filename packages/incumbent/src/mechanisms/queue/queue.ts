@@ -15,13 +15,13 @@ import { bounded, sleep, Wakeup } from '../../base/wait.ts';
 import { Attempts, OwnWrites } from '../../core/attempts.ts';
 import { backoffMs } from '../../core/backoff.ts';
 import type { Candidacy, Contest, Patience, Scope, Seat } from '../../core/contest.ts';
+import type { QueueRecord } from '../../record/queue-record.ts';
+import { termsOf } from '../../record/queue-record.ts';
 import { electedSince } from '../../record/record.ts';
 import { Confirmations } from './confirmations.ts';
 import type { Leftovers } from './leftovers.ts';
 import { isLeadingIn, lastPlaceIn, leaderPlaceIn, wasLastIn } from './named-places.ts';
 import { patienceMs } from './patience.ts';
-import type { QueueRecord } from './record.ts';
-import { termsOf } from './record.ts';
 import { announcedRecord, QueueSeat } from './seat.ts';
 import type { QueueSettings } from './settings.ts';
 import type { Entry, Place, QueueStore, RecordReading, Watched } from './store.ts';
@@ -298,7 +298,7 @@ export class Queue<Guard> implements Contest<Guard> {
       this.#gone = { token: record.token, sinceMs: atMs };
     }
     const { beliefMs } = this.#scope.timing;
-    if (record?.leadership !== undefined) {
+    if (record?.holding !== undefined) {
       this.#followedBeliefMs = Math.max(beliefMs, record.beliefMs);
     } else if (record !== undefined && record.token > 0n && this.#followedBeliefMs > 0) {
       this.#followedBeliefMs = beliefMs;
@@ -481,14 +481,14 @@ export class Queue<Guard> implements Contest<Guard> {
     const { waitsForPredecessor, delayAfterWinMs } = this.#settings;
     const { clockDrift, beliefMs } = this.#scope.timing;
     const { record } = reading;
-    const leadership = record?.leadership;
+    const holding = record?.holding;
     const firstSinceMs = line.firstSinceMs ?? atMs;
     const delayMs = delayAfterWinMs - (atMs - firstSinceMs);
     if (!waitsForPredecessor) return delayMs;
     const stretch = (1 + clockDrift) / (1 - clockDrift);
     let leftMs = delayMs;
     // One's own earlier term is known to be over: the same object has ended it.
-    if (record !== undefined && leadership !== undefined && !this.#own.wrote(record)) {
+    if (record !== undefined && holding !== undefined && !this.#own.wrote(record)) {
       const goneSinceMs = this.#gone?.token === record.token ? this.#gone.sinceMs : atMs;
       leftMs = Math.max(leftMs, record.beliefMs * stretch - (atMs - goneSinceMs));
     }
@@ -512,8 +512,8 @@ export class Queue<Guard> implements Contest<Guard> {
     { names, reading: { record } }: Look,
     signal: AbortSignal,
   ): Promise<NotElectedReason | undefined> {
-    if (record?.leadership !== undefined && this.#gone === undefined) {
-      return { kind: 'led', id: record.leadership.candidate.id, token: record.token };
+    if (record?.holding !== undefined && this.#gone === undefined) {
+      return { kind: 'led', id: record.holding.candidate.id, token: record.token };
     }
     if (names.length === 0) return undefined;
     const [first] = await this.#ask('listing', signal, (operation) =>
@@ -532,9 +532,9 @@ export class Queue<Guard> implements Contest<Guard> {
   > {
     const { record } = reading;
     if (record === undefined) return undefined;
-    const { reservation, leadership } = record;
+    const { reservation, holding } = record;
     const reserved =
-      leadership?.held ??
+      holding?.held ??
       (reservation === undefined || reservation.for === this.#candidate.id
         ? undefined
         : { ms: reservation.reserveMs, untilUnixMs: reservation.untilUnixMs });
@@ -549,11 +549,11 @@ export class Queue<Guard> implements Contest<Guard> {
     );
     if (leftMs <= 0) return undefined;
     const untilUnixMs = wallMs + leftMs;
-    if (leadership?.held !== undefined) {
-      const why = { kind: 'held', by: leadership.candidate.id, untilUnixMs } as const;
+    if (holding?.held !== undefined) {
+      const why = { kind: 'held', by: holding.candidate.id, untilUnixMs } as const;
       return { leftMs, why, yields: false };
     }
-    const wanted = leadership === undefined ? reservation?.for : undefined;
+    const wanted = holding === undefined ? reservation?.for : undefined;
     const whom = wanted === undefined ? {} : { for: wanted };
     const why = { kind: 'reserved', ...whom, untilUnixMs } as const;
     let yields = false;

@@ -15,6 +15,8 @@ import type {
   SeatEvents,
   SeatState,
 } from '../../core/contest.ts';
+import type { QueueRecord } from '../../record/queue-record.ts';
+import { emptyQueueRecord } from '../../record/queue-record.ts';
 import type { UncleanLeader } from '../../record/record.ts';
 import { appendTerm, keptDrains } from '../../record/record.ts';
 import { Confirmations } from './confirmations.ts';
@@ -23,8 +25,6 @@ import { takeBack } from './ghosts.ts';
 import { keepWatching } from './keep-watching.ts';
 import type { Leftovers } from './leftovers.ts';
 import { isLeadingIn, leaderPlaceIn } from './named-places.ts';
-import type { QueueRecord } from './record.ts';
-import { emptyQueueRecord } from './record.ts';
 import type { QueueSettings } from './settings.ts';
 import type {
   CommitResult,
@@ -370,7 +370,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
       if (leaderPlaceIn(this.#store, before) !== leaderPlaceIn(this.#store, record)) {
         // Somebody led between our look at the record and the one at the queue, or the record was
         // changed by hand: what we wait for is not what we would have to wait for.
-        return record?.leadership === undefined ? 'record-gone' : 'superseded';
+        return record?.holding === undefined ? 'record-gone' : 'superseded';
       }
       this.#record = record;
       this.#version = reading.version;
@@ -385,7 +385,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     this.#isNamed = true;
     this.#mayBeNamed = false;
     this.#isUnsure = false;
-    if (record.leadership.revoked) return 'vacated';
+    if (record.holding.revoked) return 'vacated';
     this.#deliver();
     return 'ours';
   }
@@ -409,7 +409,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
       const { record } = await this.#read(signal);
       if (record?.ended === true) return 'election-ended';
       const isNamed = isLeadingIn(this.#store, record, this.#place);
-      if (isNamed && record.leadership.revoked) return 'vacated';
+      if (isNamed && record.holding.revoked) return 'vacated';
       if (record !== undefined && record.token > this.token) return 'superseded';
     } catch (error) {
       this.#scope.onTrouble('looking why a place is gone', error);
@@ -472,7 +472,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     const record = this.#record;
     if (record === undefined) return;
     if (record.ended) this.#events?.onElectionEnded();
-    const request = record.leadership?.request;
+    const request = record.holding?.request;
     if (request !== undefined && isLeadingIn(this.#store, record, this.#place)) {
       this.#events?.onRequest(request);
     }
@@ -490,7 +490,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     return {
       ...record,
       nonce: this.#scope.uniqueId(),
-      leadership: undefined,
+      holding: undefined,
       reservation:
         end.reserveMs === undefined
           ? undefined
@@ -544,7 +544,7 @@ export function announcedRecord(
 ): QueueRecord {
   const wallMs = scope.clock.wallMs();
   const base = previous ?? emptyQueueRecord(scope.election, '');
-  const last = base.leadership;
+  const last = base.holding;
   const isOurs = last !== undefined && isLeadingIn(store, base, place);
   const history =
     last === undefined || isOurs
@@ -563,7 +563,7 @@ export function announcedRecord(
     place: place.name,
     nonce: scope.uniqueId(),
     beliefMs: scope.timing.beliefMs,
-    leadership: {
+    holding: {
       candidate: { ...candidate, addresses: state.addresses, metadata: state.metadata },
       place: place.name,
       electedAtUnixMs: isOurs ? last.electedAtUnixMs : wallMs,
@@ -584,9 +584,9 @@ function predecessorIn(
   attempts: Attempts,
 ): Predecessor | undefined {
   if (record === undefined) return undefined;
-  const { leadership, token } = record;
-  if (leadership !== undefined) {
-    return { ...leadership.candidate, token, clean: attempts.wrote(record) };
+  const { holding, token } = record;
+  if (holding !== undefined) {
+    return { ...holding.candidate, token, clean: attempts.wrote(record) };
   }
   const last = record.history.at(-1);
   if (last === undefined) return undefined;

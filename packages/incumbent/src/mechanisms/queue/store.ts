@@ -1,6 +1,6 @@
 /** What a store with sessions owes the queue. It never interprets time and has no timer of its own. */
 import type { CandidateInfo } from '../../base/candidate.ts';
-import type { QueueRecord } from './record.ts';
+import type { QueueRecord } from '../../record/queue-record.ts';
 
 /** What the store compares: opaque, and different after every write of the record. */
 export type Version = string | number | bigint | undefined;

@@ -2,9 +2,9 @@
 
 import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
 import type { OwnWrites } from '../../core/attempts.ts';
+import type { QueueRecord } from '../../record/queue-record.ts';
 import type { UncleanLeader } from '../../record/record.ts';
 import { unfencedLimit } from '../../record/record.ts';
-import type { QueueRecord } from './record.ts';
 import type { Place, QueueSession } from './store.ts';
 
 /**
@@ -46,7 +46,7 @@ export function unfencedAfter(
   own: Pick<OwnWrites, 'wrote'>,
 ): readonly UncleanLeader[] {
   if (record === undefined) return [];
-  const { leadership, unfenced, token } = record;
-  if (leadership === undefined || own.wrote(record)) return unfenced;
-  return [...unfenced, { ...leadership.candidate, token }].slice(-unfencedLimit);
+  const { holding, unfenced, token } = record;
+  if (holding === undefined || own.wrote(record)) return unfenced;
+  return [...unfenced, { ...holding.candidate, token }].slice(-unfencedLimit);
 }

@@ -1,39 +1,25 @@
-import type { CandidateInfo } from '../../base/candidate.ts';
-import { RecordDamagedError, RecordTooNewError } from '../../base/errors.ts';
-import type {
-  Drain,
-  LeaderRequest,
-  TermSummary,
-  Terms,
-  UncleanLeader,
-} from '../../record/record.ts';
-import type { Reservation } from '../../record/record-fields.ts';
+import { RecordDamagedError, RecordTooNewError } from '../base/errors.ts';
+import type { ElectionRecord, Holding, Terms } from './record.ts';
 import {
   FieldReader,
   readCandidate,
   readDrain,
+  readHeld,
   readRequest,
   readReservation,
   readTermSummary,
   readUnclean,
-} from '../../record/record-fields.ts';
+} from './record-fields.ts';
 
 /** The format this version writes, and the newest it reads. */
 export const queueRecordFormat = 1;
 
-/** Who leads, or led and never said that it stopped. */
-export interface Leadership {
-  readonly candidate: CandidateInfo;
+/** Who leads, or led and never said that it stopped. It is announced by being named. */
+export interface QueueHolding extends Holding {
   /** The name of its place. */
   readonly place: string;
-  readonly electedAtUnixMs: number;
   /** D of its handle: for people. */
   readonly leaseMs: number;
-  /** An operator took the seat away: its place is deleted, but its belief must run out. */
-  readonly revoked: boolean;
-  readonly request: LeaderRequest | undefined;
-  /** The work is done and the seat is only held: nobody takes it before then. */
-  readonly held?: { readonly ms: number; readonly untilUnixMs: number } | undefined;
 }
 
 /**
@@ -41,34 +27,22 @@ export interface Leadership {
  * with the deletion of that place when it ends clean. So whoever leads is named here, and who is
  * named here without being there has ended unclean.
  */
-export interface QueueRecord {
-  readonly election: string;
-  /** Of the last term that was announced. */
-  readonly token: bigint;
+export interface QueueRecord extends ElectionRecord<QueueHolding> {
   /** The place of the last term that was announced; empty before the first. */
   readonly place: string;
-  /** Chosen by whoever wrote as a candidate; operators keep it. Tells an attempt's outcome. */
-  readonly nonce: string;
   /** H of the last leader: how long its successor has to wait if it ended unclean. */
   readonly beliefMs: number;
-  readonly ended: boolean;
-  readonly leadership: Leadership | undefined;
-  readonly reservation: Reservation | undefined;
-  /** Leaders that ended unclean and that no later leader has fenced. */
-  readonly unfenced: readonly UncleanLeader[];
-  readonly drains: readonly Drain[];
-  readonly history: readonly TermSummary[];
 }
 
 /** The record as JSON; tokens as decimal strings. */
 export function encodeQueueRecord(record: QueueRecord): string {
   // Not by a replacer, which would be called for every field of fifty terms at each hand-over.
+  const { election, token, place, nonce, beliefMs, ended, holding, reservation } = record;
   return JSON.stringify({
-    incumbent: 'queue',
-    format: queueRecordFormat,
-    ...record,
-    token: record.token.toString(),
+    ...{ incumbent: 'queue', format: queueRecordFormat, election, token: token.toString() },
+    ...{ place, nonce, beliefMs, ended, leadership: holding, reservation },
     unfenced: record.unfenced.map(withText),
+    drains: record.drains,
     history: record.history.map(withText),
   });
 }
@@ -106,7 +80,7 @@ export function decodeQueueRecord(text: string, location: string): QueueRecord {
     nonce: reader.string(fields['nonce'], 'nonce'),
     beliefMs: reader.duration(fields['beliefMs'], 'beliefMs'),
     ended: reader.boolean(fields['ended'], 'ended'),
-    leadership: reader.optional(fields['leadership'], (value) => readLeadership(reader, value)),
+    holding: reader.optional(fields['leadership'], (value) => readHolding(reader, value)),
     reservation: reader.optional(fields['reservation'], (value) => readReservation(reader, value)),
     unfenced: reader.list(fields['unfenced'], 'unfenced', (value) => readUnclean(reader, value)),
     drains: reader.list(fields['drains'], 'drains', (value) => readDrain(reader, value)),
@@ -114,29 +88,23 @@ export function decodeQueueRecord(text: string, location: string): QueueRecord {
   };
 }
 
-function readLeadership(reader: FieldReader, value: unknown): Leadership {
-  const leadership = reader.object(value, 'leadership');
+function readHolding(reader: FieldReader, value: unknown): QueueHolding {
+  const holding = reader.object(value, 'leadership');
   return {
-    candidate: readCandidate(reader, leadership['candidate'], 'leadership.candidate'),
-    place: reader.string(leadership['place'], 'leadership.place'),
-    electedAtUnixMs: reader.number(leadership['electedAtUnixMs'], 'leadership.electedAtUnixMs'),
-    leaseMs: reader.duration(leadership['leaseMs'], 'leadership.leaseMs'),
-    revoked: reader.boolean(leadership['revoked'], 'leadership.revoked'),
-    request: reader.optional(leadership['request'], (entry) => readRequest(reader, entry)),
-    held: reader.optional(leadership['held'], (entry) => {
-      const held = reader.object(entry, 'held');
-      return {
-        ms: reader.duration(held['ms'], 'held.ms'),
-        untilUnixMs: reader.number(held['untilUnixMs'], 'held.untilUnixMs'),
-      };
-    }),
+    candidate: readCandidate(reader, holding['candidate'], 'leadership.candidate'),
+    place: reader.string(holding['place'], 'leadership.place'),
+    electedAtUnixMs: reader.number(holding['electedAtUnixMs'], 'leadership.electedAtUnixMs'),
+    leaseMs: reader.duration(holding['leaseMs'], 'leadership.leaseMs'),
+    revoked: reader.boolean(holding['revoked'], 'leadership.revoked'),
+    request: reader.optional(holding['request'], (entry) => readRequest(reader, entry)),
+    held: reader.optional(holding['held'], (entry) => readHeld(reader, entry)),
   };
 }
 
 export function termsOf(record: QueueRecord | undefined): Terms {
   if (record === undefined) return { token: 0n, history: [], holder: undefined };
-  const { token, history, leadership } = record;
-  return { token, history, holder: leadership && { ...leadership.candidate, announced: true } };
+  const { token, history, holding } = record;
+  return { token, history, holder: holding && { ...holding.candidate, announced: true } };
 }
 
 /** The record of an election that nobody has led. */
@@ -148,7 +116,7 @@ export function emptyQueueRecord(election: string, nonce: string): QueueRecord {
     nonce,
     beliefMs: 0,
     ended: false,
-    leadership: undefined,
+    holding: undefined,
     reservation: undefined,
     unfenced: [],
     drains: [],

@@ -1,33 +1,24 @@
-import type { CandidateInfo } from '../../base/candidate.ts';
-import { RecordDamagedError, RecordTooNewError } from '../../base/errors.ts';
-import type { Actor, Held } from '../../core/contest.ts';
-import type { Drain, LeaderRequest, TermSummary, UncleanLeader } from '../../record/record.ts';
-import type { Reservation } from '../../record/record-fields.ts';
+import { RecordDamagedError, RecordTooNewError } from '../base/errors.ts';
+import type { Actor, ElectionRecord, Holding } from './record.ts';
 import {
   FieldReader,
   readCandidate,
   readDrain,
+  readHeld,
   readRequest,
   readReservation,
   readTermSummary,
   readUnclean,
-} from '../../record/record-fields.ts';
+} from './record-fields.ts';
 
 /** The format this version writes, and the newest it reads. */
 export const recordFormat = 1;
 
 /** A seat that is held: by whom, and what they owe. */
-export interface Holding {
-  readonly candidate: CandidateInfo;
-  readonly electedAtUnixMs: number;
+export interface LeaseHolding extends Holding {
   /** False while the holder still fences its predecessor. */
   readonly announced: boolean;
   readonly actors: readonly Actor[] | null;
-  /** An operator took the seat away: no confirmation counts any more, but belief must run out. */
-  readonly revoked: boolean;
-  readonly request: LeaderRequest | undefined;
-  /** The work is done and the seat is only held: so it stays even if the holder dies. */
-  readonly held?: Held | undefined;
   /**
    * The holder is a foreign program that counts its confirmations and not its terms: observers are
    * told of no token. Only in what a store has read, never written.
@@ -35,24 +26,10 @@ export interface Holding {
   readonly tokenless?: boolean;
 }
 
-/**
- * The one record of an election on a lease store. Every write replaces the whole of it.
- * `token` never falls: releasing vacates and keeps it.
- */
-export interface LeaseRecord {
-  readonly election: string;
-  readonly token: bigint;
-  /** Chosen by whoever wrote as a candidate; operators keep it. Tells an attempt's outcome. */
-  readonly nonce: string;
+/** Every write replaces the whole of it. Releasing vacates, and keeps the token. */
+export interface LeaseRecord extends ElectionRecord<LeaseHolding> {
   /** D: how long this version must stay unchanged before the holder counts as gone. */
   readonly leaseMs: number;
-  readonly ended: boolean;
-  readonly holding: Holding | undefined;
-  readonly reservation: Reservation | undefined;
-  /** Leaders that ended unclean and that no later leader has fenced. */
-  readonly unfenced: readonly UncleanLeader[];
-  readonly drains: readonly Drain[];
-  readonly history: readonly TermSummary[];
 }
 
 /** The record as JSON; tokens as decimal strings. */
@@ -92,7 +69,7 @@ export function decodeLeaseRecord(text: string, location: string): LeaseRecord {
   };
 }
 
-function readHolding(reader: FieldReader, value: unknown): Holding {
+function readHolding(reader: FieldReader, value: unknown): LeaseHolding {
   const holding = reader.object(value, 'holding');
   return {
     candidate: readCandidate(reader, holding['candidate'], 'holding.candidate'),
@@ -103,13 +80,7 @@ function readHolding(reader: FieldReader, value: unknown): Holding {
         ? null
         : reader.list(holding['actors'], 'holding.actors', (actor) => readActor(reader, actor)),
     revoked: reader.boolean(holding['revoked'], 'holding.revoked'),
-    held: reader.optional(holding['held'], (value) => {
-      const held = reader.object(value, 'held');
-      return {
-        ms: reader.duration(held['ms'], 'held.ms'),
-        untilUnixMs: reader.number(held['untilUnixMs'], 'held.untilUnixMs'),
-      };
-    }),
+    held: reader.optional(holding['held'], (value) => readHeld(reader, value)),
     request: reader.optional(holding['request'], (entry) => readRequest(reader, entry)),
   };
 }
