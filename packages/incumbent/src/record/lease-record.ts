@@ -92,3 +92,19 @@ function readActor(reader: FieldReader, value: unknown): Actor {
   }
   return actor as Actor;
 }
+
+/** The record of an election that nobody has led. */
+export function emptyLeaseRecord(election: string, nonce: string, leaseMs: number): LeaseRecord {
+  return {
+    election,
+    token: 0n,
+    nonce,
+    leaseMs,
+    ended: false,
+    holding: undefined,
+    reservation: undefined,
+    unfenced: [],
+    drains: [],
+    history: [],
+  };
+}

@@ -3,10 +3,11 @@ import { sleep } from '../../base/wait.ts';
 import type { OwnWrites } from '../../core/attempts.ts';
 import type { Scope } from '../../core/contest.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
+import { emptyLeaseRecord } from '../../record/lease-record.ts';
+import { takenBack, vacated } from '../../record/transitions.ts';
 import type { Sighting } from './reading.ts';
 import { readStore, swapStore } from './reading.ts';
 import type { LeaseStore, Reading } from './store.ts';
-import { unfencedAfter, vacatedAfter } from './unclean.ts';
 
 /** Of how many attempts it is remembered that they may land. */
 const mostAttempts = 16;
@@ -129,18 +130,15 @@ export class Ghosts {
   /** Undefined: none of ours is there, nor can come. */
   #withoutUs({ record }: Reading): LeaseRecord | undefined {
     if (this.#attempts.length === 0) return undefined;
-    const own = this.#own;
+    const { uniqueId, clock, election, timing } = this.#scope;
     const landed = this.#attempts.find(({ nonce }) => nonce === record?.nonce);
+    if (record === undefined) return emptyLeaseRecord(election, uniqueId(), timing.leaseMs);
     // Whoever could write the attempt may write this: the holder cannot believe any more.
-    if (landed === undefined || record === undefined) {
-      return vacatedAfter(record, this.#scope, own.wrote(record));
+    if (landed === undefined) {
+      const writing = { nonce: uniqueId(), wallMs: clock.wallMs() };
+      return vacated(record, this.#own.wrote(record), writing);
     }
-    return {
-      ...record,
-      nonce: this.#scope.uniqueId(),
-      holding: undefined,
-      reservation: landed.before?.reservation,
-      unfenced: unfencedAfter(landed.before, own.wrote(landed.before)),
-    };
+    const { before } = landed;
+    return takenBack(record, before, this.#own.wrote(before), uniqueId());
   }
 }

@@ -31,15 +31,15 @@ import type {
 import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { Actor, TermSummary, UncleanLeader } from '../../record/record.ts';
 import { keptDrains } from '../../record/record.ts';
+import { historyAfter, predecessorIn, unfencedAfter } from '../../record/transitions.ts';
 import { Ghosts } from './ghosts.ts';
 import { LossWatch } from './loss.ts';
 import type { Sighting } from './reading.ts';
 import { Lookout, lookEveryMs, Observation, swapStore } from './reading.ts';
-import { LeaseSeat, predecessorIn } from './seat.ts';
+import { LeaseSeat } from './seat.ts';
 import type { LeaseStore, SwapResult } from './store.ts';
 import type { Verdict } from './trial.ts';
 import { Trial } from './trial.ts';
-import { historyAfter, unfencedAfter } from './unclean.ts';
 
 /** How often a follower asks whether the holder's processes have died: no store read, two syscalls. */
 const proofEveryMs = 100;

@@ -15,7 +15,7 @@ import type {
 } from '../../core/contest.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { UncleanLeader } from '../../record/record.ts';
-import { appendTerm, keptDrains } from '../../record/record.ts';
+import { released } from '../../record/transitions.ts';
 import { readStore, swapStore, watchStore } from './reading.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from './store.ts';
 
@@ -255,50 +255,10 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
   }
 
   #vacantRecord(end: SeatEnd): LeaseRecord {
-    const { holding } = this.#record;
     const wallMs = this.#scope.clock.wallMs();
-    return {
-      ...this.#record,
+    return released(this.#record, this.#candidate, end, {
       nonce: this.#scope.uniqueId(),
-      holding: undefined,
-      reservation:
-        // An operator who takes the seat by force opens it.
-        end.reserveMs === undefined || holding?.revoked === true
-          ? undefined
-          : {
-              for: end.reservedFor,
-              reserveMs: end.reserveMs,
-              untilUnixMs: wallMs + end.reserveMs,
-            },
-      unfenced: end.unfenced,
-      drains: keptDrains(this.#record.drains, wallMs),
-      history:
-        holding?.announced === true && end.hasLed
-          ? appendTerm(this.#record.history, {
-              token: this.token,
-              id: this.#candidate.id,
-              incarnation: this.#candidate.incarnation,
-              fromUnixMs: end.fromUnixMs,
-              toUnixMs: end.toUnixMs,
-              why: end.reason,
-            })
-          : this.#record.history,
-    };
+      wallMs,
+    });
   }
-}
-
-/** @param wasOurs whether this handle has written the record: what it led in it is known to be over */
-export function predecessorIn(
-  record: LeaseRecord | undefined,
-  wasOurs: boolean,
-): Predecessor | undefined {
-  if (record === undefined) return undefined;
-  const { holding } = record;
-  if (holding?.announced === true) {
-    return { ...holding.candidate, token: record.token, clean: wasOurs };
-  }
-  const last = record.history.at(-1);
-  if (last === undefined) return undefined;
-  const { id, incarnation, token } = last;
-  return { id, incarnation, token, clean: last.why !== 'unclean', addresses: [], metadata: {} };
 }

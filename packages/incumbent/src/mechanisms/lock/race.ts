@@ -20,6 +20,7 @@ import type { Candidacy, Contest, Patience, Scope, Seat } from '../../core/conte
 import type { QueueRecord } from '../../record/queue-record.ts';
 import { termsOf } from '../../record/queue-record.ts';
 import { electedSince } from '../../record/record.ts';
+import { unfencedAfter } from '../../record/transitions.ts';
 import { Confirmations } from '../queue/confirmations.ts';
 import type { Leftovers } from '../queue/leftovers.ts';
 import { isLeadingIn } from '../queue/named-places.ts';
@@ -27,7 +28,7 @@ import { patienceMs } from '../queue/patience.ts';
 import { QueueSeat } from '../queue/seat.ts';
 import type { QueueSettings } from '../queue/settings.ts';
 import type { Entry, Place, Watched } from '../queue/store.ts';
-import { makeGuard, requireQuorum, tokensWentBack, unfencedAfter } from '../queue/winning.ts';
+import { makeGuard, requireQuorum, tokensWentBack } from '../queue/winning.ts';
 import type { Holder, LockReading, LockStore, Survey } from './store.ts';
 
 export interface LockSettings<Guard> extends QueueSettings<Guard> {
@@ -338,7 +339,8 @@ export class LockRace<Guard> implements Contest<Guard> {
   ): QueueSeat<Guard> {
     requireRisingTokens(this.#scope.election, place, found.record);
     const { record, wasFenced } = found;
-    const unfenced = wasFenced ? (record?.unfenced ?? []) : unfencedAfter(record, this.#own);
+    const wasOurs = record?.holding !== undefined && this.#own.wrote(record);
+    const unfenced = wasFenced ? (record?.unfenced ?? []) : unfencedAfter(record, wasOurs);
     return new QueueSeat<Guard>(this.#store, this.#scope, this.#settings, this.#leftovers, {
       entry,
       place,

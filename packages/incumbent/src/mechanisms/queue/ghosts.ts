@@ -2,9 +2,9 @@ import { StoreUnavailableError } from '../../base/errors.ts';
 import type { Attempts } from '../../core/attempts.ts';
 import type { Scope } from '../../core/contest.ts';
 import type { QueueRecord } from '../../record/queue-record.ts';
+import { takenBack } from '../../record/transitions.ts';
 import { isLeadingIn } from './named-places.ts';
 import type { CommitResult, Place, QueueStore } from './store.ts';
-import { unfencedAfter } from './winning.ts';
 
 /** How often taking back begins anew because others write. */
 const mostTries = 5;
@@ -44,27 +44,12 @@ export async function takeBack(
       isGone = result.outcome !== 'conflict';
       continue;
     }
-    const next = vacated(record, before, attempts, scope);
+    const wasOurs = before?.holding !== undefined && attempts.wrote(before);
+    const next = takenBack(record, before, wasOurs, scope.uniqueId());
     if (isGone) result = await store.amend({ record: next, version }, signal);
     else result = await store.release(place, next, version, signal);
     if (result.outcome === 'ok') return;
     isGone ||= result.outcome === 'gone';
   }
   throw new StoreUnavailableError(`the record changed under each of ${mostTries} attempts`);
-}
-
-function vacated(
-  record: QueueRecord,
-  before: QueueRecord | undefined,
-  attempts: Attempts,
-  scope: Scope,
-): QueueRecord {
-  return {
-    ...record,
-    nonce: scope.uniqueId(),
-    holding: undefined,
-    reservation: before?.reservation,
-    // Its belief was over when the announcement was sent.
-    unfenced: unfencedAfter(before, attempts),
-  };
 }

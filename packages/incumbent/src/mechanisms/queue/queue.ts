@@ -18,6 +18,7 @@ import type { Candidacy, Contest, Patience, Scope, Seat } from '../../core/conte
 import type { QueueRecord } from '../../record/queue-record.ts';
 import { termsOf } from '../../record/queue-record.ts';
 import { electedSince } from '../../record/record.ts';
+import { unfencedAfter } from '../../record/transitions.ts';
 import { Confirmations } from './confirmations.ts';
 import type { Leftovers } from './leftovers.ts';
 import { isLeadingIn, lastPlaceIn, leaderPlaceIn, wasLastIn } from './named-places.ts';
@@ -25,7 +26,7 @@ import { patienceMs } from './patience.ts';
 import { announcedRecord, QueueSeat } from './seat.ts';
 import type { QueueSettings } from './settings.ts';
 import type { Entry, Place, QueueStore, RecordReading, Watched } from './store.ts';
-import { makeGuard, requireQuorum, tokensWentBack, unfencedAfter } from './winning.ts';
+import { makeGuard, requireQuorum, tokensWentBack } from './winning.ts';
 
 /** What a candidate has of the queue while it campaigns. */
 interface Line {
@@ -415,7 +416,8 @@ export class Queue<Guard> implements Contest<Guard> {
     // Or because a copy of this process has our place too, and leads from it.
     if (isNamed && !isOurs) return 'out';
     const found = (isOurs ? line.found : undefined) ?? look.reading;
-    const unfenced = unfencedAfter(record, this.#own);
+    const wasOurs = record?.holding !== undefined && this.#own.wrote(record);
+    const unfenced = unfencedAfter(record, wasOurs);
     const waitMs = this.#waitMs(line, place, look);
     const asked = candidacy.stateAtWin(unfenced);
     // What is written only when the wait is over: until then the predecessor stays the one in the

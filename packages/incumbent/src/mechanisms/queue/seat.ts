@@ -18,7 +18,8 @@ import type {
 import type { QueueRecord } from '../../record/queue-record.ts';
 import { emptyQueueRecord } from '../../record/queue-record.ts';
 import type { UncleanLeader } from '../../record/record.ts';
-import { appendTerm, keptDrains } from '../../record/record.ts';
+import { keptDrains } from '../../record/record.ts';
+import { historyAfter, predecessorIn, released } from '../../record/transitions.ts';
 import { Confirmations } from './confirmations.ts';
 import type { Ghost } from './ghosts.ts';
 import { takeBack } from './ghosts.ts';
@@ -133,7 +134,9 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     this.state = won.state;
     this.unfenced = won.unfenced;
     this.waitBeforeAnnounceMs = won.waitMs;
-    this.predecessor = predecessorIn(won.found.record, won.attempts);
+    const { record } = won.found;
+    const wasOurs = record?.holding !== undefined && won.attempts.wrote(record);
+    this.predecessor = predecessorIn(record, wasOurs);
     this.#confirmations = Confirmations.of(store.session, scope.clock);
     this.#confirmations.add(won.place, won.sentAt);
   }
@@ -485,33 +488,9 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   // --- what is written ---
 
   #vacantRecord(end: SeatEnd): QueueRecord {
-    const record = this.#record as QueueRecord;
     const wallMs = this.#scope.clock.wallMs();
-    return {
-      ...record,
-      nonce: this.#scope.uniqueId(),
-      holding: undefined,
-      reservation:
-        end.reserveMs === undefined
-          ? undefined
-          : {
-              for: end.reservedFor,
-              reserveMs: end.reserveMs,
-              untilUnixMs: wallMs + end.reserveMs,
-            },
-      unfenced: end.unfenced,
-      drains: keptDrains(record.drains, wallMs),
-      history: !end.hasLed
-        ? record.history
-        : appendTerm(record.history, {
-            token: this.token,
-            id: this.#entry.candidate.id,
-            incarnation: this.#entry.candidate.incarnation,
-            fromUnixMs: end.fromUnixMs,
-            toUnixMs: end.toUnixMs,
-            why: end.reason,
-          }),
-    };
+    const writing = { nonce: this.#scope.uniqueId(), wallMs };
+    return released(this.#record as QueueRecord, this.#entry.candidate, end, writing);
   }
 
   #read(signal: AbortSignal): Promise<RecordReading> {
@@ -546,17 +525,7 @@ export function announcedRecord(
   const base = previous ?? emptyQueueRecord(scope.election, '');
   const last = base.holding;
   const isOurs = last !== undefined && isLeadingIn(store, base, place);
-  const history =
-    last === undefined || isOurs
-      ? base.history
-      : appendTerm(base.history, {
-          token: base.token,
-          id: last.candidate.id,
-          incarnation: last.candidate.incarnation,
-          fromUnixMs: last.electedAtUnixMs,
-          toUnixMs: wallMs,
-          why: 'unclean',
-        });
+  const history = isOurs ? base.history : historyAfter(base, wallMs);
   return {
     ...base,
     token: place.token,
@@ -577,20 +546,4 @@ export function announcedRecord(
     drains: keptDrains(base.drains, wallMs),
     history,
   };
-}
-
-function predecessorIn(
-  record: QueueRecord | undefined,
-  attempts: Attempts,
-): Predecessor | undefined {
-  if (record === undefined) return undefined;
-  const { holding, token } = record;
-  if (holding !== undefined) {
-    return { ...holding.candidate, token, clean: attempts.wrote(record) };
-  }
-  const last = record.history.at(-1);
-  if (last === undefined) return undefined;
-  const { id, incarnation } = last;
-  const clean = last.why !== 'unclean';
-  return { id, incarnation, token: last.token, clean, addresses: [], metadata: {} };
 }

@@ -1,10 +1,7 @@
 /** What whoever is about to win checks and works out, in the queue and for the one lock alike. */
 
 import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
-import type { OwnWrites } from '../../core/attempts.ts';
 import type { QueueRecord } from '../../record/queue-record.ts';
-import type { UncleanLeader } from '../../record/record.ts';
-import { unfencedLimit } from '../../record/record.ts';
 import type { Place, QueueSession } from './store.ts';
 
 /**
@@ -38,15 +35,4 @@ export function tokensWentBack(
       `from ${place.token}: the record comes from another store, or the store was set up anew; use ` +
       'another name for the election, or let every resource forget its tokens and delete the record',
   );
-}
-
-/** Who would have to be fenced by whoever leads after `record`. */
-export function unfencedAfter(
-  record: QueueRecord | undefined,
-  own: Pick<OwnWrites, 'wrote'>,
-): readonly UncleanLeader[] {
-  if (record === undefined) return [];
-  const { holding, unfenced, token } = record;
-  if (holding === undefined || own.wrote(record)) return unfenced;
-  return [...unfenced, { ...holding.candidate, token }].slice(-unfencedLimit);
 }
