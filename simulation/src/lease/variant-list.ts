@@ -287,10 +287,9 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a forced vacate drops the holder',
     edits: [
       {
-        file: 'mechanisms/lease/administer.js',
-        find: 'holding: {\n                ...holding,\n                request: asked,',
-        replace:
-          'holding: force ? undefined : {\n                ...holding,\n                request: asked,',
+        file: 'record/transitions.js',
+        find: 'return { ...record, holding: { ...holding, request, revoked: true, held: undefined } };',
+        replace: 'return { ...record, holding: undefined };',
       },
     ],
     breaks: [...s1, 'operator', 'truth'],
@@ -300,10 +299,9 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'mechanisms/lease/administer.js',
-        find: 'return { record: { ...record, holding: { ...holding, request: asked } } };',
+        find: "return changed(asked(record, { kind: 'transfer', to, nonce: uniqueId() }));",
         replace:
-          'const { leaseMs } = scope.timing;' +
-          'return { record: { ...record, leaseMs, holding: { ...holding, request: asked } } };',
+          "return changed(asked({ ...record, leaseMs: timing.leaseMs }, { kind: 'transfer', to, nonce: uniqueId() }));",
       },
     ],
     breaks: [...s1, 'operator'],
@@ -385,9 +383,9 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'token reset on release',
     edits: [
       {
-        file: 'mechanisms/lease/seat.js',
-        find: 'holding: undefined,\n            reservation:',
-        replace: 'token: 0n,\n            holding: undefined,\n            reservation:',
+        file: 'record/transitions.js',
+        find: '        holding: undefined,\n        reservation: isOpen',
+        replace: '        token: 0n,\n        holding: undefined,\n        reservation: isOpen',
       },
     ],
     breaks: ['tokens'],
@@ -523,7 +521,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a failed takeover forgets whom to fence',
     edits: [
       {
-        file: 'mechanisms/lease/seat.js',
+        file: 'record/transitions.js',
         find: 'unfenced: end.unfenced,',
         replace: 'unfenced: [],',
       },
@@ -534,9 +532,9 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a takeover from a holder that was never announced forgets whom to fence',
     edits: [
       {
-        file: 'mechanisms/lease/unclean.js',
-        find: 'return record.unfenced;',
-        replace: 'return [];',
+        file: 'record/transitions.js',
+        find: 'if (!hasLed(holding) || wasOurs)\n        return unfenced;',
+        replace: 'if (!hasLed(holding) || wasOurs)\n        return [];',
       },
     ],
     breaks: ['fencing'],
@@ -722,9 +720,9 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a drain drops those of others',
     edits: [
       {
-        file: 'mechanisms/lease/administer.js',
-        find: 'const others = keptDrains(base.drains.filter(',
-        replace: 'const others = keptDrains([].filter(',
+        file: 'record/transitions.js',
+        find: 'const others = keptDrains(rest, wallMs,',
+        replace: 'const others = keptDrains([], wallMs,',
       },
     ],
     breaks: ['kept'],
@@ -733,9 +731,9 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a request that is meant for one term hits a later one',
     edits: [
       {
-        file: 'mechanisms/lease/administer.js',
-        find: 'asked ??= token;',
-        replace: 'asked = token;',
+        file: 'mechanisms/administer.js',
+        find: 'askedToken ??= token;',
+        replace: 'askedToken = token;',
       },
     ],
     breaks: ['meant'],
@@ -744,9 +742,9 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a request that was refused is called recorded',
     edits: [
       {
-        file: 'mechanisms/lease/administer.js',
-        find: "if (result.outcome === 'ok')\n                return { changed: true, view, ...lifted };",
-        replace: 'return { changed: true, view, ...lifted };',
+        file: 'mechanisms/administer.js',
+        find: 'if (await next.write())\n                return { changed: true, view, ...lifted };',
+        replace: 'await next.write();\n            return { changed: true, view, ...lifted };',
       },
     ],
     breaks: ['granted'],
@@ -827,8 +825,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'mechanisms/lease/administer.js',
-        find: 'if (holderLeftMs <= 0)',
-        replace: 'if (true)',
+        find: 'if (hold !== undefined && holderLeftMs <= 0) {',
+        replace: 'if (hold !== undefined) {',
       },
     ],
     breaks: [...s1, 'truth', 'release'],

@@ -336,9 +336,9 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: a hand-over that is meant for one term hits a later one',
     edits: [
       {
-        file: 'mechanisms/lock/administer.js',
-        find: 'asked ??= holder?.token ?? 0n;',
-        replace: 'asked = holder?.token ?? 0n;',
+        file: 'mechanisms/administer.js',
+        find: 'askedToken ??= token;',
+        replace: 'askedToken = token;',
       },
     ],
     breaks: ['meant'],
@@ -347,9 +347,9 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: a request that was refused is called recorded',
     edits: [
       {
-        file: 'mechanisms/queue/administer.js',
-        find: "if (result.outcome === 'ok')\n                return { changed: true, view, ...lifted };",
-        replace: 'return { changed: true, view, ...lifted };',
+        file: 'mechanisms/administer.js',
+        find: 'if (await next.write())\n                return { changed: true, view, ...lifted };',
+        replace: 'await next.write();\n            return { changed: true, view, ...lifted };',
       },
     ],
     breaks: ['granted'],
@@ -358,9 +358,9 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: a forced vacate calls the end clean',
     edits: [
       {
-        file: 'mechanisms/queue/administer.js',
-        find: 'record: { ...record, holding: { ...next, held: undefined } },',
-        replace: 'record: { ...record, holding: undefined },',
+        file: 'record/transitions.js',
+        find: 'return { ...record, holding: { ...holding, request, revoked: true, held: undefined } };',
+        replace: 'return { ...record, holding: undefined };',
       },
     ],
     breaks: [...s1, 'operator'],

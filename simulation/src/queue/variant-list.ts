@@ -345,12 +345,9 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     edits: [
       {
         file: 'mechanisms/queue/administer.js',
-        find: "if (request.kind === 'end' && endMark !== undefined && reading.version === undefined) {",
+        find: "if (request.kind === 'end' && isNothing)",
         replace:
-          "if (request.kind === 'end') {\n" +
-          '            await removeAll(store, [...waitingMembers(situation)].reverse(), ask);\n' +
-          '        }\n' +
-          "        if (request.kind === 'end' && endMark !== undefined && reading.version === undefined) {",
+          "if (request.kind === 'end')\n        await removeAll(store, [...waitingMembers(situation)].reverse(), ask);\n    if (request.kind === 'end' && isNothing)",
       },
     ],
     breaks: ['promoted'],
@@ -359,9 +356,9 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: a forced vacate calls the end clean',
     edits: [
       {
-        file: 'mechanisms/queue/administer.js',
-        find: 'record: { ...record, holding: { ...next, held: undefined } },',
-        replace: 'record: { ...record, holding: undefined },',
+        file: 'record/transitions.js',
+        find: 'return { ...record, holding: { ...holding, request, revoked: true, held: undefined } };',
+        replace: 'return { ...record, holding: undefined };',
       },
     ],
     breaks: [...s1, 'operator'],
@@ -501,9 +498,9 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     edits: [
       {
         file: 'mechanisms/queue/queue.js',
-        find: 'unfencedAfter(record, this.#own)',
+        find: 'const unfenced = unfencedAfter(record, wasOurs);',
         replace:
-          'unfencedAfter(record, { wrote: () => record?.holding?.candidate.id === this.#candidate.id })',
+          'const unfenced = unfencedAfter(record, record?.holding?.candidate.id === this.#candidate.id);',
       },
     ],
     breaks: ['fencing'],
@@ -534,9 +531,9 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: a request that is meant for one term hits a later one',
     edits: [
       {
-        file: 'mechanisms/queue/administer.js',
-        find: 'asked ??= leader?.token ?? 0n;',
-        replace: 'asked = leader?.token ?? 0n;',
+        file: 'mechanisms/administer.js',
+        find: 'askedToken ??= token;',
+        replace: 'askedToken = token;',
       },
     ],
     breaks: ['meant'],
@@ -545,9 +542,9 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: a request that was refused is called recorded',
     edits: [
       {
-        file: 'mechanisms/queue/administer.js',
-        find: "if (result.outcome === 'ok')\n                return { changed: true, view, ...lifted };",
-        replace: 'return { changed: true, view, ...lifted };',
+        file: 'mechanisms/administer.js',
+        find: 'if (await next.write())\n                return { changed: true, view, ...lifted };',
+        replace: 'await next.write();\n            return { changed: true, view, ...lifted };',
       },
     ],
     breaks: ['granted'],
