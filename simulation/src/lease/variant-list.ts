@@ -579,10 +579,9 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'mechanisms/lease/race.js',
-        find: 'pauseMs = verdict.ms + random() * 0.1 * timing.renewEveryMs;',
+        find: "                shown = sighting;\n                    return { kind: 'wait', ms: verdict.ms",
         replace:
-          'pauseMs = verdict.ms + random() * 0.1 * timing.renewEveryMs;\n' +
-          '                        await swapStore(this.#store, this.#scope, sighting.version - 1, this.#winningRecord(sighting.record, [], candidacy.stateAtWin([])), signal).catch(() => {});',
+          "                shown = sighting;\n                    await swapStore(this.#store, this.#scope, sighting.version - 1, this.#winningRecord(sighting.record, [], [], candidacy.stateAtWin([])), signal).catch(() => {});\n                    return { kind: 'wait', ms: verdict.ms",
       },
     ],
     breaks: ['futile', 'operations'],

@@ -276,7 +276,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: 'mechanisms/lock/race.js',
-        find: 'if (!won && entry !== undefined)',
+        find: 'if (!hasWon && entry !== undefined)',
         replace: 'if (false)',
       },
     ],

@@ -392,8 +392,8 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     edits: [
       {
         file: 'mechanisms/queue/queue.js',
-        find: 'if (!won && line !== undefined)',
-        replace: 'if (false)',
+        find: '                else\n                    await this.#leave(line);',
+        replace: '',
       },
     ],
     breaks: ['leader', 'zombie'],

@@ -18,7 +18,6 @@ import type { NotElectedReason } from '../../base/not-elected.ts';
 import type { Wakeup } from '../../base/wait.ts';
 import { bounded, sleep } from '../../base/wait.ts';
 import { Attempts, OwnWrites } from '../../core/attempts.ts';
-import { backoffMs } from '../../core/backoff.ts';
 import type {
   ActorProcess,
   Candidacy,
@@ -32,6 +31,8 @@ import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { Actor, TermSummary, UncleanLeader } from '../../record/record.ts';
 import { keptDrains } from '../../record/record.ts';
 import { historyAfter, predecessorIn, unfencedAfter } from '../../record/transitions.ts';
+import type { Contender } from '../contend.ts';
+import { contend } from '../contend.ts';
 import { Ghosts } from './ghosts.ts';
 import { LossWatch } from './loss.ts';
 import type { Sighting } from './reading.ts';
@@ -106,74 +107,56 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     }
   }
 
-  async campaign(
+  campaign(
     candidacy: Candidacy,
     patience: Patience,
     signal: AbortSignal,
   ): Promise<Seat<Guard> | undefined> {
-    const { clock, timing, random, onTrouble } = this.#scope;
+    const { clock, timing, random } = this.#scope;
     const lookout = new Lookout(this.#store, this.#scope, this.#observation);
     const trial = patience === 'wait' ? undefined : new Trial(this.#scope, patience === 'settle');
     const delist = trial === undefined ? this.#enlist() : undefined;
-    let failures = 0;
-    let seat: LeaseSeat<Guard> | undefined;
-    try {
-      for (;;) {
-        let pauseMs: number;
-        let sighting: Sighting | undefined;
-        try {
-          sighting = await lookout.look(signal);
-          const verdict = this.#judge(sighting);
-          const refusal = trial?.refusal(sighting.record, verdict);
-          if (refusal !== undefined) {
-            candidacy.onWaiting(refusal);
-            return undefined;
-          }
-          if (verdict === 'attempt') {
-            const outcome = await this.#attempt(sighting, candidacy, signal);
-            if (typeof outcome === 'object') {
-              seat = outcome;
-              return seat;
-            }
-            // The record has moved on: look again at once. Or it has not, for writes are refused
-            // or lost: then trying on must not make this loop hot.
-            const hasMoved = this.#observation.sighting?.version !== sighting.version;
-            if (trial !== undefined) {
-              // Else the attempt has said what is wrong. A conflict may leave no new version behind: a
-              // transaction that lost against a neighbour's was rolled back.
-              const isTry = hasMoved || outcome === 'conflict';
-              const refused = isTry ? trial.attemptFailed() : undefined;
-              if (refused !== undefined) candidacy.onWaiting(refused);
-              if (refused !== undefined || !isTry) return undefined;
-            }
-            failures = hasMoved ? 0 : failures + 1;
-            pauseMs = hasMoved
-              ? Math.min(5, timing.retryBackoffMs) * random()
-              : backoffMs(this.#scope, failures);
-          } else {
-            failures = 0;
-            candidacy.onWaiting(verdict.why);
-            pauseMs = verdict.ms + random() * 0.1 * timing.renewEveryMs;
-          }
-        } catch (error) {
-          if (signal.aborted) throw signal.reason;
-          if (isIncurable(error)) throw error;
-          candidacy.onWaiting({ kind: 'unreachable', cause: error });
-          if (trial?.bearsFailure() === false) return undefined;
-          onTrouble('campaigning', error);
-          failures += 1;
-          pauseMs = backoffMs(this.#scope, failures);
+    let shown: Sighting | undefined;
+    const contender: Contender<LeaseSeat<Guard>> = {
+      attempt: async () => {
+        const sighting = await lookout.look(signal);
+        const verdict = this.#judge(sighting);
+        const refusal = trial?.refusal(sighting.record, verdict);
+        if (refusal !== undefined) return refused(candidacy, refusal);
+        if (verdict !== 'attempt') {
+          candidacy.onWaiting(verdict.why);
+          shown = sighting;
+          return { kind: 'wait', ms: verdict.ms + random() * 0.1 * timing.renewEveryMs };
         }
-        // Who is proved gone was gone before the attempt that failed: that must not cut its pause short.
-        const shown = failures > 0 ? undefined : sighting;
-        await this.#pause(pauseMs, shown, lookout.wakeup, clock.monotonicMs(), signal);
-      }
-    } finally {
-      lookout.end();
-      // A seat that was won does not wait for this: its belief runs already.
-      const delisted = delist?.();
-      if (seat === undefined) await Promise.all([delisted, this.#ghosts.withdraw()]);
-    }
+        const outcome = await this.#attempt(sighting, candidacy, signal);
+        if (typeof outcome === 'object') return { kind: 'won', seat: outcome };
+        // The record has moved on: look again at once. Or it has not, for writes are refused
+        // or lost: then trying on must not make this loop hot.
+        const hasMoved = this.#observation.sighting?.version !== sighting.version;
+        if (trial !== undefined) {
+          // Else the attempt has said what is wrong. A conflict may leave no new version behind: a
+          // transaction that lost against a neighbour's was rolled back.
+          const isTry = hasMoved || outcome === 'conflict';
+          if (!isTry) return { kind: 'refused' };
+          const why = trial.attemptFailed();
+          if (why !== undefined) return refused(candidacy, why);
+        }
+        if (!hasMoved) return { kind: 'failed' };
+        shown = sighting;
+        return { kind: 'wait', ms: Math.min(5, timing.retryBackoffMs) * random() };
+      },
+      // Who is proved gone was gone before the attempt that failed: that must not cut its pause short.
+      pause: (ms, hasFailed) =>
+        this.#pause(ms, hasFailed ? undefined : shown, lookout.wakeup, clock.monotonicMs(), signal),
+      bearsFailure: () => trial?.bearsFailure() !== false,
+      leave: async (hasWon) => {
+        lookout.end();
+        // A seat that was won does not wait for this: its belief runs already.
+        const delisted = delist?.();
+        if (!hasWon) await Promise.all([delisted, this.#ghosts.withdraw()]);
+      },
+    };
+    return contend(contender, candidacy, this.#scope, signal);
   }
 
   #judge(sighting: Sighting): Verdict {
@@ -421,4 +404,9 @@ export class LeaseRace<Guard> implements Contest<Guard> {
 
 function wait(leftMs: number, mostMs: number, why: NotElectedReason): Verdict {
   return { ms: Math.min(leftMs, mostMs), why };
+}
+
+function refused(candidacy: Candidacy, why: NotElectedReason): { readonly kind: 'refused' } {
+  candidacy.onWaiting(why);
+  return { kind: 'refused' };
 }

@@ -11,16 +11,17 @@
 import type { CandidateInfo } from '../../base/candidate.ts';
 import type { Instant } from '../../base/clock.ts';
 import { readClocks } from '../../base/clock.ts';
-import { ElectionEndedError, isIncurable, StoreUnavailableError } from '../../base/errors.ts';
+import { ElectionEndedError, StoreUnavailableError } from '../../base/errors.ts';
 import type { NotElectedReason } from '../../base/not-elected.ts';
 import { bounded, Wakeup } from '../../base/wait.ts';
 import { Attempts, OwnWrites } from '../../core/attempts.ts';
-import { backoffMs } from '../../core/backoff.ts';
 import type { Candidacy, Contest, Patience, Scope, Seat } from '../../core/contest.ts';
 import type { QueueRecord } from '../../record/queue-record.ts';
 import { termsOf } from '../../record/queue-record.ts';
 import { electedSince } from '../../record/record.ts';
 import { unfencedAfter } from '../../record/transitions.ts';
+import type { Contender } from '../contend.ts';
+import { contend } from '../contend.ts';
 import { Confirmations } from '../queue/confirmations.ts';
 import type { Leftovers } from '../queue/leftovers.ts';
 import { isLeadingIn } from '../queue/named-places.ts';
@@ -101,18 +102,17 @@ export class LockRace<Guard> implements Contest<Guard> {
     return undefined;
   }
 
-  async campaign(
+  campaign(
     candidacy: Candidacy,
     patience: Patience,
     signal: AbortSignal,
   ): Promise<Seat<Guard> | undefined> {
-    const { clock, onTrouble } = this.#scope;
     const once = patience !== 'wait';
     const wakeup = new Wakeup();
-    let hasFailed = false;
+    let isAfterFailure = false;
     const stopListening = this.#store.session.onEvent((event) => {
       // Watches live on over a reconnection; only what failed is to be tried again at once.
-      if (event === 'over' || (event === 'restored' && hasFailed)) wakeup.raise();
+      if (event === 'over' || (event === 'restored' && isAfterFailure)) wakeup.raise();
     });
     const stopWaiting = this.#store.onUnclaimed(() => wakeup.raise());
     const standing: Standing = {
@@ -123,43 +123,30 @@ export class LockRace<Guard> implements Contest<Guard> {
       once,
       found: undefined,
     };
-    let won = false;
-    let failures = 0;
-    try {
-      for (;;) {
-        let pauseMs: number;
-        try {
-          wakeup.clear();
-          const step = await this.#step(standing, wakeup, signal);
-          hasFailed = false;
-          if (typeof step !== 'number') {
-            won = true;
-            return step;
-          }
-          // What is made by nobody we see, and cannot be made by us, must not make this loop hot.
-          failures = step === 0 ? failures + 1 : 0;
-          pauseMs = failures > 1 ? backoffMs(this.#scope, failures - 1) : step;
-          if (once && step > 0) return undefined;
-        } catch (error) {
-          if (signal.aborted) throw signal.reason;
-          if (isIncurable(error)) throw error;
-          candidacy.onWaiting({ kind: 'unreachable', cause: error });
-          if (once) return undefined;
-          onTrouble('campaigning', error);
-          hasFailed = true;
-          failures += 1;
-          pauseMs = backoffMs(this.#scope, failures);
-        }
-        signal.throwIfAborted();
-        if (pauseMs > 0) await wakeup.wait(clock, pauseMs, signal);
-      }
-    } finally {
-      stopListening();
-      stopWaiting();
-      standing.watched?.cancel();
-      const { entry } = standing;
-      if (!won && entry !== undefined) await this.#leftovers.leave(entry, undefined);
-    }
+    const contender: Contender<QueueSeat<Guard>> = {
+      attempt: async () => {
+        wakeup.clear();
+        const step = await this.#step(standing, wakeup, signal);
+        if (typeof step !== 'number') return { kind: 'won', seat: step };
+        // What is made by nobody we see, and cannot be made by us, must not make the loop hot.
+        if (step === 0) return { kind: 'unchanged' };
+        return once ? { kind: 'refused' } : { kind: 'wait', ms: step };
+      },
+      pause: async (ms, hasFailed) => {
+        isAfterFailure = hasFailed;
+        await wakeup.wait(this.#scope.clock, ms, signal);
+        isAfterFailure = false;
+      },
+      bearsFailure: () => !once,
+      leave: async (hasWon) => {
+        stopListening();
+        stopWaiting();
+        standing.watched?.cancel();
+        const { entry } = standing;
+        if (!hasWon && entry !== undefined) await this.#leftovers.leave(entry, undefined);
+      },
+    };
+    return contend(contender, candidacy, this.#scope, signal);
   }
 
   /** One decision. @returns the seat, or how long to wait for an event; 0: look again at once */

@@ -19,6 +19,8 @@ import type { QueueRecord } from '../../record/queue-record.ts';
 import { termsOf } from '../../record/queue-record.ts';
 import { electedSince } from '../../record/record.ts';
 import { unfencedAfter } from '../../record/transitions.ts';
+import type { Contender } from '../contend.ts';
+import { contend } from '../contend.ts';
 import { Confirmations } from './confirmations.ts';
 import type { Leftovers } from './leftovers.ts';
 import { isLeadingIn, lastPlaceIn, leaderPlaceIn, wasLastIn } from './named-places.ts';
@@ -107,12 +109,11 @@ export class Queue<Guard> implements Contest<Guard> {
     return undefined;
   }
 
-  async campaign(
+  campaign(
     candidacy: Candidacy,
     patience: Patience,
     signal: AbortSignal,
   ): Promise<Seat<Guard> | undefined> {
-    const { clock, onTrouble } = this.#scope;
     const once = patience !== 'wait';
     const wakeup = new Wakeup();
     let isPausing = false;
@@ -121,60 +122,45 @@ export class Queue<Guard> implements Contest<Guard> {
       if (event === 'over' || (event === 'restored' && isPausing)) wakeup.raise();
     });
     let line: Line | undefined;
-    let won = false;
-    let failures = 0;
     let exits = 0;
-    try {
-      for (;;) {
-        let pauseMs = 0;
-        try {
-          line ??= await this.#enter(candidacy, once, exits > 0, signal);
-          if (line === undefined) {
-            if (once) return undefined;
-            pauseMs = this.#drainedMs((await this.#read(signal)).record);
-          } else {
-            wakeup.clear();
-            let step = await this.#step(line, candidacy, once, wakeup, signal);
-            // Here and not in `#step`: an async function more is half a KiB for each who waits.
-            if (step instanceof Behind) step = await this.#waitBehind(line, step, wakeup, signal);
-            failures = 0;
-            if (step === 'again') continue;
-            if (step instanceof QueueSeat) {
-              won = true;
-              cancelMark(line);
-              return step;
-            }
-            if (step !== 'out') {
-              pauseMs = step;
-            } else {
-              this.#requireUnmarked(line);
-              await this.#leave(line);
-              line = undefined;
-              if (once) return undefined;
-              // Once is an operator's wish or a session's end; again and again must not be hot.
-              exits += 1;
-              if (exits > 1) pauseMs = backoffMs(this.#scope, exits - 1);
-            }
-          }
-        } catch (error) {
-          if (signal.aborted) throw signal.reason;
-          if (isIncurable(error)) throw error;
-          candidacy.onWaiting({ kind: 'unreachable', cause: error });
-          if (once) return undefined;
-          onTrouble('campaigning', error);
-          failures += 1;
-          pauseMs = backoffMs(this.#scope, failures);
+    const contender: Contender<QueueSeat<Guard>> = {
+      attempt: async () => {
+        line ??= await this.#enter(candidacy, once, exits > 0, signal);
+        if (line === undefined) {
+          if (once) return { kind: 'refused' };
+          return { kind: 'wait', ms: this.#drainedMs((await this.#read(signal)).record) };
         }
-        if (pauseMs > 0) {
-          isPausing = true;
-          await wakeup.wait(clock, pauseMs, signal);
-          isPausing = false;
+        const inLine = line;
+        wakeup.clear();
+        const step = await this.#step(inLine, candidacy, once, wakeup, signal);
+        if (step instanceof Behind) {
+          return { kind: 'behind', until: () => this.#waitBehind(inLine, step, wakeup, signal) };
         }
-      }
-    } finally {
-      stopListening();
-      if (!won && line !== undefined) await this.#leave(line);
-    }
+        if (step === 'again') return { kind: 'wait', ms: 0 };
+        if (step instanceof QueueSeat) return { kind: 'won', seat: step };
+        if (step !== 'out') return { kind: 'wait', ms: step };
+        this.#requireUnmarked(inLine);
+        await this.#leave(inLine);
+        line = undefined;
+        if (once) return { kind: 'refused' };
+        // Once is an operator's wish or a session's end; again and again must not be hot.
+        exits += 1;
+        return { kind: 'wait', ms: exits > 1 ? backoffMs(this.#scope, exits - 1) : 0 };
+      },
+      pause: async (ms) => {
+        isPausing = true;
+        await wakeup.wait(this.#scope.clock, ms, signal);
+        isPausing = false;
+      },
+      bearsFailure: () => !once,
+      leave: async (hasWon) => {
+        stopListening();
+        if (line === undefined) return;
+        if (hasWon) cancelMark(line);
+        else await this.#leave(line);
+      },
+    };
+    return contend(contender, candidacy, this.#scope, signal);
   }
 
   /**
