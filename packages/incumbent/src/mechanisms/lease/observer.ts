@@ -1,56 +1,32 @@
-import { asError } from '../../base/thrown.ts';
 import type { Scope, Snapshot } from '../../core/contest.ts';
-import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { View } from '../../record/record.ts';
+import { observe, toldBy } from '../observe.ts';
 import { LossWatch } from './loss.ts';
 import type { Sighting } from './reading.ts';
 import { Lookout, lookEveryMs, Observation } from './reading.ts';
 import type { LeaseStore } from './store.ts';
 
-/**
- * The present view, then a view for every look at the store, until `signal` aborts. Looks on hints
- * and every `pollEvery` (once per lease where hints can be relied on), never writes. The caller leaves out repetitions.
- */
+/** Looks on hints and every `pollEvery` (once per lease where hints can be relied on). */
 export async function* observeLease(
   store: LeaseStore,
   scope: Scope,
   signal: AbortSignal,
 ): AsyncGenerator<View, void, void> {
-  const { clock, timing, random } = scope;
   const observation = new Observation(store, scope);
   const lookout = new Lookout(store, scope, observation);
-  let vacantSinceMs: number | undefined;
+  const look = async () => {
+    const sighting = await lookout.look(signal);
+    const leftMs = leaseLeftMs(store, observation, sighting);
+    const lookAgainMs = lookEveryMs(store, scope);
+    return {
+      view: viewOf(sighting, leftMs > 0, scope.clock.wallMs()),
+      waitMs: leftMs > 0 ? Math.min(lookAgainMs, leftMs) : lookAgainMs,
+    };
+  };
+  const { wakeup } = lookout;
+  const spreadMs = 0.1 * scope.timing.renewEveryMs;
   try {
-    while (!signal.aborted) {
-      let waitMs = timing.pollEveryMs;
-      let view: View;
-      try {
-        const sighting = await lookout.look(signal);
-        waitMs = lookEveryMs(store, scope);
-        const leftMs = leaseLeftMs(store, observation, sighting);
-        if (leftMs > 0) {
-          waitMs = Math.min(waitMs, leftMs);
-          vacantSinceMs = undefined;
-        } else {
-          vacantSinceMs ??= clock.wallMs();
-        }
-        view = viewOf(sighting, leftMs > 0, vacantSinceMs ?? clock.wallMs());
-      } catch (error) {
-        if (signal.aborted) return;
-        view = { state: 'unknown', sinceUnixMs: clock.wallMs(), error: asError(error) };
-      }
-      yield view;
-      try {
-        await lookout.wakeup.wait(
-          clock,
-          waitMs + random() * 0.1 * timing.renewEveryMs,
-          signal,
-          true,
-        );
-      } catch {
-        return;
-      }
-    }
+    yield* observe({ wakeup, look, spreadMs }, scope, scope.timing.pollEveryMs, signal);
   } finally {
     lookout.end();
   }
@@ -69,12 +45,9 @@ export async function inspectLease(
   const wallMs = scope.clock.wallMs();
   return {
     view: viewOf(sighting, leftMs > 0, wallMs),
-    history: record?.history ?? [],
-    drains: (record?.drains ?? []).filter(({ untilUnixMs }) => untilUnixMs > wallMs),
-    request: record?.holding?.request,
+    ...toldBy(record, wallMs),
     leaseMs: record?.holding === undefined ? undefined : record.leaseMs,
     holderGone: record?.holding !== undefined && leftMs <= 0,
-    ...reservationIn(record, wallMs),
     ...settlingIn(store, scope, sighting),
   };
 }
@@ -89,17 +62,6 @@ function settlingIn(
   const loss = new LossWatch(store, scope);
   loss.see(sighting);
   return loss.leftMs > 0 ? { settling: loss.reason } : {};
-}
-
-function reservationIn(
-  record: LeaseRecord | undefined,
-  wallMs: number,
-): Pick<Snapshot, 'reservation'> {
-  const held = record?.holding?.held;
-  const reservation =
-    held === undefined ? record?.reservation : { for: undefined, untilUnixMs: held.untilUnixMs };
-  if (reservation === undefined || reservation.untilUnixMs <= wallMs) return {};
-  return { reservation: { for: reservation.for, untilUnixMs: reservation.untilUnixMs } };
 }
 
 /** How much longer the record protects its holder; zero when nobody holds it or it is proved dead. */

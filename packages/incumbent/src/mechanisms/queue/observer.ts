@@ -1,18 +1,16 @@
-import { isIncurable, StoreUnavailableError } from '../../base/errors.ts';
-import { asError } from '../../base/thrown.ts';
+import { StoreUnavailableError } from '../../base/errors.ts';
 import { bounded, Wakeup } from '../../base/wait.ts';
 import type { Scope, Snapshot } from '../../core/contest.ts';
-import type { QueueRecord } from '../../record/queue-record.ts';
 import type { View } from '../../record/record.ts';
+import { observe, toldBy } from '../observe.ts';
 import { leaderPlaceIn } from './named-places.ts';
 import { patienceMs } from './patience.ts';
 import type { Member, QueueStore, RecordReading, Watched } from './store.ts';
 
 /**
- * The present view, then a view after every change, until `signal` aborts: from a watch on the
- * record, so that one change of leader is told once, and one on the leader's place, so that a leader
- * is missed that has vanished without a successor. Where others are members who write no record, from
- * a watch on the list. The caller leaves out repetitions.
+ * Looks after every change: from a watch on the record, so that one change of leader is told once, and one on
+ * the leader's place, so that a leader is missed that has vanished without a successor. Where others are members
+ * who write no record, from a watch on the list.
  */
 export async function* observeQueue(
   store: QueueStore,
@@ -23,61 +21,43 @@ export async function* observeQueue(
   const { clock, timing } = scope;
   const wakeup = new Wakeup();
   const stopListening = store.session.onEvent(() => wakeup.raise());
-  let vacantSinceMs: number | undefined;
-  try {
-    while (!signal.aborted) {
-      const watches: Watched<unknown>[] = [];
-      let live = true;
-      const watch = async <Value>(
-        what: (signal: AbortSignal) => Promise<Watched<Value>>,
-      ): Promise<Value> => {
-        const watched = await bounded(clock, 'observing', patienceMs(timing), signal, what);
-        watches.push(watched);
-        void watched.changed.then(() => {
-          if (live) wakeup.raise();
-        });
-        return watched.value;
-      };
-      let waitMs = recheckMs;
-      let view: View;
-      try {
-        wakeup.clear();
-        if (store.session.isSuspended) {
-          throw new StoreUnavailableError('the store cannot be reached at the moment');
-        }
-        const reading = await watch((operation) => store.watchRecord(operation));
-        const seen = store.isMixed
-          ? await firstOf(store, await watch((operation) => store.watchList(operation)), signal)
-          : undefined;
-        const leader = leaderPlaceIn(store, reading.record);
-        const isThere =
-          leader === undefined
-            ? false
-            : store.isMixed
-              ? seen?.name === leader
-              : await watch((operation) => store.watchPlace(leader, operation));
-        view = viewOf(reading, isThere, seen, clock.wallMs());
-      } catch (error) {
-        if (signal.aborted) return;
-        view = { state: 'unknown', sinceUnixMs: clock.wallMs(), error: asError(error) };
-        if (!isIncurable(error)) waitMs = timing.pollEveryMs;
-      }
-      if (view.state === 'vacant') {
-        vacantSinceMs ??= view.sinceUnixMs;
-        view = { ...view, sinceUnixMs: vacantSinceMs };
-      } else {
-        vacantSinceMs = undefined;
-      }
-      try {
-        yield view;
-        await wakeup.wait(clock, waitMs, signal, true);
-      } catch {
-        return;
-      } finally {
-        live = false;
-        for (const watched of watches) watched.cancel();
-      }
+  let watches: Watched<unknown>[] = [];
+  const watch = async <Value>(
+    what: (signal: AbortSignal) => Promise<Watched<Value>>,
+  ): Promise<Value> => {
+    const ofThisLook = watches;
+    const watched = await bounded(clock, 'observing', patienceMs(timing), signal, what);
+    ofThisLook.push(watched);
+    void watched.changed.then(() => {
+      if (watches === ofThisLook) wakeup.raise();
+    });
+    return watched.value;
+  };
+  const look = async () => {
+    wakeup.clear();
+    if (store.session.isSuspended) {
+      throw new StoreUnavailableError('the store cannot be reached at the moment');
     }
+    const reading = await watch((operation) => store.watchRecord(operation));
+    const seen = store.isMixed
+      ? await firstOf(store, await watch((operation) => store.watchList(operation)), signal)
+      : undefined;
+    const leader = leaderPlaceIn(store, reading.record);
+    const isThere =
+      leader === undefined
+        ? false
+        : store.isMixed
+          ? seen?.name === leader
+          : await watch((operation) => store.watchPlace(leader, operation));
+    return { view: viewOf(reading, isThere, seen, clock.wallMs()), waitMs: recheckMs };
+  };
+  const forget = () => {
+    const over = watches;
+    watches = [];
+    for (const watched of over) watched.cancel();
+  };
+  try {
+    yield* observe({ wakeup, look, forget }, scope, recheckMs, signal);
   } finally {
     stopListening();
   }
@@ -101,12 +81,9 @@ export async function inspectQueue(
   const isThere = leader !== undefined && names.includes(leader);
   return {
     view: viewOf(reading, isThere, first, wallMs),
-    history: record?.history ?? [],
-    drains: (record?.drains ?? []).filter(({ untilUnixMs }) => untilUnixMs > wallMs),
-    request: record?.holding?.request,
+    ...toldBy(record, wallMs),
     leaseMs: isThere ? record?.holding?.leaseMs : undefined,
     holderGone: leader !== undefined && !isThere,
-    ...reservationIn(record, wallMs),
   };
 }
 
@@ -143,15 +120,4 @@ export function viewOf(
     return { state: 'vacant', ...token, sinceUnixMs };
   }
   return { state: 'vacant', ...token, sinceUnixMs: wallMs };
-}
-
-function reservationIn(
-  record: QueueRecord | undefined,
-  wallMs: number,
-): Pick<Snapshot, 'reservation'> {
-  const held = record?.holding?.held;
-  const reservation =
-    held === undefined ? record?.reservation : { for: undefined, untilUnixMs: held.untilUnixMs };
-  if (reservation === undefined || reservation.untilUnixMs <= wallMs) return {};
-  return { reservation: { for: reservation.for, untilUnixMs: reservation.untilUnixMs } };
 }

@@ -1,0 +1,74 @@
+/** What observers are told, whatever the mechanism: look, tell, and wait until something may have changed. */
+import { isIncurable } from '../base/errors.ts';
+import { asError } from '../base/thrown.ts';
+import type { Wakeup } from '../base/wait.ts';
+import type { Scope, Snapshot } from '../core/contest.ts';
+import type { ElectionRecord, View } from '../record/record.ts';
+
+/** A mechanism's side of it. */
+export interface Observed {
+  /** Raised when there may be something new. */
+  readonly wakeup: Wakeup;
+  /** @returns what there is now, and for how long to wait for the wake-up */
+  look(): Promise<{ readonly view: View; readonly waitMs: number }>;
+  /** Up to that much is added to each wait: who polls shall not do so all at once. Default: 0. */
+  readonly spreadMs?: number;
+  /** Before the next look, and at the end: watches of the last one are over. */
+  forget?(): void;
+}
+
+/**
+ * The present view, then a view for every look, until `signal` aborts. Never writes. The caller leaves out
+ * repetitions.
+ * @param recheckMs how long to wait after an answer that says no wait would help
+ */
+export async function* observe(
+  { wakeup, look, forget, spreadMs = 0 }: Observed,
+  { clock, timing, random }: Scope,
+  recheckMs: number,
+  signal: AbortSignal,
+): AsyncGenerator<View, void, void> {
+  let vacantSinceMs: number | undefined;
+  while (!signal.aborted) {
+    let view: View;
+    let waitMs: number;
+    try {
+      ({ view, waitMs } = await look());
+    } catch (error) {
+      if (signal.aborted) return forget?.();
+      view = { state: 'unknown', sinceUnixMs: clock.wallMs(), error: asError(error) };
+      waitMs = isIncurable(error) ? recheckMs : timing.pollEveryMs;
+    }
+    if (view.state === 'vacant') {
+      vacantSinceMs ??= view.sinceUnixMs;
+      view = { ...view, sinceUnixMs: vacantSinceMs };
+    } else {
+      vacantSinceMs = undefined;
+    }
+    try {
+      yield view;
+      await wakeup.wait(clock, waitMs + random() * spreadMs, signal, true);
+    } catch {
+      return;
+    } finally {
+      forget?.();
+    }
+  }
+}
+
+/** What a record says to operators, whoever leads. */
+export function toldBy(
+  record: ElectionRecord | undefined,
+  wallMs: number,
+): Pick<Snapshot, 'history' | 'drains' | 'request' | 'reservation'> {
+  const { holding, reservation: reserved, history = [], drains = [] } = record ?? {};
+  const held = holding?.held && { for: undefined, untilUnixMs: holding.held.untilUnixMs };
+  const closed = held ?? reserved;
+  const isClosed = closed !== undefined && closed.untilUnixMs > wallMs;
+  return {
+    history,
+    drains: drains.filter(({ untilUnixMs }) => untilUnixMs > wallMs),
+    request: holding?.request,
+    ...(isClosed && { reservation: { for: closed.for, untilUnixMs: closed.untilUnixMs } }),
+  };
+}
