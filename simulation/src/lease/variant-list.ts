@@ -333,14 +333,14 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'release before the work has settled',
     edits: [
       {
-        file: 'core/held-term.js',
-        find: 'while (!this.#isSettled && this.#belief.remainingMs() > 0) {',
-        replace: 'while (false) {',
+        file: 'core/term-machine.js',
+        find: 'if (!through || !(settled || over))',
+        replace: 'if (!through)',
       },
       {
-        file: 'core/held-term.js',
-        find: 'const settled = this.#isSettled;',
-        replace: 'const settled = true;',
+        file: 'core/term-machine.js',
+        find: "    if (settled) {\n        const next = { at: 'releasing'",
+        replace: "    if (true) {\n        const next = { at: 'releasing'",
       },
     ],
     breaks: [...s1, 'release'],
@@ -373,8 +373,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'core/held-term.js',
-        find: 'released = await this.#release(reason);',
-        replace: 'released = false;',
+        find: 'void this.#release(effect.reason).then((released) => this.#hasLeft(released));',
+        replace: 'this.#hasLeft(false);',
       },
     ],
     breaks: ['handback', 'leader'],
@@ -477,7 +477,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'core/held-term.js',
-        find: 'if (this.#end === undefined && this.marginMs() <= 0)',
+        find: 'if (!this.isEnding && this.marginMs() <= 0)',
         replace: 'if (false)',
       },
     ],
@@ -841,5 +841,183 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
       },
     ],
     breaks: ['fencing'],
+  },
+  {
+    name: 'term: who has come to its margin is not told to stop',
+    edits: [
+      {
+        file: 'core/term-machine.js',
+        find: "case 'margin-over':\n            return lost(",
+        replace: "case 'margin-over':\n            return state.announced ? same(state) : lost(",
+      },
+    ],
+    breaks: ['stop'],
+  },
+  {
+    name: 'term: who was waited for long enough is renewed for ever',
+    edits: [
+      {
+        file: 'core/term-machine.js',
+        find: "        case 'settled':\n        case 'waited-enough':\n            return lapse(",
+        replace:
+          "        case 'waited-enough':\n            return same(state);\n        case 'settled':\n            return lapse(",
+      },
+    ],
+    breaks: ['settling', 'leader', 'revoked'],
+  },
+  {
+    name: 'term: a seat that was taken away is believed in',
+    edits: [
+      {
+        file: 'core/term-machine.js',
+        find: "return now === true || takesSeatAway(reason) || reason === 'election-ended';",
+        replace: 'return now === true;',
+      },
+    ],
+    breaks: ['disowned', ...s1],
+  },
+  {
+    name: 'term: the seat is given back before belief ends',
+    edits: [
+      {
+        file: 'core/term-machine.js',
+        find: "const closing = [...before, { do: 'end-belief' },",
+        replace: 'const closing = [...before,',
+      },
+    ],
+    breaks: [...s1, 'revival', 'release'],
+  },
+  {
+    name: 'term: the work is not told of its end',
+    edits: [
+      {
+        file: 'core/term-machine.js',
+        find: "        { do: 'stop-work', end },\n",
+        replace: '',
+      },
+    ],
+    breaks: ['stop', 'settling', 'leader'],
+  },
+  {
+    name: 'term: it is given back while a confirmation is on its way',
+    edits: [
+      {
+        file: 'core/term-machine.js',
+        find: 'if (!through || !(settled || over))',
+        replace: 'if (!(settled || over))',
+      },
+    ],
+    breaks: ['truth', 'handback', 'release', ...s1],
+  },
+  {
+    name: 'term: a settled term is renewed on',
+    edits: [
+      {
+        file: 'core/term-machine.js',
+        find: "        case 'settled':\n        case 'waited-enough':\n            return lapse(",
+        replace:
+          "        case 'settled':\n            return same(state);\n        case 'waited-enough':\n            return lapse(",
+      },
+    ],
+    breaks: ['settling', 'leader', 'handback'],
+  },
+  {
+    name: 'record: a win that is taken back forgets whom to fence',
+    edits: [
+      {
+        file: 'record/transitions.js',
+        find: 'reservation,\n        unfenced: unfencedAfter(before, wasOurs),',
+        replace: 'reservation,\n        unfenced: [],',
+      },
+    ],
+    breaks: ['fencing'],
+  },
+  {
+    name: 'record: a win that is taken back opens a reserved seat',
+    edits: [
+      {
+        file: 'record/transitions.js',
+        find: 'const reservation = before?.reservation;',
+        replace: 'const reservation = undefined;',
+      },
+    ],
+    breaks: ['reservation'],
+  },
+  {
+    name: 'record: a release drops the drains',
+    edits: [
+      {
+        file: 'record/transitions.js',
+        find: 'unfenced: end.unfenced,\n        drains: keptDrains(record.drains, wallMs),',
+        replace: 'unfenced: end.unfenced,\n        drains: [],',
+      },
+    ],
+    breaks: ['kept', 'drain'],
+  },
+  {
+    name: 'record: a release opens a seat that was reserved',
+    edits: [
+      {
+        file: 'record/transitions.js',
+        find: 'const isOpen = reserveMs === undefined || ',
+        replace: 'const isOpen = true || ',
+      },
+    ],
+    breaks: ['reservation'],
+  },
+  {
+    name: 'record: an unclean leader is not to be fenced',
+    edits: [
+      {
+        file: 'record/transitions.js',
+        find: 'return [...unfenced, { ...holding.candidate, token }].slice(-unfencedLimit);',
+        replace: 'return unfenced;',
+      },
+    ],
+    breaks: ['fencing'],
+  },
+  {
+    name: 'loop: what waiting cannot cure is tried again',
+    edits: [
+      {
+        file: 'mechanisms/contend.js',
+        find: 'if (isIncurable(error))',
+        replace: 'if (false)',
+      },
+    ],
+    breaks: ['settling', 'ended', 'errors'],
+  },
+  {
+    name: 'loop: who has won leaves as if it had not',
+    edits: [
+      {
+        file: 'mechanisms/contend.js',
+        find: 'hasWon = true;',
+        replace: '',
+      },
+    ],
+    breaks: ['ghost', 'truth', 'handback', 'keeping', ...s1],
+  },
+  {
+    name: 'loop: who fails tries again at once',
+    edits: [
+      {
+        file: 'mechanisms/contend.js',
+        find: 'failures += 1;\n                pauseMs = backoffMs(scope, failures);\n            }\n            signal',
+        replace: 'failures += 1;\n                pauseMs = 0;\n            }\n            signal',
+      },
+    ],
+    breaks: ['operations'],
+  },
+  {
+    name: 'loop: nobody waits after a look',
+    edits: [
+      {
+        file: 'mechanisms/contend.js',
+        find: 'pauseMs = verdict.ms;',
+        replace: 'pauseMs = 0;',
+      },
+    ],
+    breaks: ['operations'],
   },
 ];

@@ -369,14 +369,14 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: release before the work has settled',
     edits: [
       {
-        file: 'core/held-term.js',
-        find: 'while (!this.#isSettled && this.#belief.remainingMs() > 0) {',
-        replace: 'while (false) {',
+        file: 'core/term-machine.js',
+        find: 'if (!through || !(settled || over))',
+        replace: 'if (!through)',
       },
       {
-        file: 'core/held-term.js',
-        find: 'const settled = this.#isSettled;',
-        replace: 'const settled = true;',
+        file: 'core/term-machine.js',
+        find: "    if (settled) {\n        const next = { at: 'releasing'",
+        replace: "    if (true) {\n        const next = { at: 'releasing'",
       },
     ],
     breaks: [...s1, 'release'],

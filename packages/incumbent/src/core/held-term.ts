@@ -17,8 +17,8 @@ import {
 } from '../base/errors.ts';
 import { toJson, withJson } from '../base/json.ts';
 import type { EndReason } from '../base/reasons.ts';
-import { describeEnd, isVoluntary, takesSeatAway } from '../base/reasons.ts';
-import { bounded, Deferred, onAbort, sleep, Wakeup } from '../base/wait.ts';
+import { describeEnd, takesSeatAway } from '../base/reasons.ts';
+import { bounded, Deferred, onAbort, Wakeup } from '../base/wait.ts';
 import type { LeaderRequest, UncleanLeader } from '../record/record.ts';
 import type {
   ActorProcess,
@@ -32,6 +32,8 @@ import type {
 import { publish } from './diagnostics.ts';
 import { checkSignalOption } from './options.ts';
 import type { Proclamation, Term, TermOutcome, TermState } from './term.ts';
+import type { TermAt, TermEffect, TermEnd, TermEvent } from './term-machine.ts';
+import { endOf, firstTermAt, hasSettled, isKept, nextTermAt, shownAt } from './term-machine.ts';
 import type { Watchdog } from './watchdog.ts';
 
 export interface HeldTermOptions {
@@ -66,11 +68,6 @@ function checkActors(processes: readonly ActorProcess[] | null): void {
   }
 }
 
-interface End {
-  readonly reason: EndReason;
-  readonly error: unknown;
-}
-
 /** How long a seat that is handed over stays closed to everybody but the one named, if it is woken. */
 const longestReservationMs = 15_000;
 
@@ -78,11 +75,8 @@ const longestReservationMs = 15_000;
 const releaseTimeouts = 3;
 
 /**
- * A term from the moment its seat is won: keeps it confirmed, stops it in order, gives it back.
- *
- * Order, always: the end is decided → `signal` aborts → the work settles (renewed meanwhile if the
- * end was voluntary, else until belief ends) → belief ends → the seat is released, or left to run
- * out if the work has not settled.
+ * A term from the moment its seat is won: keeps it confirmed, stops it in order, gives it back. What it is, and what
+ * is to be done, says the machine in term-machine.ts; this tells the machine what happens, and does it.
  */
 export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   readonly election: string;
@@ -100,21 +94,18 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   /** The confirmation that is under way. */
   #operation: AbortController | undefined;
   readonly #wakeup = new Wakeup();
-  readonly #settled = new Deferred<void>();
   readonly #ended = new Deferred<TermOutcome>();
   readonly #left = new Deferred<void>();
   readonly #keeping: Promise<void>;
-  #announced: boolean;
-  #state: TermState = 'leading';
+  #at: TermAt = firstTermAt;
+  /** What the machine wants to be done, in order. */
+  readonly #effects: TermEffect[] = [];
+  #isActing = false;
   #sinceUnixMs: number;
-  #end: End | undefined;
-  #isLost = false;
-  #isSettled = false;
   #pendingHook: Promise<void> | undefined;
   #confirmedAt: Instant;
   /** What was lost of the belief, as it was told last. */
   #toldLostMs = 0;
-  #attemptFailed = false;
   /** What the record is to show; `#shownRevision` is the revision that it is known to show. */
   #want: SeatState;
   #revision = 0;
@@ -124,6 +115,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   #shown = new Deferred<void>();
   #unfenced: readonly UncleanLeader[];
   #stopTimer: Timer | undefined;
+  /** Of how long the work is renewed for, and then of the end of belief. */
+  #closingTimer: Timer | undefined;
   #reservation: { readonly reservedFor?: string; readonly reserveMs?: number } = {};
   #isWorkOfLead = false;
   #endListener: (() => void) | undefined;
@@ -132,8 +125,6 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   /** Monotonic: when the belief was over, by whichever clock said so first. */
   #overAtMs = 0;
   #overrunMs = 0;
-  /** The belief was ended, before its time or by it. */
-  readonly #over = new Deferred<void>();
   /** Why the seat could not be given back. */
   #releaseError: unknown;
 
@@ -151,7 +142,6 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.guard = seat.guard;
     this.predecessor = seat.predecessor && withJson(seat.predecessor);
     this.#want = seat.state;
-    this.#announced = false;
     this.#unfenced = seat.unfenced;
     this.#sinceUnixMs = this.#clock.wallMs();
     this.#confirmedAt = seat.sentAt;
@@ -165,8 +155,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   // --- what the work sees ---
 
   get state(): TermState {
-    if (this.#state !== 'ended' && this.#belief.remainingMs() <= 0) return 'ended';
-    return this.#state;
+    return this.#belief.remainingMs() <= 0 ? 'ended' : shownAt(this.#at);
   }
 
   get sinceUnixMs(): number {
@@ -182,7 +171,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   }
 
   isLeading(): boolean {
-    return this.#announced && this.#belief.remainingMs() > 0;
+    return this.#at.announced && this.#belief.remainingMs() > 0;
   }
 
   assertLeading(minMs = 0): void {
@@ -193,14 +182,14 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
           `not ${describeValue(minMs)}`,
       );
     }
-    const remainingMs = this.#announced ? this.#belief.remainingMs() : 0;
+    const remainingMs = this.#at.announced ? this.#belief.remainingMs() : 0;
     if (!(remainingMs > 0 && remainingMs > minMs)) {
       throw new NotLeadingError(this.election, this.token, minMs, remainingMs);
     }
   }
 
   remaining(): number {
-    return this.#announced ? Math.max(0, this.#belief.remainingMs()) : 0;
+    return this.#at.announced ? Math.max(0, this.#belief.remainingMs()) : 0;
   }
 
   async proclaim(
@@ -288,7 +277,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   holdUntil(unixMs: number, mostMs: number): void {
     this.#heldUntilUnixMs = unixMs;
     this.#heldMostMs = mostMs;
-    if (this.#end !== undefined) return;
+    if (this.isEnding) return;
     this.#want = { ...this.#want, held: { ms: mostMs, untilUnixMs: unixMs } };
     this.#revision += 1;
     this.#wakeup.raise();
@@ -296,7 +285,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
 
   /** True once the term is to end, whoever decided it. */
   get isEnding(): boolean {
-    return this.#end !== undefined;
+    return endOf(this.#at) !== undefined;
   }
 
   /** Resolves when the seat was given back or left to run out, even if the work goes on. */
@@ -330,10 +319,10 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       }
       await this.#show({ ...this.#want, announced: true, actors });
     }
-    if (this.#end === undefined && this.marginMs() <= 0) this.#lose('stalled');
+    if (!this.isEnding && this.marginMs() <= 0) this.#on({ on: 'lost', reason: 'stalled' });
     this.#work.signal.throwIfAborted();
     this.#unfenced = [];
-    this.#announced = true;
+    this.#on({ on: 'announced' });
     this.#sinceUnixMs = this.#clock.wallMs();
     publish('incumbent:leading', this, { token: this.token });
   }
@@ -348,15 +337,14 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       });
       return;
     }
-    if (this.#isSettled) return;
-    this.#isSettled = true;
+    if (hasSettled(this.#at)) return;
     const nowMs = this.#clock.monotonicMs();
     this.#overrunMs = Math.max(
       0,
       this.#belief.deadline === undefined ? nowMs - this.#overAtMs : -this.#belief.remainingMs(),
     );
     this.#options.watchdog?.update(undefined);
-    this.#settled.resolve();
+    this.#on({ on: 'settled' });
   }
 
   /** Work that must be over before the term can count as settled: a fence hook. Never rejects. */
@@ -373,9 +361,9 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     error?: unknown,
     reservation: { readonly reservedFor?: string; readonly reserveMs?: number } = {},
   ): void {
-    if (this.#end !== undefined) return;
+    if (this.isEnding) return;
     this.#reservation = reservation;
-    this.#begin(reason, error);
+    this.#on({ on: 'asked-to-stop', end: { reason, error } });
   }
 
   // --- keeping it ---
@@ -384,10 +372,10 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     const { timing } = this.#scope;
     let dueMs = this.#confirmedAt.monotonicMs + timing.renewEveryMs;
     try {
-      while (!this.#isLost) {
+      while (isKept(this.#at)) {
         await this.#wakeup.wait(this.#clock, dueMs - this.#clock.monotonicMs());
         this.checkMargin();
-        if (this.#isLost) break;
+        if (!isKept(this.#at)) break;
         // A wall clock that was set, or a host that slept, has moved the margin.
         this.#armStopTimer();
         const asked = this.#revision;
@@ -416,16 +404,18 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     try {
       const confirmation = await this.#seat.confirm(this.#want, operation.signal);
       if (confirmation.outcome === 'lost') {
-        this.#lose(confirmation.reason, confirmation.endsBelief);
+        const { reason, endsBelief } = confirmation;
+        this.#on({ on: 'lost', reason, ...(endsBelief === undefined ? {} : { endsBelief }) });
         return false;
       }
       if (confirmation.outcome === 'confirmed') {
-        if (!this.#isLost && !this.#belief.extend(confirmation.sentAt)) this.#lose('stalled');
-        if (this.#isLost) return false;
+        if (isKept(this.#at) && !this.#belief.extend(confirmation.sentAt)) {
+          this.#on({ on: 'lost', reason: 'stalled' });
+        }
+        if (!isKept(this.#at)) return false;
         this.#confirmedAt = confirmation.sentAt;
-        this.#attemptFailed = false;
         this.#scope.onAnswer?.(true);
-        this.#setState(this.#end === undefined ? 'leading' : 'stopping');
+        this.#on({ on: 'confirmed' });
         this.#tellBelief();
         if (confirmation.state === this.#want) this.#hasShown(revision);
         publish('incumbent:confirmed', this, {
@@ -441,9 +431,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     } finally {
       this.#operation = undefined;
     }
-    this.#attemptFailed = true;
     if (error !== undefined) this.#scope.onAnswer?.(false);
-    if (this.#state === 'leading') this.#setState('uncertain');
+    this.#on({ on: 'unconfirmed' });
     publish('incumbent:unconfirmed', this, {
       token: this.token,
       remainingMs: this.#belief.remainingMs(),
@@ -513,7 +502,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   }
 
   onUncertain(): void {
-    if (this.#state === 'leading') this.#setState('uncertain');
+    this.#on({ on: 'doubted' });
   }
 
   onDisconnected(): void {
@@ -521,16 +510,16 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   }
 
   onLost(reason: EndReason): void {
-    this.#lose(reason);
+    this.#on({ on: 'lost', reason });
   }
 
   // --- losing it, ending it ---
 
   /** Tells the work to stop when belief − G has come. The timer may be late, so others call it too. */
   checkMargin(): void {
-    if (this.#isLost) return;
+    if (!isKept(this.#at)) return;
     if (this.marginMs() <= 0) {
-      this.#lose(this.#attemptFailed ? 'renewal-failed' : 'stalled');
+      this.#on({ on: 'margin-over' });
     } else if (this.#belief.deadline?.lostMs !== this.#toldLostMs) {
       // Who begins to watch over it later has not seen what our looks have.
       this.#tellBelief();
@@ -538,7 +527,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   }
 
   #armStopTimer(): void {
-    if (this.#isLost) return;
+    if (!isKept(this.#at)) return;
     this.#stopTimer?.cancel();
     // Timers count by the monotonic clock; the wall clock may reach its deadline faster, by the
     // ratio of the two rates. Look again before that; never wait less than a millisecond.
@@ -551,29 +540,65 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     }, delayMs);
   }
 
-  /** No confirmation counts any more. */
-  #lose(reason: EndReason, endsBelief: boolean = false): void {
-    // Also of a term that is lost already: nobody may believe in it any more, at once.
-    // Who loses it to the end of the election, and is not just asked to go, has no place any more.
-    if (endsBelief || takesSeatAway(reason) || reason === 'election-ended') this.#endBelief();
-    if (this.#isLost) return;
-    this.#giveUpKeeping();
-    this.#begin(reason, undefined);
+  #on(event: TermEvent): void {
+    const { next, effects } = nextTermAt(this.#at, event);
+    this.#at = next;
+    this.#effects.push(...effects);
+    // Whoever is told something may tell something: that comes after what is to be done already.
+    if (this.#isActing) return;
+    this.#isActing = true;
+    try {
+      for (
+        let effect = this.#effects.shift();
+        effect !== undefined;
+        effect = this.#effects.shift()
+      ) {
+        this.#act(effect);
+      }
+    } finally {
+      this.#isActing = false;
+    }
   }
 
-  /** A renewal after this would only make the others wait longer. */
-  #giveUpKeeping(): void {
-    this.#isLost = true;
-    this.#stopTimer?.cancel();
-    this.#operation?.abort();
-    this.#wakeup.raise();
+  #act(effect: TermEffect): void {
+    switch (effect.do) {
+      case 'show':
+        publish('incumbent:state', this, { token: this.token, state: effect.state });
+        return;
+      case 'stop-work':
+        this.#stopWork(effect.end);
+        return;
+      case 'wait-for-work':
+        this.#after(this.#scope.timing.stopTimeoutMs, () => this.#on({ on: 'waited-enough' }));
+        return;
+      case 'stop-keeping':
+        // A renewal after this would only make the others wait longer.
+        this.#stopTimer?.cancel();
+        this.#operation?.abort();
+        this.#wakeup.raise();
+        void this.#keeping.then(() => this.#on({ on: 'through' }));
+        this.#waitOutBelief();
+        return;
+      case 'end-belief':
+        this.#endBelief();
+        return;
+      case 'release':
+        void this.#release(effect.reason).then((released) => this.#hasLeft(released));
+        return;
+      case 'tell-overrun':
+        publish('incumbent:overrun', this, { token: this.token, reason: effect.reason });
+        return;
+      case 'abandon':
+        void this.#bounded('leaving the seat', (signal) => this.#seat.abandon(signal)).then(() =>
+          this.#hasLeft(false),
+        );
+        return;
+      case 'finish':
+        this.#finish(effect);
+    }
   }
 
-  #begin(reason: EndReason, error: unknown): void {
-    if (this.#end !== undefined) return;
-    this.#end = { reason, error };
-    // State first, then the event: whoever hears of it finds everything decided.
-    this.#setState('stopping');
+  #stopWork({ reason, error }: TermEnd): void {
     this.#work.abort(
       new TermEndedError(
         reason,
@@ -582,32 +607,32 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
         error === undefined ? {} : { cause: error },
       ),
     );
-    void this.#closeOut(reason, error);
   }
 
-  async #closeOut(reason: EndReason, cause: unknown): Promise<void> {
-    let error = cause;
-    if (isVoluntary(reason)) await this.#waitForWork(this.#scope.timing.stopTimeoutMs);
-    // Settled, or told to stop for longer than we renew for: then the belief runs out.
-    this.#giveUpKeeping();
-    while (!this.#isSettled && this.#belief.remainingMs() > 0) {
-      await this.#waitForWork(this.#belief.remainingMs(), true);
-    }
-    await this.#keeping;
-    const settled = this.#isSettled;
-    this.#endBelief();
-    this.#setState('ended');
-    let released = false;
-    if (settled) {
-      released = await this.#release(reason);
-      error ??= this.#releaseError;
-      this.#left.resolve();
-    } else {
-      publish('incumbent:overrun', this, { token: this.token, reason });
-      await this.#bounded('leaving the seat', (signal) => this.#seat.abandon(signal));
-      this.#left.resolve();
-      await this.#settled.promise;
-    }
+  /** Work that has not settled when it is over has no leader behind it any more. */
+  #waitOutBelief(): void {
+    this.#closingTimer?.cancel();
+    if (this.#at.at !== 'lapsing' || this.#at.settled || this.#at.over) return;
+    const leftMs = this.#belief.remainingMs();
+    if (leftMs <= 0) this.#on({ on: 'belief-over' });
+    else this.#after(leftMs, () => this.#waitOutBelief());
+  }
+
+  #after(ms: number, act: () => void): void {
+    this.#closingTimer?.cancel();
+    this.#closingTimer = this.#clock.setTimer(act, Math.min(Math.max(1, ms), maxTimerMs));
+  }
+
+  #hasLeft(released: boolean): void {
+    this.#left.resolve();
+    this.#on({ on: 'left', released });
+  }
+
+  #finish({ end, released, overran }: Extract<TermEffect, { do: 'finish' }>): void {
+    this.#closingTimer?.cancel();
+    const { reason } = end;
+    const error = end.error ?? this.#releaseError;
+    const settled = !overran;
     publish('incumbent:ended', this, { token: this.token, reason, released, settled, error });
     this.#endListener?.();
     this.#ended.resolve({
@@ -616,20 +641,6 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       overrunMs: this.#overrunMs,
       ...(error === undefined ? {} : { error }),
     });
-  }
-
-  /** Waits until the work has settled, the time is up, or (unless `evenLost`) the seat is lost. */
-  async #waitForWork(ms: number, evenLost = false): Promise<void> {
-    if (this.#isSettled || (this.#isLost && !evenLost)) return;
-    const done = new AbortController();
-    const waits = [
-      this.#settled.promise,
-      sleep(this.#clock, Math.max(1, ms), done.signal).catch(() => {}),
-    ];
-    // Nothing is kept any more once it is lost, and there is nothing to wait for when belief is over.
-    waits.push(evenLost ? this.#over.promise : this.#keeping);
-    await Promise.race(waits);
-    done.abort();
   }
 
   async #release(reason: EndReason): Promise<boolean> {
@@ -643,7 +654,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       this.#seat.release(
         {
           reason,
-          hasLed: this.#announced,
+          hasLed: this.#at.announced,
           fromUnixMs: this.#sinceUnixMs,
           toUnixMs,
           unfenced: this.#unfenced,
@@ -686,7 +697,6 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     if (this.#belief.deadline === undefined) return;
     this.#overAtMs = this.#clock.monotonicMs() + Math.min(0, this.#belief.remainingMs());
     this.#belief.end();
-    this.#over.resolve();
     this.#tellBelief();
   }
 
@@ -694,7 +704,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     const { deadline } = this.#belief;
     this.#toldLostMs = deadline?.lostMs ?? 0;
     // The watchdog goes by the work: it is told when that has settled.
-    if (deadline !== undefined && !this.#isSettled) this.#options.watchdog?.update(deadline);
+    if (deadline !== undefined && !hasSettled(this.#at)) this.#options.watchdog?.update(deadline);
     const trouble = (error: unknown) => this.#scope.onTrouble('onBelief', error);
     try {
       const answer = this.#options.onBelief?.(deadline);
@@ -702,11 +712,5 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     } catch (error) {
       trouble(error);
     }
-  }
-
-  #setState(state: TermState): void {
-    if (this.#state === state || this.#state === 'ended') return;
-    this.#state = state;
-    publish('incumbent:state', this, { token: this.token, state });
   }
 }
