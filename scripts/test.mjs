@@ -34,6 +34,22 @@ const stages = [
     limitMin: 40,
   },
   {
+    id: 'explore',
+    name: 'exploration',
+    about: 'every state that two candidates can reach with the machine of a term',
+    script: ['simulation/dist/explore/main.js'],
+    fillsGaps: true,
+    limitMin: 10,
+  },
+  {
+    id: 'unsound',
+    name: 'exploration of broken machines',
+    about: 'it must find each way to break the machine',
+    script: ['simulation/dist/explore/main.js', '--broken', '--terms', '1'],
+    fillsGaps: true,
+    limitMin: 10,
+  },
+  {
     id: 'variants',
     name: 'broken variants',
     about: 'the simulation must find each deliberately broken variant',

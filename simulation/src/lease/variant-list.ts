@@ -854,18 +854,6 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['stop'],
   },
   {
-    name: 'term: who was waited for long enough is renewed for ever',
-    edits: [
-      {
-        file: 'core/term-machine.js',
-        find: "        case 'settled':\n        case 'waited-enough':\n            return lapse(",
-        replace:
-          "        case 'waited-enough':\n            return same(state);\n        case 'settled':\n            return lapse(",
-      },
-    ],
-    breaks: ['settling', 'leader', 'revoked'],
-  },
-  {
     name: 'term: a seat that was taken away is believed in',
     edits: [
       {
@@ -899,17 +887,6 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['stop', 'settling', 'leader'],
   },
   {
-    name: 'term: it is given back while a confirmation is on its way',
-    edits: [
-      {
-        file: 'core/term-machine.js',
-        find: 'if (!through || !(settled || over))',
-        replace: 'if (!(settled || over))',
-      },
-    ],
-    breaks: ['truth', 'handback', 'release', ...s1],
-  },
-  {
     name: 'term: a settled term is renewed on',
     edits: [
       {
@@ -933,17 +910,6 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['fencing'],
   },
   {
-    name: 'record: a win that is taken back opens a reserved seat',
-    edits: [
-      {
-        file: 'record/transitions.js',
-        find: 'const reservation = before?.reservation;',
-        replace: 'const reservation = undefined;',
-      },
-    ],
-    breaks: ['reservation'],
-  },
-  {
     name: 'record: a release drops the drains',
     edits: [
       {
@@ -955,17 +921,6 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['kept', 'drain'],
   },
   {
-    name: 'record: a release opens a seat that was reserved',
-    edits: [
-      {
-        file: 'record/transitions.js',
-        find: 'const isOpen = reserveMs === undefined || ',
-        replace: 'const isOpen = true || ',
-      },
-    ],
-    breaks: ['reservation'],
-  },
-  {
     name: 'record: an unclean leader is not to be fenced',
     edits: [
       {
@@ -975,28 +930,6 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
       },
     ],
     breaks: ['fencing'],
-  },
-  {
-    name: 'loop: what waiting cannot cure is tried again',
-    edits: [
-      {
-        file: 'mechanisms/contend.js',
-        find: 'if (isIncurable(error))',
-        replace: 'if (false)',
-      },
-    ],
-    breaks: ['settling', 'ended', 'errors'],
-  },
-  {
-    name: 'loop: who has won leaves as if it had not',
-    edits: [
-      {
-        file: 'mechanisms/contend.js',
-        find: 'hasWon = true;',
-        replace: '',
-      },
-    ],
-    breaks: ['ghost', 'truth', 'handback', 'keeping', ...s1],
   },
   {
     name: 'loop: who fails tries again at once',

@@ -47,7 +47,7 @@ export async function* observe(
     }
     try {
       yield view;
-      await wakeup.wait(clock, waitMs + random() * spreadMs, signal, true);
+      await wakeup.wait(clock, waitMs + (spreadMs > 0 ? random() * spreadMs : 0), signal, true);
     } catch {
       return;
     } finally {
