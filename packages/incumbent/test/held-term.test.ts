@@ -552,3 +552,72 @@ test('what it proclaims is shown before it is answered, unless it ends or nobody
   });
   await end(all);
 });
+
+describe('whoever is told something may tell something', () => {
+  test('a seat that is lost while the work is told to stop is believed in no longer, at once', async () => {
+    const { clock, term } = setUp();
+    await term.announce();
+    let leads: boolean | undefined;
+    onAbort(term.signal, () => {
+      term.onLost('session-expired');
+      leads = term.isLeading();
+    });
+    term.resign();
+    expect(leads).toBe(false);
+    term.settle();
+    await clock.advance(0);
+    expect((await term.ended).reason).toBe('resigned');
+  });
+
+  test('who resigns because belief is over has lost the term, and gives nothing back', async () => {
+    const onBelief = (deadline: Deadline | undefined) => {
+      if (deadline === undefined) term.resign();
+    };
+    const { clock, term, events } = setUp({ onBelief });
+    await term.announce();
+    term.onLost('superseded');
+    term.settle();
+    await clock.advance(0);
+    expect((await term.ended).reason).toBe('superseded');
+    expect(events).not.toContain('released');
+  });
+
+  test('a listener that fails keeps nobody from hearing of the end', async () => {
+    const { clock, term, trouble } = setUp();
+    await term.announce();
+    term.onceEnded(() => {
+      throw new Error('a defect');
+    });
+    term.resign();
+    term.settle();
+    await clock.advance(0);
+    expect((await term.ended).reason).toBe('resigned');
+    expect(trouble).toContain('finish of a term');
+  });
+});
+
+test('a term that is lost once more leaves no timer behind, however long its work goes on', async () => {
+  const { clock, term } = setUp();
+  await term.announce();
+  await clock.advance(0);
+  term.checkMargin();
+  term.onLost('disconnected');
+  term.onLost('superseded');
+  await clock.advance(0);
+  expect(clock.pendingTimers).toBe(0);
+  term.settle();
+  await term.ended;
+});
+
+test('a place that stays behind while the work goes on is not why the term ended', async () => {
+  const abandon = async () => {
+    throw new LeftBehindError('/jobs/1');
+  };
+  const { clock, term } = setUp({}, { abandon });
+  await term.announce();
+  term.onLost('superseded');
+  await clock.advance(beliefMs);
+  term.settle();
+  await clock.advance(0);
+  expect(await term.ended).not.toHaveProperty('error');
+});

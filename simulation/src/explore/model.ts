@@ -13,8 +13,8 @@ export type TermMachine = Pick<
   'endOf' | 'firstTermAt' | 'hasSettled' | 'isKept' | 'nextTermAt' | 'shownAt'
 >;
 
-export const beliefSteps = 2;
-export const leaseSteps = 2;
+export const beliefSteps = 3;
+export const leaseSteps = 3;
 const marginSteps = 1;
 
 export type Id = 0 | 1;
@@ -44,6 +44,8 @@ export interface Candidate {
   readonly owesLeft: boolean;
   /** Neither acts nor hears. A suspended host's waiting does not count either. */
   readonly halted: 'no' | 'stalled' | 'suspended';
+  /** It goes on after a halt, and has not looked at its clocks yet. */
+  readonly isLate: boolean;
   /** The version that it knows: 0 if that is the newest, else 1; and since when it has seen it. */
   readonly seen: { readonly behind: number; readonly steps: number };
   readonly terms: number;
@@ -70,7 +72,14 @@ const nothingSeen = { behind: 1, steps: 0 };
 
 const idle: Candidate = {
   ...{ term: undefined, belief: 0, work: 'none', operation: undefined, ghost: undefined },
-  ...{ owesThrough: false, owesLeft: false, halted: 'no', seen: nothingSeen, terms: 0 },
+  ...{
+    owesThrough: false,
+    owesLeft: false,
+    halted: 'no',
+    isLate: false,
+    seen: nothingSeen,
+    terms: 0,
+  },
   done: '',
 };
 
@@ -130,7 +139,8 @@ function* everySuccessor(world: World, options: Options): Generator<readonly [st
     }
     if (world.faults > 0) yield* faultsOf(world, id, options);
     if (candidate.halted !== 'no') {
-      yield [`${name} goes on`, look(set(world, id, { halted: 'no' }), id, options)];
+      // What its timers would have said may come after an answer that has waited.
+      yield [`${name} goes on`, set(world, id, { halted: 'no', isLate: true })];
       continue;
     }
     yield* actsOf(world, id, options);
@@ -177,6 +187,9 @@ function* actsOf(world: World, id: Id, options: Options): Generator<readonly [st
   const candidate = world.candidates[id];
   const name = nameOf(id);
   const { operation, term, seen } = candidate;
+  if (candidate.isLate) {
+    yield [`${name} looks at its clocks`, look(set(world, id, { isLate: false }), id, options)];
+  }
   if (operation !== undefined && operation.at !== 'sent') {
     yield [`${name} hears of its ${operation.kind}`, answered(world, id, operation, options)];
   }
@@ -202,7 +215,19 @@ function* actsOf(world: World, id: Id, options: Options): Generator<readonly [st
   }
   if (candidate.work === 'running' && term.at === 'kept') {
     const asked = { on: 'asked-to-stop', end: { reason: 'work-finished' } } as const;
-    yield [`${name}'s work is done`, settle(feed(world, id, asked, options), id, options)];
+    const done = settle(world, id, options);
+    yield [`${name}'s work is done`, feed(done, id, asked, options)];
+    if (world.faults > 0) {
+      const lost = { on: 'lost', reason: 'session-expired' } as const;
+      const less = { ...world, faults: world.faults - 1, wiped: true };
+      yield [`the session of ${name} ends`, feed(less, id, lost, options)];
+      const both = feed(settle(less, id, options), id, lost, options);
+      yield [`${name}'s work is done, and its session ends`, both];
+    }
+  }
+  if (term.at === 'kept' && term.doubt === 'none' && world.faults > 0) {
+    const less = { ...world, faults: world.faults - 1 };
+    yield [`${name} is told that no answer may come`, feed(less, id, { on: 'doubted' }, options)];
   }
   if (candidate.work === 'told') yield [`${name}'s work settles`, settle(world, id, options)];
   if (term.at === 'stopping') {
@@ -226,7 +251,11 @@ function step(world: World, options: Options): World {
       seen: { ...seen, steps },
     });
   }
-  return ids.reduce((each, id) => look(each, id, options), next);
+  // A process that runs has looked at its clocks before a whole step is over.
+  return ids.reduce((each, id) => {
+    const { halted } = each.candidates[id];
+    return halted === 'no' ? look(set(each, id, { isLate: false }), id, options) : each;
+  }, next);
 }
 
 /** What the timers of a process find that runs. */
@@ -413,7 +442,8 @@ export function problemOf(world: World, { machine }: Options): string | undefine
     if (isTakenAway(machine.endOf(term)?.reason) && belief > 0) {
       return `${name} believes in a seat that was taken away`;
     }
-    if (belief <= marginSteps && work === 'running')
+    const { isLate } = world.candidates[id];
+    if (belief <= marginSteps && work === 'running' && !isLate)
       return `${name}'s work was not told at its margin`;
     if (machine.endOf(term) !== undefined && work === 'running')
       return `${name}'s work was not told of the end`;

@@ -543,6 +543,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   #on(event: TermEvent): void {
     const { next, effects } = nextTermAt(this.#at, event);
     this.#at = next;
+    // At once, whoever tells it, and whatever else is being done: nobody may believe a moment longer.
+    if (effects.some((effect) => effect.do === 'end-belief')) this.#endBelief();
     this.#effects.push(...effects);
     // Whoever is told something may tell something: that comes after what is to be done already.
     if (this.#isActing) return;
@@ -553,10 +555,19 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
         effect !== undefined;
         effect = this.#effects.shift()
       ) {
-        this.#act(effect);
+        this.#tryTo(effect);
       }
     } finally {
       this.#isActing = false;
+    }
+  }
+
+  /** One that fails, such as a clock that gives no timer, keeps no other from being done. */
+  #tryTo(effect: TermEffect): void {
+    try {
+      this.#act(effect);
+    } catch (error) {
+      this.#scope.onTrouble(`${effect.do} of a term`, error);
     }
   }
 
@@ -576,11 +587,12 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
         this.#stopTimer?.cancel();
         this.#operation?.abort();
         this.#wakeup.raise();
-        void this.#keeping.then(() => this.#on({ on: 'through' }));
+        this.#keeping.finally(() => this.#on({ on: 'through' })).catch(() => {});
         this.#waitOutBelief();
         return;
       case 'end-belief':
-        this.#endBelief();
+        // Done already.
+        this.#closingTimer?.cancel();
         return;
       case 'release':
         void this.#release(effect.reason).then((released) => this.#hasLeft(released));
@@ -631,16 +643,19 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   #finish({ end, released, overran }: Extract<TermEffect, { do: 'finish' }>): void {
     this.#closingTimer?.cancel();
     const { reason } = end;
-    const error = end.error ?? this.#releaseError;
+    const error = overran ? end.error : (end.error ?? this.#releaseError);
     const settled = !overran;
     publish('incumbent:ended', this, { token: this.token, reason, released, settled, error });
-    this.#endListener?.();
-    this.#ended.resolve({
-      reason,
-      released,
-      overrunMs: this.#overrunMs,
-      ...(error === undefined ? {} : { error }),
-    });
+    try {
+      this.#endListener?.();
+    } finally {
+      this.#ended.resolve({
+        reason,
+        released,
+        overrunMs: this.#overrunMs,
+        ...(error === undefined ? {} : { error }),
+      });
+    }
   }
 
   async #release(reason: EndReason): Promise<boolean> {

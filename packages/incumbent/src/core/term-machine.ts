@@ -39,7 +39,6 @@ export type TermAt = Known &
     | {
         readonly at: 'stopping';
         readonly end: TermEnd;
-        readonly doubt: Doubt;
       }
     /**
      * Confirmed no more: what is believed runs out. Left when the last confirmation is through, and either the work has
@@ -216,10 +215,6 @@ function whileKept(state: Kept, event: TermEvent): TermStep {
 
 function whileStopping(state: Stopping, event: TermEvent): TermStep {
   switch (event.on) {
-    case 'confirmed':
-      return same({ ...state, doubt: 'none' });
-    case 'unconfirmed':
-      return same({ ...state, doubt: 'failed' });
     case 'settled':
     case 'waited-enough':
       return lapse(state, state.end, { settled: event.on === 'settled' });
@@ -255,8 +250,7 @@ function stopped(state: Kept, end: TermEnd): TermStep {
     const step = lapse(state, end, { settled: state.settled });
     return { ...step, effects: [...tell, ...step.effects] };
   }
-  const { doubt, announced } = state;
-  const next: Stopping = { at: 'stopping', end, doubt, announced };
+  const next: Stopping = { at: 'stopping', end, announced: state.announced };
   return { next, effects: [...tell, { do: 'wait-for-work' }] };
 }
 

@@ -49,7 +49,7 @@ export async function administer(
     askedToken ??= token;
     // It has gone meanwhile, perhaps because an attempt without an answer has landed.
     const hasGone = isForOneTerm && token !== askedToken;
-    const next = hasGone ? undefined : await plan();
+    const next = hasGone ? undefined : await planned(plan, mayHaveWritten && isForOneTerm);
     // Nothing left to write: either there never was, or an attempt without an answer has landed.
     if (next === undefined) return { changed: mayHaveWritten, view, ...lifted };
     if (next.lifted !== undefined) lifted = { lifted: next.lifted };
@@ -68,6 +68,19 @@ export async function administer(
     `the request (${request.kind}) for election "${election}" could not be recorded in ` +
       `${maxTries} attempts: look whether it took effect, and ask again`,
   );
+}
+
+/**
+ * @param mayBeDone a write without an answer may have been heard, and the leader have gone: what is refused now was
+ *   done then
+ */
+async function planned(plan: Look['plan'], mayBeDone: boolean): Promise<Plan | undefined> {
+  try {
+    return await plan();
+  } catch (error) {
+    if (mayBeDone && error instanceof RefusedError) return undefined;
+    throw error;
+  }
 }
 
 /** @param waiting who waits, as far as anybody knows */

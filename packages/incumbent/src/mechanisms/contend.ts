@@ -58,8 +58,8 @@ export async function contend<Seat>(
           case 'refused':
             return undefined;
           case 'behind':
-            failures = 0;
             await verdict.until();
+            failures = 0;
             pauseMs = 0;
             break;
           case 'wait':

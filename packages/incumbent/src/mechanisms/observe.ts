@@ -9,8 +9,15 @@ import type { ElectionRecord, View } from '../record/record.ts';
 export interface Observed {
   /** Raised when there may be something new. */
   readonly wakeup: Wakeup;
-  /** @returns what there is now, and for how long to wait for the wake-up */
-  look(): Promise<{ readonly view: View; readonly waitMs: number }>;
+  /**
+   * @returns what there is now, and for how long to wait for the wake-up. `isSinceKnown`: somebody has said when
+   * it began; else it counts from when it was first seen
+   */
+  look(): Promise<{
+    readonly view: View;
+    readonly waitMs: number;
+    readonly isSinceKnown?: boolean;
+  }>;
   /** Up to that much is added to each wait: who polls shall not do so all at once. Default: 0. */
   readonly spreadMs?: number;
   /** Before the next look, and at the end: watches of the last one are over. */
@@ -28,21 +35,23 @@ export async function* observe(
   recheckMs: number,
   signal: AbortSignal,
 ): AsyncGenerator<View, void, void> {
+  /** Since when nobody is seen to lead, whoever has died meanwhile. */
   let vacantSinceMs: number | undefined;
   while (!signal.aborted) {
     let view: View;
     let waitMs: number;
+    let isSinceKnown: boolean | undefined;
     try {
-      ({ view, waitMs } = await look());
+      ({ view, waitMs, isSinceKnown } = await look());
     } catch (error) {
       if (signal.aborted) return forget?.();
       view = { state: 'unknown', sinceUnixMs: clock.wallMs(), error: asError(error) };
       waitMs = isIncurable(error) ? recheckMs : timing.pollEveryMs;
     }
-    if (view.state === 'vacant') {
+    if (view.state === 'vacant' && isSinceKnown !== true) {
       vacantSinceMs ??= view.sinceUnixMs;
       view = { ...view, sinceUnixMs: vacantSinceMs };
-    } else {
+    } else if (view.state !== 'unknown') {
       vacantSinceMs = undefined;
     }
     try {

@@ -8,7 +8,7 @@ import type { LeaseStore } from '../../src/mechanisms/lease/store.ts';
 import type { LeaseHolding, LeaseRecord } from '../../src/record/lease-record.ts';
 import type { View } from '../../src/record/record.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
-import { leaseMs } from '../support/scripted-candidate.ts';
+import { leaseMs, candidate as scripted } from '../support/scripted-candidate.ts';
 import { ScriptedStore } from '../support/scripted-store.ts';
 import { vacantRecord } from '../support/vacant-record.ts';
 
@@ -202,6 +202,24 @@ describe('an observer', () => {
     await clock.advance(1);
     expect(views.map(({ state }) => state)).toEqual(['led', 'vacant']);
     await election.close();
+  });
+
+  test('is told when a term was over that it has not seen', async () => {
+    const { clock, store, election, views, watch, startMs } = setUp();
+    const other = scripted(store, clock);
+    void watch();
+    await clock.advance(1);
+    const term = await other.campaign();
+    await clock.advance(10);
+    await term[Symbol.asyncDispose]();
+    const toUnixMs = store.record?.history.at(-1)?.toUnixMs;
+    await clock.advance(2 * leaseMs);
+    expect(toUnixMs).toBeGreaterThan(startMs);
+    expect(views).toMatchObject([
+      { state: 'vacant', sinceUnixMs: startMs },
+      { state: 'vacant', token: 1n, sinceUnixMs: toUnixMs },
+    ]);
+    await Promise.all([election.close(), other.close()]);
   });
 
   test('is told since when nobody leads, whoever has died meanwhile', async () => {

@@ -54,6 +54,27 @@ test.each([
   },
 );
 
+test('a transfer whose answer was lost, and that the leader has heard and obeyed, was recorded', async () => {
+  const { clock, store, elect } = setUp();
+  const [connection, cutOff] = [store.connect(), store.connect()];
+  const [a, b, operator] = [elect('a'), elect('b', cutOff), elect('operator', connection)];
+  const term = await a.campaign();
+  b.campaign().catch(() => {});
+  await clock.advance(0);
+  // It cannot come for the seat before the operator looks again.
+  cutOff.outage = 'silent';
+  connection.next('swap', { lose: 'reply' });
+  const asking = operator.transfer('b');
+  await clock.advance(0);
+  await term[Symbol.asyncDispose]();
+  expect(store.record('jobs')?.holding).toBeUndefined();
+  await clock.advance(2 * a.timing.operationTimeoutMs);
+  expect(await asking).toMatchObject({ changed: true });
+  const closed = Promise.all([a.close(), b.close(), operator.close()]);
+  await clock.advance(10 * a.timing.operationTimeoutMs);
+  await closed;
+});
+
 test('a request that its leader died with is not for the next one', async () => {
   const { clock, store, elect } = setUp();
   const connection = store.connect();

@@ -330,6 +330,26 @@ describe('behind another', () => {
     expect(a.troubles).toEqual([]);
   });
 
+  it('a watch that cannot be set is tried again less and less soon', async () => {
+    const stage = new Stage();
+    await new Contestant(stage, 'a').win();
+    const triedAtMs: number[] = [];
+    const says = (): Partial<QueueStore> => ({
+      watchPlace: async () => {
+        triedAtMs.push(stage.clock.monotonicMs());
+        throw new StoreUnavailableError('not now');
+      },
+    });
+    const stop = new AbortController();
+    const campaign = new Contestant(stage, 'b', { says }).campaign('wait', stop.signal);
+    await stage.clock.advance(10_000);
+    const tries = [...new Set(triedAtMs)].slice(0, 4);
+    const pauses = tries.slice(1).map((atMs, index) => atMs - (tries[index] as number));
+    expect(pauses[1]).toBeGreaterThan(1.2 * (pauses[0] as number));
+    expect(pauses[2]).toBeGreaterThan(1.2 * (pauses[1] as number));
+    await stopped(stage, stop, campaign);
+  });
+
   it('a watch that cannot be set is tried again', async () => {
     const stage = new Stage();
     await new Contestant(stage, 'a').win();

@@ -21,6 +21,7 @@ export async function* observeLease(
     return {
       view: viewOf(sighting, leftMs > 0, scope.clock.wallMs()),
       waitMs: leftMs > 0 ? Math.min(lookAgainMs, leftMs) : lookAgainMs,
+      isSinceKnown: isSinceKnown(sighting),
     };
   };
   const { wakeup } = lookout;
@@ -75,6 +76,11 @@ export function leaseLeftMs(
   const { actors } = record.holding;
   if (actors !== null && actors.length > 0 && store.provesGone?.(actors) === true) return 0;
   return record.leaseMs - observation.unchangedMs(sighting);
+}
+
+/** Whoever led last has said when that was over. */
+function isSinceKnown({ record }: Sighting): boolean {
+  return record?.holding === undefined && record?.history.at(-1) !== undefined;
 }
 
 export function viewOf(sighting: Sighting, protectedStill: boolean, sinceUnixMs: number): View {

@@ -166,9 +166,10 @@ function changeFor(
       return { record: next ?? record, present: leader.name, remove };
     }
     case 'drain': {
-      const next = drained(record, request, clock.wallMs());
+      const wallMs = clock.wallMs();
+      const next = drained(record, request, wallMs);
       if (next === undefined) return undefined;
-      if (request.untilUnixMs <= clock.wallMs() || leader === undefined) return { record: next };
+      if (request.untilUnixMs <= wallMs || leader === undefined) return { record: next };
       const waiting = waitingMembers(situation).filter(
         ({ candidate, isOurs }) => isOurs && candidate.id === request.id,
       );
