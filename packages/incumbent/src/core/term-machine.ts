@@ -133,7 +133,10 @@ export function shownAt(state: TermAt): TermState {
     case 'stopping':
     case 'lapsing':
       return 'stopping';
-    default:
+    case 'releasing':
+    case 'abandoning':
+    case 'overrunning':
+    case 'ended':
       return 'ended';
   }
 }
@@ -152,7 +155,8 @@ export function hasSettled(state: TermAt): boolean {
     case 'stopping':
     case 'overrunning':
       return false;
-    default:
+    case 'releasing':
+    case 'ended':
       return true;
   }
 }
@@ -208,7 +212,10 @@ function whileKept(state: Kept, event: TermEvent): TermStep {
       return lost(state, { reason: reasonOf(state.doubt) }, false);
     case 'lost':
       return lost(state, { reason: event.reason }, endsBelief(event));
-    default:
+    case 'belief-over':
+    case 'left':
+    case 'through':
+    case 'waited-enough':
       return same(state);
   }
 }
@@ -222,7 +229,14 @@ function whileStopping(state: Stopping, event: TermEvent): TermStep {
       return lapse(state, state.end, {});
     case 'lost':
       return lapse(state, state.end, { over: endsBelief(event) });
-    default:
+    case 'announced':
+    case 'asked-to-stop':
+    case 'belief-over':
+    case 'confirmed':
+    case 'doubted':
+    case 'left':
+    case 'through':
+    case 'unconfirmed':
       return same(state);
   }
 }
@@ -238,7 +252,14 @@ function whileLapsing(state: Lapsing, event: TermEvent): TermStep {
     case 'lost':
       if (!endsBelief(event)) return same(state);
       return closed({ ...state, over: true }, [{ do: 'end-belief' }]);
-    default:
+    case 'announced':
+    case 'asked-to-stop':
+    case 'confirmed':
+    case 'doubted':
+    case 'left':
+    case 'margin-over':
+    case 'unconfirmed':
+    case 'waited-enough':
       return same(state);
   }
 }
