@@ -56,7 +56,7 @@ export const breaks: readonly Break[] = [
   },
   {
     name: 'work that runs on is taken for work that has settled',
-    find: "case 'settled':\n            return closed({ ...state, settled: true }, []);",
+    find: "case 'belief-over':\n            return closed({ ...state, over: true }, []);",
     replace: "case 'belief-over':\n            return closed({ ...state, settled: true }, []);",
   },
 ];

@@ -4,7 +4,8 @@
  *
  *   npm run explore [-- --faults 1 --terms 2] [--broken]
  *
- * `--broken` breaks the machine in each of the ways of breaks.ts, and fails when one is not found.
+ * `--broken` breaks the machine in each of the ways of breaks.ts, and fails when one is not found. `--background`: at the
+ * lowest priority.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,6 +13,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { runInBackground } from '../harness/background.ts';
 import { distOf } from '../harness/packages.ts';
 import { breaks } from './breaks.ts';
 import type { TermMachine, World } from './model.ts';
@@ -22,8 +24,10 @@ const { values } = parseArgs({
     faults: { type: 'string', default: '1' },
     terms: { type: 'string', default: '2' },
     broken: { type: 'boolean', default: false },
+    background: { type: 'boolean', default: false },
   },
 });
+if (values.background) runInBackground();
 const faults = Number(values.faults);
 const mostTerms = Number(values.terms);
 const machinePath = join(distOf()('incumbent'), 'core/term-machine.js');
