@@ -127,10 +127,8 @@ describe('work that runs on', () => {
 
 describe('what is told of it', () => {
   it('changes once for each doubt, and not while it stops', () => {
-    const { did } = played(
-      ...[announced, { on: 'doubted' }, { on: 'unconfirmed' }, { on: 'confirmed' }, asked],
-      ...([{ on: 'unconfirmed' }, { on: 'confirmed' }] as const),
-    );
+    const doubts: TermEvent[] = [{ on: 'doubted' }, { on: 'unconfirmed' }, { on: 'confirmed' }];
+    const { did } = played(announced, ...doubts, asked, { on: 'unconfirmed' }, { on: 'confirmed' });
     expect(did.filter((what) => what.startsWith('show'))).toEqual([
       'show uncertain',
       'show leading',
