@@ -584,7 +584,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
           "                shown = sighting;\n                    await swapStore(this.#store, this.#scope, sighting.version - 1, this.#winningRecord(sighting.record, [], [], candidacy.stateAtWin([])), signal).catch(() => {});\n                    return { kind: 'wait', ms: verdict.ms",
       },
     ],
-    breaks: ['futile', 'operations'],
+    breaks: ['futile', 'operations', 'ghost'],
   },
   {
     name: 'no pause after a failure',

@@ -202,12 +202,6 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     breaks: ['fencing', 'breadcrumb', 'place'],
   },
   {
-    name: 'lock: the lock of an earlier session deleted late',
-    edits: [{ file: store, find: 'if (place.session !== this.session.id)', replace: 'if (false)' }],
-    from: 8_280,
-    breaks: ['others'],
-  },
-  {
     name: 'lock: an announcement of an earlier session that lands on a later lock',
     edits: [
       {
@@ -224,18 +218,6 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: one of theirs that becomes active late taken for a sign of another store',
     edits: [{ file: 'mechanisms/lock/race.js', find: 'if (!isTheirs ||', replace: 'if (true ||' }],
     from: 4_180,
-    breaks: ['errors'],
-  },
-  {
-    name: 'lock: won although it was deleted and had by another one since',
-    edits: [
-      {
-        file: store,
-        find: 'if (picture.lock === undefined || !isThat(picture.lock, place))',
-        replace: 'if (false)',
-      },
-    ],
-    from: 4_340,
     breaks: ['errors'],
   },
   {
