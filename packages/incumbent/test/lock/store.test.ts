@@ -203,6 +203,25 @@ describe('what is read with a lock that was made', () => {
   );
 });
 
+describe('a lock that was deleted and is somebody else’s before it can be looked at', () => {
+  inArena('is not had by whoever made it', async ({ arena, expect }) => {
+    const client = await arena.client();
+    const create = client.create.bind(client) as (...args: unknown[]) => Promise<unknown>;
+    // What is read beside the making is older than the lock: it is looked at again.
+    const late = async (...args: unknown[]) => {
+      await client.sync(parent);
+      const made = await create(...args);
+      await steal(arena);
+      return made;
+    };
+    const store = openStore(client);
+    store.claim(entry);
+    await client.ensurePath(parent);
+    Object.assign(client, { create: late });
+    expect(await store.take(entry, never)).toBeUndefined();
+  });
+});
+
 describe('what an operator’s change has written down of one of theirs', () => {
   inArena('is still told as theirs', async ({ arena, expect }) => {
     const theirs = await arena.hadoop('theirs');
