@@ -210,8 +210,8 @@ test.each<[string, string, (store: LeaseStore, cell: Cell) => Partial<LeaseStore
     'candidates that stay on the list',
     'who is enlisted is listed until taken off the list',
     (store) => ({
-      async enlist(candidate) {
-        await store.enlist?.(candidate);
+      async enlist(candidate, left) {
+        await store.enlist?.(candidate, left);
         return async () => {};
       },
     }),

@@ -198,7 +198,7 @@ test('a directory that is gone is not made again', async () => {
   for (const attempt of [
     () => store.read(forever),
     () => store.swap(version, record(2n), forever),
-    () => store.enlist?.(candidate('a')),
+    () => store.enlist?.(candidate('a'), forever),
     () => store.init?.(forever),
   ]) {
     await expect(attempt()).rejects.toThrow(StoreUnavailableError);
@@ -287,8 +287,8 @@ test('who is enlisted is listed until the end of it, sorted by id', async () => 
   const disk = new MemoryDisk();
   const store = storeOf(disk, here);
   expect(await store.list?.(forever)).toEqual([]);
-  const endB = await store.enlist?.(candidate('b'));
-  const endA = await store.enlist?.(candidate('a'));
+  const endB = await store.enlist?.(candidate('b'), forever);
+  const endA = await store.enlist?.(candidate('a'), forever);
   expect(await storeOf(disk, here).list?.(forever)).toEqual([candidate('a'), candidate('b')]);
   await endB?.();
   expect(await store.list?.(forever)).toEqual([candidate('a')]);
@@ -307,7 +307,7 @@ test('the dead are left out and removed, by proof or because the machine was boo
     [{ ...nobody, pidNamespace: 'pid:[2]' }, {}, true],
   ] as const) {
     const disk = new MemoryDisk();
-    await storeOf(disk, here).enlist?.(candidate('a'));
+    await storeOf(disk, here).enlist?.(candidate('a'), forever);
     const found = await storeOf(disk, machine, options).list?.(forever);
     expect(found).toEqual(listed ? [candidate('a')] : []);
     expect(disk.paths).toHaveLength(listed ? 1 : 0);
@@ -317,7 +317,7 @@ test('the dead are left out and removed, by proof or because the machine was boo
 test('files on the list that are not ours to read are skipped and left alone', async () => {
   const disk = new MemoryDisk();
   const store = storeOf(disk, here);
-  await store.enlist?.(candidate('a'));
+  await store.enlist?.(candidate('a'), forever);
   const path = `${directory}/candidates/inc-a.json`;
   const good = disk.contentOf(path)!.toString();
   const bad = [
@@ -341,16 +341,18 @@ test('files on the list that are not ours to read are skipped and left alone', a
 test('an incarnation that is no file name is refused, and a failed enlisting leaves nothing', async () => {
   const disk = new MemoryDisk();
   for (const incarnation of ['', '../x', 'a/b', 'a.b', 'x'.repeat(129)]) {
-    await expect(storeOf(disk, here).enlist?.({ ...candidate('a'), incarnation })).rejects.toThrow(
-      InvalidOptionError,
-    );
+    await expect(
+      storeOf(disk, here).enlist?.({ ...candidate('a'), incarnation }, forever),
+    ).rejects.toThrow(InvalidOptionError);
   }
   const files = intercept(disk, {
     before: (operation: Operation, path) => {
       if (operation === 'rename') throw systemError('EACCES', 'rename', path);
     },
   });
-  await expect(openOn(files).enlist?.(candidate('a'))).rejects.toThrow(StoreUnavailableError);
+  await expect(openOn(files).enlist?.(candidate('a'), forever)).rejects.toThrow(
+    StoreUnavailableError,
+  );
   expect(disk.paths).toEqual([]);
 });
 

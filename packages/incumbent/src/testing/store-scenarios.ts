@@ -262,8 +262,8 @@ export const leaseStoreScenarios: readonly Scenario<LeaseStore>[] = [
       const names = async (store: LeaseStore) =>
         ((await store.list?.(never())) ?? []).map(({ id }) => id).sort();
       assert.deepEqual(await names(a), []);
-      const delistX = await a.enlist?.(candidate('x'));
-      const delistY = await b.enlist?.(candidate('y'));
+      const delistX = await a.enlist?.(candidate('x'), never());
+      const delistY = await b.enlist?.(candidate('y'), never());
       assert.deepEqual(await names(a), ['x', 'y']);
       assert.deepEqual(await names(b), ['x', 'y']);
       await delistX?.();

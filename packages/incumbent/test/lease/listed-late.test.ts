@@ -10,7 +10,9 @@ test('a candidate that is listed too late is taken off the list again', async ()
   const listed: string[] = [];
   let goOn = () => {};
   store.hold('other', 1n, 60_000);
-  const enlist: LeaseStore['enlist'] = async ({ id }) => {
+  let hasLeft: AbortSignal | undefined;
+  const enlist: LeaseStore['enlist'] = async ({ id }, left) => {
+    hasLeft = left;
     await new Promise<void>((resolve) => {
       goOn = resolve;
     });
@@ -24,9 +26,11 @@ test('a candidate that is listed too late is taken off the list again', async ()
   const waiting = election.campaign({ signal: stop.signal });
   waiting.catch(() => {});
   await clock.advance(2_000);
+  expect(hasLeft?.aborted).toBe(false);
   stop.abort(new Error('done'));
   await clock.advance(1_000);
   await expect(waiting).rejects.toThrow('done');
+  expect(hasLeft?.aborted).toBe(true);
   goOn();
   await clock.advance(1_000);
   expect(listed).toEqual([]);

@@ -1,4 +1,5 @@
 import type { CandidateInfo } from '../../base/candidate.ts';
+import { anyOf } from '../../base/wait.ts';
 import type { Scope } from '../../core/contest.ts';
 import type { LeaseStore, Reading } from '../../mechanisms/lease/store.ts';
 import { FieldReader, readCandidate } from '../../record/record-fields.ts';
@@ -10,13 +11,21 @@ import { PostgresStore } from './store.ts';
 /** How often an entry is tried, if others write the row at the same time. */
 const mostTries = 3;
 
+/** One who is to be on the list, and the process of the connection by which it is. */
+interface Entry {
+  readonly candidate: CandidateInfo;
+  /** Aborted: it waits no longer, and is not to be written any more. */
+  readonly left: AbortSignal;
+  pid?: number;
+}
+
 /**
  * With wake-ups, and with the list of those who wait: an entry names the connection that listens for
  * its candidate, so it counts until that is gone, however its process ends.
  */
 export class ListeningPostgresStore extends PostgresStore implements LeaseStore {
   /** Who is to be on the list, and by which connection they are. */
-  readonly #enlisted = new Map<string, { readonly candidate: CandidateInfo; pid?: number }>();
+  readonly #enlisted = new Map<string, Entry>();
   /** Incarnations that are to be taken off it. */
   readonly #leaving = new Set<string>();
   #lastTurn: Promise<unknown> = Promise.resolve();
@@ -51,12 +60,12 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     return reading;
   }
 
-  async enlist(candidate: CandidateInfo): Promise<() => Promise<void>> {
+  async enlist(candidate: CandidateInfo, left: AbortSignal): Promise<() => Promise<void>> {
     this.#join();
     const { incarnation } = candidate;
-    const entry = { candidate };
+    const entry = { candidate, left };
     this.#enlisted.set(incarnation, entry);
-    if (!this.connection.wakeUps.work) await this.#startListening();
+    if (!this.connection.wakeUps.work) await this.#startListening(left);
     // Should it fail, the next read tries again.
     await this.#write().catch((error: unknown) => this.#complain(error));
     return async () => {
@@ -96,14 +105,17 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
   }
 
   /** Nobody listens before a primary has answered. If it does not now, the list is written later. */
-  async #startListening(): Promise<void> {
+  async #startListening(left: AbortSignal): Promise<void> {
     const { wakeUps } = this.connection;
     const settled = wakeUps.settled();
+    const [stop, forget] = anyOf(left, this.#open.signal);
     try {
-      await this.read(this.#open.signal);
+      await this.read(stop);
       await settled;
     } catch {
       // Whoever reads next is told of it.
+    } finally {
+      forget();
     }
   }
 
@@ -112,7 +124,7 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     if (this.#isCatchingUp || this.#open.signal.aborted) return;
     const { pid } = this.connection.wakeUps;
     const isDue =
-      pid !== undefined && [...this.#enlisted.values()].some((each) => each.pid !== pid);
+      pid !== undefined && [...this.#enlisted.values()].some((each) => lacks(each, pid));
     if (!isDue && this.#leaving.size === 0) return;
     this.#isCatchingUp = true;
     try {
@@ -143,7 +155,7 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
       }
       for (const [incarnation, entry] of this.#enlisted) {
         const { pid } = this.connection.wakeUps;
-        if (pid === undefined || entry.pid === pid) continue;
+        if (pid === undefined || !lacks(entry, pid)) continue;
         await this.#put(incarnation, entry.candidate, pid);
         entry.pid = pid;
       }
@@ -171,6 +183,11 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     this.#lastTurn = turn.catch(() => {});
     return turn;
   }
+}
+
+/** Whether it still is to be written, by the connection of this process. */
+function lacks(entry: Entry, pid: number): boolean {
+  return entry.pid !== pid && !entry.left.aborted;
 }
 
 /** Entries that are not ours to read are skipped. */

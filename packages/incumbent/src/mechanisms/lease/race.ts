@@ -385,13 +385,15 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       });
     // One after the other: taking an old entry off the list must not take off the next one.
     let pending: Promise<() => Promise<void>> | undefined;
+    const left = new AbortController();
     const enlisted = this.#delisted.then(() =>
       attempt(() => {
-        pending = this.#store.enlist?.(this.#candidate);
+        pending = this.#store.enlist?.(this.#candidate, left.signal);
         return pending;
       }),
     );
     return () => {
+      left.abort();
       this.#delisted = enlisted.then(async (delist) => {
         if (delist !== undefined) await attempt(delist);
         // It was not done in time, and may still be: then it is undone, and nobody waits for that.

@@ -75,8 +75,11 @@ export interface LeaseStore {
   describe?(process: ActorProcess): Promise<Actor>;
   /** True only if every actor is certainly dead and will not come back. Cheap: called often. */
   provesGone?(actors: readonly Actor[]): boolean;
-  /** Makes a waiting candidate visible until the returned function is called or it dies. */
-  enlist?(candidate: CandidateInfo): Promise<() => Promise<void>>;
+  /**
+   * Makes a waiting candidate visible until the returned function is called or it dies.
+   * @param left aborts when the candidate waits no longer: what was not sent by then is not sent
+   */
+  enlist?(candidate: CandidateInfo, left: AbortSignal): Promise<() => Promise<void>>;
   /** Who is enlisted. */
   list?(signal: AbortSignal): Promise<readonly CandidateInfo[]>;
   /** Whatever the store needs once; a no-op when it was done. */
