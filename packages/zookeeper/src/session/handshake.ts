@@ -1,9 +1,12 @@
 /** What a connection begins with: who we are, then which watches we have. */
 
-import type { ConnectRequest } from '../protocol/connect.ts';
-import { connectRequest } from '../protocol/connect.ts';
+import { ProtocolError } from '../errors.ts';
+import type { ConnectRequest, ConnectResponse } from '../protocol/connect.ts';
+import { connectRequest, connectResponse } from '../protocol/connect.ts';
 import { xids } from '../protocol/constants.ts';
 import type { Codec, JuteWriter } from '../protocol/jute.ts';
+import { JuteReader } from '../protocol/jute.ts';
+import { replyHeader } from '../protocol/messages.ts';
 import { requests } from '../protocol/requests.ts';
 
 /** A request to authenticate that every connection repeats. */
@@ -25,6 +28,34 @@ export function writeConnectRequest(writer: JuteWriter, request: ConnectRequest)
   const start = writer.beginFrame();
   connectRequest.write(writer, request);
   writer.endFrame(start);
+}
+
+/** What a server says before it has granted a session. */
+export type ConnectAnswer =
+  | { readonly kind: 'session'; readonly response: ConnectResponse }
+  /** A server on Netty may answer what stands behind the handshake before the handshake itself. */
+  | { readonly kind: 'auth'; readonly error: number };
+
+/**
+ * @param isIntroduced credentials stand behind the handshake
+ * @throws ProtocolError, MalformedError for what is no answer to a handshake
+ */
+export function readConnectAnswer(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  isIntroduced: boolean,
+): ConnectAnswer {
+  const reader = new JuteReader(bytes, start, end);
+  if (end - start === replyHeader.minBytes) {
+    const { xid, error } = replyHeader.read(reader);
+    if (xid === xids.auth && isIntroduced) return { kind: 'auth', error };
+    // A read-only server of 3.8 without local sessions answers with a bare reply header.
+    throw new ProtocolError('the server answers the handshake with an error: it is read-only');
+  }
+  const response = connectResponse.read(reader);
+  reader.expectEnd('ConnectResponse');
+  return { kind: 'session', response };
 }
 
 export function writeAuth(writer: JuteWriter, { scheme, credentials }: Credentials): void {

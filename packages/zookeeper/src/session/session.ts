@@ -1,13 +1,9 @@
 /**
- * A session: what outlives connections. Finds a server, attaches, notices when one has gone silent,
- * moves on to the next, and counts by its own clock when the session must have expired.
+ * A session: what outlives connections. `session-machine.ts` says what it is, and what is to be done when something
+ * happens; here that is done, on a socket and by a clock.
  *
- *     connecting ──► connected ──► suspended ──► connected (same session)
- *                        ▲              │
- *                        └── expired ◄──┘        (then a new session)
- *
- * At most one socket exists at any time: on another server the old connection of a session would go
- * on answering reads from an older view.
+ * At most one socket exists at any time: on another server the old connection of a session would go on answering reads
+ * from an older view.
  */
 import type { Clock, Timer } from '../clock.ts';
 import type { HostAndPort } from '../connection-string.ts';
@@ -22,21 +18,22 @@ import {
   RequestTimeoutError,
   sessionExpired,
 } from '../errors.ts';
-import type { Address, ConnectionHandlers } from '../net/connection.ts';
+import type { Address } from '../net/connection.ts';
 import { Connection } from '../net/connection.ts';
 import type { CheckedTls } from '../net/tls-options.ts';
 import { onAbort } from '../on-abort.ts';
 import type { Chroot } from '../paths.ts';
-import { connectResponse } from '../protocol/connect.ts';
+import type { ConnectResponse } from '../protocol/connect.ts';
 import { errorCodes, eventTypes, watcherTypes, xids } from '../protocol/constants.ts';
 import { JuteReader } from '../protocol/jute.ts';
-import { replyHeader, watcherEvent } from '../protocol/messages.ts';
+import { watcherEvent } from '../protocol/messages.ts';
 import { requests } from '../protocol/requests.ts';
 import type { ExportedSession, SessionInfo, State, StateChange } from '../state.ts';
 import type { AuthWaiter } from './authenticator.ts';
 import { Authenticator } from './authenticator.ts';
 import type { Credentials } from './handshake.ts';
-import { writeConnectRequest, writePing, writeSetWatches } from './handshake.ts';
+import { readConnectAnswer, writeConnectRequest, writePing, writeSetWatches } from './handshake.ts';
+import { Heartbeat, maxTimerMs } from './heartbeat.ts';
 import { Hosts } from './hosts.ts';
 import { PendingRequest } from './pending-request.ts';
 import type { PipelineLimits } from './pipeline.ts';
@@ -45,8 +42,18 @@ import { findReadWriteServer } from './read-write-search.ts';
 import { exchangeSasl } from './sasl-exchange.ts';
 import type { AttemptOutcome, SearchTarget } from './server-search.ts';
 import { ServerSearch } from './server-search.ts';
-import type { SessionTiming } from './timing.ts';
+import type { SessionAt, SessionEffect, SessionEvent } from './session-machine.ts';
+import {
+  firstSessionAt,
+  hasWatches,
+  isFinal,
+  isGranted,
+  isIntroduced,
+  isTrying,
+  nextSessionAt,
+} from './session-machine.ts';
 import { sessionTiming } from './timing.ts';
+import { View } from './view.ts';
 import type { RawEventType, WatchType } from './watch-registry.ts';
 import { WatchRegistry } from './watch-registry.ts';
 
@@ -72,6 +79,14 @@ export interface SessionOptions extends PipelineLimits {
 const shortLivedMs = 1_000;
 const noPassword = new Uint8Array(16);
 
+/** A session that a server has granted, before it is ours. */
+interface Offer {
+  readonly response: ConnectResponse;
+  readonly server: string;
+  /** Of the attempt. */
+  readonly startMs: number;
+}
+
 export class Session {
   readonly #options: SessionOptions;
   readonly #number: number;
@@ -79,51 +94,37 @@ export class Session {
   readonly #onState: (change: StateChange) => void;
   readonly #search: ServerSearch;
   readonly #auth: Authenticator;
+  readonly #heartbeat: Heartbeat;
+  readonly #view: View;
   readonly pipeline: Pipeline;
   readonly watches: WatchRegistry;
 
-  #state: State = 'connecting';
-  #timing: SessionTiming;
+  #at: SessionAt;
+  /** Asked at every reply. */
+  #isGranted = false;
+  #hasWatches = false;
+  /** What has happened and was not acted on yet. */
+  readonly #events: SessionEvent[] = [];
+  #isActing = false;
+  /** What listeners were told last. */
+  #told: State = 'connecting';
+
   #id = 0n;
   #password: Uint8Array = noPassword;
-  #lastZxid = 0n;
-  /**
-   * What the watches have been told of. Behind `#lastZxid` until all packets of a SetWatches are
-   * answered: if the connection ends between two of them, the reply to the first must not hide a
-   * change from the watches of the second.
-   */
-  #watchZxid = 0n;
   #server = '';
-  #attachedReadOnly = false;
-  /** A server with a quorum knows the session. Until then its id means nothing elsewhere. */
-  #seenReadWrite = false;
+  #isReadOnly = false;
 
   /** The connection in use, or being tried. */
   #connection: Connection | undefined;
-  /** Set until the whole handshake is over, with SASL and the answers to authentication. */
-  #attemptDeadlineMs: number = Number.POSITIVE_INFINITY;
-  #handshakeDone = false;
+  /** When the handshake of this connection was sent. */
+  #greetedMs: number = Number.NEGATIVE_INFINITY;
+  #offer: Offer | undefined;
   /** When this connection was ready for requests; never: not yet. */
   #readyAtMs: number = Number.POSITIVE_INFINITY;
-  #lastReceivedMs: number = Number.NEGATIVE_INFINITY;
-  #pingSentMs: number | undefined;
-  /** This connection was told who we are and what we watch. */
-  #introduced = false;
-  /** The handshake is over but for the answers to its authentication. */
-  #awaitsAuths = false;
-  #unansweredSetWatches = 0;
-  /** This connection has all our watches. */
-  #watchesRestored = false;
   #lastError: Error | undefined;
-  /** Since when, in an expired session, every attempt of every round was shut out. */
-  #shutOutSinceMs: number | undefined;
-  /** The next round asks without saying what we have seen. */
-  #doubtsView = false;
   #readWriteSearch: AbortController | undefined;
-
-  #timer: Timer | undefined;
-  #timerAtMs: number = Number.POSITIVE_INFINITY;
   #closing: Promise<void> | undefined;
+  #onClosed: (() => void) | undefined;
   #reader: JuteReader | undefined;
   #readerBytes: Uint8Array | undefined;
 
@@ -134,33 +135,33 @@ export class Session {
     tally: Tally,
     onState: (change: StateChange) => void,
   ) {
+    const { session: exported, clock, chroot } = options;
     this.#options = options;
     this.#auth = new Authenticator(credentials);
     this.#number = number;
     this.#tally = tally;
     this.#onState = onState;
+    this.#at = firstSessionAt(exported === undefined ? 'none' : 'known');
+    this.#view = new View(exported?.lastZxid ?? 0n);
+    this.pipeline = new Pipeline(options, clock, tally, (deadlineMs) =>
+      this.#heartbeat.scheduleBy(deadlineMs),
+    );
     // What is asked for may be granted or not. Until then nothing waits shorter or longer than is usual.
     const usualMs = Math.min(Math.max(options.sessionTimeoutMs, 1_000), 60_000);
-    this.#timing = sessionTiming(usualMs);
-    this.pipeline = new Pipeline(options, options.clock, tally, (deadlineMs) => {
-      if (deadlineMs < this.#timerAtMs) this.#setTimer(deadlineMs);
-    });
+    const timing = sessionTiming(exported?.timeoutMs ?? usualMs);
+    this.#heartbeat = new Heartbeat(clock, this.pipeline, timing, this.#pulse());
     this.watches = new WatchRegistry(
-      (path) => options.chroot.toUser(path),
+      (path) => chroot.toUser(path),
       (path, type) => this.removeFromServer(path, type),
     );
-    if (options.session !== undefined) {
-      this.#id = options.session.id;
-      this.#password = options.session.password;
-      this.#lastZxid = options.session.lastZxid;
-      this.#watchZxid = this.#lastZxid;
-      this.#timing = sessionTiming(options.session.timeoutMs);
-      this.#seenReadWrite = true;
+    if (exported !== undefined) {
+      this.#id = exported.id;
+      this.#password = exported.password;
       // Nobody knows when its server last heard of it; from now on we do.
-      this.pipeline.confirmedMs = options.clock.monotonicMs();
+      this.pipeline.confirmedMs = clock.monotonicMs();
     }
     const hosts = new Hosts(options.hosts, options.random);
-    this.#search = new ServerSearch(hosts, options.clock, options.random, this.#searchTarget());
+    this.#search = new ServerSearch(hosts, clock, options.random, this.#searchTarget());
     void this.#search.run(); // never rejects
   }
 
@@ -168,28 +169,28 @@ export class Session {
 
   get state(): State {
     // Judged where it is used: after a stall the timer may not have run yet.
-    this.#expireIfHopeless();
-    return this.#isOpen() && this.#isOverdue() ? 'suspended' : this.#state;
+    this.#heartbeat.expireIfHopeless();
+    return this.#at.at === 'serving' && this.#heartbeat.isOverdue ? 'suspended' : this.#told;
   }
 
   /** The state that was told last, and that the next change begins from. */
   get toldState(): State {
-    this.#expireIfHopeless();
-    return this.#state;
+    this.#heartbeat.expireIfHopeless();
+    return this.#told;
   }
 
   get info(): SessionInfo | undefined {
     if (this.#id === 0n) return undefined;
     return {
       id: this.#id,
-      timeoutMs: this.#timing.timeoutMs,
+      timeoutMs: this.#heartbeat.timing.timeoutMs,
       server: this.#server,
-      readOnly: this.#attachedReadOnly,
+      readOnly: this.#isReadOnly,
     };
   }
 
   get lastZxid(): bigint {
-    return this.#lastZxid;
+    return this.#view.lastZxid;
   }
 
   /** The bound of a call that tries again after a lost connection: twice that of one request. */
@@ -215,16 +216,18 @@ export class Session {
     return {
       id: this.#id,
       password: Uint8Array.from(this.#password),
-      timeoutMs: this.#timing.timeoutMs,
-      lastZxid: this.#lastZxid,
+      timeoutMs: this.#heartbeat.timing.timeoutMs,
+      lastZxid: this.#view.lastZxid,
     };
   }
 
+  // What can be asked ------------------------------------------------------------------------------
+
   /** What a call fails with at once, if the client takes no more. */
   refusal({ operation, path }: ErrorContext): Error | undefined {
-    if (this.#closing === undefined && !this.#isFinal()) return undefined;
+    if (this.#closing === undefined && !isFinal(this.#at)) return undefined;
     const context = { operation, path };
-    return this.#state === 'auth-failed' ? this.#authError(context) : new ClosedError(context);
+    return this.#at.at === 'refused' ? authError(context) : new ClosedError(context);
   }
 
   submit(request: PendingRequest, body: unknown): void {
@@ -258,12 +261,36 @@ export class Session {
       );
       const stopListening = onAbort(signal, () => waiter.reject(signal?.reason));
       this.#auth.add(credentials, waiter);
-      if (this.#isOpen()) this.pipeline.writeHandshake((writer) => this.#auth.writeUnsent(writer));
+      if (this.#at.at === 'serving') {
+        this.pipeline.writeHandshake((writer) => this.#auth.writeUnsent(writer));
+      }
     });
   }
 
+  /** Nobody needs these watches of a path any more: the server need not tell of them. */
+  removeFromServer(path: string, type: WatchType): void {
+    // A connection that has not been told of our watches will not be told of this one.
+    if (this.refusal({}) !== undefined || !isIntroduced(this.#at)) return;
+    if (!this.#options.removeWatches) return;
+    // Reads that were sent before it have registered their watches by now, and lose them with it;
+    // none that was sent after it is answered yet.
+    const removed = () => this.watches.lose(path, type);
+    const request = new PendingRequest(
+      requests.removeWatches,
+      undefined,
+      { complete: removed, noWatcher: removed },
+      () => {},
+      () => {}, // watches go with the connection, and come back with the next
+    );
+    // Without a bound: a reply that nobody takes would leave dead watches behind.
+    request.hasOwnTimer = true;
+    request.cleansUp = true;
+    this.submit(request, { path, type: watcherTypes[type] });
+  }
+
   /**
-   * Ends the session on the server, and the client in any case within `closeTimeoutMs`.
+   * Ends the session on the server, and the client in any case within `closeTimeoutMs`. A session that is merely
+   * suspended is closed too if a server can be reached in time: else its ephemeral nodes would stay until it expires.
    * @param keepSession true leaves the session to whoever attaches to it
    */
   close(keepSession: boolean): Promise<void> {
@@ -271,284 +298,180 @@ export class Session {
     return this.#closing;
   }
 
-  // The search for a server ------------------------------------------------------------------------
-
-  #searchTarget(): SearchTarget {
-    const session = this;
-    return {
-      get timing() {
-        return session.#timing;
-      },
-      get leftMs() {
-        return session.#expiryDueMs() - session.#options.clock.monotonicMs();
-      },
-      get lastServer() {
-        return session.#server;
-      },
-      wantsServer: () => {
-        this.#expireIfOverdue();
-        // Only then: a listener that was just told of the expiry may have closed the client.
-        return !this.#isFinal();
-      },
-      attach: (address, boundMs) => this.#attach(address, boundMs),
-      onRoundFailed: (allShutUsOut) => this.#doubtViewIfHopeless(allShutUsOut),
-      onUnresolved: (error) => {
-        this.#lastError = error;
-        publish('incumbent:zookeeper:trouble', this.#number, { what: 'resolving a host', error });
-      },
-    };
-  }
-
-  /** Tries one server. Resolves when its connection has ended. */
-  #attach(address: Address, boundMs: number): Promise<AttemptOutcome> {
-    const { clock } = this.#options;
-    const server = formatHost(address);
-    const startMs = clock.monotonicMs();
-    this.#tally.attempts += 1;
-    publish('incumbent:zookeeper:attempt', this.#number, { server });
-    if (this.#isFinal()) return Promise.resolve('failed');
+  #close(keepSession: boolean): Promise<void> {
     return new Promise((resolve) => {
-      let opened = false;
-      let answered = false;
-      let connection: Connection;
-      const handlers: ConnectionHandlers = {
-        onOpen: () => {
-          opened = true;
-          this.#handshake(connection);
-        },
-        onReceive: (bytes) => {
-          answered = true;
-          this.#lastReceivedMs = clock.monotonicMs();
-          this.#tally.bytesReceived += bytes;
-        },
-        onFrame: (bytes, start, end) => {
-          if (this.#handshakeDone) this.#onFrame(bytes, start, end);
-          else this.#onConnectResponse(bytes, start, end, server, startMs);
-        },
-        onDrain: () => this.pipeline.resume(),
-        onClose: (error) => {
-          const nowMs = clock.monotonicMs();
-          const served = nowMs - this.#readyAtMs >= shortLivedMs;
-          const closedOnUs = error === undefined || isReset(error);
-          this.#onDisconnect(server, error);
-          if (served) resolve('served');
-          else if (opened && closedOnUs) resolve(answered ? 'dropped' : 'shut-out');
-          else resolve('failed');
-        },
+      const { clock, closeTimeoutMs } = this.#options;
+      let timer: Timer | undefined;
+      this.#onClosed = () => {
+        timer?.cancel();
+        resolve();
       };
-      const { tls, maxFrameBytes } = this.#options;
-      try {
-        connection = new Connection(address, { tls, maxFrameBytes }, handlers);
-      } catch (error) {
-        handlers.onClose(error as Error);
-        return;
-      }
-      this.#connection = connection;
-      this.#attemptDeadlineMs = startMs + boundMs;
-      this.#schedule();
+      // Already now, for what happens next may be the end of it.
+      timer = clock.setTimer(() => this.#happen({ on: 'waited-enough' }), closeTimeoutMs);
+      this.#happen({ on: 'close-asked', keepSession });
     });
   }
 
-  #handshake(connection: Connection): void {
-    const { pipeline } = this;
-    pipeline.attach(connection);
-    this.#attachSentMs = pipeline.writeHandshake((writer) => {
-      const attaches = this.#id !== 0n && this.#seenReadWrite;
+  // The machine ------------------------------------------------------------------------------------
+
+  /** Acts on what has happened: after what is being acted on already, for listeners make things happen, too. */
+  #happen(event: SessionEvent): void {
+    this.#act(() => this.#events.push(event));
+  }
+
+  #act(first: () => void): void {
+    if (this.#isActing) {
+      first();
+      return;
+    }
+    this.#isActing = true;
+    try {
+      first();
+      for (let event = this.#events.shift(); event !== undefined; event = this.#events.shift()) {
+        const usesSasl = this.#options.sasl !== undefined;
+        const { next, effects } = nextSessionAt(this.#at, event, usesSasl);
+        this.#at = next;
+        this.#isGranted = isGranted(next);
+        this.#hasWatches = hasWatches(next);
+        for (const effect of effects) this.#carryOut(effect);
+      }
+    } finally {
+      this.#isActing = false;
+    }
+  }
+
+  #carryOut(effect: SessionEffect): void {
+    switch (effect.do) {
+      case 'greet':
+        this.#greet(effect.attaches, effect.doubts);
+        break;
+      case 'introduce':
+        this.#introduce();
+        break;
+      case 'let-reads-ride':
+        this.pipeline.rideAlong();
+        break;
+      case 'adopt':
+        this.#adopt();
+        break;
+      case 'start-sasl':
+        this.#startSasl();
+        break;
+      case 'ask-sync':
+        this.#askSync();
+        break;
+      case 'forget-view':
+        this.#forgetView(effect.zxid);
+        break;
+      case 'catch-up':
+        this.#readyAtMs = this.#options.clock.monotonicMs();
+        if (effect.gap !== undefined) this.watches.gap(effect.gap);
+        // Those added since the handshake was written.
+        this.pipeline.writeHandshake((writer) => this.#auth.writeUnsent(writer));
+        break;
+      case 'tell':
+        this.#tell(effect.state, effect.error);
+        break;
+      case 'open':
+        this.pipeline.open();
+        break;
+      case 'send-close':
+        this.#sendClose();
+        break;
+      case 'search-read-write':
+        this.#searchReadWrite();
+        break;
+      case 'drop':
+        if (effect.isDone === true) this.#connection?.end();
+        else this.#connection?.destroy(effect.error);
+        break;
+      case 'forget-session':
+        this.#id = 0n;
+        this.#password = noPassword;
+        this.#tally.expirations += 1;
+        break;
+      case 'bury':
+        this.pipeline.failAll((context) => sessionExpired({ ...context, cause: effect.error }));
+        this.watches.expire();
+        break;
+      case 'finish':
+        this.#finish();
+        break;
+      case 'hurry':
+        this.#search.hurry();
+        break;
+      case 'go-on':
+        this.#events.push(effect.event);
+        break;
+    }
+  }
+
+  #greet(attaches: boolean, doubts: boolean): void {
+    this.#greetedMs = this.pipeline.writeHandshake((writer) =>
       writeConnectRequest(writer, {
         protocolVersion: 0,
-        lastZxidSeen: this.#doubtsView ? 0n : this.#lastZxid,
+        lastZxidSeen: doubts ? 0n : this.#view.lastZxid,
         timeoutMs: this.#options.sessionTimeoutMs,
         sessionId: attaches ? this.#id : 0n,
         password: attaches ? this.#password : noPassword,
         readOnly: this.#options.readOnly,
-      });
-    }).monotonicMs;
-    // These take round trips of their own, and everything else must come after them.
-    if (this.#options.sasl !== undefined || this.#doubtsView) return;
-    this.#introduce();
-    pipeline.rideAlong();
+      }),
+    ).monotonicMs;
   }
-  /** When the ConnectRequest of the present connection was sent. */
-  #attachSentMs: number = Number.NEGATIVE_INFINITY;
 
-  /** Who we are and what we watch, in front of all requests. */
   #introduce(): void {
-    this.#introduced = true;
+    let watches = 0;
     this.pipeline.writeHandshake((writer) => {
       this.#auth.writeAll(writer);
+      const { maxRequestBytes } = this.#options;
       const lists = this.watches.lists();
-      this.#unansweredSetWatches = writeSetWatches(
-        writer,
-        this.#watchZxid,
-        lists,
-        this.#options.maxRequestBytes,
-      );
-      this.#watchesRestored = this.#unansweredSetWatches === 0;
+      watches = writeSetWatches(writer, this.#view.watchZxid, lists, maxRequestBytes);
     });
+    this.#happen({ on: 'introduced', taken: this.#auth.isAnswered, watches });
   }
 
-  #onConnectResponse(
-    bytes: Uint8Array,
-    start: number,
-    end: number,
-    server: string,
-    startMs: number,
-  ): void {
-    const connection = this.#connection;
-    const reader = new JuteReader(bytes, start, end);
-    if (end - start === replyHeader.minBytes) {
-      const header = replyHeader.read(reader);
-      // A server on Netty may answer what stands behind the handshake before the handshake itself.
-      if (header.xid === xids.auth && this.#introduced) {
-        this.#onAuthReply(header.error);
-        return;
-      }
-      // A read-only server of 3.8 without local sessions answers with a bare reply header.
-      throw new ProtocolError('the server answers the handshake with an error: it is read-only');
-    }
-    const response = connectResponse.read(reader);
-    reader.expectEnd('ConnectResponse');
-    const attaching = this.#id !== 0n && this.#seenReadWrite;
-    if (response.timeoutMs <= 0 || response.sessionId === 0n) {
-      // A read-only server does not know the quorum's sessions: that says nothing about ours.
-      if (response.readOnly || !attaching) {
-        throw new ProtocolError('the server gives no session');
-      }
-      this.#expire(new Error(`${server} says that the session has expired`));
-      return;
-    }
-    if (attaching && response.sessionId !== this.#id) {
-      throw new ProtocolError('the server attached us to another session');
-    }
+  #adopt(): void {
+    if (this.#offer === undefined) return;
+    const { response, server, startMs } = this.#offer;
     this.#id = response.sessionId;
     this.#password = response.password ?? noPassword;
-    this.#timing = sessionTiming(response.timeoutMs);
+    this.#heartbeat.timing = sessionTiming(response.timeoutMs);
     this.#server = server;
-    this.#attachedReadOnly = response.readOnly;
-    if (!response.readOnly) this.#seenReadWrite = true;
-    this.pipeline.confirmedMs = this.#attachSentMs;
-    this.#handshakeDone = true;
+    this.#isReadOnly = response.readOnly;
+    this.pipeline.confirmedMs = this.#greetedMs;
     this.#tally.connects += 1;
     publish('incumbent:zookeeper:connected', this.#number, {
       server,
       elapsedMs: this.#options.clock.monotonicMs() - startMs,
       sessionId: this.#id,
     });
-    this.#schedule();
-    // A subscriber may have ended the client, or found that the session has expired.
-    if (connection !== this.#connection) return;
-    if (this.#options.sasl === undefined) this.#goOn();
-    else this.#authenticate(this.#options.sasl);
+    this.#heartbeat.schedule();
   }
 
-  /** The handshake goes on behind what takes round trips of its own. */
-  #goOn(): void {
-    if (this.#doubtsView) {
-      this.#settleDoubt();
-      return;
-    }
-    if (!this.#introduced) this.#introduce();
-    this.#readyWhenKnown();
-  }
-
-  #authenticate(user: { readonly username: string; readonly password: string }): void {
+  #startSasl(): void {
+    const { sasl } = this.#options;
+    if (sasl === undefined) return;
     const connection = this.#connection;
     exchangeSasl(
       this.pipeline,
-      user,
-      () => this.#goOn(),
+      sasl,
+      () => this.#happen({ on: 'sasl-done' }),
       (error) => {
-        if (error instanceof AuthError) this.#failAuth();
+        if (error instanceof AuthError) this.#refuse();
         else connection?.destroy(error as Error);
       },
     );
   }
 
-  /**
-   * Refused credentials are told within the same round trip, and before anything else is answered:
-   * so `connected` means that they were taken.
-   */
-  #readyWhenKnown(): void {
-    this.#awaitsAuths = !this.#auth.isAnswered;
-    if (!this.#awaitsAuths) this.#ready();
-  }
-
-  #ready(): void {
+  #askSync(): void {
     const connection = this.#connection;
-    this.#attemptDeadlineMs = Number.POSITIVE_INFINITY;
-    this.#readyAtMs = this.#options.clock.monotonicMs();
-    // Before the events of this connection: what comes after a gap is told after the gap.
-    const sameSession = this.#state === 'suspended';
-    if (this.#state !== 'connecting') this.watches.gap(sameSession ? 'reconnected' : 'expired');
-    // Those added since the handshake was written.
-    this.pipeline.writeHandshake((writer) => this.#auth.writeUnsent(writer));
-    this.#setState(this.#attachedReadOnly ? 'read-only' : 'connected', undefined);
-    // A listener may have closed the client, or taken so long that the session expired.
-    if (connection !== this.#connection) return;
-    if (this.#closeSent === false) this.#sendClose();
-    else this.pipeline.open();
-    if (this.#attachedReadOnly) this.#searchReadWrite();
-  }
-
-  #onDisconnect(server: string, error: Error | undefined): void {
-    const wasConnected = this.#handshakeDone;
-    this.#connection = undefined;
-    this.#handshakeDone = false;
-    this.#introduced = false;
-    this.#readyAtMs = Number.POSITIVE_INFINITY;
-    this.#attemptDeadlineMs = Number.POSITIVE_INFINITY;
-    this.#pingSentMs = undefined;
-    this.#readWriteSearch?.abort();
-    this.#lastError = error ?? new Error(`${server} closed the connection`);
-    publish('incumbent:zookeeper:disconnected', this.#number, { server, error });
-    this.#auth.onDisconnect();
-    this.#awaitsAuths = false;
-    this.#unansweredSetWatches = 0;
-    this.#watchesRestored = false;
-    // First nothing more can be sent there, then listeners are called: they may make calls. Who waits
-    // for a lost call goes on after this, and finds the state that explains it.
-    this.pipeline.detach(this.#lastError);
-    if (wasConnected && this.#isOpen()) {
-      this.#setState('suspended', this.#lastError);
-    }
-    this.#schedule();
-  }
-
-  /**
-   * After a loss of the servers' data every server shuts us out, as if it lagged behind. Once the
-   * session has expired, and for another timeout every server did nothing else, they are asked
-   * without saying what we have seen.
-   */
-  #doubtViewIfHopeless(allShutUsOut: boolean): void {
-    this.#doubtsView = false;
-    if (this.#state !== 'expired' || !allShutUsOut || this.#lastZxid === 0n) {
-      this.#shutOutSinceMs = undefined;
-      return;
-    }
-    const nowMs = this.#options.clock.monotonicMs();
-    this.#shutOutSinceMs ??= nowMs;
-    this.#doubtsView = nowMs - this.#shutOutSinceMs >= this.#timing.timeoutMs;
-  }
-
-  /**
-   * Servers that have lost their quorum shut out everybody, too. So one that takes us now says how
-   * far its quorum has come: after a `sync` it has all that the leader has. Only if that is less than
-   * what we have seen, it is forgotten.
-   */
-  #settleDoubt(): void {
-    const connection = this.#connection;
-    if (this.#attachedReadOnly) {
-      throw new ProtocolError('a server without a quorum cannot say how far it has come');
-    }
     const request = new PendingRequest(
       requests.sync,
       undefined,
       {
         complete: (_, { zxid }) => {
-          if (zxid < this.#lastZxid) this.#forgetView(zxid);
-          this.#doubtsView = false;
-          this.#shutOutSinceMs = undefined;
-          this.#goOn();
+          const behind = zxid < this.#view.lastZxid;
+          this.#happen({ on: 'synced', behind, zxid });
         },
       },
       () => {},
@@ -560,22 +483,219 @@ export class Session {
   #forgetView(zxid: bigint): void {
     publish('incumbent:zookeeper:trouble', this.#number, {
       what: 'the servers have lost what was seen; starting from what they have',
-      error: new Error(`the quorum is at transaction ${zxid}, ${this.#lastZxid} was seen`),
+      error: new Error(`the quorum is at transaction ${zxid}, ${this.#view.lastZxid} was seen`),
     });
-    this.#lastZxid = zxid;
-    this.#watchZxid = zxid;
+    this.#view.forget(zxid);
+  }
+
+  #refuse(): void {
+    this.#happen({ on: 'credentials-refused', error: authError({ operation: 'auth' }) });
+  }
+
+  #tell(state: State, error: Error | undefined): void {
+    const previous = this.#told;
+    this.#told = state;
+    const change: StateChange = {
+      state,
+      previous,
+      atMs: this.#options.clock.monotonicMs(),
+      session: this.info,
+      error,
+    };
+    publish('incumbent:zookeeper:state', this.#number, change);
+    this.#onState(change);
+  }
+
+  #sendClose(): void {
+    this.pipeline.open();
+    const request = new PendingRequest(
+      requests.closeSession,
+      undefined,
+      {
+        complete: () => this.#happen({ on: 'close-answered' }),
+        // The connection was lost first: the next one is to close it, if there is still time.
+        failed: () => this.#happen({ on: 'close-failed' }),
+      },
+      () => {},
+      () => {},
+    );
+    request.cleansUp = true;
+    this.pipeline.submit(request, {});
   }
 
   #searchReadWrite(): void {
     const stop = new AbortController();
     this.#readWriteSearch = stop;
     const connection = this.#connection;
-    void findReadWriteServer(this.#options, this.#timing, stop.signal).then((found) => {
+    void findReadWriteServer(this.#options, this.#heartbeat.timing, stop.signal).then((found) => {
       if (found) connection?.destroy(new Error('a server with a quorum was found'));
     }); // never rejects
   }
 
+  #finish(): void {
+    const isClosed = this.#at.at === 'closed';
+    this.pipeline.failAll((context) => (isClosed ? new ClosedError(context) : authError(context)));
+    const context = { operation: 'auth' };
+    this.#auth.rejectAll(isClosed ? new ClosedError(context) : authError(context));
+    this.watches.close();
+    this.#heartbeat.stop();
+    if (isClosed) this.#onClosed?.();
+  }
+
+  // The search for a server ------------------------------------------------------------------------
+
+  #searchTarget(): SearchTarget {
+    const session = this;
+    const { clock } = this.#options;
+    return {
+      get timing() {
+        return session.#heartbeat.timing;
+      },
+      get leftMs() {
+        return session.#heartbeat.expiryDueMs - clock.monotonicMs();
+      },
+      get lastServer() {
+        return session.#server;
+      },
+      wantsServer: () => {
+        this.#heartbeat.expireIfOverdue();
+        // Only then: a listener that was just told of the expiry may have closed the client.
+        return !isFinal(this.#at);
+      },
+      attach: (address, boundMs) => this.#attach(address, boundMs),
+      onRoundFailed: (allShutUsOut) => {
+        const { timeoutMs } = this.#heartbeat.timing;
+        const shutOut = allShutUsOut && this.#view.lastZxid !== 0n;
+        const nowMs = clock.monotonicMs();
+        this.#happen({ on: 'round-failed', shutOut, nowMs, timeoutMs });
+      },
+      onUnresolved: (error) => {
+        this.#lastError = error;
+        publish('incumbent:zookeeper:trouble', this.#number, { what: 'resolving a host', error });
+      },
+    };
+  }
+
+  #pulse(): ConstructorParameters<typeof Heartbeat>[3] {
+    const session = this;
+    return {
+      get isFinal() {
+        return isFinal(session.#at);
+      },
+      get hasSession() {
+        return session.#id !== 0n;
+      },
+      get hasConnection() {
+        return session.#connection !== undefined;
+      },
+      get isGranted() {
+        return session.#isGranted;
+      },
+      get isTrying() {
+        return isTrying(session.#at);
+      },
+      ping: () => {
+        this.#tally.pings += 1;
+        this.#heartbeat.pingSentMs = this.pipeline.writeHandshake(writePing).monotonicMs;
+      },
+      giveUp: (why) => this.#connection?.destroy(new Error(why)),
+      expire: (why) => this.#happen({ on: 'over', error: new Error(why) }),
+    };
+  }
+
+  /** Tries one server. Resolves when its connection has ended. */
+  #attach(address: Address, boundMs: number): Promise<AttemptOutcome> {
+    const { clock, tls, maxFrameBytes } = this.#options;
+    const server = formatHost(address);
+    const startMs = clock.monotonicMs();
+    this.#tally.attempts += 1;
+    publish('incumbent:zookeeper:attempt', this.#number, { server });
+    if (isFinal(this.#at)) return Promise.resolve('failed');
+    return new Promise((resolve) => {
+      let isOpen = false;
+      let hasAnswered = false;
+      const onClose = (error: Error | undefined) => {
+        const hasServed = clock.monotonicMs() - this.#readyAtMs >= shortLivedMs;
+        this.#onClose(server, error);
+        if (hasServed) resolve('served');
+        else if (!isOpen || !(error === undefined || isReset(error))) resolve('failed');
+        else resolve(hasAnswered ? 'dropped' : 'shut-out');
+      };
+      this.#happen({ on: 'opening' });
+      try {
+        const connection: Connection = new Connection(
+          address,
+          { tls, maxFrameBytes },
+          {
+            onOpen: () => {
+              isOpen = true;
+              this.pipeline.attach(connection);
+              this.#happen({ on: 'opened' });
+            },
+            onReceive: (bytes) => {
+              hasAnswered = true;
+              this.#heartbeat.lastReceivedMs = clock.monotonicMs();
+              this.#tally.bytesReceived += bytes;
+            },
+            onFrame: (bytes, start, end) => {
+              if (this.#isGranted) this.#onFrame(bytes, start, end);
+              else this.#onConnectAnswer(bytes, start, end, { server, startMs });
+            },
+            onDrain: () => this.pipeline.resume(),
+            onClose,
+          },
+        );
+        this.#connection = connection;
+      } catch (error) {
+        onClose(error as Error);
+        return;
+      }
+      this.#heartbeat.beginAttempt(startMs + boundMs);
+    });
+  }
+
+  /** First nothing more can be sent there, then listeners are called: they may make calls. */
+  #onClose(server: string, error: Error | undefined): void {
+    this.#act(() => {
+      const cause = error ?? new Error(`${server} closed the connection`);
+      this.#connection = undefined;
+      this.#offer = undefined;
+      this.#readyAtMs = Number.POSITIVE_INFINITY;
+      this.#lastError = cause;
+      this.#readWriteSearch?.abort();
+      this.#heartbeat.endConnection();
+      this.#auth.onDisconnect();
+      // Who waits for a lost call goes on after this, and finds the state that explains it.
+      this.pipeline.detach(cause);
+      this.#events.push({ on: 'disconnected', error: cause });
+      publish('incumbent:zookeeper:disconnected', this.#number, { server, error });
+    });
+    this.#heartbeat.schedule();
+  }
+
   // What arrives -----------------------------------------------------------------------------------
+
+  #onConnectAnswer(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    attempt: { readonly server: string; readonly startMs: number },
+  ): void {
+    const answer = readConnectAnswer(bytes, start, end, isIntroduced(this.#at));
+    if (answer.kind === 'auth') {
+      this.#onAuthReply(answer.error);
+      return;
+    }
+    const { response } = answer;
+    const { readOnly, sessionId, timeoutMs } = response;
+    if (timeoutMs <= 0 || sessionId === 0n) {
+      const error = new Error(`${attempt.server} says that the session has expired`);
+      this.#happen({ on: 'not-granted', readOnly, error });
+      return;
+    }
+    this.#offer = { response, ...attempt };
+    this.#happen({ on: 'granted', readOnly, isOurs: sessionId === this.#id });
+  }
 
   #onFrame(bytes: Uint8Array, start: number, end: number): void {
     let reader = this.#reader;
@@ -594,31 +714,32 @@ export class Session {
         this.#onNotification(reader, zxid);
         return;
       case xids.ping:
-        if (this.#pingSentMs === undefined) throw new ProtocolError('a ping was answered unasked');
-        this.pipeline.confirmedMs = Math.max(this.pipeline.confirmedMs, this.#pingSentMs);
-        this.#pingSentMs = undefined;
-        this.#sawZxid(zxid);
+        if (!this.#heartbeat.pinged()) throw new ProtocolError('a ping was answered unasked');
+        this.#view.saw(zxid, this.#hasWatches);
         return;
       case xids.auth:
         this.#onAuthReply(error);
         return;
       case xids.setWatches:
-        this.#onSetWatchesReply(error);
-        this.#sawZxid(zxid);
+        this.#happen({ on: 'watches-restored' });
+        if (error !== errorCodes.ok) {
+          throw new ProtocolError(`the server refuses to restore watches: error ${error}`);
+        }
+        this.#view.saw(zxid, this.#hasWatches);
         return;
-      default: {
+      default:
         // Nothing of a reply is believed before it is known to be one.
         this.pipeline.checkNext(xid);
-        this.#sawZxid(zxid);
+        this.#view.saw(zxid, this.#hasWatches);
         if (isWatched('incumbent:zookeeper:reply')) this.#publishReply(error);
-        this.pipeline.onReply(zxid, error, reader, this.#lastReceivedMs);
+        this.pipeline.onReply(zxid, error, reader, this.#heartbeat.lastReceivedMs);
         if (error === errorCodes.sessionMoved) {
           throw new ProtocolError('the session has moved to another server');
         }
         if (error === errorCodes.sessionExpired || error === errorCodes.unknownSession) {
-          this.#expire(new Error(`${this.#server} says that the session has expired`));
+          const over = new Error(`${this.#server} says that the session has expired`);
+          this.#happen({ on: 'over', error: over });
         }
-      }
     }
   }
 
@@ -635,26 +756,11 @@ export class Session {
 
   #onAuthReply(error: number): void {
     if (error !== errorCodes.ok) {
-      this.#failAuth();
+      this.#refuse();
       return;
     }
     if (!this.#auth.onTaken()) throw new ProtocolError('authentication was answered unasked');
-    if (this.#awaitsAuths) this.#readyWhenKnown();
-  }
-
-  #onSetWatchesReply(error: number): void {
-    if (this.#unansweredSetWatches === 0) throw new ProtocolError('watches were confirmed unasked');
-    this.#unansweredSetWatches -= 1;
-    this.#watchesRestored = this.#unansweredSetWatches === 0;
-    if (error !== errorCodes.ok) {
-      throw new ProtocolError(`the server refuses to restore watches: error ${error}`);
-    }
-  }
-
-  /** Auth replies carry 0 and notifications -1: taking those would make watches miss changes. */
-  #sawZxid(zxid: bigint): void {
-    if (zxid > this.#lastZxid) this.#lastZxid = zxid;
-    if (this.#watchesRestored) this.#watchZxid = this.#lastZxid;
+    if (this.#auth.isAnswered) this.#happen({ on: 'credentials-taken' });
   }
 
   #publishReply(error: number): void {
@@ -664,268 +770,18 @@ export class Session {
       operation: head.operation,
       path: head.path,
       error,
-      elapsedMs: this.#lastReceivedMs - head.sentAt.monotonicMs,
+      elapsedMs: this.#heartbeat.lastReceivedMs - head.sentAt.monotonicMs,
     });
-  }
-
-  // Time -------------------------------------------------------------------------------------------
-
-  /** Sets the timer for whatever is due next. */
-  #schedule(): void {
-    if (this.#isFinal()) return;
-    const nowMs = this.#options.clock.monotonicMs();
-    let dueMs = this.pipeline.expireOverdue(nowMs);
-    dueMs = Math.min(dueMs, this.#attemptDeadlineMs, this.#expiryDueMs());
-    if (this.#handshakeDone) {
-      dueMs = Math.min(dueMs, this.#silentDueMs());
-      if (this.#pingSentMs === undefined) dueMs = Math.min(dueMs, this.#pingDueMs());
-    }
-    if (dueMs === Number.POSITIVE_INFINITY) this.#clearTimer();
-    else this.#setTimer(dueMs);
-  }
-
-  #silentDueMs(): number {
-    return this.#lastReceivedMs + this.#timing.silenceMs;
-  }
-
-  #pingDueMs(): number {
-    return this.pipeline.lastSentMs + this.#timing.pingMs;
-  }
-
-  #expiryDueMs(): number {
-    if (this.#id === 0n) return Number.POSITIVE_INFINITY;
-    return this.pipeline.confirmedMs + this.#timing.expiryMs;
-  }
-
-  #onTimer(): void {
-    const nowMs = this.#options.clock.monotonicMs();
-    this.#expireIfHopeless();
-    if (this.#isOverdue()) this.#expireAfterPendingInput();
-    this.pipeline.expireOverdue(nowMs);
-    if (this.#connection !== undefined && nowMs >= this.#attemptDeadlineMs) {
-      this.#afterPendingInput(() => this.#options.clock.monotonicMs() >= this.#attemptDeadlineMs);
-    } else if (this.#handshakeDone && nowMs >= this.#silentDueMs()) {
-      this.#afterPendingInput(
-        () => this.#handshakeDone && this.#options.clock.monotonicMs() >= this.#silentDueMs(),
-      );
-    } else if (
-      this.#handshakeDone &&
-      this.#pingSentMs === undefined &&
-      nowMs >= this.#pingDueMs()
-    ) {
-      this.#tally.pings += 1;
-      this.#pingSentMs = this.pipeline.writeHandshake(writePing).monotonicMs;
-    }
-    this.#schedule();
-  }
-
-  /** A process that stood still finds its timers due before it has read what waits in the socket. */
-  #afterPendingInput(stillSilent: () => boolean): void {
-    const connection = this.#connection;
-    if (this.#checkPending || connection === undefined) return;
-    this.#checkPending = true;
-    setImmediate(() => {
-      this.#checkPending = false;
-      if (connection !== this.#connection || !stillSilent()) return;
-      connection.destroy(new Error(`the server said nothing for ${this.#describeSilence()}`));
-    });
-  }
-  #checkPending = false;
-
-  #describeSilence(): string {
-    const nowMs = this.#options.clock.monotonicMs();
-    return this.#handshakeDone
-      ? `${Math.round(nowMs - this.#lastReceivedMs)} ms`
-      : 'the time of one attempt';
-  }
-
-  /** Overdue, and even an answer to the last thing that was sent would not change it. */
-  #expireIfHopeless(): void {
-    const { lastSentMs } = this.pipeline;
-    const nowMs = this.#options.clock.monotonicMs();
-    if (this.#handshakeDone && nowMs < lastSentMs + this.#timing.expiryMs) return;
-    this.#expireIfOverdue();
-  }
-
-  /** The answer to a ping may be among what waits, and count from later than what was read. */
-  #expireAfterPendingInput(): void {
-    if (this.#expiryCheckPending) return;
-    this.#expiryCheckPending = true;
-    setImmediate(() => {
-      this.#expiryCheckPending = false;
-      this.#expireIfOverdue();
-      this.#schedule();
-    });
-  }
-  #expiryCheckPending = false;
-
-  #isOverdue(): boolean {
-    return this.#options.clock.monotonicMs() >= this.#expiryDueMs();
-  }
-
-  #expireIfOverdue(): void {
-    if (this.#isFinal() || !this.#isOverdue()) return;
-    this.#expire(
-      new Error(`no server has confirmed the session for ${Math.round(this.#timing.expiryMs)} ms`),
-    );
-  }
-
-  /** The session is gone. Nothing of it may reach a server any more: its connection goes first. */
-  #expire(error: Error): void {
-    this.#id = 0n;
-    this.#password = noPassword;
-    this.#seenReadWrite = false;
-    this.#tally.expirations += 1;
-    this.#connection?.destroy(error);
-    this.pipeline.failAll((context) => sessionExpired({ ...context, cause: error }));
-    this.watches.expire();
-    this.#onSessionClosed?.();
-    // Last, for what listeners call belongs to the next session.
-    if (this.#closing === undefined) this.#setState('expired', error);
-    this.#search.hurry();
-  }
-
-  #setTimer(atMs: number): void {
-    this.#timer?.cancel();
-    this.#timerAtMs = atMs;
-    const delayMs = Math.max(1, atMs - this.#options.clock.monotonicMs());
-    this.#timer = this.#options.clock.setTimer(
-      () => {
-        this.#timer = undefined;
-        this.#timerAtMs = Number.POSITIVE_INFINITY;
-        this.#onTimer();
-      },
-      Math.min(delayMs, maxTimerMs),
-    );
-  }
-
-  #clearTimer(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    this.#timerAtMs = Number.POSITIVE_INFINITY;
-  }
-
-  // The end ----------------------------------------------------------------------------------------
-
-  async #close(keepSession: boolean): Promise<void> {
-    if (this.#isFinal()) {
-      this.#end('closed', undefined);
-      return;
-    }
-    // A session that is merely suspended is closed too if a server can be reached in time: else its
-    // ephemeral nodes would stay until it expires.
-    if (!keepSession && this.#id !== 0n) {
-      const { clock, closeTimeoutMs } = this.#options;
-      let timer: Timer | undefined;
-      this.#closeSent = false;
-      await new Promise<void>((resolve) => {
-        this.#onSessionClosed = resolve;
-        timer = clock.setTimer(resolve, closeTimeoutMs);
-        // Not before the handshake is over: what waits would be sent without our credentials.
-        if (this.#isOpen()) this.#sendClose();
-      });
-      timer?.cancel();
-    }
-    this.#end('closed', undefined);
-  }
-  /** Undefined: not closing. False: closing, and the request is still to be sent. */
-  #closeSent: boolean | undefined;
-  #onSessionClosed: (() => void) | undefined;
-
-  #sendClose(): void {
-    this.#closeSent = true;
-    this.pipeline.open();
-    const request = new PendingRequest(
-      requests.closeSession,
-      undefined,
-      {
-        complete: () => this.#onSessionClosed?.(),
-        // The connection was lost first: the next one is to close it, if there is still time.
-        failed: () => {
-          this.#closeSent = false;
-        },
-      },
-      () => {},
-      () => {},
-    );
-    request.cleansUp = true;
-    this.pipeline.submit(request, {});
-  }
-
-  #failAuth(): void {
-    this.#end('auth-failed', this.#authError({ operation: 'auth' }));
-  }
-
-  #authError(context: ErrorContext): AuthError {
-    return new AuthError(
-      'AUTH_FAILED',
-      `${context.operation ?? 'zookeeper'}: the server refuses the credentials`,
-      { ...context, serverCode: errorCodes.authFailed },
-    );
-  }
-
-  #end(state: 'closed' | 'auth-failed', error: Error | undefined): void {
-    if (this.#state === 'closed') return;
-    this.#setState(state, error);
-    this.#readWriteSearch?.abort();
-    if (this.#closeSent === true) this.#connection?.end();
-    else this.#connection?.destroy(error);
-    this.pipeline.failAll((context) =>
-      state === 'closed' ? new ClosedError(context) : this.#authError(context),
-    );
-    this.#auth.rejectAll(error ?? new ClosedError({ operation: 'auth' }));
-    this.watches.close();
-    this.#onSessionClosed?.();
-    this.#search.hurry();
-    this.#clearTimer();
-  }
-
-  #isOpen(): boolean {
-    return this.#state === 'connected' || this.#state === 'read-only';
-  }
-
-  #isFinal(): boolean {
-    return this.#state === 'closed' || this.#state === 'auth-failed';
-  }
-
-  #setState(state: State, error: Error | undefined): void {
-    const previous = this.#state;
-    if (previous === state || previous === 'closed') return;
-    if (previous === 'auth-failed' && state !== 'closed') return;
-    this.#state = state;
-    const change: StateChange = {
-      state,
-      previous,
-      atMs: this.#options.clock.monotonicMs(),
-      session: this.info,
-      error,
-    };
-    publish('incumbent:zookeeper:state', this.#number, change);
-    this.#onState(change);
-  }
-
-  /** Nobody needs these watches of a path any more: the server need not tell of them. */
-  removeFromServer(path: string, type: WatchType): void {
-    // A connection that has not been told of our watches will not be told of this one.
-    if (this.refusal({}) !== undefined || !this.#introduced || !this.#options.removeWatches) return;
-    // Reads that were sent before it have registered their watches by now, and lose them with it;
-    // none that was sent after it is answered yet.
-    const removed = () => this.watches.lose(path, type);
-    const request = new PendingRequest(
-      requests.removeWatches,
-      undefined,
-      { complete: removed, noWatcher: removed },
-      () => {},
-      () => {}, // watches go with the connection, and come back with the next
-    );
-    // Without a bound: a reply that nobody takes would leave dead watches behind.
-    request.hasOwnTimer = true;
-    request.cleansUp = true;
-    this.submit(request, { path, type: watcherTypes[type] });
   }
 }
 
-const maxTimerMs = 0x7fff_ffff;
+function authError(context: ErrorContext): AuthError {
+  return new AuthError(
+    'AUTH_FAILED',
+    `${context.operation ?? 'zookeeper'}: the server refuses the credentials`,
+    { ...context, serverCode: errorCodes.authFailed },
+  );
+}
 
 const eventNames: ReadonlyMap<number, RawEventType> = new Map([
   [eventTypes.created, 'created'],

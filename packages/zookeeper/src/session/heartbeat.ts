@@ -1,0 +1,195 @@
+/**
+ * When a session is heard of, and when it is given up, all by our own clock: pings, a connection that has gone silent,
+ * an attempt that takes too long, a session that no server has confirmed.
+ */
+import type { Clock, Timer } from '../clock.ts';
+import type { Pipeline } from './pipeline.ts';
+import type { SessionTiming } from './timing.ts';
+
+/** What is due depends on it. */
+export interface Pulse {
+  /** Nothing is due any more. */
+  readonly isFinal: boolean;
+  readonly hasSession: boolean;
+  readonly hasConnection: boolean;
+  /** The server of the connection has granted the session. */
+  readonly isGranted: boolean;
+  /** A server is being tried, and does not serve yet. */
+  readonly isTrying: boolean;
+  ping(): void;
+  /** The connection is of no use. */
+  giveUp(why: string): void;
+  /** The session must have expired. */
+  expire(why: string): void;
+}
+
+/** The longest that a timer can be set to. */
+export const maxTimerMs = 0x7fff_ffff;
+
+export class Heartbeat {
+  readonly #clock: Clock;
+  readonly #pipeline: Pipeline;
+  readonly #pulse: Pulse;
+  timing: SessionTiming;
+  /** When something last arrived on this connection. */
+  lastReceivedMs: number = Number.NEGATIVE_INFINITY;
+  /** Of the ping that is not answered; undefined: none is. */
+  pingSentMs: number | undefined;
+  #attemptDeadlineMs: number = Number.POSITIVE_INFINITY;
+  #timer: Timer | undefined;
+  #timerAtMs: number = Number.POSITIVE_INFINITY;
+  /** A number for each connection: a check that was put off is about no other one. */
+  #connection = 0;
+  #isCheckingSilence = false;
+  #isCheckingExpiry = false;
+
+  constructor(clock: Clock, pipeline: Pipeline, timing: SessionTiming, pulse: Pulse) {
+    this.#clock = clock;
+    this.#pipeline = pipeline;
+    this.timing = timing;
+    this.#pulse = pulse;
+  }
+
+  // What is due -----------------------------------------------------------------------------------
+
+  /** A server is tried, until then. */
+  beginAttempt(deadlineMs: number): void {
+    this.#connection += 1;
+    this.#attemptDeadlineMs = deadlineMs;
+    this.schedule();
+  }
+
+  /** The connection is gone. */
+  endConnection(): void {
+    this.#connection += 1;
+    this.pingSentMs = undefined;
+  }
+
+  /** The server has answered the ping. @returns false: there was none */
+  pinged(): boolean {
+    const sentMs = this.pingSentMs;
+    if (sentMs === undefined) return false;
+    this.#pipeline.confirmedMs = Math.max(this.#pipeline.confirmedMs, sentMs);
+    this.pingSentMs = undefined;
+    return true;
+  }
+
+  get expiryDueMs(): number {
+    if (!this.#pulse.hasSession) return Number.POSITIVE_INFINITY;
+    return this.#pipeline.confirmedMs + this.timing.expiryMs;
+  }
+
+  get isOverdue(): boolean {
+    return this.#clock.monotonicMs() >= this.expiryDueMs;
+  }
+
+  get #attemptDueMs(): number {
+    return this.#pulse.isTrying ? this.#attemptDeadlineMs : Number.POSITIVE_INFINITY;
+  }
+
+  get #silentDueMs(): number {
+    if (!this.#pulse.isGranted) return Number.POSITIVE_INFINITY;
+    return this.lastReceivedMs + this.timing.silenceMs;
+  }
+
+  get #pingDueMs(): number {
+    if (!this.#pulse.isGranted || this.pingSentMs !== undefined) return Number.POSITIVE_INFINITY;
+    return this.#pipeline.lastSentMs + this.timing.pingMs;
+  }
+
+  // What is done ----------------------------------------------------------------------------------
+
+  expireIfOverdue(): void {
+    if (this.#pulse.isFinal || !this.isOverdue) return;
+    this.#pulse.expire(
+      `no server has confirmed the session for ${Math.round(this.timing.expiryMs)} ms`,
+    );
+  }
+
+  /** Overdue, and even an answer to the last thing that was sent would not change it. */
+  expireIfHopeless(): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#pulse.isGranted && nowMs < this.#pipeline.lastSentMs + this.timing.expiryMs) return;
+    this.expireIfOverdue();
+  }
+
+  /** Sets the timer for whatever is due next. */
+  schedule(): void {
+    if (this.#pulse.isFinal) return;
+    const dueMs = Math.min(
+      this.#pipeline.expireOverdue(this.#clock.monotonicMs()),
+      this.#attemptDueMs,
+      this.expiryDueMs,
+      this.#silentDueMs,
+      this.#pingDueMs,
+    );
+    if (dueMs === Number.POSITIVE_INFINITY) this.stop();
+    else this.#setTimer(dueMs);
+  }
+
+  /** Something is due then. */
+  scheduleBy(dueMs: number): void {
+    if (dueMs < this.#timerAtMs) this.#setTimer(dueMs);
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#timerAtMs = Number.POSITIVE_INFINITY;
+  }
+
+  #setTimer(atMs: number): void {
+    this.#timer?.cancel();
+    this.#timerAtMs = atMs;
+    const delayMs = Math.max(1, atMs - this.#clock.monotonicMs());
+    this.#timer = this.#clock.setTimer(
+      () => {
+        this.#timer = undefined;
+        this.#timerAtMs = Number.POSITIVE_INFINITY;
+        this.#onTimer();
+      },
+      Math.min(delayMs, maxTimerMs),
+    );
+  }
+
+  #onTimer(): void {
+    const nowMs = this.#clock.monotonicMs();
+    this.expireIfHopeless();
+    if (this.isOverdue) this.#expireAfterPendingInput();
+    this.#pipeline.expireOverdue(nowMs);
+    if (nowMs >= this.#attemptDueMs || nowMs >= this.#silentDueMs) {
+      this.#giveUpAfterPendingInput();
+    } else if (nowMs >= this.#pingDueMs) {
+      this.#pulse.ping();
+    }
+    this.schedule();
+  }
+
+  /** A process that stood still finds its timers due before it has read what waits in the socket. */
+  #giveUpAfterPendingInput(): void {
+    if (this.#isCheckingSilence || !this.#pulse.hasConnection) return;
+    this.#isCheckingSilence = true;
+    const connection = this.#connection;
+    setImmediate(() => {
+      this.#isCheckingSilence = false;
+      const nowMs = this.#clock.monotonicMs();
+      if (connection !== this.#connection) return;
+      if (nowMs < this.#attemptDueMs && nowMs < this.#silentDueMs) return;
+      const time = this.#pulse.isGranted
+        ? `${Math.round(nowMs - this.lastReceivedMs)} ms`
+        : 'the time of one attempt';
+      this.#pulse.giveUp(`the server said nothing for ${time}`);
+    });
+  }
+
+  /** The answer to a ping may be among what waits, and count from later than what was read. */
+  #expireAfterPendingInput(): void {
+    if (this.#isCheckingExpiry) return;
+    this.#isCheckingExpiry = true;
+    setImmediate(() => {
+      this.#isCheckingExpiry = false;
+      this.expireIfOverdue();
+      this.schedule();
+    });
+  }
+}

@@ -1,0 +1,579 @@
+/**
+ * What a session is, as a machine: its states, what happens to it, and what is to be done then. Pure: no clock, no
+ * socket. `session.ts` tells it what happens, and does what it says; `npm run explore` walks all of it.
+ *
+ *     connecting ──► connected ──► suspended ──► connected (same session)
+ *                        ▲              │
+ *                        └── expired ◄──┘        (then a new session)
+ *
+ * A connection goes one way: opening → greeting → (SASL) → (doubting) → introducing → authenticating → catching up →
+ * serving. What a server is told before it serves, and in which order, is decided here and nowhere else.
+ */
+import { ProtocolError } from '../errors.ts';
+import type { State } from '../state.ts';
+
+/** What listeners were told last while no server serves us. */
+export type Away = Extract<State, 'connecting' | 'suspended' | 'expired'>;
+
+/**
+ * Whose session the next handshake speaks of. `provisional`: a server without a quorum gave it, and no other server
+ * knows it. `known`: a server with a quorum knows it.
+ */
+export type Identity = 'none' | 'provisional' | 'known';
+
+/** How many answers to our SetWatches are still to come. */
+interface Introduced {
+  readonly unrestored: number;
+}
+
+interface Granted {
+  /** The server has no quorum. */
+  readonly readOnly: boolean;
+}
+
+/** How far the only connection has come. */
+export type Link =
+  | { readonly at: 'none' }
+  | { readonly at: 'opening' }
+  /** The handshake is sent. Nothing stands behind it: SASL, or a doubt, takes round trips of its own. */
+  | { readonly at: 'greeting' }
+  /** Who we are and what we watch stands behind it. `taken`: all credentials are, though it is not answered. */
+  | ({ readonly at: 'greeting-at-once'; readonly taken: boolean } & Introduced)
+  | ({ readonly at: 'sasl' } & Granted)
+  /** The server is asked how far its quorum has come. */
+  | ({ readonly at: 'doubting' } & Granted)
+  /** Who we are and what we watch is being written. */
+  | ({ readonly at: 'introducing' } & Granted)
+  /** It is written; some credentials are not answered. */
+  | ({ readonly at: 'authenticating' } & Granted & Introduced)
+  /** Everything is answered; the watches are told of the gap. */
+  | ({ readonly at: 'catching-up' } & Granted & Introduced);
+
+/**
+ * Servers that have lost their data shut us out as if they lagged behind. `sinceMs`: since when, in an expired session,
+ * every server of every round did. `asks`: this round asks without saying what we have seen.
+ */
+export interface Doubt {
+  readonly sinceMs: number | undefined;
+  readonly asks: boolean;
+}
+
+/** `asked`: the session is to be closed on a server. `sent`: one was told, and has not answered. */
+export type Ending = 'no' | 'asked' | 'sent';
+
+export type SessionAt =
+  /** No server serves us. One is looked for, or is being greeted. */
+  | {
+      readonly at: 'seeking';
+      readonly told: Away;
+      readonly identity: Identity;
+      readonly link: Link;
+      readonly doubt: Doubt;
+      readonly ending: Ending;
+    }
+  /** Requests are answered. `isOpen`: they are sent, for listeners have been told. */
+  | ({
+      readonly at: 'serving';
+      readonly identity: Exclude<Identity, 'none'>;
+      readonly isOpen: boolean;
+      readonly ending: Ending;
+    } & Granted &
+      Introduced)
+  /** A server refuses the credentials. Only closed after that. */
+  | { readonly at: 'refused' }
+  | { readonly at: 'closed' };
+
+export type SessionEvent =
+  /** A server is tried. */
+  | { readonly on: 'opening' }
+  /** Bytes may be written. */
+  | { readonly on: 'opened' }
+  /** Who we are and what we watch was written. `taken`: there is nothing that a server would have to take. */
+  | { readonly on: 'introduced'; readonly taken: boolean; readonly watches: number }
+  /** The server grants a session. `isOurs`: the one that was asked for. */
+  | ({ readonly on: 'granted'; readonly isOurs: boolean } & Granted)
+  /** The server gives no session. */
+  | { readonly on: 'not-granted'; readonly readOnly: boolean; readonly error: Error }
+  | { readonly on: 'sasl-done' }
+  /** How far the quorum is. `behind`: it has less than we have seen. */
+  | { readonly on: 'synced'; readonly behind: boolean; readonly zxid: bigint }
+  /** All credentials that were given are taken. */
+  | { readonly on: 'credentials-taken' }
+  | { readonly on: 'credentials-refused'; readonly error: Error }
+  /** One SetWatches is answered. */
+  | { readonly on: 'watches-restored' }
+  | { readonly on: 'caught-up' }
+  /** Listeners have been told that we are connected. */
+  | { readonly on: 'told' }
+  | { readonly on: 'disconnected'; readonly error: Error }
+  /** The session is gone: by a server's word, or by our own clock. */
+  | { readonly on: 'over'; readonly error: Error }
+  | { readonly on: 'buried'; readonly error: Error }
+  /** No server has served us in a round. `shutOut`: each has, and we had seen something. */
+  | {
+      readonly on: 'round-failed';
+      readonly shutOut: boolean;
+      readonly nowMs: number;
+      readonly timeoutMs: number;
+    }
+  /** `keepSession`: it is left to whoever attaches to it. */
+  | { readonly on: 'close-asked'; readonly keepSession: boolean }
+  | { readonly on: 'close-answered' }
+  | { readonly on: 'close-failed' }
+  | { readonly on: 'waited-enough' };
+
+export type SessionEffect =
+  /** Sends the handshake. `attaches`: to the session that we have. `doubts`: without what we have seen. */
+  | { readonly do: 'greet'; readonly attaches: boolean; readonly doubts: boolean }
+  /** Writes who we are and what we watch: `introduced` then. */
+  | { readonly do: 'introduce' }
+  /** Reads that wait are sent along. Only those: a write sent to a server that is silent would be in doubt. */
+  | { readonly do: 'let-reads-ride' }
+  /** Makes the granted session ours. */
+  | { readonly do: 'adopt' }
+  /** `sasl-done` or `credentials-refused` then. */
+  | { readonly do: 'start-sasl' }
+  /** `synced` then. */
+  | { readonly do: 'ask-sync' }
+  /** What was seen is lost: from now on we have seen that much. */
+  | { readonly do: 'forget-view'; readonly zxid: bigint }
+  /** Tells the watches what they may have missed, and gives the credentials that came late: `caught-up` then. */
+  | { readonly do: 'catch-up'; readonly gap: 'reconnected' | 'expired' | undefined }
+  | { readonly do: 'tell'; readonly state: State; readonly error: Error | undefined }
+  /** Requests are sent from now on. */
+  | { readonly do: 'open' }
+  /** Asks the server to close the session: `close-answered` or `close-failed` then. */
+  | { readonly do: 'send-close' }
+  /** A server with a quorum is looked for, beside the one that has none. */
+  | { readonly do: 'search-read-write' }
+  /** Ends the connection. `isDone`: all was said, so it need not be reset. */
+  | { readonly do: 'drop'; readonly error: Error | undefined; readonly isDone?: boolean }
+  | { readonly do: 'forget-session' }
+  /** Fails what waits, and tells one-shot watches. */
+  | { readonly do: 'bury'; readonly error: Error }
+  /** Fails everything that waits, with `error` or because it is closed. */
+  | { readonly do: 'finish' }
+  /** A pause of the search ends. */
+  | { readonly do: 'hurry' }
+  /** Happens next, after what others made happen meanwhile. */
+  | { readonly do: 'go-on'; readonly event: SessionEvent };
+
+export interface SessionStep {
+  readonly next: SessionAt;
+  /** In this order. */
+  readonly effects: readonly SessionEffect[];
+}
+
+type Seeking = Extract<SessionAt, { at: 'seeking' }>;
+type Serving = Extract<SessionAt, { at: 'serving' }>;
+
+const noLink: Link = { at: 'none' };
+const noDoubt: Doubt = { sinceMs: undefined, asks: false };
+
+/** @param identity `known`: it begins with a session that another process has left */
+export function firstSessionAt(identity: 'none' | 'known'): SessionAt {
+  return {
+    at: 'seeking',
+    told: 'connecting',
+    identity,
+    link: noLink,
+    doubt: noDoubt,
+    ending: 'no',
+  };
+}
+
+/** What listeners have been told. */
+export function toldAt(at: SessionAt): State {
+  switch (at.at) {
+    case 'seeking':
+      return at.told;
+    case 'serving':
+      return at.readOnly ? 'read-only' : 'connected';
+    case 'refused':
+      return 'auth-failed';
+    case 'closed':
+      return 'closed';
+  }
+}
+
+export function isFinal(at: SessionAt): boolean {
+  return at.at === 'refused' || at.at === 'closed';
+}
+
+/** The server of the present connection has granted a session: what it sends from now on are replies. */
+export function isGranted(at: SessionAt): boolean {
+  return at.at === 'serving' || (at.at === 'seeking' && 'readOnly' in at.link);
+}
+
+/** The server of the present connection was told who we are and what we watch. */
+export function isIntroduced(at: SessionAt): boolean {
+  return at.at === 'serving' || (at.at === 'seeking' && 'unrestored' in at.link);
+}
+
+/** The present connection has all our watches: what it shows us, they have been told of. */
+export function hasWatches(at: SessionAt): boolean {
+  const place = at.at === 'seeking' ? at.link : at;
+  return 'unrestored' in place && place.unrestored === 0;
+}
+
+/** A server is being tried and does not serve yet: that is bounded. */
+export function isTrying(at: SessionAt): boolean {
+  return at.at === 'seeking' && at.link.at !== 'none' && at.link.at !== 'catching-up';
+}
+
+/** @param usesSasl who we are is proved by SASL, before anything else is said */
+export function nextSessionAt(at: SessionAt, event: SessionEvent, usesSasl: boolean): SessionStep {
+  switch (at.at) {
+    case 'seeking':
+      return whileSeeking(at, event, usesSasl);
+    case 'serving':
+      return whileServing(at, event);
+    case 'refused':
+      return event.on === 'close-asked' ? closed(at) : same(at);
+    case 'closed':
+      return same(at);
+  }
+}
+
+function whileSeeking(at: Seeking, event: SessionEvent, usesSasl: boolean): SessionStep {
+  switch (event.on) {
+    case 'disconnected':
+      return same({ ...at, link: noLink });
+    case 'over':
+      return over(at, event.error);
+    case 'buried':
+      return buried(at, event.error);
+    case 'round-failed':
+      return same({ ...at, doubt: doubtAfter(at, event) });
+    case 'credentials-refused':
+      return refused(at, event.error);
+    case 'close-asked':
+      if (event.keepSession || at.identity === 'none') return closed(at);
+      return same({ ...at, ending: 'asked' });
+    case 'waited-enough':
+      return at.ending === 'no' ? same(at) : closed(at);
+    case 'opening':
+      return same({ ...at, link: { at: 'opening' } });
+    case 'opened':
+    case 'introduced':
+    case 'granted':
+    case 'not-granted':
+    case 'sasl-done':
+    case 'synced':
+    case 'credentials-taken':
+    case 'watches-restored':
+    case 'caught-up':
+      return onLink(at, event, usesSasl);
+    case 'told':
+    case 'close-answered':
+    case 'close-failed':
+      return same(at);
+  }
+}
+
+type LinkEvent = Extract<
+  SessionEvent,
+  {
+    on:
+      | 'opened'
+      | 'introduced'
+      | 'granted'
+      | 'not-granted'
+      | 'sasl-done'
+      | 'synced'
+      | 'credentials-taken'
+      | 'watches-restored'
+      | 'caught-up';
+  }
+>;
+
+/** What a connection says and is told before it serves. What does not fit its place is of no account. */
+function onLink(at: Seeking, event: LinkEvent, usesSasl: boolean): SessionStep {
+  const { link } = at;
+  if (event.on === 'watches-restored') return restored(at);
+  switch (link.at) {
+    case 'opening':
+      if (event.on === 'opened') return greeted(at, usesSasl);
+      break;
+    case 'greeting':
+    case 'greeting-at-once':
+      if (event.on === 'granted') return granted(at, event, usesSasl);
+      if (event.on === 'not-granted') return notGranted(at, event);
+      if (event.on === 'introduced') {
+        const { taken, watches } = event;
+        const next: Link = { at: 'greeting-at-once', taken, unrestored: watches };
+        return { next: { ...at, link: next }, effects: [{ do: 'let-reads-ride' }] };
+      }
+      // A server on Netty may answer what stands behind the handshake before the handshake itself.
+      if (event.on === 'credentials-taken' && link.at === 'greeting-at-once') {
+        return same({ ...at, link: { ...link, taken: true } });
+      }
+      break;
+    case 'sasl':
+      if (event.on === 'sasl-done') return afterSasl(at, link);
+      break;
+    case 'doubting':
+      if (event.on === 'synced') {
+        const step = introduce({ ...at, doubt: noDoubt }, link);
+        const forget: SessionEffect = { do: 'forget-view', zxid: event.zxid };
+        return event.behind ? { ...step, effects: [forget, ...step.effects] } : step;
+      }
+      break;
+    case 'introducing':
+      if (event.on === 'introduced') {
+        return presented(at, link.readOnly, event.taken, event.watches);
+      }
+      break;
+    case 'authenticating':
+      if (event.on === 'credentials-taken') {
+        return presented(at, link.readOnly, true, link.unrestored);
+      }
+      break;
+    case 'catching-up':
+      if (event.on === 'caught-up') return serving(at, link);
+      break;
+    case 'none':
+      break;
+  }
+  return same(at);
+}
+
+function greeted(at: Seeking, usesSasl: boolean): SessionStep {
+  const doubts = at.doubt.asks;
+  const greet: SessionEffect = { do: 'greet', attaches: at.identity === 'known', doubts };
+  return {
+    next: { ...at, link: { at: 'greeting' } },
+    effects: usesSasl || doubts ? [greet] : [greet, { do: 'introduce' }],
+  };
+}
+
+function granted(
+  at: Seeking,
+  { readOnly, isOurs }: Extract<SessionEvent, { on: 'granted' }>,
+  usesSasl: boolean,
+): SessionStep {
+  const attaches = at.identity === 'known';
+  if (attaches && !isOurs) return dropped(at, 'the server attached us to another session');
+  const adopted: Seeking = { ...at, identity: readOnly && !attaches ? 'provisional' : 'known' };
+  const adopt: SessionEffect = { do: 'adopt' };
+  const { link } = at;
+  if (link.at === 'greeting-at-once') {
+    return after([adopt], presented(adopted, readOnly, link.taken, link.unrestored));
+  }
+  if (!usesSasl) return after([adopt], afterSasl(adopted, { readOnly }));
+  return {
+    next: { ...adopted, link: { at: 'sasl', readOnly } },
+    effects: [adopt, { do: 'start-sasl' }],
+  };
+}
+
+function notGranted(
+  at: Seeking,
+  { readOnly, error }: Extract<SessionEvent, { on: 'not-granted' }>,
+): SessionStep {
+  // A read-only server does not know the quorum's sessions: that says nothing about ours.
+  if (readOnly || at.identity !== 'known') return dropped(at, 'the server gives no session');
+  return over(at, error);
+}
+
+/**
+ * Servers that have lost their quorum shut out everybody, too. So one that takes us now says how far its quorum has
+ * come: after a `sync` it has all that the leader has. Only if that is less than what we have seen, it is forgotten.
+ */
+function afterSasl(at: Seeking, { readOnly }: Granted): SessionStep {
+  if (!at.doubt.asks) return introduce(at, { readOnly });
+  if (readOnly) return dropped(at, 'a server without a quorum cannot say how far it has come');
+  return {
+    next: { ...at, link: { at: 'doubting', readOnly } },
+    effects: [{ do: 'ask-sync' }],
+  };
+}
+
+function introduce(at: Seeking, { readOnly }: Granted): SessionStep {
+  return {
+    next: { ...at, link: { at: 'introducing', readOnly } },
+    effects: [{ do: 'introduce' }],
+  };
+}
+
+/**
+ * Refused credentials are told within the same round trip, and before anything else is answered: so `connected` means
+ * that they were taken.
+ */
+function presented(
+  at: Seeking,
+  readOnly: boolean,
+  taken: boolean,
+  unrestored: number,
+): SessionStep {
+  if (!taken) return same({ ...at, link: { at: 'authenticating', readOnly, unrestored } });
+  const { told } = at;
+  const gap =
+    told === 'connecting' ? undefined : told === 'suspended' ? 'reconnected' : ('expired' as const);
+  return {
+    next: { ...at, link: { at: 'catching-up', readOnly, unrestored } },
+    // Before the events of this connection: what comes after a gap is told after the gap.
+    effects: [
+      { do: 'catch-up', gap },
+      { do: 'go-on', event: { on: 'caught-up' } },
+    ],
+  };
+}
+
+function serving(at: Seeking, { readOnly, unrestored }: Granted & Introduced): SessionStep {
+  const identity = at.identity === 'known' ? 'known' : 'provisional';
+  const next: Serving = {
+    ...{ at: 'serving', identity, readOnly, unrestored, isOpen: false },
+    ending: at.ending,
+  };
+  // Listeners first: they may close the client, or take so long that the session expires.
+  const effects: SessionEffect[] = [tell(next, undefined), { do: 'go-on', event: { on: 'told' } }];
+  return { next, effects };
+}
+
+function whileServing(at: Serving, event: SessionEvent): SessionStep {
+  switch (event.on) {
+    case 'told': {
+      if (at.isOpen) return same(at);
+      const search: SessionEffect[] = at.readOnly ? [{ do: 'search-read-write' }] : [];
+      if (at.ending === 'asked') return after(search, sendClose(at));
+      return { next: { ...at, isOpen: true }, effects: [{ do: 'open' }, ...search] };
+    }
+    case 'watches-restored':
+      return restored(at);
+    case 'disconnected': {
+      const next = suspended(at);
+      return { next, effects: [tell(next, event.error)] };
+    }
+    case 'over':
+      return over(at, event.error);
+    case 'credentials-refused':
+      return refused(at, event.error);
+    case 'close-asked':
+      if (event.keepSession) return closed(at);
+      return at.ending === 'no' ? sendClose(at) : same(at);
+    case 'close-answered':
+    case 'waited-enough':
+      return at.ending === 'no' ? same(at) : closed(at);
+    case 'close-failed':
+      return same(at.ending === 'sent' ? { ...at, ending: 'asked' } : at);
+    case 'opening':
+    case 'opened':
+    case 'introduced':
+    case 'granted':
+    case 'not-granted':
+    case 'sasl-done':
+    case 'synced':
+    case 'credentials-taken':
+    case 'caught-up':
+    case 'buried':
+    case 'round-failed':
+      return same(at);
+  }
+}
+
+function sendClose(at: Serving): SessionStep {
+  return { next: { ...at, isOpen: true, ending: 'sent' }, effects: [{ do: 'send-close' }] };
+}
+
+function restored(at: Seeking | Serving): SessionStep {
+  const place = at.at === 'seeking' ? at.link : at;
+  if (!('unrestored' in place) || place.unrestored === 0) {
+    return dropped(at, 'watches were confirmed unasked');
+  }
+  const fewer = { ...place, unrestored: place.unrestored - 1 };
+  return same((at.at === 'seeking' ? { ...at, link: fewer } : fewer) as SessionAt);
+}
+
+/** The session may live on. A close that was sent is to be sent again, while there is time. */
+function suspended({ identity, ending }: Serving): Seeking {
+  return {
+    ...{ at: 'seeking', told: 'suspended', identity, link: noLink, doubt: noDoubt },
+    ending: ending === 'sent' ? 'asked' : ending,
+  };
+}
+
+/** Nothing of it may reach a server any more: its connection goes first. */
+function over(at: Seeking | Serving, error: Error): SessionStep {
+  if (at.identity === 'none') return same(at);
+  const away = at.at === 'serving' ? suspended(at) : at;
+  const ended: Seeking = { ...away, identity: 'none', link: noLink };
+  return {
+    next: ended,
+    effects: [
+      { do: 'forget-session' },
+      { do: 'drop', error },
+      ...(at.at === 'serving' ? [tell(ended, error)] : []),
+      { do: 'go-on', event: { on: 'buried', error } },
+    ],
+  };
+}
+
+function buried(at: Seeking, error: Error): SessionStep {
+  const bury: SessionEffect = { do: 'bury', error };
+  if (at.ending !== 'no') return after([bury], closed(at));
+  const next: Seeking = { ...at, told: 'expired' };
+  // Last, for what listeners call belongs to the next session.
+  const telling: SessionEffect[] = at.told === 'expired' ? [] : [tell(next, error)];
+  return { next, effects: [bury, ...telling, { do: 'hurry' }] };
+}
+
+/**
+ * After a loss of the servers' data every server shuts us out, as if it lagged behind. Once the session has expired, and
+ * for another timeout every server did nothing else, they are asked without saying what we have seen.
+ */
+function doubtAfter(
+  { told, doubt }: Seeking,
+  { shutOut, nowMs, timeoutMs }: Extract<SessionEvent, { on: 'round-failed' }>,
+): Doubt {
+  if (told !== 'expired' || !shutOut) return noDoubt;
+  const sinceMs = doubt.sinceMs ?? nowMs;
+  return { sinceMs, asks: nowMs - sinceMs >= timeoutMs };
+}
+
+function dropped(at: Seeking | Serving, why: string): SessionStep {
+  // The connection's end follows, and is an event of its own.
+  return { next: at, effects: [{ do: 'drop', error: new ProtocolError(why) }] };
+}
+
+function refused(at: Seeking | Serving, error: Error): SessionStep {
+  const step = ended({ at: 'refused' }, { error });
+  if (at.ending === 'no') return step;
+  const close: SessionEffect = {
+    do: 'go-on',
+    event: { on: 'close-asked', keepSession: true },
+  };
+  return { ...step, effects: [...step.effects, close] };
+}
+
+function closed(at: SessionAt): SessionStep {
+  return ended({ at: 'closed' }, { isDone: 'ending' in at && at.ending === 'sent' });
+}
+
+function ended(
+  next: Extract<SessionAt, { at: 'refused' | 'closed' }>,
+  { error, isDone = false }: { readonly error?: Error; readonly isDone?: boolean },
+): SessionStep {
+  const state = next.at === 'closed' ? 'closed' : 'auth-failed';
+  return {
+    next,
+    effects: [
+      { do: 'tell', state, error },
+      { do: 'drop', error, isDone },
+      { do: 'finish' },
+      { do: 'hurry' },
+    ],
+  };
+}
+
+function tell(next: SessionAt, error: Error | undefined): SessionEffect {
+  return { do: 'tell', state: toldAt(next), error };
+}
+
+function same(next: SessionAt): SessionStep {
+  return { next, effects: [] };
+}
+
+function after(effects: readonly SessionEffect[], step: SessionStep): SessionStep {
+  return { ...step, effects: [...effects, ...step.effects] };
+}
