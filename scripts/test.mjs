@@ -36,7 +36,7 @@ const stages = [
   {
     id: 'explore',
     name: 'exploration',
-    about: 'every state that two candidates can reach with the machine of a term',
+    about: 'every state that the machines of a term and of a ZooKeeper session can reach',
     script: ['simulation/dist/explore/main.js'],
     fillsGaps: true,
     limitMin: 10,
@@ -44,8 +44,8 @@ const stages = [
   {
     id: 'unsound',
     name: 'exploration of broken machines',
-    about: 'it must find each way to break the machine',
-    script: ['simulation/dist/explore/main.js', '--broken', '--terms', '1'],
+    about: 'it must find each way to break a machine',
+    script: ['simulation/dist/explore/main.js', '--broken'],
     fillsGaps: true,
     limitMin: 10,
   },

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Host, Owner } from '../host.ts';
 import type { World } from '../world.ts';
 import type { ClientLink, Message } from './connection.ts';
@@ -391,6 +392,8 @@ export class SimulatedClient {
           reject(error);
         },
       };
+      // Many calls may share one.
+      if (signal !== undefined) setMaxListeners(0, signal);
       signal?.addEventListener('abort', onAbort, { once: true });
       this.onRequest(request);
       if (this.#state === 'connected') this.#send(call);

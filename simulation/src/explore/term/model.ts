@@ -6,7 +6,7 @@
  * time is shown elsewhere (base/deadline.ts and its property test); here a clock that is set forward takes a step
  * of it, and a host that is suspended neither acts nor counts what it waits for.
  */
-import type * as Machine from '../../../packages/incumbent/src/core/term-machine.ts';
+import type * as Machine from '../../../../packages/incumbent/src/core/term-machine.ts';
 
 export type TermMachine = Pick<
   typeof Machine,

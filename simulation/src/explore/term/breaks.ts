@@ -1,11 +1,6 @@
-/** Ways to break the machine of a term. The exploration must find each. */
-export interface Break {
-  readonly name: string;
-  /** In the compiled `core/term-machine.js`. */
-  readonly find: string;
-  readonly replace: string;
-}
+import type { Break } from '../subject.ts';
 
+/** Ways to break the machine of a term. */
 export const breaks: readonly Break[] = [
   {
     name: 'the seat is given back before belief ends',
