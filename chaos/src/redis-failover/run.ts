@@ -29,6 +29,9 @@ export interface Outcome {
   readonly lost: number;
 }
 
+/** So many lines of a round are shown when it has failed. */
+const mostNoted = 2_000;
+
 /** Plays all rounds, those of each set one after the other, and judges each of them. */
 export async function runChaos(
   { rounds, sets: count, ensemble, seed, broken }: Settings,
@@ -37,8 +40,12 @@ export async function runChaos(
 ): Promise<Outcome> {
   const notes = join(directory, 'notes.txt');
   const startMs = monotonicMs();
+  /** Of the last two rounds of each set: where nobody keeps the file, they are all that is left. */
+  const recent = new Recent();
   const note = (line: string): void => {
-    appendFileSync(notes, `${((monotonicMs() - startMs) / 1000).toFixed(3).padStart(9)} ${line}\n`);
+    const timed = `${((monotonicMs() - startMs) / 1000).toFixed(3).padStart(9)} ${line}`;
+    appendFileSync(notes, `${timed}\n`);
+    recent.add(line, timed);
   };
   const stalls = new Stalls();
   const played: Played<string>[] = [];
@@ -53,6 +60,7 @@ export async function runChaos(
     failed += 1;
     for (const problem of problems.slice(0, mostShown)) say(`  FAILED ${problem}`);
     if (problems.length > mostShown) say(`  FAILED and ${problems.length - mostShown} more`);
+    console.log(recent.of(what));
   };
 
   const servers = await Servers.start(ensemble);
@@ -121,6 +129,27 @@ export async function runChaos(
     refused: sum(({ totals }) => totals.notAcknowledged.refused),
     unknown: sum(({ totals }) => totals.notAcknowledged.unknown),
   };
+}
+
+/** What was noted of each set since the round before began. */
+class Recent {
+  readonly #lines = new Map<string, { before: string[]; now: string[] }>();
+
+  add(line: string, timed: string): void {
+    const [set = ''] = line.split(' ', 1);
+    let lines = this.#lines.get(set);
+    if (lines === undefined || line.startsWith(`${set} ROUND `)) {
+      lines = { before: lines?.now ?? [], now: [] };
+      this.#lines.set(set, lines);
+    }
+    if (lines.now.length < mostNoted) lines.now.push(timed);
+  }
+
+  /** @param what begins with the name of a set */
+  of(what: string): string {
+    const { before = [], now = [] } = this.#lines.get(what.split(' ', 1)[0] ?? '') ?? {};
+    return [...before, ...now].join('\n');
+  }
 }
 
 /** As even as can be. */
