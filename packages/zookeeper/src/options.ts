@@ -9,7 +9,7 @@ import type { TlsOptions } from './net/tls-options.ts';
 import { Chroot } from './paths.ts';
 import { defaultMaxFrameBytes } from './protocol/constants.ts';
 import type { Credentials } from './session/handshake.ts';
-import type { SessionOptions } from './session/session.ts';
+import type { SessionOptions } from './session/session-options.ts';
 import type { ExportedSession } from './state.ts';
 
 /** Every duration is a number of milliseconds, and its name ends in `Ms`. Every bound of bytes or of

@@ -817,6 +817,18 @@ describe('the end', () => {
     expect(clock.timers).toBe(0);
   });
 
+  it('is closed for all who ask, also from a listener that is told of it', async () => {
+    const { client } = await setup();
+    await client.connected();
+    const again: Promise<void>[] = [];
+    client.onState(({ state }) => {
+      if (state === 'closed') again.push(client.close());
+    });
+    await client.close();
+    await Promise.all(again);
+    expect(again).toHaveLength(1);
+  });
+
   it('takes no more calls from when it begins, and waits for those that were made', async () => {
     const { server, clock, client, named } = await setup({ onRequest: () => {} });
     await client.connected();

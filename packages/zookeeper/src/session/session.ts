@@ -5,38 +5,27 @@
  * At most one socket exists at any time: on another server the old connection of a session would go on answering reads
  * from an older view.
  */
-import type { Clock, Timer } from '../clock.ts';
-import type { HostAndPort } from '../connection-string.ts';
 import { formatHost } from '../connection-string.ts';
 import type { Tally } from '../counters.ts';
-import { isWatched, publish } from '../diagnostics.ts';
+import { publish } from '../diagnostics.ts';
 import type { ErrorContext } from '../errors.ts';
-import {
-  AuthError,
-  ClosedError,
-  ProtocolError,
-  RequestTimeoutError,
-  sessionExpired,
-} from '../errors.ts';
+import { AuthError, ClosedError, RequestTimeoutError, sessionExpired } from '../errors.ts';
 import type { Address } from '../net/connection.ts';
 import { Connection } from '../net/connection.ts';
-import type { CheckedTls } from '../net/tls-options.ts';
 import { onAbort } from '../on-abort.ts';
-import type { Chroot } from '../paths.ts';
 import type { ConnectResponse } from '../protocol/connect.ts';
-import { errorCodes, eventTypes, watcherTypes, xids } from '../protocol/constants.ts';
-import { JuteReader } from '../protocol/jute.ts';
-import { watcherEvent } from '../protocol/messages.ts';
+import { errorCodes, watcherTypes } from '../protocol/constants.ts';
 import { requests } from '../protocol/requests.ts';
 import type { ExportedSession, SessionInfo, State, StateChange } from '../state.ts';
 import type { AuthWaiter } from './authenticator.ts';
 import { Authenticator } from './authenticator.ts';
 import type { Credentials } from './handshake.ts';
-import { readConnectAnswer, writeConnectRequest, writePing, writeSetWatches } from './handshake.ts';
+import { writeConnectRequest, writePing, writeSetWatches } from './handshake.ts';
 import { Heartbeat, maxTimerMs } from './heartbeat.ts';
 import { Hosts } from './hosts.ts';
+import type { Recipients } from './inbound.ts';
+import { Inbound } from './inbound.ts';
 import { PendingRequest } from './pending-request.ts';
-import type { PipelineLimits } from './pipeline.ts';
 import { Pipeline } from './pipeline.ts';
 import { findReadWriteServer } from './read-write-search.ts';
 import { exchangeSasl } from './sasl-exchange.ts';
@@ -52,38 +41,19 @@ import {
   isTrying,
   nextSessionAt,
 } from './session-machine.ts';
+import type { SessionOptions } from './session-options.ts';
 import { sessionTiming } from './timing.ts';
 import { View } from './view.ts';
-import type { RawEventType, WatchType } from './watch-registry.ts';
+import type { WatchType } from './watch-registry.ts';
 import { WatchRegistry } from './watch-registry.ts';
-
-export interface SessionOptions extends PipelineLimits {
-  readonly hosts: readonly HostAndPort[];
-  readonly sessionTimeoutMs: number;
-  readonly closeTimeoutMs: number;
-  readonly maxFrameBytes: number;
-  readonly tls: CheckedTls | undefined;
-  readonly sasl: { readonly username: string; readonly password: string } | undefined;
-  readonly readOnly: boolean;
-  readonly session: ExportedSession | undefined;
-  /** False for servers before 3.6. */
-  readonly setWatches2: boolean;
-  /** False for servers before 3.5: they close the connection on it. */
-  readonly removeWatches: boolean;
-  readonly chroot: Chroot;
-  readonly clock: Clock;
-  readonly random: () => number;
-}
 
 /** A connection that lived shorter counts as a failed attempt: a server that drops us is no help. */
 const shortLivedMs = 1_000;
 const noPassword = new Uint8Array(16);
 
-/** A session that a server has granted, before it is ours. */
-interface Offer {
-  readonly response: ConnectResponse;
+/** Of the present connection. */
+interface Attempt {
   readonly server: string;
-  /** Of the attempt. */
   readonly startMs: number;
 }
 
@@ -96,6 +66,7 @@ export class Session {
   readonly #auth: Authenticator;
   readonly #heartbeat: Heartbeat;
   readonly #view: View;
+  readonly #inbound: Inbound;
   readonly pipeline: Pipeline;
   readonly watches: WatchRegistry;
 
@@ -118,15 +89,15 @@ export class Session {
   #connection: Connection | undefined;
   /** When the handshake of this connection was sent. */
   #greetedMs: number = Number.NEGATIVE_INFINITY;
-  #offer: Offer | undefined;
+  #attempt: Attempt | undefined;
+  /** A session that its server has granted, before it is ours. */
+  #offer: ConnectResponse | undefined;
   /** When this connection was ready for requests; never: not yet. */
   #readyAtMs: number = Number.POSITIVE_INFINITY;
   #lastError: Error | undefined;
   #readWriteSearch: AbortController | undefined;
   #closing: Promise<void> | undefined;
   #onClosed: (() => void) | undefined;
-  #reader: JuteReader | undefined;
-  #readerBytes: Uint8Array | undefined;
 
   constructor(
     options: SessionOptions,
@@ -154,6 +125,7 @@ export class Session {
       (path) => chroot.toUser(path),
       (path, type) => this.removeFromServer(path, type),
     );
+    this.#inbound = new Inbound(this.#recipients());
     if (exported !== undefined) {
       this.#id = exported.id;
       this.#password = exported.password;
@@ -170,6 +142,8 @@ export class Session {
   get state(): State {
     // Judged where it is used: after a stall the timer may not have run yet.
     this.#heartbeat.expireIfHopeless();
+    // Who asks while something is acted on is told what is next.
+    if (!isFinal(this.#at) && this.#events.some(({ on }) => on === 'over')) return 'expired';
     return this.#at.at === 'serving' && this.#heartbeat.isOverdue ? 'suspended' : this.#told;
   }
 
@@ -294,22 +268,18 @@ export class Session {
    * @param keepSession true leaves the session to whoever attaches to it
    */
   close(keepSession: boolean): Promise<void> {
-    this.#closing ??= this.#close(keepSession);
-    return this.#closing;
-  }
-
-  #close(keepSession: boolean): Promise<void> {
-    return new Promise((resolve) => {
-      const { clock, closeTimeoutMs } = this.#options;
-      let timer: Timer | undefined;
+    if (this.#closing !== undefined) return this.#closing;
+    const { clock, closeTimeoutMs } = this.#options;
+    // Both before anything happens: a listener that is told of the end may close the client again.
+    const timer = clock.setTimer(() => this.#happen({ on: 'waited-enough' }), closeTimeoutMs);
+    this.#closing = new Promise((resolve) => {
       this.#onClosed = () => {
-        timer?.cancel();
+        timer.cancel();
         resolve();
       };
-      // Already now, for what happens next may be the end of it.
-      timer = clock.setTimer(() => this.#happen({ on: 'waited-enough' }), closeTimeoutMs);
-      this.#happen({ on: 'close-asked', keepSession });
     });
+    this.#happen({ on: 'close-asked', keepSession });
+    return this.#closing;
   }
 
   // The machine ------------------------------------------------------------------------------------
@@ -431,8 +401,9 @@ export class Session {
   }
 
   #adopt(): void {
-    if (this.#offer === undefined) return;
-    const { response, server, startMs } = this.#offer;
+    const response = this.#offer;
+    if (response === undefined || this.#attempt === undefined) return;
+    const { server, startMs } = this.#attempt;
     this.#id = response.sessionId;
     this.#password = response.password ?? noPassword;
     this.#heartbeat.timing = sessionTiming(response.timeoutMs);
@@ -603,6 +574,30 @@ export class Session {
     };
   }
 
+  #recipients(): Recipients {
+    const session = this;
+    return {
+      ...{ number: this.#number, tally: this.#tally, auth: this.#auth, view: this.#view },
+      ...{ heartbeat: this.#heartbeat, pipeline: this.pipeline, watches: this.watches },
+      get isGranted() {
+        return session.#isGranted;
+      },
+      get isIntroduced() {
+        return isIntroduced(session.#at);
+      },
+      get hasWatches() {
+        return session.#hasWatches;
+      },
+      happen: (event) => this.#happen(event),
+      offer: (response) => {
+        this.#offer = response;
+        const isOurs = response.sessionId === this.#id;
+        this.#happen({ on: 'granted', readOnly: response.readOnly, isOurs });
+      },
+      refuse: () => this.#refuse(),
+    };
+  }
+
   /** Tries one server. Resolves when its connection has ended. */
   #attach(address: Address, boundMs: number): Promise<AttemptOutcome> {
     const { clock, tls, maxFrameBytes } = this.#options;
@@ -621,6 +616,7 @@ export class Session {
         else if (!isOpen || !(error === undefined || isReset(error))) resolve('failed');
         else resolve(hasAnswered ? 'dropped' : 'shut-out');
       };
+      this.#attempt = { server, startMs };
       this.#happen({ on: 'opening' });
       try {
         const connection: Connection = new Connection(
@@ -637,10 +633,7 @@ export class Session {
               this.#heartbeat.lastReceivedMs = clock.monotonicMs();
               this.#tally.bytesReceived += bytes;
             },
-            onFrame: (bytes, start, end) => {
-              if (this.#isGranted) this.#onFrame(bytes, start, end);
-              else this.#onConnectAnswer(bytes, start, end, { server, startMs });
-            },
+            onFrame: (bytes, start, end) => this.#inbound.take(bytes, start, end, server),
             onDrain: () => this.pipeline.resume(),
             onClose,
           },
@@ -672,107 +665,6 @@ export class Session {
     });
     this.#heartbeat.schedule();
   }
-
-  // What arrives -----------------------------------------------------------------------------------
-
-  #onConnectAnswer(
-    bytes: Uint8Array,
-    start: number,
-    end: number,
-    attempt: { readonly server: string; readonly startMs: number },
-  ): void {
-    const answer = readConnectAnswer(bytes, start, end, isIntroduced(this.#at));
-    if (answer.kind === 'auth') {
-      this.#onAuthReply(answer.error);
-      return;
-    }
-    const { response } = answer;
-    const { readOnly, sessionId, timeoutMs } = response;
-    if (timeoutMs <= 0 || sessionId === 0n) {
-      const error = new Error(`${attempt.server} says that the session has expired`);
-      this.#happen({ on: 'not-granted', readOnly, error });
-      return;
-    }
-    this.#offer = { response, ...attempt };
-    this.#happen({ on: 'granted', readOnly, isOurs: sessionId === this.#id });
-  }
-
-  #onFrame(bytes: Uint8Array, start: number, end: number): void {
-    let reader = this.#reader;
-    if (reader !== undefined && bytes === this.#readerBytes) {
-      reader.seek(start, end);
-    } else {
-      reader = new JuteReader(bytes, start, end);
-      this.#reader = reader;
-      this.#readerBytes = bytes;
-    }
-    const xid = reader.int32();
-    const zxid = reader.int64();
-    const error = reader.int32();
-    switch (xid) {
-      case xids.notification:
-        this.#onNotification(reader, zxid);
-        return;
-      case xids.ping:
-        if (!this.#heartbeat.pinged()) throw new ProtocolError('a ping was answered unasked');
-        this.#view.saw(zxid, this.#hasWatches);
-        return;
-      case xids.auth:
-        this.#onAuthReply(error);
-        return;
-      case xids.setWatches:
-        this.#happen({ on: 'watches-restored' });
-        if (error !== errorCodes.ok) {
-          throw new ProtocolError(`the server refuses to restore watches: error ${error}`);
-        }
-        this.#view.saw(zxid, this.#hasWatches);
-        return;
-      default:
-        // Nothing of a reply is believed before it is known to be one.
-        this.pipeline.checkNext(xid);
-        this.#view.saw(zxid, this.#hasWatches);
-        if (isWatched('incumbent:zookeeper:reply')) this.#publishReply(error);
-        this.pipeline.onReply(zxid, error, reader, this.#heartbeat.lastReceivedMs);
-        if (error === errorCodes.sessionMoved) {
-          throw new ProtocolError('the session has moved to another server');
-        }
-        if (error === errorCodes.sessionExpired || error === errorCodes.unknownSession) {
-          const over = new Error(`${this.#server} says that the session has expired`);
-          this.#happen({ on: 'over', error: over });
-        }
-    }
-  }
-
-  #onNotification(reader: JuteReader, zxid: bigint): void {
-    this.#tally.notifications += 1;
-    const { type, path } = watcherEvent.read(reader);
-    reader.expectEnd('notification');
-    const name = eventNames.get(type);
-    // Events about the session (type -1) say nothing that the connection does not.
-    if (name === undefined) return;
-    publish('incumbent:zookeeper:event', this.#number, { type: name, path });
-    this.watches.dispatch({ type: name, path, zxid: zxid > 0n ? zxid : undefined });
-  }
-
-  #onAuthReply(error: number): void {
-    if (error !== errorCodes.ok) {
-      this.#refuse();
-      return;
-    }
-    if (!this.#auth.onTaken()) throw new ProtocolError('authentication was answered unasked');
-    if (this.#auth.isAnswered) this.#happen({ on: 'credentials-taken' });
-  }
-
-  #publishReply(error: number): void {
-    const head = this.pipeline.oldest;
-    if (head === undefined) return;
-    publish('incumbent:zookeeper:reply', this.#number, {
-      operation: head.operation,
-      path: head.path,
-      error,
-      elapsedMs: this.#heartbeat.lastReceivedMs - head.sentAt.monotonicMs,
-    });
-  }
 }
 
 function authError(context: ErrorContext): AuthError {
@@ -782,13 +674,6 @@ function authError(context: ErrorContext): AuthError {
     { ...context, serverCode: errorCodes.authFailed },
   );
 }
-
-const eventNames: ReadonlyMap<number, RawEventType> = new Map([
-  [eventTypes.created, 'created'],
-  [eventTypes.deleted, 'deleted'],
-  [eventTypes.dataChanged, 'changed'],
-  [eventTypes.childrenChanged, 'children-changed'],
-]);
 
 function isReset(error: Error & { readonly code?: string }): boolean {
   return error.code === 'ECONNRESET' || error.code === 'EPIPE';
