@@ -94,11 +94,7 @@ export function firstWorlds(faults: number, { machine }: Options): World[] {
     },
     ...{ faults, problem: undefined },
   });
-  return [
-    world('auth', 'none'),
-    world('sasl', 'none'),
-    world('auth', 'known'),
-  ];
+  return [world('auth', 'none'), world('sasl', 'none'), world('auth', 'known')];
 }
 
 /** What a listener does when it is told something. */
