@@ -99,7 +99,8 @@ export class Inbound {
         if (error !== errorCodes.ok) {
           throw new ProtocolError(`the server refuses to restore watches: error ${error}`);
         }
-        view.saw(zxid, this.#to.hasWatches);
+        // Unless nobody had asked: then the connection is gone.
+        if (this.#to.isGranted) view.saw(zxid, this.#to.hasWatches);
         return;
       default:
         // Nothing of a reply is believed before it is known to be one.

@@ -496,17 +496,13 @@ function suspended({ identity, ending }: Serving): Seeking {
 /** Nothing of it may reach a server any more: its connection goes first. */
 function over(at: Seeking | Serving, error: Error): SessionStep {
   if (at.identity === 'none') return same(at);
+  const gone: SessionEffect[] = [{ do: 'forget-session' }, { do: 'drop', error }];
   const away = at.at === 'serving' ? suspended(at) : at;
-  const ended: Seeking = { ...away, identity: 'none', link: noLink };
-  return {
-    next: ended,
-    effects: [
-      { do: 'forget-session' },
-      { do: 'drop', error },
-      ...(at.at === 'serving' ? [tell(ended, error)] : []),
-      { do: 'go-on', event: { on: 'buried', error } },
-    ],
-  };
+  const next: Seeking = { ...away, identity: 'none', link: noLink };
+  if (at.at === 'seeking') return after(gone, buried(next, error));
+  // That its connection is lost is told first, and listeners may close the client.
+  const goOn: SessionEffect = { do: 'go-on', event: { on: 'buried', error } };
+  return { next, effects: [...gone, tell(next, error), goOn] };
 }
 
 function buried(at: Seeking, error: Error): SessionStep {

@@ -77,6 +77,8 @@ export class Session {
   /** What has happened and was not acted on yet. */
   readonly #events: SessionEvent[] = [];
   #isActing = false;
+  /** Calls that wait until what is over is buried. */
+  readonly #held: (readonly [PendingRequest, unknown])[] = [];
   /** What listeners were told last. */
   #told: State = 'connecting';
 
@@ -142,19 +144,24 @@ export class Session {
   get state(): State {
     // Judged where it is used: after a stall the timer may not have run yet.
     this.#heartbeat.expireIfHopeless();
-    // Who asks while something is acted on is told what is next.
-    if (!isFinal(this.#at) && this.#events.some(({ on }) => on === 'over')) return 'expired';
+    if (this.#isOverNext) return 'expired';
     return this.#at.at === 'serving' && this.#heartbeat.isOverdue ? 'suspended' : this.#told;
   }
 
   /** The state that was told last, and that the next change begins from. */
   get toldState(): State {
     this.#heartbeat.expireIfHopeless();
-    return this.#told;
+    return this.#isOverNext ? 'expired' : this.#told;
+  }
+
+  /** Its end is known, and waits for its turn: who asks meanwhile is told of it already. */
+  get #isOverNext(): boolean {
+    if (this.#events.length === 0 || this.#id === 0n || isFinal(this.#at)) return false;
+    return this.#events.some(({ on }) => on === 'over');
   }
 
   get info(): SessionInfo | undefined {
-    if (this.#id === 0n) return undefined;
+    if (this.#id === 0n || this.#isOverNext) return undefined;
     return {
       id: this.#id,
       timeoutMs: this.#heartbeat.timing.timeoutMs,
@@ -186,7 +193,7 @@ export class Session {
 
   /** Undefined before there is a session. */
   export(): ExportedSession | undefined {
-    if (this.#id === 0n) return undefined;
+    if (this.#id === 0n || this.#isOverNext) return undefined;
     return {
       id: this.#id,
       password: Uint8Array.from(this.#password),
@@ -205,7 +212,13 @@ export class Session {
   }
 
   submit(request: PendingRequest, body: unknown): void {
-    this.pipeline.submit(request, body);
+    // It belongs to the next session.
+    if (this.#isOverNext) this.#held.push([request, body]);
+    else this.pipeline.submit(request, body);
+  }
+
+  #submitHeld(): void {
+    for (const [request, body] of this.#held.splice(0)) this.pipeline.submit(request, body);
   }
 
   /**
@@ -235,7 +248,7 @@ export class Session {
       );
       const stopListening = onAbort(signal, () => waiter.reject(signal?.reason));
       this.#auth.add(credentials, waiter);
-      if (this.#at.at === 'serving') {
+      if (this.#at.at === 'serving' && this.#connection !== undefined) {
         this.pipeline.writeHandshake((writer) => this.#auth.writeUnsent(writer));
       }
     });
@@ -245,7 +258,7 @@ export class Session {
   removeFromServer(path: string, type: WatchType): void {
     // A connection that has not been told of our watches will not be told of this one.
     if (this.refusal({}) !== undefined || !isIntroduced(this.#at)) return;
-    if (!this.#options.removeWatches) return;
+    if (!this.#options.removeWatches || this.#connection === undefined) return;
     // Reads that were sent before it have registered their watches by now, and lose them with it;
     // none that was sent after it is answered yet.
     const removed = () => this.watches.lose(path, type);
@@ -295,6 +308,7 @@ export class Session {
       return;
     }
     this.#isActing = true;
+    let failure: { readonly error: unknown } | undefined;
     try {
       first();
       for (let event = this.#events.shift(); event !== undefined; event = this.#events.shift()) {
@@ -303,11 +317,20 @@ export class Session {
         this.#at = next;
         this.#isGranted = isGranted(next);
         this.#hasWatches = hasWatches(next);
-        for (const effect of effects) this.#carryOut(effect);
+        for (const effect of effects) {
+          // What follows is done all the same: a client must not be left half closed.
+          try {
+            this.#carryOut(effect);
+          } catch (error) {
+            failure ??= { error };
+          }
+        }
       }
+      this.#submitHeld();
     } finally {
       this.#isActing = false;
     }
+    if (failure !== undefined) throw failure.error;
   }
 
   #carryOut(effect: SessionEffect): void {
@@ -363,6 +386,7 @@ export class Session {
       case 'bury':
         this.pipeline.failAll((context) => sessionExpired({ ...context, cause: effect.error }));
         this.watches.expire();
+        this.#submitHeld();
         break;
       case 'finish':
         this.#finish();
@@ -505,6 +529,7 @@ export class Session {
 
   #finish(): void {
     const isClosed = this.#at.at === 'closed';
+    this.#submitHeld();
     this.pipeline.failAll((context) => (isClosed ? new ClosedError(context) : authError(context)));
     const context = { operation: 'auth' };
     this.#auth.rejectAll(isClosed ? new ClosedError(context) : authError(context));
