@@ -817,6 +817,17 @@ describe('the end', () => {
     expect(clock.timers).toBe(0);
   });
 
+  it('leaves nothing to be sent for a watch whose read was lost with its connection', async () => {
+    const { server, clock, client, states } = await setup({ onRequest: () => {} });
+    await client.connected();
+    const lost = expect(client.watch('/a')).rejects.toMatchObject({ code: 'CONNECTION_LOSS' });
+    await until('it has come', () => server.received.some(({ name }) => name !== 'auth'));
+    server.peers[0]!.socket.end();
+    await clock.runUntil('it is suspended', () => states().includes('suspended'));
+    await lost;
+    expect(client.counters.queued).toBe(0);
+  });
+
   it('is closed for all who ask, also from a listener that is told of it', async () => {
     const { client } = await setup();
     await client.connected();
