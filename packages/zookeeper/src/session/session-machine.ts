@@ -151,7 +151,7 @@ export type SessionEffect =
   | { readonly do: 'forget-session' }
   /** Fails what waits, and tells one-shot watches. */
   | { readonly do: 'bury'; readonly error: Error }
-  /** Fails everything that waits, with `error` or because it is closed. */
+  /** Fails everything that waits. */
   | { readonly do: 'finish' }
   /** A pause of the search ends. */
   | { readonly do: 'hurry' }
@@ -271,24 +271,8 @@ function whileSeeking(at: Seeking, event: SessionEvent, usesSasl: boolean): Sess
   }
 }
 
-type LinkEvent = Extract<
-  SessionEvent,
-  {
-    on:
-      | 'opened'
-      | 'introduced'
-      | 'granted'
-      | 'not-granted'
-      | 'sasl-done'
-      | 'synced'
-      | 'credentials-taken'
-      | 'watches-restored'
-      | 'caught-up';
-  }
->;
-
 /** What a connection says and is told before it serves. What does not fit its place is of no account. */
-function onLink(at: Seeking, event: LinkEvent, usesSasl: boolean): SessionStep {
+function onLink(at: Seeking, event: SessionEvent, usesSasl: boolean): SessionStep {
   const { link } = at;
   if (event.on === 'watches-restored') return restored(at);
   switch (link.at) {
@@ -316,7 +300,7 @@ function onLink(at: Seeking, event: LinkEvent, usesSasl: boolean): SessionStep {
       if (event.on === 'synced') {
         const step = introduce({ ...at, doubt: noDoubt }, link);
         const forget: SessionEffect = { do: 'forget-view', zxid: event.zxid };
-        return event.behind ? { ...step, effects: [forget, ...step.effects] } : step;
+        return event.behind ? after([forget], step) : step;
       }
       break;
     case 'introducing':

@@ -21,6 +21,7 @@ import type { AuthWaiter } from './authenticator.ts';
 import { Authenticator } from './authenticator.ts';
 import type { Credentials } from './handshake.ts';
 import { writeConnectRequest, writePing, writeSetWatches } from './handshake.ts';
+import type { Pulse } from './heartbeat.ts';
 import { Heartbeat, maxTimerMs } from './heartbeat.ts';
 import { Hosts } from './hosts.ts';
 import type { Recipients } from './inbound.ts';
@@ -572,7 +573,7 @@ export class Session {
     };
   }
 
-  #pulse(): ConstructorParameters<typeof Heartbeat>[3] {
+  #pulse(): Pulse {
     const session = this;
     return {
       get isFinal() {

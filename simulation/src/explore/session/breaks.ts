@@ -30,8 +30,8 @@ export const breaks: readonly Break[] = [
   },
   {
     name: 'a session that is over keeps its connection',
-    find: "            { do: 'drop', error },\n            ...(at.at",
-    replace: '            ...(at.at',
+    find: "const gone = [{ do: 'forget-session' }, { do: 'drop', error }];",
+    replace: "const gone = [{ do: 'forget-session' }];",
   },
   {
     name: 'what waits outlives its session',
@@ -70,7 +70,7 @@ export const breaks: readonly Break[] = [
   },
   {
     name: 'what was seen is forgotten without a proof',
-    find: 'return event.behind ? { ...step',
-    replace: 'return true ? { ...step',
+    find: 'return event.behind ? after(',
+    replace: 'return true ? after(',
   },
 ];
