@@ -12,6 +12,8 @@ export interface Role {
   /** Of a replica: whom it follows, and whether it is connected to it and has everything. */
   readonly follows: string | undefined;
   readonly isLinked: boolean;
+  /** How much of the stream of its primary a replica has, in bytes. */
+  readonly offset: number;
   /** A manager has set it aside: it follows an address where nobody is. */
   readonly isAside: boolean;
 }
@@ -113,12 +115,13 @@ export class RedisNode {
   }
 
   async role(): Promise<Role> {
-    const [kind, host, port, state] = (await this.command('ROLE')) as readonly RespValue[];
+    const [kind, host, port, state, offset] = (await this.command('ROLE')) as readonly RespValue[];
     const isPrimary = kind === 'master';
     return {
       isPrimary,
       follows: isPrimary ? undefined : `${String(host)}:${String(port)}`,
       isLinked: state === 'connected',
+      offset: Number(offset),
       isAside: !isPrimary && port === 1,
     };
   }

@@ -1,6 +1,7 @@
 import { monotonicMs, pause } from '../zookeeper/time.ts';
 import type { Arena } from './arena.ts';
 import { primaryOf } from './arena.ts';
+import type { RedisNode } from './nodes.ts';
 import { Operator } from './operator.ts';
 
 const lookEveryMs = 100;
@@ -29,8 +30,9 @@ export async function settle(
   boundMs: (fromMs: number) => number,
 ): Promise<readonly string[]> {
   const operator = new Operator(arena, fromMs);
+  const arrived: Arrived = new Map();
   for (;;) {
-    const wrong = await lookAll(arena, fromMs);
+    const wrong = await lookAll(arena, fromMs, arrived);
     if (wrong.length === 0) return [];
     await operator.decide();
     const sinceMs = Math.max(fromMs, arena.servers.lastUpMs);
@@ -39,7 +41,15 @@ export async function settle(
   }
 }
 
-async function lookAll(arena: Arena, fromMs: number): Promise<readonly string[]> {
+/**
+ * How much of its primary's stream each replica had at the last look, while it was connected. Redis 7.0
+ * counts a replica that has taken a whole copy for `min-replicas-to-write`, and answers its clients, before
+ * it sends anything more to it: for up to a second, where the process that wrote the copy ends late. So what
+ * counts is not that a replica is connected, but that more arrives there.
+ */
+type Arrived = Map<RedisNode, number>;
+
+async function lookAll(arena: Arena, fromMs: number, arrived: Arrived): Promise<readonly string[]> {
   const { clients, records, auditor, nodes } = arena;
   const wrong: string[] = [];
   for (const { name, wroteMs } of clients) {
@@ -51,13 +61,20 @@ async function lookAll(arena: Arena, fromMs: number): Promise<readonly string[]>
   const primary = primaryOf(arena);
   for (const node of nodes) {
     try {
-      const { isPrimary, follows, isLinked } = await node.role();
+      const { isPrimary, follows, isLinked, offset } = await node.role();
+      const before = arrived.get(node);
+      arrived.delete(node);
       if (node === primary) {
         if (!isPrimary) wrong.push(`one primary: ${node.address} is a replica of ${follows}`);
       } else if (isPrimary) wrong.push(`one primary: ${node.address} is one, too`);
       else if (follows !== primary.address || !isLinked) {
         const how = isLinked ? 'follows' : 'is not connected to';
         wrong.push(`replicas follow: ${node.address} ${how} ${follows}`);
+      } else {
+        arrived.set(node, offset);
+        if (before === undefined || offset <= before) {
+          wrong.push(`replicas follow: nothing arrives at ${node.address}`);
+        }
       }
     } catch (error) {
       wrong.push(`replicas follow: ${node.address}: ${String(error)}`);
