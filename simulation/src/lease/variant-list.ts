@@ -311,7 +311,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     from: 120,
     edits: [
       {
-        file: 'core/held-term.js',
+        file: 'core/acting-processes.js',
         find: ': [{ pid: process.pid }, ...processes];',
         replace: ': [...processes];',
       },
@@ -452,7 +452,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a candidate with unsettled work campaigns',
     edits: [
       {
-        file: 'core/election.js',
+        file: 'core/run-work.js',
         find: 'value = await work(term);',
         replace:
           'value = await Promise.race([work(term), term.left.then(() => Promise.reject(term.signal.reason))]);',
@@ -500,8 +500,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'core/held-term.js',
-        find: 'await this.#show({ ...this.#want, announced: true, actors });',
-        replace: 'void this.#show({ ...this.#want, announced: true, actors }).catch(() => {});',
+        find: 'await this.#show({ ...this.#wanted.state, announced: true, actors });',
+        replace: 'void this.#show({ ...this.#wanted.state, announced: true, actors }).catch(() => {});',
       },
     ],
     breaks: ['announced'],
@@ -630,8 +630,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'proclaim resolves for an older write',
     edits: [
       {
-        file: 'core/held-term.js',
-        find: 'if (confirmation.state === this.#want)',
+        file: 'core/seat-keeper.js',
+        find: 'if (confirmation.state === wanted.state)',
         replace: 'if (true)',
       },
     ],

@@ -379,7 +379,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: a candidate with unsettled work enters again',
     edits: [
       {
-        file: 'core/election.js',
+        file: 'core/run-work.js',
         find: 'value = await work(term);',
         replace:
           'value = await Promise.race([work(term), term.left.then(() => Promise.reject(term.signal.reason))]);',

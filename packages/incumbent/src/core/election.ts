@@ -15,18 +15,14 @@ import {
   ElectionEndedError,
   InvalidOptionError,
   MisuseError,
-  NotElectedError,
-  NotLeadingError,
 } from '../base/errors.ts';
 import { defaultId, refuseSnapshot, uniqueId } from '../base/identity.ts';
 import type { StoppableIterator } from '../base/iterate.ts';
 import { stoppable } from '../base/iterate.ts';
 import { withJson } from '../base/json.ts';
-import type { NotElectedReason } from '../base/not-elected.ts';
-import type { EndReason } from '../base/reasons.ts';
 import type { Timing } from '../base/timing.ts';
 import { resolveTiming } from '../base/timing.ts';
-import { anyOf, bounded, Deferred, onAbort, sleep } from '../base/wait.ts';
+import { anyOf, bounded, Deferred, onAbort } from '../base/wait.ts';
 import type { TermSummary, View } from '../record/record.ts';
 import { sameView } from '../record/record.ts';
 import type { StandAside } from './campaign.ts';
@@ -37,11 +33,10 @@ import type {
   Backend,
   Contest,
   ElectionBackend,
-  Patience,
   Scope,
   Snapshot,
 } from './contest.ts';
-import type { HeldTerm } from './held-term.ts';
+import { nextTerm } from './next-term.ts';
 import type {
   CampaignCall,
   CampaignOnceOptions,
@@ -51,6 +46,7 @@ import type {
   ResolvedCampaign,
 } from './options.ts';
 import { checkElectionOptions, checkSignalOption, resolveCampaign } from './options.ts';
+import { runWork } from './run-work.ts';
 import type { Term } from './term.ts';
 import { TroubleTeller } from './trouble.ts';
 import { startWatchdog } from './watchdog.ts';
@@ -195,8 +191,13 @@ class ElectionHandle<Guard> implements Election<Guard> {
     const { campaign, signal, settings, leave } = this.#enter('lead', options);
     try {
       for (;;) {
-        const term = await this.#nextWithin(campaign, settings, signal);
-        const result = await this.#work(term, work, settings.holdAtLeastMs, signal);
+        const term = await nextTerm(campaign, settings, this.#around(signal));
+        const { holdAtLeastMs } = settings;
+        const result = await runWork(term, work, {
+          clock: this.#scope.clock,
+          holdAtLeastMs,
+          signal,
+        });
         if (result.outcome === 'returned') return result.value;
         if (result.outcome === 'threw') throw result.error;
         if (result.reason === 'election-ended') throw new ElectionEndedError(this.name);
@@ -211,7 +212,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
   async campaign(options: CampaignOnceOptions = {}): Promise<Term<Guard>> {
     const { campaign, signal, settings, leave } = this.#enter('campaign', options);
     try {
-      const term = await this.#nextWithin(campaign, settings, signal);
+      const term = await nextTerm(campaign, settings, this.#around(signal));
       const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
       // The campaign goes on until its term has ended; whoever hears of that may campaign again.
       term.onceEnded(() => {
@@ -457,122 +458,9 @@ class ElectionHandle<Guard> implements Election<Guard> {
     return resolveCandidate(options, defaultId(), randomUUID({ disableEntropyCache: true }));
   }
 
-  #nextWithin(
-    campaign: Campaign<Guard>,
-    { waitMs, settles }: ResolvedCampaign,
-    signal: AbortSignal,
-  ): Promise<HeldTerm<Guard>> {
-    // An async function more is half a KiB for each who waits.
-    if (waitMs === undefined) return campaign.next('wait', signal);
-    return this.#nextInTime(campaign, waitMs, settles ? 'settle' : 'none', signal);
-  }
-
-  async #nextInTime(
-    campaign: Campaign<Guard>,
-    waitMs: number,
-    patience: Patience,
-    signal: AbortSignal,
-  ): Promise<HeldTerm<Guard>> {
-    const refusal = (why: NotElectedReason) =>
-      new NotElectedError(this.name, waitMs, why, this.#scope.clock.wallMs());
-    if (waitMs === 0) {
-      const term = await campaign.next(patience, signal);
-      if (term === undefined) throw refusal(campaign.whyNot);
-      return term;
-    }
-    const bound = new AbortController();
-    const [stop, forget] = anyOf(signal, bound.signal);
-    const timer = new AbortController();
-    sleep(this.#scope.clock, waitMs, timer.signal).then(
-      () => bound.abort(refusal(campaign.whyNot)),
-      () => {},
-    );
-    try {
-      return await campaign.next('wait', stop);
-    } catch (error) {
-      if (!bound.signal.aborted || error !== bound.signal.reason) throw error;
-      throw refusal(await this.#whoLeadsNow(campaign.whyNot, signal));
-    } finally {
-      timer.abort();
-      forget();
-    }
-  }
-
-  /** Who waits in a queue is not told of every new leader. */
-  async #whoLeadsNow(known: NotElectedReason, signal: AbortSignal): Promise<NotElectedReason> {
-    if (known.kind !== 'led') return known;
-    const { clock, timing } = this.#scope;
-    try {
-      const { view } = await bounded(clock, 'looking', timing.operationTimeoutMs, signal, (stop) =>
-        this.#open().inspect(stop),
-      );
-      const { leader, token } = view;
-      if (view.state !== 'led' || leader === undefined) return known;
-      return { kind: 'led', id: leader.id, ...(token === undefined ? {} : { token }) };
-    } catch {
-      return known;
-    }
-  }
-
-  /** Runs the work of one term to its end, and the term with it. */
-  async #work<T>(
-    term: HeldTerm<Guard>,
-    work: (term: Term<Guard>) => Promise<T> | T,
-    holdAtLeastMs: number,
-    signal: AbortSignal,
-  ): Promise<
-    | { outcome: 'returned'; value: T }
-    | { outcome: 'threw'; error: unknown }
-    | { outcome: 'over'; reason: EndReason }
-  > {
-    term.bindToWork();
-    const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
-    const over = async () => {
-      term.settle();
-      const { reason } = await term.ended;
-      return { outcome: 'over', reason } as const;
-    };
-    try {
-      // Between the announcement and here somebody may have asked for an end.
-      if (term.isEnding) return await over();
-      let value: T;
-      try {
-        value = await work(term);
-      } catch (error) {
-        const tooLate = error instanceof NotLeadingError && error.token === term.token;
-        const isLoss = tooLate || (term.isEnding && isCausedBy(error, term));
-        if (!isLoss) term.stop('work-failed', error);
-        else if (tooLate) term.stop('stalled', error);
-        if (isLoss) return await over();
-        term.settle();
-        await term.ended;
-        return { outcome: 'threw', error };
-      }
-      // Work that blocked the event loop may have outlived its term before anybody could say so.
-      term.checkMargin();
-      if (term.isEnding) return await over();
-      // From here on a withdrawal only cuts the holding short: the work is done.
-      removeListener();
-      await this.#hold(term, holdAtLeastMs, signal);
-      term.settle();
-      term.stop('work-finished');
-      await term.ended;
-      return { outcome: 'returned', value };
-    } finally {
-      removeListener();
-    }
-  }
-
-  /** Keeps the seat after the work is done; if it ends sooner, nobody may take it for the rest. */
-  async #hold(term: HeldTerm<Guard>, holdAtLeastMs: number, signal: AbortSignal): Promise<void> {
-    if (holdAtLeastMs === 0) return;
-    const untilUnixMs = term.sinceUnixMs + holdAtLeastMs;
-    term.holdUntil(untilUnixMs, holdAtLeastMs);
-    const leftMs = Math.min(holdAtLeastMs, untilUnixMs - this.#scope.clock.wallMs());
-    if (leftMs <= 0) return;
-    const [either, forget] = anyOf(signal, term.signal);
-    await sleep(this.#scope.clock, leftMs, either).catch(() => {});
-    forget();
+  #around(signal: AbortSignal) {
+    const inspect = (stop: AbortSignal) => this.#open().inspect(stop);
+    return { scope: this.#scope, inspect, signal };
   }
 
   async #administer(request: AdminRequest, options: SignalOption): Promise<AdminResult> {
@@ -594,17 +482,6 @@ class ElectionHandle<Guard> implements Election<Guard> {
       forget();
     }
   }
-}
-
-/** Whether an error of the work is only the echo of the term's own end. */
-function isCausedBy(error: unknown, term: HeldTerm<unknown>): boolean {
-  const seen = new Set<unknown>();
-  for (let cause = error; cause instanceof Error && !seen.has(cause); cause = cause.cause) {
-    if (cause === term.signal.reason || cause.name === 'AbortError') return true;
-    if (cause instanceof NotLeadingError && cause.token === term.token) return true;
-    seen.add(cause);
-  }
-  return error === term.signal.reason;
 }
 
 /** A signal that never aborts. */

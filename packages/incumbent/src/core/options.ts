@@ -1,7 +1,7 @@
 /** What `createElection` and a campaign take, and what of it is refused. */
 
 import type { CandidateInfo, CandidateOptions } from '../base/candidate.ts';
-import { describeValue } from '../base/candidate.ts';
+import { checkAddresses, checkMetadata, describeValue } from '../base/candidate.ts';
 import { checkNames } from '../base/check-names.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Deadline } from '../base/deadline.ts';
@@ -11,9 +11,10 @@ import { InvalidOptionError } from '../base/errors.ts';
 import type { EndReason } from '../base/reasons.ts';
 import type { TimingOptions } from '../base/timing.ts';
 import type { CampaignSettings, FenceHook } from './campaign-settings.ts';
-import type { Backend } from './contest.ts';
+import type { Backend, SeatState } from './contest.ts';
 import type { HealthOptions } from './health.ts';
 import type { CandidateStatus } from './status.ts';
+import type { Proclamation } from './term.ts';
 import type { Trouble } from './trouble.ts';
 
 export interface ElectionOptions<Guard> extends TimingOptions {
@@ -272,6 +273,23 @@ export function resolveCampaign(
  * The options of a call that takes a signal, and perhaps more.
  * @throws InvalidOptionError
  */
+const proclamationNames: Readonly<Record<keyof Proclamation, true>> = {
+  addresses: true,
+  metadata: true,
+};
+
+/** @returns what is proclaimed now. @throws InvalidOptionError */
+export function checkProclamation(
+  proclamation: Proclamation,
+  { addresses, metadata }: Pick<SeatState, keyof Proclamation>,
+): Pick<SeatState, keyof Proclamation> {
+  checkNames('`proclaim`', proclamation, proclamationNames, '{ addresses: ["10.0.0.7:80"] }');
+  return {
+    addresses: checkAddresses(proclamation.addresses ?? addresses),
+    metadata: checkMetadata(proclamation.metadata ?? metadata),
+  };
+}
+
 export function checkSignalOption(
   call: string,
   options: unknown,
