@@ -157,11 +157,14 @@ it.concurrent('their leader is deleted when we end the election', async (context
 it.concurrent('they end it while we wait', async (context) => {
   const { expect } = context;
   const { client, resource, theirs, ours } = await hold(context);
-  await (await theirs('theirs-1')).leads();
+  const a = await theirs('theirs-1');
+  await a.leads();
+  const { left } = await a.leavesAtEnd();
   const b = await ours('ours-2');
   const { term } = await b.join();
   await GoLeaMember.deleteElection(client, resource);
   await expect(term).rejects.toThrow(ElectionEndedError);
+  await left;
 });
 
 it.concurrent('they end it while we lead', async (context) => {

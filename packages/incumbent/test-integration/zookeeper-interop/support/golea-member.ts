@@ -59,6 +59,17 @@ export class GoLeaMember {
     await this.#client.delete(this.path);
   }
 
+  /**
+   * A leader that resigns when it hears of the end, as their programs do: else a deletion whose first
+   * transaction failed would wait for it.
+   * @returns when it has begun to listen, with what resolves when it has left
+   */
+  async leavesAtEnd(): Promise<{ readonly left: Promise<void> }> {
+    const done = await this.#client.watch(`${this.#resource}/DONE`);
+    // Its place may have been deleted.
+    return { left: done.changed.then(() => this.resign()).catch(() => {}) };
+  }
+
   /** Deletes all candidates in reverse order, and leaves no mark. */
   static async endElection(client: ZooKeeper, resource: string): Promise<void> {
     const { children } = await client.getChildren(resource);
