@@ -154,6 +154,8 @@ function parseStoreUrl(
     );
   }
   // From here on the URL is not repeated: it may hold a password.
+  const missing = missingScheme(text);
+  if (missing !== undefined) throw badUrl(`${origin} ${missing}`);
   if (scheme !== undefined) throw badUrl(`${origin} ${unknownScheme(scheme, text)}`);
   // A URL whose scheme is misspelt.
   if (text.includes('@')) {
@@ -176,14 +178,17 @@ function parseStoreUrl(
   );
 }
 
+/** Undefined unless it begins with a host and a port. */
+function missingScheme(text: string): string | undefined {
+  const port = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\]):(\d{1,5})(?:[/,?]|$)/i.exec(text)?.[1];
+  if (port === undefined) return undefined;
+  const usual = usualPorts[port];
+  const wayOut = usual === undefined ? known : `${usual}://host:${port}`;
+  return `begins with a host and a port, and no scheme; write ${wayOut}`;
+}
+
 /** What is wrong with a scheme that is none of ours. Does not repeat what stands behind it. */
 function unknownScheme(scheme: string, text: string): string {
-  const port = /^[a-z0-9.-]+:(\d{1,5})(?:[/,?]|$)/i.exec(text)?.[1];
-  if (port !== undefined) {
-    const usual = usualPorts[port];
-    const wayOut = usual === undefined ? known : `${usual}://host:${port}`;
-    return `begins with a host and a port, and no scheme; write ${wayOut}`;
-  }
   const unknown = `has the unknown scheme "${scheme}:"`;
   if (scheme === 'http' || scheme === 'https') {
     return `${unknown}; write etcd://host:2379, or s3://bucket?endpoint=${scheme}://host:9000`;

@@ -109,8 +109,8 @@ test('what the URL leaves out comes from the variables of libpq', () => {
 test.each([
   ['postgres:h', 'has no "//" behind its scheme'],
   ['postgres://h,,i', 'has an empty host'],
-  ['postgres://h:99999', 'has behind "h:" no port (1 to 65535)'],
-  ['postgres://h:x', 'has behind "h:" no port'],
+  ['postgres://h:99999', 'has no port behind "h:": a port is a number from 1 to 65535'],
+  ['postgres://h:x', 'has no port behind "h:"'],
   ['postgres://::1/db', 'an IPv6 address stands in brackets: [::1]:5432'],
   ['postgres://h&sslmode=require', 'has parameters without a "?"'],
   ['postgres://h/a#b', 'has a "#": in a password or a value write %23'],

@@ -119,7 +119,7 @@ test.each([
   ['redis://h?cluster=true&sentinel-password=env:X', 'sentinel-password and no sentinel=NAME'],
   ['redis://h/1?cluster=true', 'has the database 1, and a cluster has only 0'],
   ['redis://h/app', 'has the database "app", which is a number: /0'],
-  ['redis://h:0', 'has behind "h:" no port'],
+  ['redis://h:0', 'has no port behind "h:"'],
   ['redis://h?db=1', 'has the unknown parameter "db"; there are sentinel, cluster, password,'],
   ['redis://h?toString=1', 'has the unknown parameter "toString"'],
   ['redis://h?tls-ca=ca.pem', 'has the parameter tls-ca, which is for TLS: write rediss://'],

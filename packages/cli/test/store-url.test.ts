@@ -245,6 +245,9 @@ test.each([
   ['fiel:/x', 'write file:…'],
   ['http://h:2379', 'write etcd://host:2379, or s3://bucket?endpoint=http://host:9000'],
   ['localhost:6379', 'begins with a host and a port, and no scheme; write redis://host:6379'],
+  ['127.0.0.1:6379', 'begins with a host and a port, and no scheme; write redis://host:6379'],
+  ['[::1]:2379', 'begins with a host and a port, and no scheme; write etcd://host:2379'],
+  ['127.0.0.1:7391', 'begins with a host and a port, and no scheme; write file:/'],
   ['zk1:2181,zk2:2181/ops', 'write zk://host:2181'],
   ['host:4711', 'write file:/some/directory, postgres://host/database'],
 ])('of %s it says which scheme is meant', (url, words) => {

@@ -95,7 +95,10 @@ export function readHosts(authority: string, defaultPort: number, refuse: Refuse
     const port = Number(portText);
     if (!/^\d{1,5}$/.test(portText) || port < 1 || port > 65_535) {
       // Of `joe:secret` without its host the second half is a password.
-      refuse(`has behind "${host}:" no port (1 to 65535); in front of a host there is a "@"`);
+      refuse(
+        `has no port behind "${host}:": a port is a number from 1 to 65535 (if these are a user and a ` +
+          'password, write "@" and the host behind them)',
+      );
     }
     return { host, port };
   });
