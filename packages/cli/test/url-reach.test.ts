@@ -60,6 +60,17 @@ test('it is bounded, also where nothing answers, and ends with the last reason',
   await expect(reach(soon, dead.ask, isNetworkError)).rejects.toBe(refused);
 });
 
+test('an attempt that was cut short hides no reason that was told before', async () => {
+  let asked = 0;
+  const refusesThenHangs = () => {
+    asked += 1;
+    return asked === 1 ? Promise.reject(refused) : new Promise<never>(() => {});
+  };
+  const soon = needs({ timeoutMs: 500, patient: true });
+  await expect(reach(soon, refusesThenHangs, isNetworkError)).rejects.toBe(refused);
+  expect(asked).toBe(2);
+});
+
 test('an interruption ends it at once, with its reason', async () => {
   for (const patient of [{}, { patient: true }] as const) {
     const interruption = new AbortController();

@@ -8,6 +8,9 @@ import { UnusableStoreError } from '../unusable.ts';
 /** The pause before a server that refused is asked again. */
 const askAgainMs = 200;
 
+/** Of an attempt that had less time than this, silence says nothing: what an earlier one was told counts. */
+const shortMs = 2_000;
+
 /**
  * Runs `attempt` until it succeeds, fails for good, or the time is over; once where nobody is patient.
  * @param attempt is told what is left of the time, and should not take longer; it is left behind if
@@ -21,6 +24,7 @@ export async function reach<T>(
   mayPass: (error: unknown) => boolean,
 ): Promise<T> {
   const untilMs = performance.now() + timeoutMs;
+  let told: unknown;
   for (;;) {
     const leftMs = Math.max(1, untilMs - performance.now());
     try {
@@ -28,7 +32,9 @@ export async function reach<T>(
     } catch (error) {
       signal.throwIfAborted();
       const isOver = performance.now() + askAgainMs > untilMs;
-      if (patient !== true || isOver || !mayPass(error)) throw error;
+      const wasCutShort = error instanceof TookTooLongError && leftMs < shortMs;
+      told = wasCutShort ? (told ?? error) : error;
+      if (patient !== true || isOver || !mayPass(error)) throw told;
     }
     await sleep(askAgainMs, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
