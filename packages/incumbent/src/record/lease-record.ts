@@ -1,14 +1,13 @@
-import { RecordDamagedError, RecordTooNewError } from '../base/errors.ts';
 import type { Actor, ElectionRecord, Holding } from './record.ts';
+import type { FieldReader } from './record-fields.ts';
 import {
-  FieldReader,
+  checkFormat,
+  nobodyYet,
+  parseRecord,
   readCandidate,
-  readDrain,
   readHeld,
   readRequest,
-  readReservation,
-  readTermSummary,
-  readUnclean,
+  readSharedFields,
 } from './record-fields.ts';
 
 /** The format this version writes, and the newest it reads. */
@@ -44,17 +43,9 @@ export function encodeLeaseRecord(record: LeaseRecord): string {
  * @throws RecordDamagedError, RecordTooNewError
  */
 export function decodeLeaseRecord(text: string, location: string): LeaseRecord {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch (error) {
-    throw new RecordDamagedError(location, 'no JSON', { cause: error });
-  }
-  const reader = new FieldReader(location);
-  const fields = reader.object(parsed, 'the record');
-  const format = reader.number(fields['format'], 'format');
-  if (format > recordFormat) throw new RecordTooNewError(location, format, recordFormat);
-  if (format !== recordFormat) reader.fail(`format ${format}`);
+  const parsed = parseRecord(text, location);
+  const { reader, fields } = parsed;
+  checkFormat(parsed, recordFormat);
   return {
     election: reader.string(fields['election'], 'election'),
     token: reader.token(fields['token'], 'token'),
@@ -62,10 +53,7 @@ export function decodeLeaseRecord(text: string, location: string): LeaseRecord {
     leaseMs: reader.duration(fields['leaseMs'], 'leaseMs'),
     ended: reader.boolean(fields['ended'], 'ended'),
     holding: reader.optional(fields['holding'], (value) => readHolding(reader, value)),
-    reservation: reader.optional(fields['reservation'], (value) => readReservation(reader, value)),
-    unfenced: reader.list(fields['unfenced'], 'unfenced', (value) => readUnclean(reader, value)),
-    drains: reader.list(fields['drains'], 'drains', (value) => readDrain(reader, value)),
-    history: reader.list(fields['history'], 'history', (value) => readTermSummary(reader, value)),
+    ...readSharedFields(parsed),
   };
 }
 
@@ -95,16 +83,5 @@ function readActor(reader: FieldReader, value: unknown): Actor {
 
 /** The record of an election that nobody has led. */
 export function emptyLeaseRecord(election: string, nonce: string, leaseMs: number): LeaseRecord {
-  return {
-    election,
-    token: 0n,
-    nonce,
-    leaseMs,
-    ended: false,
-    holding: undefined,
-    reservation: undefined,
-    unfenced: [],
-    drains: [],
-    history: [],
-  };
+  return { election, token: 0n, nonce, leaseMs, ...nobodyYet };
 }

@@ -1,14 +1,13 @@
-import { RecordDamagedError, RecordTooNewError } from '../base/errors.ts';
 import type { ElectionRecord, Holding, Terms } from './record.ts';
+import type { FieldReader } from './record-fields.ts';
 import {
-  FieldReader,
+  checkFormat,
+  nobodyYet,
+  parseRecord,
   readCandidate,
-  readDrain,
   readHeld,
   readRequest,
-  readReservation,
-  readTermSummary,
-  readUnclean,
+  readSharedFields,
 } from './record-fields.ts';
 
 /** The format this version writes, and the newest it reads. */
@@ -61,18 +60,10 @@ export function isQueueRecord(text: string): boolean {
  * @throws RecordDamagedError, RecordTooNewError
  */
 export function decodeQueueRecord(text: string, location: string): QueueRecord {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch (error) {
-    throw new RecordDamagedError(location, 'no JSON', { cause: error });
-  }
-  const reader = new FieldReader(location);
-  const fields = reader.object(parsed, 'the record');
+  const parsed = parseRecord(text, location);
+  const { reader, fields } = parsed;
   if (fields['incumbent'] !== 'queue') reader.fail('contents');
-  const format = reader.number(fields['format'], 'format');
-  if (format > queueRecordFormat) throw new RecordTooNewError(location, format, queueRecordFormat);
-  if (format !== queueRecordFormat) reader.fail(`format ${format}`);
+  checkFormat(parsed, queueRecordFormat);
   return {
     election: reader.string(fields['election'], 'election'),
     token: reader.token(fields['token'], 'token'),
@@ -81,10 +72,7 @@ export function decodeQueueRecord(text: string, location: string): QueueRecord {
     beliefMs: reader.duration(fields['beliefMs'], 'beliefMs'),
     ended: reader.boolean(fields['ended'], 'ended'),
     holding: reader.optional(fields['leadership'], (value) => readHolding(reader, value)),
-    reservation: reader.optional(fields['reservation'], (value) => readReservation(reader, value)),
-    unfenced: reader.list(fields['unfenced'], 'unfenced', (value) => readUnclean(reader, value)),
-    drains: reader.list(fields['drains'], 'drains', (value) => readDrain(reader, value)),
-    history: reader.list(fields['history'], 'history', (value) => readTermSummary(reader, value)),
+    ...readSharedFields(parsed),
   };
 }
 
@@ -109,17 +97,5 @@ export function termsOf(record: QueueRecord | undefined): Terms {
 
 /** The record of an election that nobody has led. */
 export function emptyQueueRecord(election: string, nonce: string): QueueRecord {
-  return {
-    election,
-    token: 0n,
-    place: '',
-    nonce,
-    beliefMs: 0,
-    ended: false,
-    holding: undefined,
-    reservation: undefined,
-    unfenced: [],
-    drains: [],
-    history: [],
-  };
+  return { election, token: 0n, place: '', nonce, beliefMs: 0, ...nobodyYet };
 }

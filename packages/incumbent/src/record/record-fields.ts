@@ -1,16 +1,63 @@
 /** Reading the fields that the records of all mechanisms share. */
 import type { CandidateInfo } from '../base/candidate.ts';
-import { RecordDamagedError } from '../base/errors.ts';
+import { RecordDamagedError, RecordTooNewError } from '../base/errors.ts';
 import type { EndReason } from '../base/reasons.ts';
 import { endReasons } from '../base/reasons.ts';
 import type {
   Drain,
+  ElectionRecord,
   Held,
   LeaderRequest,
   Reservation,
   TermSummary,
   UncleanLeader,
 } from './record.ts';
+
+interface ParsedRecord {
+  readonly reader: FieldReader;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** @throws RecordDamagedError */
+export function parseRecord(text: string, location: string): ParsedRecord {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    throw new RecordDamagedError(location, 'no JSON', { cause: error });
+  }
+  const reader = new FieldReader(location);
+  return { reader, fields: reader.object(parsed, 'the record') };
+}
+
+/** @throws RecordTooNewError, RecordDamagedError */
+export function checkFormat({ reader, fields }: ParsedRecord, newest: number): void {
+  const format = reader.number(fields['format'], 'format');
+  if (format > newest) throw new RecordTooNewError(reader.location, format, newest);
+  if (format !== newest) reader.fail(`format ${format}`);
+}
+
+type SharedFields = Pick<ElectionRecord, 'reservation' | 'unfenced' | 'drains' | 'history'>;
+
+/** In the order in which they are written. */
+export function readSharedFields({ reader, fields }: ParsedRecord): SharedFields {
+  return {
+    reservation: reader.optional(fields['reservation'], (value) => readReservation(reader, value)),
+    unfenced: reader.list(fields['unfenced'], 'unfenced', (value) => readUnclean(reader, value)),
+    drains: reader.list(fields['drains'], 'drains', (value) => readDrain(reader, value)),
+    history: reader.list(fields['history'], 'history', (value) => readTermSummary(reader, value)),
+  };
+}
+
+/** What a record says of an election that nobody has led. */
+export const nobodyYet: SharedFields & { readonly ended: boolean; readonly holding: undefined } = {
+  ended: false,
+  holding: undefined,
+  reservation: undefined,
+  unfenced: [],
+  drains: [],
+  history: [],
+};
 
 export function readCandidate(reader: FieldReader, value: unknown, what: string): CandidateInfo {
   const candidate = reader.object(value, what);
@@ -28,7 +75,7 @@ export function readCandidate(reader: FieldReader, value: unknown, what: string)
   };
 }
 
-export function readReservation(reader: FieldReader, value: unknown): Reservation {
+function readReservation(reader: FieldReader, value: unknown): Reservation {
   const reservation = reader.object(value, 'reservation');
   return {
     for: reader.optional(reservation['for'], (id) => reader.string(id, 'reservation.for')),
@@ -37,14 +84,14 @@ export function readReservation(reader: FieldReader, value: unknown): Reservatio
   };
 }
 
-export function readUnclean(reader: FieldReader, value: unknown): UncleanLeader {
+function readUnclean(reader: FieldReader, value: unknown): UncleanLeader {
   return {
     ...readCandidate(reader, value, 'unfenced'),
     token: reader.token(reader.object(value, 'unfenced')['token'], 'unfenced.token'),
   };
 }
 
-export function readDrain(reader: FieldReader, value: unknown): Drain {
+function readDrain(reader: FieldReader, value: unknown): Drain {
   const drain = reader.object(value, 'drain');
   return {
     id: reader.string(drain['id'], 'drain.id'),
@@ -68,7 +115,7 @@ export function readHeld(reader: FieldReader, value: unknown): Held {
   };
 }
 
-export function readTermSummary(reader: FieldReader, value: unknown): TermSummary {
+function readTermSummary(reader: FieldReader, value: unknown): TermSummary {
   const term = reader.object(value, 'term');
   return {
     token: reader.token(term['token'], 'term.token'),
@@ -82,14 +129,14 @@ export function readTermSummary(reader: FieldReader, value: unknown): TermSummar
 
 /** Takes JSON apart; every mismatch is a `RecordDamagedError` that names the field. */
 export class FieldReader {
-  readonly #location: string;
+  readonly location: string;
 
   constructor(location: string) {
-    this.#location = location;
+    this.location = location;
   }
 
   fail(what: string): never {
-    throw new RecordDamagedError(this.#location, `unexpected ${what}`);
+    throw new RecordDamagedError(this.location, `unexpected ${what}`);
   }
 
   object(value: unknown, what: string): Record<string, unknown> {
