@@ -11,6 +11,7 @@ import type { CandidateInfo } from '../../base/candidate.ts';
 import { checkName } from '../../base/candidate.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
 import type { Entry } from '../../mechanisms/queue/store.ts';
+import { candidateIn, objectIn } from '../../record/candidate-entry.ts';
 import type { KeyValue } from './messages.ts';
 
 const encoder = new TextEncoder();
@@ -147,27 +148,9 @@ export function decodeCandidate(name: string, value: Uint8Array): DecodedCandida
     candidate: { id: text === '' ? name : text, incarnation: name, addresses: [], metadata: {} },
     guid: undefined,
   };
-  let fields: Partial<CandidateInfo> & { incumbent?: unknown; guid?: unknown };
-  try {
-    fields = JSON.parse(text) ?? {};
-  } catch {
-    return foreign;
-  }
-  const { incumbent, guid, id, incarnation, addresses, metadata } = fields;
-  if (incumbent !== 'candidate' || typeof guid !== 'string') return foreign;
-  if (typeof id !== 'string' || typeof incarnation !== 'string') return foreign;
-  const isList = Array.isArray(addresses) && addresses.every((each) => typeof each === 'string');
-  const isMap =
-    typeof metadata === 'object' &&
-    metadata !== null &&
-    Object.values(metadata).every((value) => typeof value === 'string');
-  return {
-    candidate: {
-      id,
-      incarnation,
-      addresses: isList ? addresses : [],
-      metadata: isMap ? metadata : {},
-    },
-    guid,
-  };
+  const fields = objectIn(text);
+  const candidate = candidateIn(fields);
+  const guid = fields?.['guid'];
+  if (fields?.['incumbent'] !== 'candidate' || typeof guid !== 'string') return foreign;
+  return candidate === undefined ? foreign : { candidate, guid };
 }

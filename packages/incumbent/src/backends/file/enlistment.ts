@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { CandidateInfo } from '../../base/candidate.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
+import { byId, candidateIn, isObject, objectIn } from '../../record/candidate-entry.ts';
 import type { Actor } from '../../record/record.ts';
 import type { FileOperations } from './file-operations.ts';
 import type { ProcessProof } from './process-proof.ts';
@@ -72,7 +73,7 @@ export class Enlistment {
         found.push(entry.candidate);
       }
     }
-    return found.sort((a, b) => compare(a.id, b.id) || compare(a.incarnation, b.incarnation));
+    return found.sort(byId);
   }
 
   get #candidates(): string {
@@ -90,34 +91,9 @@ interface ListEntry {
 }
 
 function readEntry(bytes: Buffer | undefined): ListEntry | undefined {
-  if (bytes === undefined) return undefined;
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(bytes.toString('utf8'));
-  } catch {
-    return undefined;
-  }
-  if (!isObject(parsed) || parsed['format'] !== format) return undefined;
-  const { candidate, actor } = parsed;
-  if (!isObject(candidate) || !isObject(actor)) return undefined;
-  const { id, incarnation, addresses, metadata } = candidate;
-  if (typeof id !== 'string' || typeof incarnation !== 'string') return undefined;
-  if (!Array.isArray(addresses) || !addresses.every(isString)) return undefined;
-  if (!isObject(metadata) || !Object.values(metadata).every(isString)) return undefined;
-  return {
-    candidate: { id, incarnation, addresses, metadata: metadata as Record<string, string> },
-    actor: actor as Actor,
-  };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isString(value: unknown): value is string {
-  return typeof value === 'string';
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  const entry = bytes && objectIn(bytes.toString('utf8'));
+  const candidate = candidateIn(entry?.['candidate']);
+  const actor = entry?.['actor'];
+  if (entry?.['format'] !== format || candidate === undefined) return undefined;
+  return isObject(actor) ? { candidate, actor: actor as Actor } : undefined;
 }

@@ -2,7 +2,7 @@ import type { CandidateInfo } from '../../base/candidate.ts';
 import { anyOf } from '../../base/wait.ts';
 import type { Scope } from '../../core/contest.ts';
 import type { LeaseStore, Reading } from '../../mechanisms/lease/store.ts';
-import { FieldReader, readCandidate } from '../../record/record-fields.ts';
+import { decodeCandidates, encodeCandidate } from '../../record/candidate-entry.ts';
 import type { Connection } from './connection.ts';
 import { wasOvertaken } from './errors.ts';
 import type { CheckedOptions } from './options.ts';
@@ -79,8 +79,7 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
 
   async list(signal: AbortSignal): Promise<readonly CandidateInfo[]> {
     const rows = await this.ask(this.statements.list, [this.scope.election], signal);
-    const found = rows.flatMap(([text]) => parseCandidate(text));
-    return found.sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
+    return decodeCandidates(rows.map(([text]) => text ?? ''));
   }
 
   /** Ends listening for this election, whoever still watches. The client stays open. */
@@ -164,9 +163,8 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
 
   async #put(incarnation: string, candidate: CandidateInfo, pid: number): Promise<void> {
     const { election } = this.scope;
-    const { id, addresses, metadata } = candidate;
     // As a text within the column: its type refuses U+0000, which metadata may have.
-    const text = JSON.stringify({ id, incarnation, addresses, metadata });
+    const text = encodeCandidate(candidate);
     for (let tries = 1; ; tries += 1) {
       const values = [election, incarnation, text, `${pid}`, this.scope.uniqueId()];
       try {
@@ -188,14 +186,4 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
 /** Whether it still is to be written, by the connection of this process. */
 function lacks(entry: Entry, pid: number): boolean {
   return entry.pid !== pid && !entry.left.aborted;
-}
-
-/** Entries that are not ours to read are skipped. */
-function parseCandidate(text: string | null | undefined): CandidateInfo[] {
-  try {
-    const reader = new FieldReader('an entry');
-    return [readCandidate(reader, JSON.parse(text ?? ''), 'candidate')];
-  } catch {
-    return [];
-  }
 }

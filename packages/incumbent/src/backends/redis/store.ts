@@ -3,11 +3,12 @@ import type { CandidateInfo } from '../../base/candidate.ts';
 import { RecordDamagedError } from '../../base/errors.ts';
 import type { Scope } from '../../core/contest.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
+import { decodeCandidates, encodeCandidate } from '../../record/candidate-entry.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
 import { decodeLeaseRecord, encodeLeaseRecord } from '../../record/lease-record.ts';
 import type { HintHub } from '../hint-hub.ts';
 import { acknowledge, UnacknowledgedWrites } from './acknowledge.ts';
-import { readListed, writeListed } from './candidates.ts';
+
 import type { RedisDriver, Send } from './driver.ts';
 import type { Right } from './errors.ts';
 import { asStoreError, keyLocation, refusal } from './errors.ts';
@@ -168,7 +169,9 @@ export class RedisLeaseStore implements LeaseStore {
   }
 
   async list(signal: AbortSignal): Promise<readonly CandidateInfo[]> {
-    return readListed(texts(await this.#run(listScript, [this.#keys.candidates], [], signal)));
+    return decodeCandidates(
+      texts(await this.#run(listScript, [this.#keys.candidates], [], signal)),
+    );
   }
 
   /** There is nothing to make; but what is wrong with the server shows. */
@@ -234,7 +237,7 @@ export class RedisLeaseStore implements LeaseStore {
   #listing(candidate: CandidateInfo): string[] {
     const { leaseMs, pollEveryMs } = this.#scope.timing;
     const ttlMs = Math.ceil(2.5 * Math.max(leaseMs, pollEveryMs));
-    return [candidate.incarnation, writeListed(candidate), `${ttlMs}`];
+    return [candidate.incarnation, encodeCandidate(candidate), `${ttlMs}`];
   }
 
   async #acknowledge(version: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CandidateInfo } from '../../base/candidate.ts';
+import { candidateIn, objectIn } from '../../record/candidate-entry.ts';
 import type { ZooKeeperLayout } from './options.ts';
 
 /** How the places of a queue are named, and what they say of their owners. */
@@ -133,25 +134,6 @@ function foreignCandidate(child: string, data: string): CandidateInfo {
 }
 
 function decodeCandidate(data: string): CandidateInfo | undefined {
-  let fields: Partial<CandidateInfo> & { incumbent?: unknown };
-  try {
-    fields = JSON.parse(data) ?? {};
-  } catch {
-    return undefined;
-  }
-  const { incumbent, id, incarnation, addresses, metadata } = fields;
-  if (incumbent !== 'candidate' || typeof id !== 'string' || typeof incarnation !== 'string') {
-    return undefined;
-  }
-  const isList = Array.isArray(addresses) && addresses.every((each) => typeof each === 'string');
-  const isMap =
-    typeof metadata === 'object' &&
-    metadata !== null &&
-    Object.values(metadata).every((value) => typeof value === 'string');
-  return {
-    id,
-    incarnation,
-    addresses: isList ? addresses : [],
-    metadata: isMap ? metadata : {},
-  };
+  const fields = objectIn(data);
+  return fields?.['incumbent'] === 'candidate' ? candidateIn(fields) : undefined;
 }
