@@ -10,7 +10,7 @@ import type { Authenticator } from './authenticator.ts';
 import { readConnectAnswer } from './handshake.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import type { Pipeline } from './pipeline.ts';
-import type { SessionEvent } from './session-machine.ts';
+import type { SessionEvent } from './session-states.ts';
 import type { View } from './view.ts';
 import type { RawEventType, WatchRegistry } from './watch-registry.ts';
 

@@ -32,7 +32,6 @@ import { findReadWriteServer } from './read-write-search.ts';
 import { exchangeSasl } from './sasl-exchange.ts';
 import type { AttemptOutcome, SearchTarget } from './server-search.ts';
 import { ServerSearch } from './server-search.ts';
-import type { SessionAt, SessionEffect, SessionEvent } from './session-machine.ts';
 import {
   firstSessionAt,
   hasWatches,
@@ -43,6 +42,7 @@ import {
   nextSessionAt,
 } from './session-machine.ts';
 import type { SessionOptions } from './session-options.ts';
+import type { SessionAt, SessionEffect, SessionEvent } from './session-states.ts';
 import { sessionTiming } from './timing.ts';
 import { View } from './view.ts';
 import type { WatchType } from './watch-registry.ts';
