@@ -112,10 +112,8 @@ export class PersistentWatch implements AsyncIterable<PersistentEvent>, AsyncDis
     const asRecursive = watches.addPersistent(serverPath, recursive, watch.#listener);
     const mode = asRecursive ? addWatchModes.persistentRecursive : addWatchModes.persistent;
     await caller.call(
-      requests.addWatch,
-      path,
-      { path: serverPath, mode },
       {
+        kind: requests.addWatch,
         complete: () => undefined,
         failed: () => {
           // It may have been sent.
@@ -123,6 +121,8 @@ export class PersistentWatch implements AsyncIterable<PersistentEvent>, AsyncDis
           if (unused) caller.session.removeFromServer(serverPath, 'any');
         },
       },
+      path,
+      { path: serverPath, mode },
       options,
     );
     return watch;

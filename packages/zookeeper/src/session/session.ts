@@ -58,6 +58,14 @@ interface Attempt {
   readonly startMs: number;
 }
 
+/** The client of a session. */
+export interface SessionOwner {
+  /** For diagnostics. */
+  readonly number: number;
+  readonly tally: Tally;
+  readonly onState: (change: StateChange) => void;
+}
+
 export class Session {
   readonly #options: SessionOptions;
   readonly #number: number;
@@ -105,9 +113,7 @@ export class Session {
   constructor(
     options: SessionOptions,
     credentials: readonly Credentials[],
-    number: number,
-    tally: Tally,
-    onState: (change: StateChange) => void,
+    { number, tally, onState }: SessionOwner,
   ) {
     const { session: exported, clock, chroot } = options;
     this.#options = options;
@@ -117,7 +123,7 @@ export class Session {
     this.#onState = onState;
     this.#at = firstSessionAt(exported === undefined ? 'none' : 'known');
     this.#view = new View(exported?.lastZxid ?? 0n);
-    this.pipeline = new Pipeline(options, clock, tally, (deadlineMs) =>
+    this.pipeline = new Pipeline(options, tally, (deadlineMs) =>
       this.#heartbeat.scheduleBy(deadlineMs),
     );
     // What is asked for may be granted or not. Until then nothing waits shorter or longer than is usual.
@@ -264,9 +270,8 @@ export class Session {
     // none that was sent after it is answered yet.
     const removed = () => this.watches.lose(path, type);
     const request = new PendingRequest(
-      requests.removeWatches,
+      { kind: requests.removeWatches, complete: removed, noWatcher: removed },
       undefined,
-      { complete: removed, noWatcher: removed },
       () => {},
       () => {}, // watches go with the connection, and come back with the next
     );
@@ -462,14 +467,14 @@ export class Session {
   #askSync(): void {
     const connection = this.#connection;
     const request = new PendingRequest(
-      requests.sync,
-      undefined,
       {
+        kind: requests.sync,
         complete: (_, { zxid }) => {
           const behind = zxid < this.#view.lastZxid;
           this.#happen({ on: 'synced', behind, zxid });
         },
       },
+      undefined,
       () => {},
       (error) => connection?.destroy(error as Error),
     );
@@ -505,13 +510,13 @@ export class Session {
   #sendClose(): void {
     this.pipeline.open();
     const request = new PendingRequest(
-      requests.closeSession,
-      undefined,
       {
+        kind: requests.closeSession,
         complete: () => this.#happen({ on: 'close-answered' }),
         // The connection was lost first: the next one is to close it, if there is still time.
         failed: () => this.#happen({ on: 'close-failed' }),
       },
+      undefined,
       () => {},
       () => {},
     );
