@@ -1,7 +1,7 @@
 /**
  * What follows from what in a session: from a state and an event to the next state, and to what is to be done. Pure: no
- * clock, no socket. `session.ts` tells it what happens, and does what it says; `npm run explore` walks all of it.
- * What a server is told before it serves, and in which order, is decided here and nowhere else.
+ * clock, no socket. `session-runner.ts` tells it what happens, `session.ts` does what it says, and `npm run explore`
+ * walks all of it. What a server is told before it serves, and in which order, is decided here and nowhere else.
  */
 import { ProtocolError } from '../errors.ts';
 import type { State } from '../state.ts';

@@ -156,3 +156,6 @@ export type SessionEffect =
   | { readonly do: 'hurry' }
   /** Happens next, after what others made happen meanwhile. */
   | { readonly do: 'go-on'; readonly event: SessionEvent };
+
+/** What the session is to do: all but what the machine only puts off. */
+export type ShellEffect = Exclude<SessionEffect, { readonly do: 'go-on' }>;
