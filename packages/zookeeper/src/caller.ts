@@ -7,12 +7,6 @@ import type { Operation } from './session/pending-request.ts';
 import { PendingRequest } from './session/pending-request.ts';
 import type { Session } from './session/session.ts';
 
-interface CallerOptions {
-  readonly chroot: Chroot;
-  readonly clock: Clock;
-  readonly withStat: boolean;
-}
-
 /** Makes calls for the parts of the client. */
 export class Caller {
   readonly session: Session;
@@ -21,7 +15,7 @@ export class Caller {
   /** The server says what a node that was made looks like (3.5). */
   readonly withStat: boolean;
 
-  constructor(session: Session, { chroot, clock, withStat }: CallerOptions) {
+  constructor(session: Session, chroot: Chroot, clock: Clock, withStat: boolean) {
     this.session = session;
     this.chroot = chroot;
     this.clock = clock;

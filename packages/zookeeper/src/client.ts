@@ -108,7 +108,7 @@ export class ZooKeeper implements AsyncDisposable {
     });
     const { chroot, clock } = resolved.session;
     const withStat = resolved.compatibility !== '3.4';
-    this.#caller = new Caller(this.#session, { chroot, clock, withStat });
+    this.#caller = new Caller(this.#session, chroot, clock, withStat);
   }
 
   // State ------------------------------------------------------------------------------------------

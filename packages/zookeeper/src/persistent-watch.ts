@@ -3,7 +3,6 @@ import type { CallOptions } from './arguments.ts';
 import { checkCount, checkOptions, namesOf } from './arguments.ts';
 import type { Caller } from './caller.ts';
 import { EventBuffer } from './event-buffer.ts';
-import { checkPath } from './paths.ts';
 import { addWatchModes } from './protocol/constants.ts';
 import { requests } from './protocol/requests.ts';
 import type {
@@ -103,12 +102,11 @@ export class PersistentWatch implements AsyncIterable<PersistentEvent>, AsyncDis
     options: AddWatchOptions,
   ): Promise<PersistentWatch> {
     checkOptions('addWatch', options, addWatchOptions);
-    checkPath(path);
+    const serverPath = caller.serverPath(path);
     const { recursive = false, maxBuffered = 10_000 } = options;
     checkCount('maxBuffered', maxBuffered);
     const watch = new PersistentWatch(caller, path, recursive, maxBuffered);
     const { watches } = caller.session;
-    const serverPath = caller.chroot.toServer(path);
     const asRecursive = watches.addPersistent(serverPath, recursive, watch.#listener);
     const mode = asRecursive ? addWatchModes.persistentRecursive : addWatchModes.persistent;
     await caller.call(

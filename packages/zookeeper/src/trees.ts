@@ -14,7 +14,7 @@ import {
   RefusedError,
   ZooKeeperError,
 } from './errors.ts';
-import { checkPath, join, parentOf } from './paths.ts';
+import { join, parentOf } from './paths.ts';
 import type { Acl } from './protocol/messages.ts';
 import { requests } from './protocol/requests.ts';
 
@@ -36,11 +36,10 @@ export async function ensurePath(
   options: EnsurePathOptions,
 ): Promise<void> {
   checkOptions('ensurePath', options, ensurePathOptions);
-  checkPath(path);
+  const serverPath = caller.serverPath(path);
   const { acl, data = null } = options;
   if (acl !== undefined) checkAcl(acl);
   const bounds = boundsOf(caller, options);
-  const serverPath = caller.chroot.toServer(path);
   // From the bottom, so that the usual case takes one request: it is there, or only it is missing.
   const missing = [serverPath];
   for (;;) {
