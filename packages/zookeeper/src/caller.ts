@@ -2,8 +2,8 @@ import type { CallOptions } from './arguments.ts';
 import { checkTimeout } from './arguments.ts';
 import type { Clock, Timer } from './clock.ts';
 import type { Chroot } from './paths.ts';
-import type { RequestKind } from './protocol/requests.ts';
-import type { ReplyHandlers } from './session/pending-request.ts';
+import { checkPath } from './paths.ts';
+import type { Operation } from './session/pending-request.ts';
 import { PendingRequest } from './session/pending-request.ts';
 import type { Session } from './session/session.ts';
 
@@ -12,11 +12,20 @@ export class Caller {
   readonly session: Session;
   readonly chroot: Chroot;
   readonly clock: Clock;
+  /** The server says what a node that was made looks like (3.5). */
+  readonly withStat: boolean;
 
-  constructor(session: Session, chroot: Chroot, clock: Clock) {
+  constructor(session: Session, chroot: Chroot, clock: Clock, withStat: boolean) {
     this.session = session;
     this.chroot = chroot;
     this.clock = clock;
+    this.withStat = withStat;
+  }
+
+  /** A path that the user gave, as the server knows it. @throws InvalidArgumentError */
+  serverPath(path: string): string {
+    checkPath(path);
+    return this.chroot.toServer(path);
   }
 
   /**
@@ -25,20 +34,14 @@ export class Caller {
    * @param options whose names are checked
    */
   call<Request, Response, Result>(
-    kind: RequestKind<Request, Response>,
+    operation: Operation<Request, Response, Result>,
     path: string | undefined,
     body: Request,
-    handlers: ReplyHandlers<Response, Result>,
     options: CallOptions | undefined,
   ): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
-      const request = new PendingRequest(
-        kind,
-        path,
-        handlers,
-        resolve as (result: unknown) => void,
-        reject,
-      );
+      const settle = resolve as (result: unknown) => void;
+      const request = new PendingRequest(operation, path, settle, reject);
       const refusal = this.session.refusal(request);
       if (refusal !== undefined) {
         request.fail(() => refusal);

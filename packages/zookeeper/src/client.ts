@@ -6,83 +6,56 @@ import {
   checkOptions,
   checkTimeout,
   checkVersion,
-  describe,
   namesOf,
   toBytes,
   versionOptions,
 } from './arguments.ts';
 import { Caller } from './caller.ts';
+import type { Confirmed } from './confirm.ts';
+import { confirm } from './confirm.ts';
 import { formatHosts } from './connection-string.ts';
 import type { Counters } from './counters.ts';
 import { Tally } from './counters.ts';
 import type { CreateOptions } from './create.ts';
-import { checkCreateOptions, createProtected, planCreate, sendCreate } from './create.ts';
-import { publish } from './diagnostics.ts';
-import { ClosedError, ConnectError, InvalidArgumentError, SessionError } from './errors.ts';
-import { EventBuffer } from './event-buffer.ts';
+import { checkCreateOptions, planCreate, sendCreate } from './create.ts';
+import { InvalidArgumentError } from './errors.ts';
 import { follow, followChildren } from './follow.ts';
 import type { StoppableIterator } from './iterate.ts';
-import { orStopped, stoppable } from './iterate.ts';
 import type { MultiReadOperation, MultiReadReply } from './multi-read.ts';
 import { multiRead } from './multi-read.ts';
-import { findFailure } from './multi-results.ts';
 import type { NodeWatch } from './node-watch.ts';
 import { watchChildren, watchNode } from './node-watch.ts';
-import { onAbort } from './on-abort.ts';
+import * as operations from './operations.ts';
 import type { ClientOptions } from './options.ts';
 import { connectOptions, resolveOptions, toCredentials } from './options.ts';
-import { checkPath } from './paths.ts';
 import type { AddWatchOptions } from './persistent-watch.ts';
 import { PersistentWatch } from './persistent-watch.ts';
-import { opcodes, watcherTypes } from './protocol/constants.ts';
-import type { Acl, SetDataRequest } from './protocol/messages.ts';
-import type { MultiOperation } from './protocol/multi.ts';
-import { requests } from './protocol/requests.ts';
-import type { Stat } from './protocol/stat.ts';
+import { ProtectedCreate } from './protected-create.ts';
+import type { Acl } from './protocol/messages.ts';
+import type { ReconfigOptions, Reconfiguration } from './reconfig.ts';
+import { reconfig } from './reconfig.ts';
 import type {
   AclReply,
   ChildrenReply,
   CountReply,
   CreateReply,
   EphemeralsReply,
+  GetReply,
   IdentitiesReply,
   MaybeStatReply,
   Reply,
   StatReply,
 } from './replies.ts';
-import { GetReply } from './replies.ts';
-import type { AnswerOf, ReplyHandlers } from './session/pending-request.ts';
+import { checkWatches, removeWatches } from './server-watches.ts';
 import { Session } from './session/session.ts';
+import type { WatchType } from './session/watch-registry.ts';
 import type { ExportedSession, SessionInfo, State, StateChange } from './state.ts';
+import { StateListeners } from './state-listeners.ts';
 import { Transaction } from './transaction.ts';
 import type { DeleteRecursiveOptions, EnsurePathOptions } from './trees.ts';
 import { deleteRecursive, ensurePath } from './trees.ts';
+import { untilConnected } from './until-connected.ts';
 
-/** A node that must exist, and may have to have a version (default -1: any; not undefined). */
-export type Confirmed = string | { readonly path: string; readonly version?: number };
-
-const confirmed = namesOf<Exclude<Confirmed, string>>({ path: true, version: true });
-
-/** What `reconfig` changes. Either `members`, or `joining` and `leaving`. */
-export interface Reconfiguration {
-  /** Servers to add or change, as `server.5=host:2888:3888;2181`. */
-  readonly joining?: readonly string[] | undefined;
-  /** Ids of servers to remove. */
-  readonly leaving?: readonly (string | number)[] | undefined;
-  /** The whole new membership. */
-  readonly members?: readonly string[] | undefined;
-}
-
-/** The options of `reconfig`. */
-export interface ReconfigOptions extends CallOptions {
-  /** The configuration that must be in force (default -1n: any). Not undefined. */
-  readonly configId?: bigint;
-}
-
-const reconfiguration = namesOf<Reconfiguration>({ joining: true, leaving: true, members: true });
-const reconfigOptions = namesOf<ReconfigOptions>({
-  ...{ signal: true, timeoutMs: true, configId: true },
-});
 const signalOnly = namesOf<{ signal: AbortSignal }>({ signal: true });
 const closeOptions = namesOf<{ keepSession: boolean }>({ keepSession: true });
 
@@ -120,10 +93,7 @@ export class ZooKeeper implements AsyncDisposable {
   readonly #caller: Caller;
   readonly #hosts: string;
   readonly #connectTimeoutMs: number;
-  readonly #withStat: boolean;
-  readonly #listeners: Set<(change: StateChange) => void> = new Set();
-  /** Those that are still to be told; the first is being told. */
-  readonly #changes: StateChange[] = [];
+  readonly #listeners: StateListeners;
 
   constructor(url: string, options: ClientOptions = {}) {
     const resolved = resolveOptions(url, options);
@@ -131,15 +101,14 @@ export class ZooKeeper implements AsyncDisposable {
     this.#number = clients;
     this.#hosts = formatHosts(resolved.session.hosts);
     this.#connectTimeoutMs = resolved.connectTimeoutMs;
-    this.#withStat = resolved.compatibility !== '3.4';
-    this.#session = new Session(
-      resolved.session,
-      resolved.credentials,
-      this.#number,
-      this.#tally,
-      (change) => this.#tell(change),
-    );
-    this.#caller = new Caller(this.#session, resolved.session.chroot, resolved.session.clock);
+    this.#listeners = new StateListeners(this.#number);
+    this.#session = new Session(resolved.session, resolved.credentials, {
+      ...{ number: this.#number, tally: this.#tally },
+      onState: (change) => this.#listeners.tell(change),
+    });
+    const { chroot, clock } = resolved.session;
+    const withStat = resolved.compatibility !== '3.4';
+    this.#caller = new Caller(this.#session, chroot, clock, withStat);
   }
 
   // State ------------------------------------------------------------------------------------------
@@ -182,7 +151,7 @@ export class ZooKeeper implements AsyncDisposable {
    */
   async connected(options: CallOptions = {}): Promise<void> {
     checkOptions('connected', options);
-    return this.#waitUntilConnected(options, false);
+    return this.#untilConnected(options, false);
   }
 
   /** @internal */
@@ -193,7 +162,7 @@ export class ZooKeeper implements AsyncDisposable {
   ): Promise<ZooKeeper> {
     const client = new ZooKeeper(url, options);
     try {
-      await client.#waitUntilConnected({ signal }, options.session !== undefined);
+      await client.#untilConnected({ signal }, options.session !== undefined);
       return client;
     } catch (error) {
       await client.close({ keepSession: true });
@@ -201,39 +170,13 @@ export class ZooKeeper implements AsyncDisposable {
     }
   }
 
-  async #waitUntilConnected(options: CallOptions, rejectExpired: boolean): Promise<void> {
+  #untilConnected(options: CallOptions, rejectExpired: boolean): Promise<void> {
     const { signal, timeoutMs = this.#connectTimeoutMs } = options;
-    checkTimeout('timeoutMs', timeoutMs);
-    signal?.throwIfAborted();
-    if (isReady(this.#session.toldState)) return;
-    const { clock } = this.#caller;
-    await new Promise<void>((resolve, reject) => {
-      const finish = (settle: () => void) => {
-        stopListening();
-        timer.cancel();
-        stopWaiting();
-        settle();
-      };
-      const stopWaiting = onAbort(signal, () => finish(() => reject(signal?.reason)));
-      const timer = clock.setTimer(() => {
-        const { lastError } = this.#session;
-        finish(() => reject(new ConnectError(this.#hosts, timeoutMs, lastError)));
-      }, timeoutMs);
-      const judge = ({ state, error }: { state: State; error?: Error | undefined }) => {
-        if (isReady(state)) finish(resolve);
-        else if (state === 'closed') finish(() => reject(new ClosedError()));
-        else if (state === 'auth-failed') finish(() => reject(error));
-        else if (state === 'expired' && rejectExpired) {
-          const why = 'the session to attach to has expired';
-          finish(() => reject(new SessionError('SESSION_EXPIRED', why, { cause: error })));
-        }
-      };
-      const stopListening = this.onState(judge);
-      const state = this.#session.toldState;
-      if (state === 'closed' || state === 'auth-failed') {
-        judge({ state, error: this.#session.lastError });
-      }
-    });
+    const watched = {
+      ...{ session: this.#session, listeners: this.#listeners },
+      ...{ clock: this.#caller.clock, hosts: this.#hosts },
+    };
+    return untilConnected(watched, { signal, timeoutMs, rejectExpired });
   }
 
   /**
@@ -242,13 +185,7 @@ export class ZooKeeper implements AsyncDisposable {
    * @returns stops it
    */
   onState(listener: (change: StateChange) => void): () => void {
-    if (typeof listener !== 'function') {
-      throw new InvalidArgumentError(`onState takes a function, not ${describe(listener)}`);
-    }
-    // Twice the same function is two listeners.
-    const own = (change: StateChange) => listener(change);
-    this.#listeners.add(own);
-    return () => this.#listeners.delete(own);
+    return this.#listeners.add(listener);
   }
 
   /**
@@ -257,28 +194,7 @@ export class ZooKeeper implements AsyncDisposable {
    */
   states(options: { readonly signal?: AbortSignal } = {}): StoppableIterator<StateChange> {
     checkOptions('states', options, signalOnly);
-    const { clock } = this.#caller;
-    const begin = () => {
-      const buffer = new EventBuffer<StateChange>(1_000, (changes) => changes.slice(1));
-      const state = this.#session.toldState;
-      const { session } = this;
-      const atMs = clock.monotonicMs();
-      buffer.push({ state, previous: state, atMs, session, error: undefined });
-      return { buffer, stopListening: this.onState((change) => buffer.push(change)) };
-    };
-    return stoppable(options.signal, async function* (stop) {
-      const { buffer, stopListening } = begin();
-      try {
-        for (;;) {
-          const change = await orStopped(buffer.next(), stop);
-          if (change === undefined) return;
-          yield change;
-          if (change.state === 'closed' || change.state === 'auth-failed') return;
-        }
-      } finally {
-        stopListening();
-      }
-    });
+    return this.#listeners.iterate(this.#session, this.#caller.clock, options.signal);
   }
 
   /**
@@ -316,49 +232,45 @@ export class ZooKeeper implements AsyncDisposable {
   async create(path: string, data: Data = null, options: CreateOptions = {}): Promise<CreateReply> {
     checkCreateOptions(options);
     if (options.protected !== undefined && options.protected !== false) {
-      return createProtected(this.#caller, path, data, options, this.#withStat);
+      return new ProtectedCreate(this.#caller, path, data, options).run();
     }
-    const plan = planCreate(this.#caller, path, data, options, this.#withStat);
+    const plan = planCreate(this.#caller, path, data, options);
     return sendCreate(this.#caller, path, plan, options);
   }
 
   /** The data of a node. Rejects NoNodeError. */
   async get(path: string, options?: CallOptions): Promise<GetReply> {
     checkOptions('get', options);
-    checkPath(path);
-    const body = { path: this.#caller.chroot.toServer(path), watch: false };
-    return this.#caller.call(requests.getData, path, body, toGetReply, options);
+    const body = { path: this.#caller.serverPath(path), watch: false };
+    return this.#caller.call(operations.getData, path, body, options);
   }
 
   /** Replaces the data of a node. Rejects NoNodeError, BadVersionError. */
   async set(path: string, data: Data, options: VersionOptions = {}): Promise<StatReply> {
     checkOptions('set', options, versionOptions);
-    checkPath(path);
-    const body: SetDataRequest = {
-      path: this.#caller.chroot.toServer(path),
+    const body = {
+      path: this.#caller.serverPath(path),
       data: toBytes(data, path),
       version: checkVersion(options.version, path),
     };
-    return this.#caller.call(requests.setData, path, body, toStatReply, options);
+    return this.#caller.call(operations.setData, path, body, options);
   }
 
   /** Deletes a node without children. Rejects NoNodeError, BadVersionError, NotEmptyError. */
   async delete(path: string, options: VersionOptions = {}): Promise<Reply> {
     checkOptions('delete', options, versionOptions);
-    checkPath(path);
     const body = {
-      path: this.#caller.chroot.toServer(path),
+      path: this.#caller.serverPath(path),
       version: checkVersion(options.version, path),
     };
-    return this.#caller.call(requests.delete, path, body, toReply, options);
+    return this.#caller.call(operations.deleteNode, path, body, options);
   }
 
   /** What is known about a node; `stat` is null when there is none. (`exists` in the protocol.) */
   async stat(path: string, options?: CallOptions): Promise<MaybeStatReply> {
     checkOptions('stat', options);
-    checkPath(path);
-    const body = { path: this.#caller.chroot.toServer(path), watch: false };
-    return this.#caller.call(requests.exists, path, body, toMaybeStatReply, options);
+    const body = { path: this.#caller.serverPath(path), watch: false };
+    return this.#caller.call(operations.exists, path, body, options);
   }
 
   async exists(path: string, options?: CallOptions): Promise<boolean> {
@@ -370,43 +282,22 @@ export class ZooKeeper implements AsyncDisposable {
   /** Rejects NoNodeError. */
   async getChildren(path: string, options?: CallOptions): Promise<ChildrenReply> {
     checkOptions('getChildren', options);
-    checkPath(path);
-    const body = { path: this.#caller.chroot.toServer(path), watch: false };
-    return this.#caller.call(requests.getChildren2, path, body, toChildrenReply, options);
+    const body = { path: this.#caller.serverPath(path), watch: false };
+    return this.#caller.call(operations.getChildren, path, body, options);
   }
 
   /** The paths of ephemeral nodes of this session that begin with `prefix` (3.6). */
   async getEphemerals(prefix = '/', options?: CallOptions): Promise<EphemeralsReply> {
     checkOptions('getEphemerals', options);
-    checkPath(prefix);
-    const { chroot } = this.#caller;
-    return this.#caller.call(
-      requests.getEphemerals,
-      prefix,
-      { prefixPath: chroot.toServer(prefix) },
-      {
-        complete: ({ ephemerals }, { zxid, sentAt }) => ({
-          // The server compares strings: "/ab" begins with "/a".
-          paths: ephemerals.filter((path) => chroot.has(path)).map((path) => chroot.toUser(path)),
-          zxid,
-          sentAt,
-        }),
-      },
-      options,
-    );
+    const body = { prefixPath: this.#caller.serverPath(prefix) };
+    return this.#caller.call(operations.getEphemerals(this.#caller.chroot), prefix, body, options);
   }
 
   /** How many nodes there are below a node, at any depth (3.6). */
   async getAllChildrenNumber(path: string, options?: CallOptions): Promise<CountReply> {
     checkOptions('getAllChildrenNumber', options);
-    checkPath(path);
-    return this.#caller.call(
-      requests.getAllChildrenNumber,
-      path,
-      { path: this.#caller.chroot.toServer(path) },
-      { complete: ({ totalNumber }, { zxid, sentAt }) => ({ count: totalNumber, zxid, sentAt }) },
-      options,
-    );
+    const body = { path: this.#caller.serverPath(path) };
+    return this.#caller.call(operations.getAllChildrenNumber, path, body, options);
   }
 
   /**
@@ -416,23 +307,16 @@ export class ZooKeeper implements AsyncDisposable {
    */
   async sync(path = '/', options?: CallOptions): Promise<Reply> {
     checkOptions('sync', options);
-    checkPath(path);
-    const body = { path: this.#caller.chroot.toServer(path) };
-    return this.#caller.call(requests.sync, path, body, toReply, options);
+    const body = { path: this.#caller.serverPath(path) };
+    return this.#caller.call(operations.sync, path, body, options);
   }
 
   // Access -----------------------------------------------------------------------------------------
 
   async getAcl(path: string, options?: CallOptions): Promise<AclReply> {
     checkOptions('getAcl', options);
-    checkPath(path);
-    return this.#caller.call(
-      requests.getAcl,
-      path,
-      { path: this.#caller.chroot.toServer(path) },
-      { complete: ({ acl, stat }, { zxid, sentAt }) => ({ acl, stat, zxid, sentAt }) },
-      options,
-    );
+    const body = { path: this.#caller.serverPath(path) };
+    return this.#caller.call(operations.getAcl, path, body, options);
   }
 
   /** @param options `version` is that of the ACL (`aversion`) */
@@ -442,14 +326,14 @@ export class ZooKeeper implements AsyncDisposable {
     options: VersionOptions = {},
   ): Promise<StatReply> {
     checkOptions('setAcl', options, versionOptions);
-    checkPath(path);
+    const serverPath = this.#caller.serverPath(path);
     checkAcl(acl);
     const body = {
-      path: this.#caller.chroot.toServer(path),
+      path: serverPath,
       acl,
       version: checkVersion(options.version, path),
     };
-    return this.#caller.call(requests.setAcl, path, body, toStatReply, options);
+    return this.#caller.call(operations.setAcl, path, body, options);
   }
 
   /**
@@ -476,13 +360,7 @@ export class ZooKeeper implements AsyncDisposable {
   /** Who the server believes us to be (3.7). */
   async whoAmI(options?: CallOptions): Promise<IdentitiesReply> {
     checkOptions('whoAmI', options);
-    return this.#caller.call(
-      requests.whoAmI,
-      undefined,
-      {},
-      { complete: ({ identities }, { zxid, sentAt }) => ({ identities, zxid, sentAt }) },
-      options,
-    );
+    return this.#caller.call(operations.whoAmI, undefined, {}, options);
   }
 
   // The ensemble -------------------------------------------------------------------------------------
@@ -492,7 +370,7 @@ export class ZooKeeper implements AsyncDisposable {
     checkOptions('getConfig', options);
     const path = '/zookeeper/config';
     const body = { path, watch: false };
-    return this.#caller.call(requests.getData, path, body, toGetReply, options);
+    return this.#caller.call(operations.getData, path, body, options);
   }
 
   /**
@@ -500,48 +378,13 @@ export class ZooKeeper implements AsyncDisposable {
    * @returns the new configuration
    */
   async reconfig(change: Reconfiguration, options: ReconfigOptions = {}): Promise<GetReply> {
-    checkOptions('a change of reconfig', change ?? null, reconfiguration);
-    checkOptions('reconfig', options, reconfigOptions);
-    const { configId = -1n } = options;
-    if (typeof configId !== 'bigint' || BigInt.asIntN(64, configId) !== configId) {
-      throw new InvalidArgumentError(
-        `configId is a signed 64-bit bigint (-1n: any), not ${describe(configId)}`,
-      );
-    }
-    const { joining = [], leaving = [], members } = change;
-    for (const list of [joining, leaving, members ?? []]) {
-      if (!Array.isArray(list)) {
-        throw new InvalidArgumentError(
-          `reconfig takes lists of servers, such as ['server.5=h:2888:3888;2181'], not ${describe(list)}`,
-        );
-      }
-    }
-    if (members !== undefined && (joining.length > 0 || leaving.length > 0)) {
-      throw new InvalidArgumentError('reconfig takes members, or joining and leaving, not both');
-    }
-    if (members === undefined && joining.length + leaving.length === 0) {
-      throw new InvalidArgumentError('reconfig changes nothing: give joining, leaving or members');
-    }
-    const list = (items: readonly (string | number)[]) =>
-      items.length === 0 ? null : items.join(',');
-    return this.#caller.call(
-      requests.reconfig,
-      undefined,
-      {
-        joiningServers: list(joining),
-        leavingServers: list(leaving),
-        newMembers: members === undefined ? null : list(members),
-        curConfigId: configId,
-      },
-      toGetReply,
-      options,
-    );
+    return reconfig(this.#caller, change, options);
   }
 
   // Several at once --------------------------------------------------------------------------------
 
   transaction(): Transaction {
-    return new Transaction(this.#caller, this.#withStat);
+    return new Transaction(this.#caller);
   }
 
   /** Several reads of one view in one request (3.6). */
@@ -560,40 +403,7 @@ export class ZooKeeper implements AsyncDisposable {
    * @returns rejects NoNodeError or BadVersionError with `path` and `index` of the first that fails
    */
   async confirm(nodes: readonly Confirmed[], options?: CallOptions): Promise<Reply> {
-    if (!Array.isArray(nodes) || nodes.length === 0) {
-      throw new InvalidArgumentError('confirm takes at least one path');
-    }
-    checkOptions('confirm', options);
-    const wanted = nodes.map((node) => {
-      if (typeof node === 'string') return { path: node };
-      checkOptions('a node of confirm', node ?? null, confirmed);
-      return node;
-    });
-    const operations = wanted.map(({ path, version }): MultiOperation => {
-      checkPath(path);
-      const body = {
-        path: this.#caller.chroot.toServer(path),
-        version: checkVersion(version, path),
-      };
-      return { opcode: opcodes.check, body };
-    });
-    return this.#caller.call(
-      requests.multi,
-      undefined,
-      operations,
-      {
-        complete: (results, { zxid, sentAt }) => {
-          const failure = findFailure(results, (index) => ({
-            path: wanted[index]?.path,
-            operation: 'confirm',
-            zxid,
-          }));
-          if (failure !== undefined) throw failure.error;
-          return { zxid, sentAt };
-        },
-      },
-      options,
-    );
+    return confirm(this.#caller, nodes, options);
   }
 
   // Watches ----------------------------------------------------------------------------------------
@@ -644,66 +454,25 @@ export class ZooKeeper implements AsyncDisposable {
   /** Whether the server has a watch of this session on a path (3.5). */
   async checkWatches(
     path: string,
-    type: keyof typeof watcherTypes = 'any',
+    type: WatchType = 'any',
     options?: CallOptions,
   ): Promise<boolean> {
-    checkOptions('checkWatches', options);
-    checkPath(path);
-    this.#needRemoveWatches();
-    const body = { path: this.#caller.chroot.toServer(path), type: watcherType(type) };
-    return this.#caller.call(
-      requests.checkWatches,
-      path,
-      body,
-      { complete: () => true, noWatcher: () => false },
-      options,
-    );
+    return checkWatches(this.#caller, path, type, options);
   }
 
   /**
    * Removes watches of this session on a path (3.5): one-shots resolve with `lost`, persistent ones
    * end. Rejects RefusedError (NO_WATCHER) when there is none.
    */
-  async removeWatches(
-    path: string,
-    type: keyof typeof watcherTypes = 'any',
-    options?: CallOptions,
-  ): Promise<void> {
-    checkOptions('removeWatches', options);
-    checkPath(path);
-    this.#needRemoveWatches();
-    const serverPath = this.#caller.chroot.toServer(path);
-    const { watches } = this.#session;
-    const listeners = watches.listenersOf(serverPath);
-    return this.#caller.call(
-      requests.removeWatches,
-      path,
-      { path: serverPath, type: watcherType(type) },
-      {
-        complete: () => {
-          watches.lose(serverPath, type);
-          // The server takes half of a persistent watch away; the other half would tell half a story.
-          if (watches.forgetPersistent(serverPath, listeners) && type !== 'any') {
-            this.#session.removeFromServer(serverPath, 'any');
-          }
-        },
-      },
-      options,
-    );
-  }
-
-  #needRemoveWatches(): void {
-    if (this.#session.removeWatches) return;
-    throw new InvalidArgumentError(
-      'checkWatches and removeWatches need a server of 3.5; see compatibility',
-    );
+  async removeWatches(path: string, type: WatchType = 'any', options?: CallOptions): Promise<void> {
+    return removeWatches(this.#caller, path, type, options);
   }
 
   // Helpers ----------------------------------------------------------------------------------------
 
   /** Makes a node and those above it that are missing. `/` makes the chroot. */
   async ensurePath(path: string, options: EnsurePathOptions = {}): Promise<void> {
-    return ensurePath(this.#caller, path, options, this.#withStat);
+    return ensurePath(this.#caller, path, options);
   }
 
   /**
@@ -716,54 +485,4 @@ export class ZooKeeper implements AsyncDisposable {
   ): Promise<{ readonly deleted: number }> {
     return deleteRecursive(this.#caller, path, options);
   }
-
-  /** A listener may cause the next change: all hear of this one first. */
-  #tell(change: StateChange): void {
-    this.#changes.push(change);
-    if (this.#changes.length > 1) return;
-    for (let next = this.#changes[0]; next !== undefined; next = this.#changes[0]) {
-      for (const listener of [...this.#listeners]) {
-        try {
-          listener(next);
-        } catch (error) {
-          publish('incumbent:zookeeper:trouble', this.#number, {
-            what: 'a state listener threw',
-            error,
-          });
-        }
-      }
-      this.#changes.shift();
-    }
-  }
 }
-
-function isReady(state: State): boolean {
-  return state === 'connected' || state === 'read-only';
-}
-
-function watcherType(type: keyof typeof watcherTypes): number {
-  if (!Object.hasOwn(watcherTypes, type)) {
-    throw new InvalidArgumentError(
-      `the type of a watch is children, data or any, not ${describe(type)}`,
-    );
-  }
-  return watcherTypes[type];
-}
-
-// Made once: a call makes nothing but its request and its promise.
-const toGetReply: ReplyHandlers<{ data: Uint8Array | null; stat: Stat }, GetReply> = {
-  complete: ({ data, stat }, answer) => new GetReply(data, stat, answer),
-};
-const toStatReply: ReplyHandlers<{ stat: Stat }, StatReply> = {
-  complete: ({ stat }, { zxid, sentAt }) => ({ stat, zxid, sentAt }),
-};
-const toMaybeStatReply: ReplyHandlers<{ stat: Stat }, MaybeStatReply> = {
-  complete: ({ stat }, { zxid, sentAt }) => ({ stat, zxid, sentAt }),
-  absent: ({ zxid, sentAt }: AnswerOf) => ({ stat: null, zxid, sentAt }),
-};
-const toChildrenReply: ReplyHandlers<{ children: readonly string[]; stat: Stat }, ChildrenReply> = {
-  complete: ({ children, stat }, { zxid, sentAt }) => ({ children, stat, zxid, sentAt }),
-};
-const toReply: ReplyHandlers<unknown, Reply> = {
-  complete: (_, { zxid, sentAt }) => ({ zxid, sentAt }),
-};

@@ -246,6 +246,15 @@ export function sessionExpired(context: ErrorContext): SessionError {
   );
 }
 
+/** No session is given for such credentials. */
+export function credentialsRefused(context: ErrorContext): AuthError {
+  return new AuthError(
+    'AUTH_FAILED',
+    `${context.operation ?? 'zookeeper'}: the server refuses the credentials`,
+    { ...context, serverCode: errorCodes.authFailed },
+  );
+}
+
 const refusals: ReadonlyMap<number, readonly [ZooKeeperErrorCode, string, boolean]> = new Map([
   [
     errorCodes.noChildrenForEphemerals,

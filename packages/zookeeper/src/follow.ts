@@ -17,7 +17,7 @@ export function follow(
   signal: AbortSignal | undefined,
 ): StoppableIterator<GetReply | undefined> {
   const read = (stop: AbortSignal) => client.watch(path, { signal: stop });
-  return followWatch(client, clock, signal, read, sameData);
+  return followWatch({ client, clock, read, same: sameData }, signal);
 }
 
 export function followChildren(
@@ -26,35 +26,35 @@ export function followChildren(
   path: string,
   signal: AbortSignal | undefined,
 ): StoppableIterator<ChildrenReply | undefined> {
-  return followWatch(
-    client,
-    clock,
-    signal,
-    async (stop): Promise<NodeWatch<ChildrenReply | undefined>> => {
-      for (;;) {
-        try {
-          return await client.watchChildren(path, { signal: stop });
-        } catch (error) {
-          if (!(error instanceof NoNodeError)) throw error;
-        }
-        // Its children can only be watched when it is there: until then, itself.
-        const node = await client.watch(path, { signal: stop });
-        if (node.value === undefined) return node as NodeWatch<undefined>;
-        node.cancel();
+  const read = async (stop: AbortSignal): Promise<NodeWatch<ChildrenReply | undefined>> => {
+    for (;;) {
+      try {
+        return await client.watchChildren(path, { signal: stop });
+      } catch (error) {
+        if (!(error instanceof NoNodeError)) throw error;
       }
-    },
-    sameChildren,
-  );
+      // Its children can only be watched when it is there: until then, itself.
+      const node = await client.watch(path, { signal: stop });
+      if (node.value === undefined) return node as NodeWatch<undefined>;
+      node.cancel();
+    }
+  };
+  return followWatch({ client, clock, read, same: sameChildren }, signal);
 }
 
-/** @param same whether nothing has changed between two values */
+interface Followed<Value> {
+  readonly client: ZooKeeper;
+  readonly clock: Clock;
+  readonly read: (stop: AbortSignal) => Promise<NodeWatch<Value>>;
+  /** Whether nothing has changed between two values. */
+  readonly same: (a: Value, b: Value) => boolean;
+}
+
 function followWatch<Value>(
-  client: ZooKeeper,
-  clock: Clock,
+  followed: Followed<Value>,
   signal: AbortSignal | undefined,
-  read: (stop: AbortSignal) => Promise<NodeWatch<Value>>,
-  same: (a: Value, b: Value) => boolean,
 ): StoppableIterator<Value> {
+  const { read, same } = followed;
   return stoppable(signal, async function* (stop) {
     let last: { readonly value: Value } | undefined;
     let failures = 0;
@@ -64,7 +64,7 @@ function followWatch<Value>(
         watch = await read(stop);
       } catch (error) {
         if (stop.aborted) return;
-        if (!(await waitOut(client, clock, error, failures, stop))) throw error;
+        if (!passes(error) || !(await waitOut(followed, failures, stop))) throw error;
         failures += 1;
         continue;
       }
@@ -86,22 +86,22 @@ function followWatch<Value>(
   });
 }
 
+/** Whether waiting may repair it. */
+function passes(error: unknown): boolean {
+  return error instanceof ZooKeeperError && (error.retryable || error.code === 'SESSION_EXPIRED');
+}
+
 /**
  * Waits until it is worth trying again. Also when the client is connected: a server that throttles,
  * or a queue that is full, is not to be asked at once.
  * @param failures how many in a row there were before
- * @returns false when no waiting repairs it
+ * @returns false when the client is never connected again
  */
 async function waitOut(
-  client: ZooKeeper,
-  clock: Clock,
-  error: unknown,
+  { client, clock }: Pick<Followed<unknown>, 'client' | 'clock'>,
   failures: number,
   stop: AbortSignal,
 ): Promise<boolean> {
-  const passes =
-    error instanceof ZooKeeperError && (error.retryable || error.code === 'SESSION_EXPIRED');
-  if (!passes) return false;
   await pause(clock, retryPauseMs * Math.min(failures + 1, 10), stop);
   try {
     await client.connected({ signal: stop, timeoutMs: 2 ** 31 - 1 });

@@ -1,8 +1,8 @@
 export { acl, permissions } from './acl.ts';
 export type { CallOptions, Data, VersionOptions } from './arguments.ts';
-export type { Confirmed, Reconfiguration } from './client.ts';
 export { connect, createClient, ZooKeeper } from './client.ts';
 export type { Clock, Instant, Timer } from './clock.ts';
+export type { Confirmed } from './confirm.ts';
 export type { ConnectionString, HostAndPort } from './connection-string.ts';
 export { parseConnectionString } from './connection-string.ts';
 export type { Counters } from './counters.ts';
@@ -40,6 +40,7 @@ export type { AddWatchOptions, PersistentEvent } from './persistent-watch.ts';
 export { PersistentWatch } from './persistent-watch.ts';
 export type { Acl, ClientIdentity } from './protocol/messages.ts';
 export type { Stat } from './protocol/stat.ts';
+export type { Reconfiguration } from './reconfig.ts';
 export type {
   AclReply,
   ChildrenReply,

@@ -3,7 +3,6 @@ import { checkOptions, describe } from './arguments.ts';
 import type { Caller } from './caller.ts';
 import type { ZooKeeperError } from './errors.ts';
 import { errorForCode, InvalidArgumentError, ProtocolError } from './errors.ts';
-import { checkPath } from './paths.ts';
 import { opcodes } from './protocol/constants.ts';
 import type { MultiOperation, MultiResult } from './protocol/multi.ts';
 import { requests } from './protocol/requests.ts';
@@ -45,17 +44,14 @@ export function multiRead(
   const paths = reads.map((read) => ('get' in read ? read.get : read.children));
   const operations = reads.map((read): MultiOperation => {
     const path = 'get' in read ? read.get : read.children;
-    checkPath(path);
-    const body = { path: caller.chroot.toServer(path), watch: false };
+    const body = { path: caller.serverPath(path), watch: false };
     return 'get' in read
       ? { opcode: opcodes.getData, body }
       : { opcode: opcodes.getChildren, body };
   });
   return caller.call(
-    requests.multiRead,
-    undefined,
-    operations,
     {
+      kind: requests.multiRead,
       complete(results, reply) {
         if (results.length !== paths.length) {
           throw new ProtocolError(`${results.length} results for ${paths.length} reads`);
@@ -67,6 +63,8 @@ export function multiRead(
         };
       },
     },
+    undefined,
+    operations,
     options,
   );
 }

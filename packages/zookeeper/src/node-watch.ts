@@ -1,15 +1,14 @@
 import type { CallOptions } from './arguments.ts';
 import { checkOptions } from './arguments.ts';
+import { boundsOf } from './bounds.ts';
 import type { Caller } from './caller.ts';
-import { boundsOf } from './create.ts';
 import { checkPath } from './paths.ts';
 import { opcodes } from './protocol/constants.ts';
 import type { ReadRequest } from './protocol/messages.ts';
-import type { RequestKind } from './protocol/requests.ts';
 import { requests } from './protocol/requests.ts';
 import type { ChildrenReply } from './replies.ts';
 import { GetReply } from './replies.ts';
-import type { ReplyHandlers } from './session/pending-request.ts';
+import type { Operation } from './session/pending-request.ts';
 import type { OneShot, OneShotKind, WatchEvent } from './session/watch-registry.ts';
 
 export type { WatchEvent };
@@ -55,13 +54,17 @@ export async function watchNode(
   const { signal, timeoutMs = caller.session.retryTimeoutMs } = options ?? {};
   const bounds = boundsOf(caller, { signal, timeoutMs }, false);
   for (;;) {
-    const present = await readAndWatch(caller, 'data', path, requests.getData, bounds(), {
+    const present = await readAndWatch(caller, path, bounds(), {
+      watches: 'data',
+      kind: requests.getData,
       complete: ({ data, stat }, answer) =>
         new NodeWatch<GetReply | undefined>(caller, 'data', path, new GetReply(data, stat, answer)),
       absent: () => undefined,
     });
     if (present !== undefined) return present;
-    const absent = await readAndWatch(caller, 'exist', path, requests.exists, bounds(), {
+    const absent = await readAndWatch(caller, path, bounds(), {
+      watches: 'exist',
+      kind: requests.exists,
       // It was made in between: read it.
       complete: () => undefined,
       absent: () => new NodeWatch<GetReply | undefined>(caller, 'exist', path, undefined),
@@ -78,25 +81,30 @@ export async function watchChildren(
 ): Promise<NodeWatch<ChildrenReply>> {
   checkOptions('watchChildren', options);
   checkPath(path);
-  return readAndWatch(caller, 'child', path, requests.getChildren2, options, {
+  return readAndWatch(caller, path, options, {
+    watches: 'child',
+    kind: requests.getChildren2,
     complete: ({ children, stat }, { zxid, sentAt }) =>
       new NodeWatch(caller, 'child', path, { children, stat, zxid, sentAt }),
   });
 }
 
+interface WatchingRead<Response, Result> extends Operation<ReadRequest, Response, Result> {
+  readonly watches: OneShotKind;
+}
+
 /** A read that sets a watch, unless it can ride on a persistent one (see WatchRegistry). */
 function readAndWatch<Response, Result>(
   caller: Caller,
-  watchKind: OneShotKind,
   path: string,
-  kind: RequestKind<ReadRequest, Response>,
   options: CallOptions | undefined,
-  { complete, absent }: ReplyHandlers<Response, Result>,
+  { watches: watchKind, kind, complete, absent }: WatchingRead<Response, Result>,
 ): Promise<Result> {
   const { watches } = caller.session;
   const serverPath = caller.chroot.toServer(path);
   const read = watches.beginRead(watchKind, serverPath);
-  const watching: ReplyHandlers<Response, Result> = {
+  const watching: Operation<ReadRequest, Response, Result> = {
+    kind,
     complete(response, answer) {
       const result = complete(response, answer);
       watches.endRead(read, true);
@@ -113,5 +121,5 @@ function readAndWatch<Response, Result>(
     };
   }
   const body = { path: serverPath, watch: read.ride === undefined };
-  return caller.call(kind, path, body, watching, options);
+  return caller.call(watching, path, body, options);
 }

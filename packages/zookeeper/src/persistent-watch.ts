@@ -3,7 +3,6 @@ import type { CallOptions } from './arguments.ts';
 import { checkCount, checkOptions, namesOf } from './arguments.ts';
 import type { Caller } from './caller.ts';
 import { EventBuffer } from './event-buffer.ts';
-import { checkPath } from './paths.ts';
 import { addWatchModes } from './protocol/constants.ts';
 import { requests } from './protocol/requests.ts';
 import type {
@@ -103,19 +102,16 @@ export class PersistentWatch implements AsyncIterable<PersistentEvent>, AsyncDis
     options: AddWatchOptions,
   ): Promise<PersistentWatch> {
     checkOptions('addWatch', options, addWatchOptions);
-    checkPath(path);
+    const serverPath = caller.serverPath(path);
     const { recursive = false, maxBuffered = 10_000 } = options;
     checkCount('maxBuffered', maxBuffered);
     const watch = new PersistentWatch(caller, path, recursive, maxBuffered);
     const { watches } = caller.session;
-    const serverPath = caller.chroot.toServer(path);
     const asRecursive = watches.addPersistent(serverPath, recursive, watch.#listener);
     const mode = asRecursive ? addWatchModes.persistentRecursive : addWatchModes.persistent;
     await caller.call(
-      requests.addWatch,
-      path,
-      { path: serverPath, mode },
       {
+        kind: requests.addWatch,
         complete: () => undefined,
         failed: () => {
           // It may have been sent.
@@ -123,6 +119,8 @@ export class PersistentWatch implements AsyncIterable<PersistentEvent>, AsyncDis
           if (unused) caller.session.removeFromServer(serverPath, 'any');
         },
       },
+      path,
+      { path: serverPath, mode },
       options,
     );
     return watch;

@@ -5,7 +5,6 @@ import type { NodeOptions } from './create.ts';
 import { checkNodeOptions, planCreate } from './create.ts';
 import { InvalidArgumentError, ProtocolError, ZooKeeperError } from './errors.ts';
 import { findFailure } from './multi-results.ts';
-import { checkPath } from './paths.ts';
 import { errorCodes, opcodes } from './protocol/constants.ts';
 import type { MultiOperation, MultiResult } from './protocol/multi.ts';
 import { requests } from './protocol/requests.ts';
@@ -71,14 +70,12 @@ interface Planned {
 /** Operations that are applied all together or not at all. Arguments are checked when added. */
 export class Transaction {
   readonly #caller: Caller;
-  readonly #withStat: boolean;
   readonly #planned: Planned[] = [];
   #committed = false;
 
   /** Use `client.transaction()`. */
-  constructor(caller: Caller, withStat: boolean) {
+  constructor(caller: Caller) {
     this.#caller = caller;
-    this.#withStat = withStat;
   }
 
   get length(): number {
@@ -87,7 +84,7 @@ export class Transaction {
 
   create(path: string, data: Data = null, options: NodeOptions = {}): this {
     checkNodeOptions(options);
-    const { kind, body } = planCreate(this.#caller, path, copyOf(data), options, this.#withStat);
+    const { kind, body } = planCreate(this.#caller, path, copyOf(data), options);
     this.#add('create', path, { opcode: kind.opcode, body } as MultiOperation);
     return this;
   }
@@ -95,7 +92,7 @@ export class Transaction {
   /** @param version the version that the node must have (default -1: any); not undefined */
   set(path: string, data: Data, ...version: [version?: number]): this {
     const body = {
-      path: this.#serverPath(path),
+      path: this.#caller.serverPath(path),
       data: toBytes(copyOf(data), path),
       version: versionOf('set', version, path),
     };
@@ -105,14 +102,20 @@ export class Transaction {
 
   /** @param version the version that the node must have (default -1: any); not undefined */
   delete(path: string, ...version: [version?: number]): this {
-    const body = { path: this.#serverPath(path), version: versionOf('delete', version, path) };
+    const body = {
+      path: this.#caller.serverPath(path),
+      version: versionOf('delete', version, path),
+    };
     this.#add('delete', path, { opcode: opcodes.delete, body });
     return this;
   }
 
   /** Demands that a node exists and has the version (default -1: any; not undefined). */
   check(path: string, ...version: [version?: number]): this {
-    const body = { path: this.#serverPath(path), version: versionOf('check', version, path) };
+    const body = {
+      path: this.#caller.serverPath(path),
+      version: versionOf('check', version, path),
+    };
     this.#add('check', path, { opcode: opcodes.check, body });
     return this;
   }
@@ -130,16 +133,16 @@ export class Transaction {
     this.#committed = true;
     const operations = this.#planned.map(({ operation }) => operation);
     return this.#caller.call(
-      requests.multi,
-      undefined,
-      operations,
       {
+        kind: requests.multi,
         complete: (results, { zxid, sentAt }) => ({
           results: this.#results(results, zxid),
           zxid,
           sentAt,
         }),
       },
+      undefined,
+      operations,
       options,
     );
   }
@@ -147,11 +150,6 @@ export class Transaction {
   #add(type: Planned['type'], path: string, operation: MultiOperation): void {
     if (this.#committed) throw new InvalidArgumentError('this transaction was committed already');
     this.#planned.push({ type, path, operation });
-  }
-
-  #serverPath(path: string): string {
-    checkPath(path);
-    return this.#caller.chroot.toServer(path);
   }
 
   #results(results: readonly MultiResult[], zxid: bigint): readonly OperationResult[] {

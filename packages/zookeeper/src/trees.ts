@@ -2,8 +2,9 @@
 import { checkAcl } from './acl.ts';
 import type { CallOptions, Data } from './arguments.ts';
 import { checkCount, checkOptions, describe, namesOf } from './arguments.ts';
+import { boundsOf } from './bounds.ts';
 import type { Caller } from './caller.ts';
-import { boundsOf, planCreate, sendCreate } from './create.ts';
+import { planCreate, sendCreate } from './create.ts';
 import {
   AuthError,
   InvalidArgumentError,
@@ -13,7 +14,7 @@ import {
   RefusedError,
   ZooKeeperError,
 } from './errors.ts';
-import { checkPath, join, parentOf } from './paths.ts';
+import { join, parentOf } from './paths.ts';
 import type { Acl } from './protocol/messages.ts';
 import { requests } from './protocol/requests.ts';
 
@@ -33,14 +34,12 @@ export async function ensurePath(
   caller: Caller,
   path: string,
   options: EnsurePathOptions,
-  withStat: boolean,
 ): Promise<void> {
   checkOptions('ensurePath', options, ensurePathOptions);
-  checkPath(path);
+  const serverPath = caller.serverPath(path);
   const { acl, data = null } = options;
   if (acl !== undefined) checkAcl(acl);
   const bounds = boundsOf(caller, options);
-  const serverPath = caller.chroot.toServer(path);
   // From the bottom, so that the usual case takes one request: it is there, or only it is missing.
   const missing = [serverPath];
   for (;;) {
@@ -52,7 +51,6 @@ export async function ensurePath(
       userPath,
       current === serverPath ? data : null,
       acl === undefined ? {} : { acl },
-      withStat,
     );
     try {
       await sendCreate(
@@ -73,10 +71,9 @@ export async function ensurePath(
 
   function isThere(path: string): Promise<boolean> {
     return caller.call(
-      requests.exists,
+      { kind: requests.exists, complete: () => true, absent: () => false },
       caller.chroot.toUser(path),
       { path, watch: false },
-      { complete: () => true, absent: () => false },
       bounds(),
     );
   }
@@ -113,8 +110,7 @@ export async function deleteRecursive(
   options: DeleteRecursiveOptions,
 ): Promise<{ readonly deleted: number }> {
   checkOptions('deleteRecursive', options, deleteRecursiveOptions);
-  checkPath(path);
-  const serverPath = caller.chroot.toServer(path);
+  const serverPath = caller.serverPath(path);
   if (serverPath === '/' || serverPath === '/zookeeper' || serverPath.startsWith('/zookeeper/')) {
     throw new InvalidArgumentError(`${path} belongs to the server and is not deleted`, { path });
   }
@@ -147,10 +143,9 @@ export async function deleteRecursive(
     for (const depth of [...byDepth.keys()].sort((a, b) => b - a)) {
       await forEach(byDepth.get(depth) as string[], async (one) => {
         const gone = await caller.call(
-          requests.delete,
+          { kind: requests.delete, complete: () => true, absent: () => false },
           one,
           { path: caller.chroot.toServer(one), version: -1 },
-          { complete: () => true, absent: () => false },
           bounds(),
         );
         if (!gone) return;
@@ -174,10 +169,9 @@ async function listTree(
     const next: string[] = [];
     await forEach(level, async (path) => {
       const names = await caller.call(
-        requests.getChildren,
+        { kind: requests.getChildren, complete: ({ children }) => children, absent: () => [] },
         path,
         { path: caller.chroot.toServer(path), watch: false },
-        { complete: ({ children }) => children, absent: () => [] },
         bounds(),
       );
       for (const name of names) next.push(join(path, name));

@@ -7,9 +7,12 @@ function setup(kind: 'sync' | 'delete' = 'delete') {
   const settled: unknown[] = [];
   const failed: boolean[] = [];
   const request = new PendingRequest(
-    requests[kind],
+    {
+      kind: requests[kind],
+      complete: () => {},
+      failed: (mayBeDone) => failed.push(mayBeDone),
+    },
     '/a',
-    { complete: () => {}, failed: (mayBeDone) => failed.push(mayBeDone) },
     (result) => settled.push(result),
     (error) => settled.push(error),
   );

@@ -28,12 +28,8 @@ function setup({
   };
   const tally = new Tally();
   const deadlines: number[] = [];
-  const pipeline = new Pipeline(
-    { ...limits, ...given },
-    clock,
-    tally,
-    (deadlineMs) => deadlines.push(deadlineMs),
-    firstXid,
+  const pipeline = new Pipeline({ ...limits, ...given, clock, firstXid }, tally, (deadlineMs) =>
+    deadlines.push(deadlineMs),
   );
   const written: Buffer[] = [];
   const sink = {
@@ -53,9 +49,8 @@ function setup({
     handlers: ReplyHandlers<any, unknown> = { complete: () => path },
   ) =>
     new PendingRequest(
-      requests[kind],
+      { kind: requests[kind], ...handlers },
       path,
-      handlers,
       (result) => settled.push(`${result}`),
       (error) => {
         errors.push(error);

@@ -1,6 +1,5 @@
 // What follows from what in the life of a session. `npm run explore` walks all of it; here are its rules, one by one.
 import { describe, expect, it } from 'vitest';
-import type { SessionAt, SessionEffect, SessionEvent } from '../src/session/session-machine.ts';
 import {
   firstSessionAt,
   hasWatches,
@@ -10,6 +9,7 @@ import {
   nextSessionAt,
   toldAt,
 } from '../src/session/session-machine.ts';
+import type { SessionAt, SessionEffect, SessionEvent } from '../src/session/session-states.ts';
 
 interface Options {
   readonly usesSasl?: boolean;

@@ -20,28 +20,26 @@ describe('the parts of a timeout', () => {
 });
 
 describe('attemptMs', () => {
-  const none = Number.POSITIVE_INFINITY;
-
   it('shares what is left of a session among the hosts', () => {
     const timing = sessionTiming(12_000);
-    expect(attemptMs(timing, 3, 9, 6_000)).toBe(2_000);
-    expect(attemptMs(timing, 3, 9, 6_000, 2)).toBe(3_000);
-    expect(attemptMs(timing, 3, 9, 1_500)).toBe(1_000);
-    expect(attemptMs(timing, 3, 9, 300)).toBe(300);
+    expect(attemptMs(timing, { hosts: 3, round: 9, leftMs: 6_000 })).toBe(2_000);
+    expect(attemptMs(timing, { hosts: 3, round: 9, leftMs: 6_000, untried: 2 })).toBe(3_000);
+    expect(attemptMs(timing, { hosts: 3, round: 9, leftMs: 1_500 })).toBe(1_000);
+    expect(attemptMs(timing, { hosts: 3, round: 9, leftMs: 300 })).toBe(300);
   });
 
   it('shares the timeout among the hosts, and is never above the bound of silence', () => {
     const timing = sessionTiming(10_000);
-    expect(attemptMs(timing, 5, 9, none)).toBe(2_000);
-    expect(attemptMs(timing, 1, 9, none)).toBe(timing.silenceMs);
+    expect(attemptMs(timing, { hosts: 5, round: 9 })).toBe(2_000);
+    expect(attemptMs(timing, { hosts: 1, round: 9 })).toBe(timing.silenceMs);
   });
 
   it('is short at first: a server that is just starting may never answer', () => {
     const timing = sessionTiming(12_000);
-    expect([0, 1, 2, 3].map((round) => attemptMs(timing, 1, round, none))).toEqual([
+    expect([0, 1, 2, 3].map((round) => attemptMs(timing, { hosts: 1, round }))).toEqual([
       2_000, 4_000, 7_200, 7_200,
     ]);
-    expect(attemptMs(sessionTiming(2_000), 1, 0, none)).toBe(1_000);
+    expect(attemptMs(sessionTiming(2_000), { hosts: 1 })).toBe(1_000);
   });
 });
 

@@ -1,11 +1,20 @@
+import type { Clock } from '../clock.ts';
+import { RequestTimeoutError } from '../errors.ts';
+import { onAbort } from '../on-abort.ts';
 import type { JuteWriter } from '../protocol/jute.ts';
 import type { Credentials } from './handshake.ts';
 import { writeAuth } from './handshake.ts';
 
 /** A call that waits until a server has taken its credentials. */
-export interface AuthWaiter {
+interface AuthWaiter {
   resolve(): void;
   reject(error: unknown): void;
+}
+
+interface AuthBounds {
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
 }
 
 interface Entry {
@@ -30,15 +39,37 @@ export class Authenticator {
     return this.#unanswered.length === 0;
   }
 
-  /** Adds credentials, or those again that are known; `writeUnsent` or a handshake gives them. */
-  add(credentials: Credentials, waiter: AuthWaiter): void {
-    const entry = this.#entryOf(credentials);
-    entry.waiters.add(waiter);
-    this.#unsent.add(entry);
-  }
-
-  forget(waiter: AuthWaiter): void {
-    for (const { waiters } of this.#entries) waiters.delete(waiter);
+  /**
+   * Adds credentials, or those again that are known; `writeUnsent` or a handshake gives them.
+   * @param added called then
+   * @returns resolves when a server has taken them. Rejects at its bounds; the credentials are kept
+   */
+  add(
+    credentials: Credentials,
+    { clock, timeoutMs, signal }: AuthBounds,
+    added: () => void,
+  ): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const entry = this.#entryOf(credentials);
+      const settle = (act: () => void) => {
+        timer.cancel();
+        stopListening();
+        entry.waiters.delete(waiter);
+        act();
+      };
+      const waiter: AuthWaiter = {
+        resolve: () => settle(resolve),
+        reject: (error) => settle(() => reject(error)),
+      };
+      const timer = clock.setTimer(
+        () => waiter.reject(new RequestTimeoutError(timeoutMs, false, { operation: 'auth' })),
+        timeoutMs,
+      );
+      const stopListening = onAbort(signal, () => waiter.reject(signal?.reason));
+      entry.waiters.add(waiter);
+      this.#unsent.add(entry);
+      added();
+    });
   }
 
   /** Gives everything to a new connection. */

@@ -4,9 +4,10 @@ import { ProtocolError } from '../errors.ts';
 import type { ConnectRequest, ConnectResponse } from '../protocol/connect.ts';
 import { connectRequest, connectResponse } from '../protocol/connect.ts';
 import { xids } from '../protocol/constants.ts';
-import type { Codec, JuteWriter } from '../protocol/jute.ts';
+import type { JuteWriter } from '../protocol/jute.ts';
 import { JuteReader } from '../protocol/jute.ts';
 import { replyHeader } from '../protocol/messages.ts';
+import type { RequestKind } from '../protocol/requests.ts';
 import { requests } from '../protocol/requests.ts';
 
 /** A request to authenticate that every connection repeats. */
@@ -59,13 +60,11 @@ export function readConnectAnswer(
 }
 
 export function writeAuth(writer: JuteWriter, { scheme, credentials }: Credentials): void {
-  const { opcode, request } = requests.auth;
-  writeFrame(writer, xids.auth, opcode, request, { type: 0, scheme, auth: credentials });
+  writeFrame(writer, xids.auth, requests.auth, { type: 0, scheme, auth: credentials });
 }
 
 export function writePing(writer: JuteWriter): void {
-  const { opcode, request } = requests.ping;
-  writeFrame(writer, xids.ping, opcode, request, {});
+  writeFrame(writer, xids.ping, requests.ping, {});
 }
 
 /**
@@ -104,13 +103,8 @@ export function writeSetWatches(
       persistentWatches: batch.persistent,
       persistentRecursiveWatches: batch.persistentRecursive,
     };
-    if (kind === 'setWatches') {
-      const { opcode, request } = requests.setWatches;
-      writeFrame(writer, xids.setWatches, opcode, request, body);
-    } else {
-      const { opcode, request } = requests.setWatches2;
-      writeFrame(writer, xids.setWatches, opcode, request, body);
-    }
+    if (kind === 'setWatches') writeFrame(writer, xids.setWatches, requests.setWatches, body);
+    else writeFrame(writer, xids.setWatches, requests.setWatches2, body);
     packets += 1;
     batch = emptyBatch();
     bytes = 0;
@@ -143,13 +137,12 @@ function emptyBatch(): Record<Kind, string[]> {
 function writeFrame<T>(
   writer: JuteWriter,
   xid: number,
-  opcode: number,
-  codec: Codec<T>,
+  { opcode, request }: RequestKind<T, unknown>,
   body: T,
 ): void {
   const start = writer.beginFrame();
   writer.int32(xid);
   writer.int32(opcode);
-  codec.write(writer, body);
+  request.write(writer, body);
   writer.endFrame(start);
 }

@@ -4,18 +4,14 @@
  */
 import type { Clock, Timer } from '../clock.ts';
 import type { Pipeline } from './pipeline.ts';
+import type { SessionRunner } from './session-runner.ts';
 import type { SessionTiming } from './timing.ts';
 
 /** What is due depends on it. */
 export interface Pulse {
-  /** Nothing is due any more. */
-  readonly isFinal: boolean;
+  readonly machine: SessionRunner;
   readonly hasSession: boolean;
   readonly hasConnection: boolean;
-  /** The server of the connection has granted the session. */
-  readonly isGranted: boolean;
-  /** A server is being tried, and does not serve yet. */
-  readonly isTrying: boolean;
   ping(): void;
   /** The connection is of no use. */
   giveUp(why: string): void;
@@ -84,23 +80,24 @@ export class Heartbeat {
   }
 
   get #attemptDueMs(): number {
-    return this.#pulse.isTrying ? this.#attemptDeadlineMs : Number.POSITIVE_INFINITY;
+    return this.#pulse.machine.isTrying ? this.#attemptDeadlineMs : Number.POSITIVE_INFINITY;
   }
 
   get #silentDueMs(): number {
-    if (!this.#pulse.isGranted) return Number.POSITIVE_INFINITY;
+    if (!this.#pulse.machine.isGranted) return Number.POSITIVE_INFINITY;
     return this.lastReceivedMs + this.timing.silenceMs;
   }
 
   get #pingDueMs(): number {
-    if (!this.#pulse.isGranted || this.pingSentMs !== undefined) return Number.POSITIVE_INFINITY;
+    if (!this.#pulse.machine.isGranted || this.pingSentMs !== undefined)
+      return Number.POSITIVE_INFINITY;
     return this.#pipeline.lastSentMs + this.timing.pingMs;
   }
 
   // What is done ----------------------------------------------------------------------------------
 
   expireIfOverdue(): void {
-    if (this.#pulse.isFinal || !this.isOverdue) return;
+    if (this.#pulse.machine.isFinal || !this.isOverdue) return;
     this.#pulse.expire(
       `no server has confirmed the session for ${Math.round(this.timing.expiryMs)} ms`,
     );
@@ -109,13 +106,14 @@ export class Heartbeat {
   /** Overdue, and even an answer to the last thing that was sent would not change it. */
   expireIfHopeless(): void {
     const nowMs = this.#clock.monotonicMs();
-    if (this.#pulse.isGranted && nowMs < this.#pipeline.lastSentMs + this.timing.expiryMs) return;
+    if (this.#pulse.machine.isGranted && nowMs < this.#pipeline.lastSentMs + this.timing.expiryMs)
+      return;
     this.expireIfOverdue();
   }
 
   /** Sets the timer for whatever is due next. */
   schedule(): void {
-    if (this.#pulse.isFinal) return;
+    if (this.#pulse.machine.isFinal) return;
     const dueMs = Math.min(
       this.#pipeline.expireOverdue(this.#clock.monotonicMs()),
       this.#attemptDueMs,
@@ -175,7 +173,7 @@ export class Heartbeat {
       const nowMs = this.#clock.monotonicMs();
       if (connection !== this.#connection) return;
       if (nowMs < this.#attemptDueMs && nowMs < this.#silentDueMs) return;
-      const time = this.#pulse.isGranted
+      const time = this.#pulse.machine.isGranted
         ? `${Math.round(nowMs - this.lastReceivedMs)} ms`
         : 'the time of one attempt';
       this.#pulse.giveUp(`the server said nothing for ${time}`);

@@ -1,49 +1,23 @@
 /** What arrives on a connection: who it is for, and what it makes happen. */
-import type { Tally } from '../counters.ts';
 import { isWatched, publish } from '../diagnostics.ts';
-import { ProtocolError } from '../errors.ts';
+import { credentialsRefused, ProtocolError } from '../errors.ts';
 import type { ConnectResponse } from '../protocol/connect.ts';
 import { errorCodes, eventTypes, xids } from '../protocol/constants.ts';
 import { JuteReader } from '../protocol/jute.ts';
 import { watcherEvent } from '../protocol/messages.ts';
-import type { Authenticator } from './authenticator.ts';
 import { readConnectAnswer } from './handshake.ts';
-import type { Heartbeat } from './heartbeat.ts';
-import type { Pipeline } from './pipeline.ts';
-import type { SessionEvent } from './session-machine.ts';
-import type { View } from './view.ts';
-import type { RawEventType, WatchRegistry } from './watch-registry.ts';
-
-/** Whom it is for. */
-export interface Recipients {
-  /** Of the client, for diagnostics. */
-  readonly number: number;
-  readonly tally: Tally;
-  readonly auth: Authenticator;
-  readonly heartbeat: Heartbeat;
-  readonly pipeline: Pipeline;
-  readonly view: View;
-  readonly watches: WatchRegistry;
-  /** The server of the connection has granted a session. */
-  readonly isGranted: boolean;
-  /** It was told who we are and what we watch. */
-  readonly isIntroduced: boolean;
-  /** It has all our watches. */
-  readonly hasWatches: boolean;
-  happen(event: SessionEvent): void;
-  /** A session is granted. */
-  offer(response: ConnectResponse): void;
-  /** The credentials are refused. */
-  refuse(): void;
-}
+import type { SessionParts } from './session-parts.ts';
+import type { RawEventType } from './watch-registry.ts';
 
 export class Inbound {
-  readonly #to: Recipients;
+  readonly #to: SessionParts;
+  readonly #onGranted: (response: ConnectResponse) => void;
   #reader: JuteReader | undefined;
   #readerBytes: Uint8Array | undefined;
 
-  constructor(to: Recipients) {
+  constructor(to: SessionParts, onGranted: (response: ConnectResponse) => void) {
     this.#to = to;
+    this.#onGranted = onGranted;
   }
 
   /**
@@ -51,23 +25,23 @@ export class Inbound {
    * @throws ProtocolError, MalformedError: the connection cannot go on
    */
   take(bytes: Uint8Array, start: number, end: number, server: string): void {
-    if (this.#to.isGranted) this.#onFrame(bytes, start, end, server);
+    if (this.#to.machine.isGranted) this.#onFrame(bytes, start, end, server);
     else this.#onConnectAnswer(bytes, start, end, server);
   }
 
   #onConnectAnswer(bytes: Uint8Array, start: number, end: number, server: string): void {
-    const answer = readConnectAnswer(bytes, start, end, this.#to.isIntroduced);
+    const answer = readConnectAnswer(bytes, start, end, this.#to.machine.isIntroduced);
     if (answer.kind === 'auth') {
       this.#onAuthReply(answer.error);
       return;
     }
     const { response } = answer;
     if (response.timeoutMs > 0 && response.sessionId !== 0n) {
-      this.#to.offer(response);
+      this.#onGranted(response);
       return;
     }
     const error = new Error(`${server} says that the session has expired`);
-    this.#to.happen({ on: 'not-granted', readOnly: response.readOnly, error });
+    this.#to.machine.happen({ on: 'not-granted', readOnly: response.readOnly, error });
   }
 
   #onFrame(bytes: Uint8Array, start: number, end: number, server: string): void {
@@ -89,23 +63,23 @@ export class Inbound {
         return;
       case xids.ping:
         if (!heartbeat.pinged()) throw new ProtocolError('a ping was answered unasked');
-        view.saw(zxid, this.#to.hasWatches);
+        view.saw(zxid, this.#to.machine.hasWatches);
         return;
       case xids.auth:
         this.#onAuthReply(error);
         return;
       case xids.setWatches:
-        this.#to.happen({ on: 'watches-restored' });
+        this.#to.machine.happen({ on: 'watches-restored' });
         if (error !== errorCodes.ok) {
           throw new ProtocolError(`the server refuses to restore watches: error ${error}`);
         }
         // Unless nobody had asked: then the connection is gone.
-        if (this.#to.isGranted) view.saw(zxid, this.#to.hasWatches);
+        if (this.#to.machine.isGranted) view.saw(zxid, this.#to.machine.hasWatches);
         return;
       default:
         // Nothing of a reply is believed before it is known to be one.
         pipeline.checkNext(xid);
-        view.saw(zxid, this.#to.hasWatches);
+        view.saw(zxid, this.#to.machine.hasWatches);
         if (isWatched('incumbent:zookeeper:reply')) this.#publishReply(error);
         pipeline.onReply(zxid, error, reader, heartbeat.lastReceivedMs);
         if (error === errorCodes.sessionMoved) {
@@ -113,7 +87,7 @@ export class Inbound {
         }
         if (error === errorCodes.sessionExpired || error === errorCodes.unknownSession) {
           const over = new Error(`${server} says that the session has expired`);
-          this.#to.happen({ on: 'over', error: over });
+          this.#to.machine.happen({ on: 'over', error: over });
         }
     }
   }
@@ -131,13 +105,14 @@ export class Inbound {
   }
 
   #onAuthReply(error: number): void {
-    const { auth } = this.#to;
+    const { auth, machine } = this.#to;
     if (error !== errorCodes.ok) {
-      this.#to.refuse();
+      const refused = credentialsRefused({ operation: 'auth' });
+      machine.happen({ on: 'credentials-refused', error: refused });
       return;
     }
     if (!auth.onTaken()) throw new ProtocolError('authentication was answered unasked');
-    if (auth.isAnswered) this.#to.happen({ on: 'credentials-taken' });
+    if (auth.isAnswered) machine.happen({ on: 'credentials-taken' });
   }
 
   #publishReply(error: number): void {

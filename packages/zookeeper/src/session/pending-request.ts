@@ -18,6 +18,11 @@ export interface ReplyHandlers<Response, Result> {
   failed?(mayBeDone: boolean): void;
 }
 
+/** What is asked for, and what becomes of the reply. Made once where it can be: calls are many. */
+export interface Operation<Request, Response, Result> extends ReplyHandlers<Response, Result> {
+  readonly kind: RequestKind<Request, Response>;
+}
+
 /** What every reply says besides its body. */
 export interface AnswerOf {
   readonly zxid: bigint;
@@ -53,16 +58,14 @@ export class PendingRequest implements AnswerOf {
 
   constructor(
     // biome-ignore lint/suspicious/noExplicitAny: a queue holds requests of every kind
-    kind: RequestKind<any, any>,
+    operation: Operation<any, any, any>,
     path: string | undefined,
-    // biome-ignore lint/suspicious/noExplicitAny: a queue holds requests of every kind
-    handlers: ReplyHandlers<any, any>,
     resolve: (result: unknown) => void,
     reject: (error: unknown) => void,
   ) {
-    this.kind = kind;
+    this.kind = operation.kind;
     this.path = path;
-    this.handlers = handlers;
+    this.handlers = operation;
     this.#resolve = resolve;
     this.#reject = reject;
   }

@@ -35,6 +35,12 @@ export interface PipelineLimits {
   readonly requestTimeoutMs: number;
 }
 
+export interface PipelineOptions extends PipelineLimits {
+  readonly clock: Clock;
+  /** For tests: where the numbers begin (default 1). */
+  readonly firstXid?: number | undefined;
+}
+
 /** Where the output of a turn goes. */
 export interface Sink {
   /** @returns false when no more should follow before `Pipeline.resume` */
@@ -80,18 +86,11 @@ export class Pipeline {
 
   /**
    * @param onDeadline told of the deadline of every request that shares the common bound
-   * @param firstXid for tests: where the numbers begin
    */
-  constructor(
-    limits: PipelineLimits,
-    clock: Clock,
-    tally: Tally,
-    onDeadline: (deadlineMs: number) => void,
-    firstXid = 1,
-  ) {
-    this.#nextXid = firstXid;
-    this.#limits = limits;
-    this.#clock = clock;
+  constructor(options: PipelineOptions, tally: Tally, onDeadline: (deadlineMs: number) => void) {
+    this.#nextXid = options.firstXid ?? 1;
+    this.#limits = options;
+    this.#clock = options.clock;
     this.#tally = tally;
     this.#onDeadline = onDeadline;
   }

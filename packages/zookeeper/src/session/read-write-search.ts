@@ -1,11 +1,10 @@
 import type { Socket } from 'node:net';
-import type { Clock } from '../clock.ts';
-import type { HostAndPort } from '../connection-string.ts';
+import type { Address } from '../net/connection.ts';
 import { openSocket } from '../net/connection.ts';
-import type { CheckedTls } from '../net/tls-options.ts';
 import { onAbort } from '../on-abort.ts';
 import { pause } from '../pause.ts';
 import { Hosts } from './hosts.ts';
+import type { SessionOptions } from './session-options.ts';
 import type { SessionTiming } from './timing.ts';
 import { attemptMs } from './timing.ts';
 
@@ -18,12 +17,7 @@ const maxPauseMs = 10_000;
  * @returns true as soon as one has; false when `stop` aborts
  */
 export async function findReadWriteServer(
-  options: {
-    readonly hosts: readonly HostAndPort[];
-    readonly tls: CheckedTls | undefined;
-    readonly clock: Clock;
-    readonly random: () => number;
-  },
+  options: Pick<SessionOptions, 'hosts' | 'tls' | 'clock' | 'random'>,
   timing: SessionTiming,
   stop: AbortSignal,
 ): Promise<boolean> {
@@ -31,8 +25,8 @@ export async function findReadWriteServer(
   for (let pauseMs = 100; !stop.aborted; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
     const addresses = hosts.literal() ?? (await hosts.resolve(stop, () => {}));
     for (const address of addresses) {
-      const boundMs = attemptMs(timing, addresses.length, 0, Number.POSITIVE_INFINITY);
-      const answer = await ask(address, options.tls, options.clock, boundMs, stop);
+      const boundMs = attemptMs(timing, { hosts: addresses.length });
+      const answer = await ask(address, options, boundMs, stop);
       if (stop.aborted) return false;
       if (answer === 'rw') return true;
     }
@@ -42,9 +36,8 @@ export async function findReadWriteServer(
 }
 
 function ask(
-  address: HostAndPort & { readonly name: string },
-  tls: CheckedTls | undefined,
-  clock: Clock,
+  address: Address,
+  { tls, clock }: Pick<SessionOptions, 'tls' | 'clock'>,
   boundMs: number,
   stop: AbortSignal,
 ): Promise<string> {

@@ -15,9 +15,11 @@ export function exchangeSasl(
 ): void {
   const send = (token: Uint8Array, then: (token: Uint8Array | null) => void) => {
     const request = new PendingRequest(
-      requests.sasl,
+      {
+        kind: requests.sasl,
+        complete: (reply: { readonly token: Uint8Array | null }) => then(reply.token),
+      },
       undefined,
-      { complete: (reply: { readonly token: Uint8Array | null }) => then(reply.token) },
       () => {},
       onError,
     );

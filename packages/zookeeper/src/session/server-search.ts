@@ -58,13 +58,10 @@ export class ServerSearch {
       const outcomes = new Set<AttemptOutcome>();
       for (const [index, address] of addresses.entries()) {
         if (!target.wantsServer()) return;
-        const boundMs = attemptMs(
-          target.timing,
-          addresses.length,
-          failedRounds,
-          target.leftMs,
-          addresses.length - index,
-        );
+        const boundMs = attemptMs(target.timing, {
+          ...{ hosts: addresses.length, untried: addresses.length - index },
+          ...{ round: failedRounds, leftMs: target.leftMs },
+        });
         outcomes.add(await target.attach(address, boundMs));
         if (outcomes.has('served')) break;
       }
@@ -87,7 +84,7 @@ export class ServerSearch {
   async #resolve(): Promise<Address[]> {
     const bound = new AbortController();
     const { timing, leftMs } = this.#target;
-    const boundMs = attemptMs(timing, this.#hosts.count, 0, leftMs);
+    const boundMs = attemptMs(timing, { hosts: this.#hosts.count, leftMs });
     const timer = this.#clock.setTimer(() => bound.abort(), boundMs);
     try {
       return await this.#hosts.resolve(bound.signal, (error) => this.#target.onUnresolved(error));

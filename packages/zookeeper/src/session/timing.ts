@@ -30,24 +30,27 @@ export function sessionTiming(timeoutMs: number): SessionTiming {
   };
 }
 
+export interface Attempt {
+  readonly hosts: number;
+  /** Failed rounds so far (default 0). */
+  readonly round?: number;
+  /** Until the session expires (default: there is none). */
+  readonly leftMs?: number;
+  /** Hosts that this round has not tried yet, with this one (default: all). */
+  readonly untried?: number;
+}
+
 /**
  * How long one attempt to connect may take, up to the server's answer to the handshake: the timeout
  * divided by the number of hosts, at most 0.6 T. The first rounds get less, from T/6 (at least 1 s)
  * and twice as much each round: a server that is just starting may take a connection and never
  * answer it, and the next attempt is the cure.
  * While a session is at stake, what is left of it is shared among the hosts, at least 1 s each.
- * @param round failed rounds so far
- * @param leftMs until the session expires; infinite without one
- * @param untried hosts that this round has not tried yet, with this one
  */
 export function attemptMs(
-  timing: SessionTiming,
-  hosts: number,
-  round: number,
-  leftMs: number,
-  untried: number = hosts,
+  { timeoutMs, silenceMs }: SessionTiming,
+  { hosts, round = 0, leftMs = Number.POSITIVE_INFINITY, untried = hosts }: Attempt,
 ): number {
-  const { timeoutMs, silenceMs } = timing;
   const patienceMs = Math.max(1_000, timeoutMs / 6) * 2 ** Math.min(round, 20);
   const shareMs = Math.max(Math.min(leftMs, 1_000), leftMs / untried);
   return Math.min(silenceMs, timeoutMs / hosts, patienceMs, shareMs);

@@ -20,6 +20,7 @@ export class Link {
   damaged: boolean;
   readonly #client: Socket;
   readonly #upstream: Socket | undefined;
+  readonly #gate: Gate;
   readonly #requests: Held[] = [];
   readonly #replies: Held[] = [];
   #open: number;
@@ -29,10 +30,11 @@ export class Link {
     this.damaged = upstream === undefined;
     this.#client = client;
     this.#upstream = upstream;
+    this.#gate = gate;
     this.#open = upstream === undefined ? 1 : 2;
-    this.#carry(client, upstream, (chunk) => gate.toServer(chunk), this.#requests, gate);
+    this.#carry(client, upstream, (chunk) => gate.toServer(chunk), this.#requests);
     if (upstream !== undefined) {
-      this.#carry(upstream, client, (chunk) => gate.toClient(chunk), this.#replies, gate);
+      this.#carry(upstream, client, (chunk) => gate.toClient(chunk), this.#replies);
     }
   }
 
@@ -72,7 +74,6 @@ export class Link {
     to: Socket | undefined,
     admit: (chunk: Uint8Array | undefined) => Verdict,
     held: Held[],
-    gate: Gate,
   ): void {
     let failed = false;
     /** Nothing may follow what was held by a connection that has lost something since. */
@@ -111,7 +112,7 @@ export class Link {
     from.on('close', () => {
       this.#open -= 1;
       if (this.#open === 0) {
-        gate.gone();
+        this.#gate.gone();
         return;
       }
       const verdict = judge(undefined);

@@ -8,6 +8,11 @@
  * so long that the session expires.
  */
 import type * as Machine from '../../../../packages/zookeeper/dist/session/session-machine.js';
+import type {
+  SessionAt,
+  SessionEffect,
+  SessionEvent,
+} from '../../../../packages/zookeeper/dist/session/session-states.js';
 import type { View } from '../../../../packages/zookeeper/dist/session/view.js';
 import type { State } from '../../../../packages/zookeeper/dist/state.js';
 
@@ -53,7 +58,7 @@ interface Connection {
 export interface World {
   /** How the client proves who it is. */
   readonly proof: 'none' | 'auth' | 'sasl';
-  readonly at: Machine.SessionAt;
+  readonly at: SessionAt;
   readonly told: State;
   readonly id: number;
   readonly seen: number;
@@ -193,7 +198,7 @@ class Play {
   hasListened = false;
   readonly #options: Options;
   readonly #inListener: InListener;
-  readonly #events: Machine.SessionEvent[] = [];
+  readonly #events: SessionEvent[] = [];
   #isActing = false;
   #offered = 0;
 
@@ -209,7 +214,7 @@ class Play {
 
   // The client --------------------------------------------------------------------------------------
 
-  happen(event: Machine.SessionEvent): void {
+  happen(event: SessionEvent): void {
     this.#events.push(event);
     if (this.#isActing) return;
     this.#isActing = true;
@@ -222,7 +227,7 @@ class Play {
     this.#isActing = false;
   }
 
-  #carryOut(effect: Machine.SessionEffect): void {
+  #carryOut(effect: SessionEffect): void {
     const { world } = this;
     switch (effect.do) {
       case 'greet': {
@@ -355,7 +360,7 @@ class Play {
     this.#isActing = true;
     this.#disconnect();
     this.#isActing = false;
-    this.happen(this.#events.pop() as Machine.SessionEvent);
+    this.happen(this.#events.pop() as SessionEvent);
   }
 
   #disconnect(): void {

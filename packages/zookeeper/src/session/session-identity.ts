@@ -1,0 +1,41 @@
+import type { ConnectResponse } from '../protocol/connect.ts';
+import type { ExportedSession } from '../state.ts';
+
+const noPassword = new Uint8Array(16);
+
+/** What servers know the session by, and which of them knew it last. */
+export class SessionIdentity {
+  /** 0: there is none. */
+  id: bigint;
+  password: Uint8Array;
+  server = '';
+  isReadOnly = false;
+
+  constructor(exported: ExportedSession | undefined) {
+    this.id = exported?.id ?? 0n;
+    this.password = exported?.password ?? noPassword;
+  }
+
+  get isKnown(): boolean {
+    return this.id !== 0n;
+  }
+
+  /** What a handshake says: of a session to attach to, or of none. */
+  claim(attaches: boolean): { readonly sessionId: bigint; readonly password: Uint8Array } {
+    return attaches
+      ? { sessionId: this.id, password: this.password }
+      : { sessionId: 0n, password: noPassword };
+  }
+
+  adopt({ sessionId, password, readOnly }: ConnectResponse, server: string): void {
+    this.id = sessionId;
+    this.password = password ?? noPassword;
+    this.server = server;
+    this.isReadOnly = readOnly;
+  }
+
+  forget(): void {
+    this.id = 0n;
+    this.password = noPassword;
+  }
+}

@@ -1,0 +1,81 @@
+import { describe } from './arguments.ts';
+import type { Clock } from './clock.ts';
+import { publish } from './diagnostics.ts';
+import { InvalidArgumentError } from './errors.ts';
+import { EventBuffer } from './event-buffer.ts';
+import type { StoppableIterator } from './iterate.ts';
+import { orStopped, stoppable } from './iterate.ts';
+import type { Session } from './session/session.ts';
+import type { StateChange } from './state.ts';
+
+/** Listeners for the changes of a client's state: all hear of one change before any hears of the next. */
+export class StateListeners {
+  /** Of the client, for diagnostics. */
+  readonly #number: number;
+  readonly #listeners: Set<(change: StateChange) => void> = new Set();
+  /** Those that are still to be told; the first is being told. */
+  readonly #changes: StateChange[] = [];
+
+  constructor(number: number) {
+    this.#number = number;
+  }
+
+  /** @returns stops it */
+  add(listener: (change: StateChange) => void): () => void {
+    if (typeof listener !== 'function') {
+      throw new InvalidArgumentError(`onState takes a function, not ${describe(listener)}`);
+    }
+    // Twice the same function is two listeners.
+    const own = (change: StateChange) => listener(change);
+    this.#listeners.add(own);
+    return () => this.#listeners.delete(own);
+  }
+
+  /** The present state, when it is first asked for, and every change after it. */
+  iterate(
+    session: Session,
+    clock: Clock,
+    signal: AbortSignal | undefined,
+  ): StoppableIterator<StateChange> {
+    const begin = () => {
+      const buffer = new EventBuffer<StateChange>(1_000, (changes) => changes.slice(1));
+      const state = session.toldState;
+      const { info } = session;
+      const atMs = clock.monotonicMs();
+      buffer.push({ state, previous: state, atMs, session: info, error: undefined });
+      return { buffer, stopListening: this.add((change) => buffer.push(change)) };
+    };
+    return stoppable(signal, async function* (stop) {
+      const { buffer, stopListening } = begin();
+      try {
+        for (;;) {
+          const change = await orStopped(buffer.next(), stop);
+          if (change === undefined) return;
+          yield change;
+          if (change.state === 'closed' || change.state === 'auth-failed') return;
+        }
+      } finally {
+        stopListening();
+      }
+    });
+  }
+
+  /** A listener may cause the next change: all hear of this one first. */
+  tell(change: StateChange): void {
+    this.#changes.push(change);
+    if (this.#changes.length > 1) return;
+    for (let next = this.#changes[0]; next !== undefined; next = this.#changes[0]) {
+      for (const listener of [...this.#listeners]) {
+        try {
+          listener(next);
+        } catch (error) {
+          publish('incumbent:zookeeper:trouble', this.#number, {
+            what: 'a state listener threw',
+            error,
+          });
+        }
+      }
+      this.#changes.shift();
+    }
+  }
+}
