@@ -1,4 +1,5 @@
 // One proof for all terms of a session: what it costs, and for whom it speaks.
+import { setMaxListeners } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readClocks } from '../../src/base/clock.ts';
@@ -10,6 +11,8 @@ import { SimulatedClock } from '../../src/testing/index.ts';
 import { Stage } from './support.ts';
 
 const never = new AbortController().signal;
+// Many wait with it at one time.
+setMaxListeners(0, never);
 
 /** A session that refuses as ZooKeeper does: it names the first place that is missing. */
 function stand(size: number, maxPlaces = 1_000) {

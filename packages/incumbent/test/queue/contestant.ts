@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { NotElectedReason } from '../../src/base/not-elected.ts';
 import { resolveTiming } from '../../src/base/timing.ts';
 import type { Candidacy, ElectionBackend, Patience, Scope, Seat } from '../../src/core/contest.ts';
@@ -10,6 +11,8 @@ export const timing = resolveTiming({}, { sessionTimeoutMs: 10_000 });
 
 /** Of whoever never changes its mind. */
 export const never = new AbortController().signal;
+// Many wait with it at one time.
+setMaxListeners(0, never);
 
 export interface ContestantOptions {
   readonly session?: SimulatedQueueSession;
