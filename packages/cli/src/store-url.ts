@@ -156,7 +156,7 @@ function parseStoreUrl(
   // From here on the URL is not repeated: it may hold a password.
   const missing = missingScheme(text);
   if (missing !== undefined) throw badUrl(`${origin} ${missing}`);
-  if (scheme !== undefined) throw badUrl(`${origin} ${unknownScheme(scheme, text)}`);
+  if (scheme !== undefined) throw badUrl(`${origin} ${unknownScheme(scheme)}`);
   // A URL whose scheme is misspelt.
   if (text.includes('@')) {
     throw badUrl(
@@ -188,7 +188,7 @@ function missingScheme(text: string): string | undefined {
 }
 
 /** What is wrong with a scheme that is none of ours. Does not repeat what stands behind it. */
-function unknownScheme(scheme: string, text: string): string {
+function unknownScheme(scheme: string): string {
   const unknown = `has the unknown scheme "${scheme}:"`;
   if (scheme === 'http' || scheme === 'https') {
     return `${unknown}; write etcd://host:2379, or s3://bucket?endpoint=${scheme}://host:9000`;

@@ -501,7 +501,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
       {
         file: 'core/held-term.js',
         find: 'await this.#show({ ...this.#wanted.state, announced: true, actors });',
-        replace: 'void this.#show({ ...this.#wanted.state, announced: true, actors }).catch(() => {});',
+        replace:
+          'void this.#show({ ...this.#wanted.state, announced: true, actors }).catch(() => {});',
       },
     ],
     breaks: ['announced'],
