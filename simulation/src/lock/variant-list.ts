@@ -9,6 +9,7 @@ import type { lockGuarantees } from './guarantees.ts';
 const s1 = ['belief', 'waiting', 'margin', 'fencing'] as const;
 
 const store = 'backends/zookeeper/lock-store.js';
+const reading = 'backends/zookeeper/lock-reading.js';
 const session = 'backends/zookeeper/lock-session.js';
 
 export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
@@ -134,8 +135,8 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: store,
-        find: '.check(this.#lockPath)\n            .set',
-        replace: '.check(this.#path)\n            .set',
+        find: '.check(this.#nodes.lockPath)\n            .set',
+        replace: '.check(this.#nodes.path)\n            .set',
       },
       {
         file: store,
@@ -172,22 +173,22 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: store,
-        find: 'transaction.delete(this.breadcrumbPath, breadcrumb.version);',
-        replace: 'transaction.check(this.breadcrumbPath, breadcrumb.version);',
+        find: 'transaction.delete(this.#nodes.breadcrumbPath, breadcrumb.version);',
+        replace: 'transaction.check(this.#nodes.breadcrumbPath, breadcrumb.version);',
       },
     ],
     breaks: ['breadcrumb'],
   },
   {
     name: 'lock: a leader of another make forgotten',
-    edits: [{ file: store, find: 'if (belongs || isOfHolder)', replace: 'if (true)' }],
+    edits: [{ file: reading, find: 'if (belongs || isOfHolder)', replace: 'if (true)' }],
     breaks: [...s1, 'predecessor'],
   },
   {
     name: 'lock: a breadcrumb that is newer than the lock taken for its holder’s',
     edits: [
       {
-        file: store,
+        file: 'backends/zookeeper/lock-version.js',
         find: 'return breadcrumb.leader === place.token;',
         replace: 'return breadcrumb.leader !== undefined && breadcrumb.mzxid > place.token;',
       },
@@ -224,7 +225,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: whoever left its breadcrumb taken for fenced',
     edits: [
       {
-        file: store,
+        file: reading,
         find: 'return { record, version, isTheirs, wasFenced: false,',
         replace: 'return { record, version, isTheirs, wasFenced: true,',
       },
