@@ -69,7 +69,11 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
   {
     name: 'lock: no wait after an unclean predecessor',
     edits: [
-      { file: 'mechanisms/lock/race.js', find: 'if (!waitsForPredecessor)', replace: 'if (true)' },
+      {
+        file: 'mechanisms/lock/memory.js',
+        find: 'if (!waitsForPredecessor)',
+        replace: 'if (true)',
+      },
     ],
     breaks: s1,
   },
@@ -77,7 +81,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: own belief waited out instead of the record’s',
     edits: [
       {
-        file: 'mechanisms/lock/race.js',
+        file: 'mechanisms/lock/memory.js',
         find: 'waitMs = record.beliefMs;',
         replace: 'waitMs = beliefMs;',
       },
@@ -88,7 +92,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: the wait without room for clocks that drift',
     edits: [
       {
-        file: 'mechanisms/lock/race.js',
+        file: 'mechanisms/lock/memory.js',
         find: '(waitMs * (1 + clockDrift)) / (1 - clockDrift)',
         replace: 'waitMs + 0 * clockDrift',
       },
@@ -100,9 +104,15 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: a predecessor known by its id and not by its incarnation',
     edits: [
       {
-        file: 'mechanisms/lock/race.js',
-        find: 'holding !== undefined && !this.#own.wrote(record)',
-        replace: 'holding !== undefined && holding.candidate.id !== this.#candidate.id',
+        file: 'mechanisms/lock/contender.js',
+        find: 'const step = await this.#step();',
+        replace:
+          'this.#memory.id = this.#campaign.candidate.id;\n        const step = await this.#step();',
+      },
+      {
+        file: 'mechanisms/lock/memory.js',
+        find: 'holding !== undefined && !this.own.wrote(record)',
+        replace: 'holding !== undefined && holding.candidate.id !== this.id',
       },
     ],
     from: 175,
@@ -112,9 +122,10 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: belief of a new term counted from the reply',
     edits: [
       {
-        file: 'mechanisms/lock/race.js',
-        find: 'return this.#seatUnlessOvertaken(entry, taken.place, sentAt,',
-        replace: 'return this.#seatUnlessOvertaken(entry, taken.place, readClocks(clock),',
+        file: 'mechanisms/lock/contender.js',
+        find: 'const { place, reading: found } = taken;',
+        replace:
+          'const { place, reading: found } = taken;\n        Object.assign(sentAt, readClocks(clock));',
       },
     ],
     breaks: [...s1, 'proof'],
@@ -123,9 +134,9 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: an own lock whose reply was lost taken for another’s',
     edits: [
       {
-        file: 'mechanisms/lock/race.js',
-        find: 'if (entry === undefined)\n                return this.#waitFor',
-        replace: 'if (true)\n                return this.#waitFor',
+        file: 'mechanisms/lock/contender.js',
+        find: 'if (entry === undefined)\n            return this.#waitFor',
+        replace: 'if (true)\n            return this.#waitFor',
       },
     ],
     breaks: ['leader', 'zombie'],
@@ -217,7 +228,9 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
   },
   {
     name: 'lock: one of theirs that becomes active late taken for a sign of another store',
-    edits: [{ file: 'mechanisms/lock/race.js', find: 'if (!isTheirs ||', replace: 'if (true ||' }],
+    edits: [
+      { file: 'mechanisms/lock/contender.js', find: 'if (!isTheirs ||', replace: 'if (true ||' },
+    ],
     from: 4_180,
     breaks: ['errors'],
   },
@@ -258,7 +271,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: who withdraws keeps the lock',
     edits: [
       {
-        file: 'mechanisms/lock/race.js',
+        file: 'mechanisms/lock/contender.js',
         find: 'if (!hasWon && entry !== undefined)',
         replace: 'if (false)',
       },
@@ -291,8 +304,8 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: a free lock not noticed',
     edits: [
       {
-        file: 'mechanisms/lock/race.js',
-        find: 'if (standing.watched === watched)',
+        file: 'mechanisms/lock/contender.js',
+        find: 'if (this.#watched === watched)',
         replace: 'if (false)',
       },
     ],
@@ -302,14 +315,14 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: the end of an election ignored',
     edits: [
       {
-        file: 'mechanisms/lock/race.js',
+        file: 'mechanisms/lock/contender.js',
         find: 'if (record?.ended === true)',
         replace: 'if (false)',
       },
       {
         file: 'mechanisms/queue/seat.js',
-        find: 'return ended || drains',
-        replace: 'return drains',
+        find: 'return this.#record.ended || this.#drain',
+        replace: 'return this.#drain',
       },
     ],
     from: 110,
