@@ -27,16 +27,11 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'mechanisms/lease/race.js',
-        find: "if (result?.outcome === 'ok')\n            return won(next, result.version);",
+        find: "if (result?.outcome === 'ok')\n            return this.#won(winning, next,",
         replace:
           "if (result?.outcome === 'ok') {\n            Object.assign(sentAt, readClocks(clock));" +
-          '\n            belief = new Belief(clock, timing.beliefMs, sentAt);' +
-          '\n            return won(next, result.version);\n        }',
-      },
-      {
-        file: 'mechanisms/lease/race.js',
-        find: 'const belief = new Belief(clock, timing.beliefMs, sentAt);',
-        replace: 'let belief = new Belief(clock, timing.beliefMs, sentAt);',
+          '\n            winning.belief = new Belief(clock, timing.beliefMs, sentAt);\n        }' +
+          "\n        if (result?.outcome === 'ok')\n            return this.#won(winning, next,",
       },
     ],
     breaks: s1,
@@ -59,7 +54,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
       {
         file: 'mechanisms/lease/race.js',
         find: "this.#scope.onTrouble('writing as a candidate', error);",
-        replace: 'return won(next, sighting.version);',
+        replace: 'return this.#won(winning, next, sighting.version);',
       },
     ],
     breaks: [...s1, 'announced'],
@@ -166,8 +161,10 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'mechanisms/lease/race.js',
-        find: 'belief,\n                state,',
-        replace: 'belief: new Belief(clock, timing.beliefMs, sentAt),\n                state,',
+        find: 'const won = { ...winning, record, version };',
+        replace:
+          'const { clock, timing } = this.#scope;\n        const belief = new Belief(clock, timing.beliefMs, winning.sentAt);\n' +
+          '        const won = { ...winning, belief, record, version };',
       },
     ],
     breaks: s1,
@@ -582,7 +579,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
         file: 'mechanisms/lease/race.js',
         find: "                shown = sighting;\n                    return { kind: 'wait', ms: verdict.ms",
         replace:
-          "                shown = sighting;\n                    await swapStore(this.#store, this.#scope, sighting.version - 1, this.#winningRecord(sighting.record, [], [], candidacy.stateAtWin([])), signal).catch(() => {});\n                    return { kind: 'wait', ms: verdict.ms",
+          "                shown = sighting;\n                    await swapStore(this.#store, this.#scope, { version: sighting.version - 1, record: this.#winningRecord(sighting.record, [], [], candidacy.stateAtWin([])) }, signal).catch(() => {});\n                    return { kind: 'wait', ms: verdict.ms",
       },
     ],
     breaks: ['futile', 'operations', 'ghost'],
@@ -614,7 +611,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'mechanisms/lease/race.js',
-        find: 'if (drain !== undefined && drain.untilUnixMs > wallMs) {',
+        find: 'if (drain !== undefined) {',
         replace: 'if (false) {',
       },
     ],
@@ -665,8 +662,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'mechanisms/lease/race.js',
-        find: 'return won(reading.record, reading.version);',
-        replace: 'return won(next, reading.version);',
+        find: 'return this.#won(winning, reading.record, reading.version);',
+        replace: 'return this.#won(winning, next, reading.version);',
       },
     ],
     breaks: ['kept'],
@@ -781,7 +778,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'mechanisms/lease/ghosts.js',
-        find: 'await swapStore(this.#store, this.#scope, reading.version, next, signal);',
+        find: 'await swapStore(this.#store, this.#scope, swap, signal);',
         replace: "{ outcome: 'ok' };",
       },
     ],

@@ -9,6 +9,7 @@ import type { lockGuarantees } from './guarantees.ts';
 const s1 = ['belief', 'waiting', 'margin', 'fencing'] as const;
 
 const store = 'backends/zookeeper/lock-store.js';
+const reading = 'backends/zookeeper/lock-reading.js';
 const session = 'backends/zookeeper/lock-session.js';
 
 export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
@@ -68,7 +69,11 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
   {
     name: 'lock: no wait after an unclean predecessor',
     edits: [
-      { file: 'mechanisms/lock/race.js', find: 'if (!waitsForPredecessor)', replace: 'if (true)' },
+      {
+        file: 'mechanisms/lock/memory.js',
+        find: 'if (!waitsForPredecessor)',
+        replace: 'if (true)',
+      },
     ],
     breaks: s1,
   },
@@ -76,7 +81,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: own belief waited out instead of the record’s',
     edits: [
       {
-        file: 'mechanisms/lock/race.js',
+        file: 'mechanisms/lock/memory.js',
         find: 'waitMs = record.beliefMs;',
         replace: 'waitMs = beliefMs;',
       },
@@ -87,7 +92,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: the wait without room for clocks that drift',
     edits: [
       {
-        file: 'mechanisms/lock/race.js',
+        file: 'mechanisms/lock/memory.js',
         find: '(waitMs * (1 + clockDrift)) / (1 - clockDrift)',
         replace: 'waitMs + 0 * clockDrift',
       },
@@ -99,9 +104,15 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: a predecessor known by its id and not by its incarnation',
     edits: [
       {
-        file: 'mechanisms/lock/race.js',
-        find: 'holding !== undefined && !this.#own.wrote(record)',
-        replace: 'holding !== undefined && holding.candidate.id !== this.#candidate.id',
+        file: 'mechanisms/lock/contender.js',
+        find: 'const step = await this.#step();',
+        replace:
+          'this.#memory.id = this.#campaign.candidate.id;\n        const step = await this.#step();',
+      },
+      {
+        file: 'mechanisms/lock/memory.js',
+        find: 'holding !== undefined && !this.own.wrote(record)',
+        replace: 'holding !== undefined && holding.candidate.id !== this.id',
       },
     ],
     from: 175,
@@ -111,9 +122,10 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: belief of a new term counted from the reply',
     edits: [
       {
-        file: 'mechanisms/lock/race.js',
-        find: 'return this.#seatUnlessOvertaken(entry, taken.place, sentAt,',
-        replace: 'return this.#seatUnlessOvertaken(entry, taken.place, readClocks(clock),',
+        file: 'mechanisms/lock/contender.js',
+        find: 'const { place, reading: found } = taken;',
+        replace:
+          'const { place, reading: found } = taken;\n        Object.assign(sentAt, readClocks(clock));',
       },
     ],
     breaks: [...s1, 'proof'],
@@ -122,9 +134,9 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: an own lock whose reply was lost taken for another’s',
     edits: [
       {
-        file: 'mechanisms/lock/race.js',
-        find: 'if (entry === undefined)\n                return this.#waitFor',
-        replace: 'if (true)\n                return this.#waitFor',
+        file: 'mechanisms/lock/contender.js',
+        find: 'if (entry === undefined)\n            return this.#waitFor',
+        replace: 'if (true)\n            return this.#waitFor',
       },
     ],
     breaks: ['leader', 'zombie'],
@@ -134,8 +146,8 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: store,
-        find: '.check(this.#lockPath)\n            .set',
-        replace: '.check(this.#path)\n            .set',
+        find: '.check(this.#nodes.lockPath)\n            .set',
+        replace: '.check(this.#nodes.path)\n            .set',
       },
       {
         file: store,
@@ -172,22 +184,22 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: store,
-        find: 'transaction.delete(this.breadcrumbPath, breadcrumb.version);',
-        replace: 'transaction.check(this.breadcrumbPath, breadcrumb.version);',
+        find: 'transaction.delete(this.#nodes.breadcrumbPath, breadcrumb.version);',
+        replace: 'transaction.check(this.#nodes.breadcrumbPath, breadcrumb.version);',
       },
     ],
     breaks: ['breadcrumb'],
   },
   {
     name: 'lock: a leader of another make forgotten',
-    edits: [{ file: store, find: 'if (belongs || isOfHolder)', replace: 'if (true)' }],
+    edits: [{ file: reading, find: 'if (belongs || isOfHolder)', replace: 'if (true)' }],
     breaks: [...s1, 'predecessor'],
   },
   {
     name: 'lock: a breadcrumb that is newer than the lock taken for its holder’s',
     edits: [
       {
-        file: store,
+        file: 'backends/zookeeper/lock-version.js',
         find: 'return breadcrumb.leader === place.token;',
         replace: 'return breadcrumb.leader !== undefined && breadcrumb.mzxid > place.token;',
       },
@@ -216,7 +228,9 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
   },
   {
     name: 'lock: one of theirs that becomes active late taken for a sign of another store',
-    edits: [{ file: 'mechanisms/lock/race.js', find: 'if (!isTheirs ||', replace: 'if (true ||' }],
+    edits: [
+      { file: 'mechanisms/lock/contender.js', find: 'if (!isTheirs ||', replace: 'if (true ||' },
+    ],
     from: 4_180,
     breaks: ['errors'],
   },
@@ -224,7 +238,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: whoever left its breadcrumb taken for fenced',
     edits: [
       {
-        file: store,
+        file: reading,
         find: 'return { record, version, isTheirs, wasFenced: false,',
         replace: 'return { record, version, isTheirs, wasFenced: true,',
       },
@@ -257,7 +271,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: who withdraws keeps the lock',
     edits: [
       {
-        file: 'mechanisms/lock/race.js',
+        file: 'mechanisms/lock/contender.js',
         find: 'if (!hasWon && entry !== undefined)',
         replace: 'if (false)',
       },
@@ -290,8 +304,8 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: a free lock not noticed',
     edits: [
       {
-        file: 'mechanisms/lock/race.js',
-        find: 'if (standing.watched === watched)',
+        file: 'mechanisms/lock/contender.js',
+        find: 'if (this.#watched === watched)',
         replace: 'if (false)',
       },
     ],
@@ -301,14 +315,14 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: the end of an election ignored',
     edits: [
       {
-        file: 'mechanisms/lock/race.js',
+        file: 'mechanisms/lock/contender.js',
         find: 'if (record?.ended === true)',
         replace: 'if (false)',
       },
       {
         file: 'mechanisms/queue/seat.js',
-        find: 'return ended || drains',
-        replace: 'return drains',
+        find: 'return this.#record.ended || this.#drain',
+        replace: 'return this.#drain',
       },
     ],
     from: 110,

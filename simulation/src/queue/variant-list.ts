@@ -55,7 +55,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
           '        stopMarginMs',
       },
       {
-        file: 'mechanisms/queue/queue.js',
+        file: 'mechanisms/queue/memory.js',
         find: 'if (!waitsForPredecessor)',
         replace: 'if (true)',
       },
@@ -66,7 +66,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: no wait after an unclean predecessor',
     edits: [
       {
-        file: 'mechanisms/queue/queue.js',
+        file: 'mechanisms/queue/memory.js',
         find: 'if (!waitsForPredecessor)',
         replace: 'if (true)',
       },
@@ -77,9 +77,9 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: own belief waited out instead of the record’s',
     edits: [
       {
-        file: 'mechanisms/queue/queue.js',
+        file: 'mechanisms/queue/memory.js',
         find: 'record.beliefMs * stretch',
-        replace: 'beliefMs * stretch',
+        replace: 'scope.timing.beliefMs * stretch',
       },
     ],
     breaks: s1,
@@ -89,7 +89,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     from: 130,
     edits: [
       {
-        file: 'mechanisms/queue/queue.js',
+        file: 'mechanisms/queue/memory.js',
         find: 'const stretch = (1 + clockDrift) / (1 - clockDrift);',
         replace: 'const stretch = 1 + 0 * clockDrift;',
       },
@@ -101,16 +101,16 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     from: 865,
     edits: [
       {
-        file: 'mechanisms/queue/queue.js',
+        file: 'mechanisms/queue/contender.js',
         find: "        const { reading, names } = await this.#ask('looking'",
         replace:
-          '        const beforeMs = this.#scope.clock.monotonicMs();\n' +
+          '        const beforeMs = scope.clock.monotonicMs();\n' +
           "        const { reading, names } = await this.#ask('looking'",
       },
       {
-        file: 'mechanisms/queue/queue.js',
-        find: '        const atMs = this.#scope.clock.monotonicMs();\n        const { record } = reading;',
-        replace: '        const atMs = beforeMs;\n        const { record } = reading;',
+        file: 'mechanisms/queue/contender.js',
+        find: 'atMs: scope.clock.monotonicMs() }',
+        replace: 'atMs: beforeMs }',
       },
     ],
     breaks: s1,
@@ -136,7 +136,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: the record written at the win, before the wait',
     edits: [
       {
-        file: 'mechanisms/queue/queue.js',
+        file: 'mechanisms/queue/contender.js',
         find: 'const state = waitMs > 0 ? { ...asked, announced: false } : asked;',
         replace: 'const state = asked;',
       },
@@ -192,12 +192,12 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: trusting to be next when the one before has gone',
     edits: [
       {
-        file: 'mechanisms/queue/queue.js',
+        file: 'mechanisms/queue/contender.js',
         find: 'const index = look.names.indexOf(place.name);',
         replace: 'const index = line.isNext ? 0 : look.names.indexOf(place.name);',
       },
       {
-        file: 'mechanisms/queue/queue.js',
+        file: 'mechanisms/queue/contender.js',
         find: '                void watched.changed.then(() => {\n                    if (live)',
         replace:
           '                void watched.changed.then(() => {\n                    line.isNext = true;\n                    if (live)',
@@ -248,9 +248,9 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: the leader watched instead of the predecessor',
     edits: [
       {
-        file: 'mechanisms/queue/queue.js',
-        find: 'return new Behind(place, look.names[index - 1]);',
-        replace: 'return new Behind(place, look.names[0]);',
+        file: 'mechanisms/queue/contender.js',
+        find: 'this.#behind(line, place, look.names[index - 1])',
+        replace: 'this.#behind(line, place, look.names[0])',
       },
     ],
     breaks: ['herd'],
@@ -295,6 +295,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
   },
   {
     name: 'queue: belief counted from the reply',
+    from: 770,
     edits: [
       {
         file: 'mechanisms/queue/seat.js',
@@ -311,9 +312,10 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     from: 190,
     edits: [
       {
-        file: 'mechanisms/queue/queue.js',
-        find: 'return seat(sentAt, next, result.version);',
-        replace: 'return seat(readClocks(clock), next, result.version);',
+        file: 'mechanisms/queue/contender.js',
+        find: 'return { sentAt, shown: next, version: result.version };',
+        replace:
+          'return { sentAt: readClocks(scope.clock), shown: next, version: result.version };',
       },
     ],
     breaks: s1,
@@ -368,9 +370,15 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     from: 160,
     edits: [
       {
-        file: 'mechanisms/queue/queue.js',
-        find: '!this.#own.wrote(record)) {\n            const goneSinceMs',
-        replace: 'holding.candidate.id !== this.#candidate.id) {\n            const goneSinceMs',
+        file: 'mechanisms/queue/memory.js',
+        find: '!this.own.wrote(record)) {',
+        replace: 'record.holding.candidate.id !== this.id) {',
+      },
+      {
+        file: 'mechanisms/queue/contender.js',
+        find: 'const waitMs = this.#memory.waitMs(',
+        replace:
+          'this.#memory.id = this.#campaign.candidate.id;\n        const waitMs = this.#memory.waitMs(',
       },
     ],
     breaks: s1,
@@ -391,8 +399,8 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: who withdraws stays in the queue',
     edits: [
       {
-        file: 'mechanisms/queue/queue.js',
-        find: '                else\n                    await this.#leave(line);',
+        file: 'mechanisms/queue/contender.js',
+        find: '        else\n            await this.#leave(this.#line);',
         replace: '',
       },
     ],
@@ -414,7 +422,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: drains ignored',
     edits: [
       {
-        file: 'mechanisms/queue/queue.js',
+        file: 'mechanisms/queue/contender.js',
         find: 'if (drain === undefined)',
         replace: 'if (true)',
       },
@@ -423,7 +431,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
   },
   {
     name: 'queue: the end of an election ignored',
-    edits: [{ file: 'mechanisms/queue/queue.js', find: 'if (ended)', replace: 'if (false)' }],
+    edits: [{ file: 'mechanisms/queue/contender.js', find: 'if (ended)', replace: 'if (false)' }],
     breaks: ['ended'],
   },
   {
@@ -481,12 +489,12 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: since when a leader is gone counted from the one before it',
     edits: [
       {
-        file: 'mechanisms/queue/queue.js',
+        file: 'mechanisms/queue/memory.js',
         find: 'else if (this.#gone?.token !== record.token) {',
         replace: 'else if (this.#gone === undefined) {',
       },
       {
-        file: 'mechanisms/queue/queue.js',
+        file: 'mechanisms/queue/memory.js',
         find: 'this.#gone?.token === record.token ? this.#gone.sinceMs : atMs',
         replace: 'this.#gone?.sinceMs ?? atMs',
       },
@@ -497,10 +505,10 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: a predecessor known by its id and not by its incarnation',
     edits: [
       {
-        file: 'mechanisms/queue/queue.js',
+        file: 'mechanisms/queue/contender.js',
         find: 'const unfenced = unfencedAfter(record, wasOurs);',
         replace:
-          'const unfenced = unfencedAfter(record, record?.holding?.candidate.id === this.#candidate.id);',
+          'const unfenced = unfencedAfter(record, record?.holding?.candidate.id === line.entry.candidate.id);',
       },
     ],
     breaks: ['fencing'],
@@ -509,7 +517,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     name: 'queue: a winner forgets who is drained',
     edits: [
       {
-        file: 'mechanisms/queue/seat.js',
+        file: 'mechanisms/queue/announcement.js',
         find: 'unfenced: [],\n        drains: keptDrains(base.drains, wallMs),',
         replace: 'unfenced: [],\n        drains: keptDrains([], wallMs),',
       },

@@ -122,6 +122,15 @@ export function electedSince(before: Terms, now: Terms): NotElectedReason | unde
   return last && { kind: 'led', id: last.id, token: last.token, over: true };
 }
 
+/** What keeps candidate `id` out by now; undefined: nothing, or nothing any more. */
+export function drainOf(
+  record: { readonly drains: readonly Drain[] } | undefined,
+  id: string,
+  wallMs: number,
+): Drain | undefined {
+  return record?.drains.find((drain) => drain.id === id && drain.untilUnixMs > wallMs);
+}
+
 /** A drain stays in the record for so long after it is over. */
 const drainKeptMs = 86_400_000;
 

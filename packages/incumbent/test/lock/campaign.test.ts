@@ -1,7 +1,7 @@
 // What a candidate for the lock does until it has it: what it is told, and for how long a winner waits.
 import { describe, expect, it } from 'vitest';
 import type { Seat } from '../../src/core/contest.ts';
-import type { LockSettings } from '../../src/mechanisms/lock/race.ts';
+import type { LockSettings } from '../../src/mechanisms/lock/settings.ts';
 import { Contestant, never } from '../queue/contestant.ts';
 import { blank, closedMs, closedSince, notForIt } from '../queue/not-for-it.ts';
 import { beliefMs, waitMs } from '../queue/support.ts';

@@ -1,6 +1,6 @@
 import type { Backend } from '../../src/core/contest.ts';
 import { LockElection } from '../../src/mechanisms/lock/backend.ts';
-import type { LockSettings } from '../../src/mechanisms/lock/race.ts';
+import type { LockSettings } from '../../src/mechanisms/lock/settings.ts';
 import type { Holder, LockReading, LockStore } from '../../src/mechanisms/lock/store.ts';
 import type { Entry, QueueStore, RecordReading } from '../../src/mechanisms/queue/store.ts';
 import type { SimulatedQueueSession } from '../../src/testing/index.ts';

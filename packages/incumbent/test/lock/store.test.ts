@@ -6,8 +6,8 @@ import { systemClock } from '../../src/base/clock.ts';
 import { resolveTiming } from '../../src/base/timing.ts';
 import { Attempts, OwnWrites } from '../../src/core/attempts.ts';
 import type { Scope, SeatState } from '../../src/core/contest.ts';
+import { announcedRecord } from '../../src/mechanisms/queue/announcement.ts';
 import { takeBack } from '../../src/mechanisms/queue/ghosts.ts';
-import { announcedRecord } from '../../src/mechanisms/queue/seat.ts';
 import type { Entry, Place } from '../../src/mechanisms/queue/store.ts';
 import { emptyQueueRecord } from '../../src/record/queue-record.ts';
 import type { Arena } from './support.ts';
@@ -54,7 +54,8 @@ async function taken(store: ZooKeeperLockStore): Promise<Place> {
 /** What the first leader of an election writes, and the version that it must meet. */
 async function announcement(store: ZooKeeperLockStore, place: Place) {
   const { version } = await store.read(never);
-  return { version, record: announcedRecord(store, scope, undefined, candidate, place, announced) };
+  const record = announcedRecord(store, scope, undefined, { candidate, place, state: announced });
+  return { version, record };
 }
 
 /** What was read before its lock was deleted by hand, and the record that takes the term back. */
@@ -182,7 +183,11 @@ describe('an announcement that met the lock of another one', () => {
     if (made === undefined) throw new Error('the lock was taken already');
     expect(await store.commit(place, record, version, never)).toEqual({ outcome: 'gone' });
     const found = await next.read(never);
-    const later = announcedRecord(next, scope, found.record, follower, made.place, announced);
+    const later = announcedRecord(next, scope, found.record, {
+      candidate: follower,
+      place: made.place,
+      state: announced,
+    });
     const result = await next.commit(made.place, later, found.version, never);
     // Hadoop's own members fence whom the breadcrumb names.
     expect(arena.data(breadcrumbPath)).toBe('b');

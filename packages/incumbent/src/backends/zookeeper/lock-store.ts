@@ -24,18 +24,15 @@ import type {
   Watched,
 } from '../../mechanisms/queue/store.ts';
 import type { QueueRecord } from '../../record/queue-record.ts';
-import {
-  decodeQueueRecord,
-  emptyQueueRecord,
-  encodeQueueRecord,
-  isQueueRecord,
-} from '../../record/queue-record.ts';
-import { appendTerm } from '../../record/record.ts';
 import type { NodeAcl, NodeContent, NodeStat, ZooKeeperClient } from './client.ts';
 import { codeOf, refusalOf } from './client.ts';
 import { storeError } from './errors.ts';
-import { breadcrumbName, candidateOf, lockName } from './hadoop-format.ts';
+import { candidateOf } from './hadoop-format.ts';
+import type { Picture } from './lock-nodes.ts';
+import { encode, isWrittenWith, LockNodes } from './lock-nodes.ts';
+import { readingOf } from './lock-reading.ts';
 import { isThat, LockSession, placeName } from './lock-session.ts';
+import { formatVersion, isOf, parseVersion } from './lock-version.ts';
 
 export interface LockStoreOptions {
   /** The node of the election. */
@@ -52,69 +49,31 @@ interface LockPlace extends Place {
   readonly guid: string | undefined;
 }
 
-/** The node of the election, with what stands in it. */
-interface Own {
-  readonly record: QueueRecord | undefined;
-  /** The breadcrumb that belonged to the record when it was written without it. */
-  readonly breadcrumb: bigint | undefined;
-  readonly stat: NodeStat;
-}
-
-/** All nodes as they were together. */
-interface Picture {
-  /** Undefined: there is no such node. */
-  readonly own: Own | undefined;
-  readonly breadcrumb: NodeContent | undefined;
-  readonly lock: NodeContent | undefined;
-}
-
-/** What was read together has to be as it was when it is written: this is what the mechanism sees. */
-interface Versions {
-  readonly own: number | undefined;
-  /** The lock that was there. */
-  readonly lock: bigint | undefined;
-  readonly breadcrumb:
-    | {
-        readonly version: number;
-        readonly mzxid: bigint;
-        /** Token of the leader that the record names, if that one has written the breadcrumb. */
-        readonly leader: bigint | undefined;
-      }
-    | undefined;
-}
-
-const maxReads = 5;
-
 export class ZooKeeperLockStore implements LockStore {
   readonly session: LockSession;
   /** Members of another make lead without writing our record. */
   readonly isMixed = true;
-  readonly breadcrumbPath: string;
   readonly #client: ZooKeeperClient;
+  readonly #nodes: LockNodes;
   readonly #scope: Scope;
   readonly #options: LockStoreOptions;
-  readonly #path: string;
-  /** The path, without a slash at its end. */
-  readonly #prefix: string;
-  readonly #lockPath: string;
   /** Of the breadcrumb that belongs to our last place that was announced. */
   #announced: { readonly place: string; readonly version: number } | undefined;
 
   constructor(client: ZooKeeperClient, scope: Scope, options: LockStoreOptions) {
-    const { path } = options;
-    this.#prefix = path === '/' ? '' : path;
     this.#client = client;
+    this.#nodes = new LockNodes(client, options.path);
     this.#scope = scope;
     this.#options = options;
-    this.#path = path;
-    this.#lockPath = `${this.#prefix}/${lockName}`;
-    this.breadcrumbPath = `${this.#prefix}/${breadcrumbName}`;
     this.session = LockSession.of(client);
   }
 
-  /** Both nodes are the election's children, by whatever path its writer knows the election. */
+  get breadcrumbPath(): string {
+    return this.#nodes.breadcrumbPath;
+  }
+
   nameHere(recorded: string): string {
-    return `${this.#prefix}/${recorded.slice(recorded.lastIndexOf('/') + 1)}`;
+    return this.#nodes.nameHere(recorded);
   }
 
   /** What a resource in ZooKeeper is to check for this place; undefined before it was announced. */
@@ -125,33 +84,37 @@ export class ZooKeeperLockStore implements LockStore {
   // --- having the lock ---
 
   claim({ guid }: Entry): boolean {
-    return this.session.claim(this.#lockPath, guid);
+    return this.session.claim(this.#nodes.lockPath, guid);
   }
 
   isClaimedFor({ guid }: Entry): boolean {
-    return this.session.claimant(this.#lockPath) === guid;
+    return this.session.claimant(this.#nodes.lockPath) === guid;
   }
 
   onUnclaimed(listener: () => void): () => void {
-    return this.session.onUnclaimed(this.#lockPath, listener);
+    return this.session.onUnclaimed(this.#nodes.lockPath, listener);
   }
 
   async take(entry: Entry, signal: AbortSignal): Promise<TakenLock | undefined> {
     this.#requireTimeout();
     const { acl, create } = this.#options;
     const make = () =>
-      this.#client.create(this.#lockPath, this.#data(entry), { ephemeral: true, acl, signal });
+      this.#client.create(this.#nodes.lockPath, this.#data(entry), {
+        ephemeral: true,
+        acl,
+        signal,
+      });
     return this.#attempt(async () => {
       // The reads are behind the making, on the same connection: they show what stood then, or later.
-      const [made, read] = await Promise.allSettled([make(), this.#picture(signal)]);
+      const [made, read] = await Promise.allSettled([make(), this.#nodes.picture(signal)]);
       let stat: NodeStat | null;
       try {
         if (made.status === 'fulfilled') {
           ({ stat } = made.value);
         } else {
           if (codeOf(made.reason) !== 'NO_NODE') throw made.reason;
-          if (!create) throw noElection(this.#path);
-          await this.#client.ensurePath(this.#path, { acl, signal });
+          if (!create) throw noElection(this.#nodes.path);
+          await this.#client.ensurePath(this.#nodes.path, { acl, signal });
           ({ stat } = await make());
         }
       } catch (error) {
@@ -159,10 +122,10 @@ export class ZooKeeperLockStore implements LockStore {
         throw error;
       }
       // Servers before 3.5 do not tell.
-      stat ??= (await this.#client.get(this.#lockPath, { signal })).stat;
+      stat ??= (await this.#client.get(this.#nodes.lockPath, { signal })).stat;
       const place = this.#placeOf(stat);
       const isBehind = read.status === 'fulfilled' && read.value.lock?.stat.czxid === place.token;
-      const picture = isBehind ? read.value : await this.#picture(signal);
+      const picture = isBehind ? read.value : await this.#nodes.picture(signal);
       // Whoever leads by now has a higher token, and that says nothing of the store.
       if (picture.lock === undefined || !isThat(picture.lock, place)) return undefined;
       return { place, reading: this.#reading(picture) };
@@ -180,18 +143,18 @@ export class ZooKeeperLockStore implements LockStore {
       // Without a claim it has made none, or that one went with its session.
       if (!this.isClaimedFor(entry)) return;
       // What was sent before and not answered may have been done behind the back of this server.
-      await this.#client.sync(this.#path, { signal });
-      const lock = await this.#get(this.#lockPath, signal);
+      await this.#client.sync(this.#nodes.path, { signal });
+      const lock = await this.#nodes.lock(signal);
       if (lock !== undefined && lock.stat.ephemeralOwner === this.session.id) {
-        await this.#delete(this.#lockPath, lock.stat.version, signal);
+        await this.#nodes.deleteLock(lock, signal);
       }
-      if (this.isClaimedFor(entry)) this.session.unclaim(this.#lockPath);
+      if (this.isClaimedFor(entry)) this.session.unclaim(this.#nodes.lockPath);
     });
   }
 
   async survey(signal: AbortSignal): Promise<Survey> {
     return this.#attempt(async () => {
-      const picture = await this.#picture(signal);
+      const picture = await this.#nodes.picture(signal);
       return { holder: this.#holderOf(picture.lock), reading: this.#reading(picture) };
     });
   }
@@ -203,32 +166,32 @@ export class ZooKeeperLockStore implements LockStore {
   // --- the record ---
 
   async read(signal: AbortSignal): Promise<LockReading> {
-    return this.#attempt(async () => this.#reading(await this.#picture(signal)));
+    return this.#attempt(async () => this.#reading(await this.#nodes.picture(signal)));
   }
 
   async look(
     signal: AbortSignal,
   ): Promise<{ readonly reading: LockReading; readonly names: readonly string[] }> {
     return this.#attempt(async () => {
-      const picture = await this.#picture(signal);
-      return { reading: this.#reading(picture), names: this.#names(picture.lock) };
+      const picture = await this.#nodes.picture(signal);
+      return { reading: this.#reading(picture), names: this.#nodes.names(picture.lock) };
     });
   }
 
   async sync(signal: AbortSignal): Promise<void> {
-    await this.#attempt(() => this.#client.sync(this.#path, { signal }));
+    await this.#attempt(() => this.#client.sync(this.#nodes.path, { signal }));
   }
 
   async list(signal: AbortSignal): Promise<readonly string[]> {
-    return this.#attempt(async () => this.#names(await this.#get(this.#lockPath, signal)));
+    return this.#attempt(async () => this.#nodes.names(await this.#nodes.lock(signal)));
   }
 
   async members(signal: AbortSignal): Promise<readonly Member[]> {
     return this.#attempt(async () => {
-      const { own, breadcrumb, lock } = await this.#picture(signal);
+      const { own, breadcrumb, lock } = await this.#nodes.picture(signal);
       if (lock === undefined) return [];
       const { czxid } = lock.stat;
-      const name = placeName(this.#lockPath, czxid);
+      const name = placeName(this.#nodes.lockPath, czxid);
       const holding = own?.record?.holding;
       const isOurLeader = holding !== undefined && leaderPlaceIn(this, own?.record) === name;
       // Who has it and is not active yet may be one of ours: it leads only when the record says so.
@@ -253,24 +216,24 @@ export class ZooKeeperLockStore implements LockStore {
     // The transaction can only check that there is a lock. Under another one's an announcement would
     // replace the breadcrumb of whoever leads.
     if (seen !== place.token) return { outcome: 'gone' };
-    if (own === undefined) throw noElection(this.#path);
+    if (own === undefined) throw noElection(this.#nodes.path);
     const isWritten = breadcrumb !== undefined && isOf(breadcrumb, place);
     const data = this.#data({ candidate: { id: record.holding?.candidate.id ?? '' } });
     const transaction = this.#client
       .transaction()
-      .check(this.#lockPath)
-      .set(this.#path, encode(record, isWritten ? breadcrumb.mzxid : undefined), own);
-    if (isWritten) transaction.check(this.breadcrumbPath, breadcrumb.version);
+      .check(this.#nodes.lockPath)
+      .set(this.#nodes.path, encode(record, isWritten ? breadcrumb.mzxid : undefined), own);
+    if (isWritten) transaction.check(this.#nodes.breadcrumbPath, breadcrumb.version);
     else if (breadcrumb !== undefined) {
-      transaction.set(this.breadcrumbPath, data, breadcrumb.version);
+      transaction.set(this.#nodes.breadcrumbPath, data, breadcrumb.version);
     } else {
-      transaction.create(this.breadcrumbPath, data, { acl: this.#options.acl });
+      transaction.create(this.#nodes.breadcrumbPath, data, { acl: this.#options.acl });
     }
     return this.#attempt(async () => {
       const [committed, lock, now] = await Promise.allSettled([
         transaction.commit({ signal }),
-        this.#get(this.#lockPath, signal),
-        this.#get(this.breadcrumbPath, signal),
+        this.#nodes.lock(signal),
+        this.#nodes.get(this.#nodes.breadcrumbPath, signal),
       ]);
       if (committed.status === 'rejected') return outcomeOf(committed.reason, 0);
       // As with a confirmation: the transaction alone could have met somebody else's lock.
@@ -305,7 +268,7 @@ export class ZooKeeperLockStore implements LockStore {
     return this.#attempt(async () => {
       // It goes with its session at any moment: a deletion that is late would meet the lock of another one.
       if (place.session !== this.session.id) return { outcome: 'gone' };
-      const lock = await this.#get(this.#lockPath, signal);
+      const lock = await this.#nodes.lock(signal);
       // Belief has ended and nobody else deletes it but by hand: so between this look and the
       // transaction the lock can become another's only if an operator deletes it right now. That
       // other would lose a lock, and race again; it cannot lead twice.
@@ -316,12 +279,12 @@ export class ZooKeeperLockStore implements LockStore {
       const { own, breadcrumb } = parseVersion(version);
       const transaction = this.#client.transaction();
       if (record !== undefined && own !== undefined) {
-        transaction.set(this.#path, encode(record, undefined), own);
+        transaction.set(this.#nodes.path, encode(record, undefined), own);
         if (breadcrumb !== undefined && isOf(breadcrumb, place)) {
-          transaction.delete(this.breadcrumbPath, breadcrumb.version);
+          transaction.delete(this.#nodes.breadcrumbPath, breadcrumb.version);
         }
       }
-      transaction.delete(this.#lockPath, lock.stat.version);
+      transaction.delete(this.#nodes.lockPath, lock.stat.version);
       let outcome: CommitResult = { outcome: 'ok', version: undefined };
       try {
         await transaction.commit({ signal });
@@ -341,8 +304,8 @@ export class ZooKeeperLockStore implements LockStore {
         await this.init(signal);
         return { outcome: 'conflict' };
       }
-      const lock = await this.#get(this.#lockPath, signal);
-      const name = this.#names(lock)[0];
+      const lock = await this.#nodes.lock(signal);
+      const name = this.#nodes.names(lock)[0];
       const needed = present === undefined ? remove : [present, ...remove];
       if (needed.some((one) => one !== name)) return { outcome: 'gone' };
       const last = breadcrumb?.leader === undefined ? undefined : breadcrumb;
@@ -352,13 +315,16 @@ export class ZooKeeperLockStore implements LockStore {
       const isOther = lock?.stat.czxid !== seen;
       if (takenBack !== undefined && isOther) return { outcome: 'conflict' };
       const kept = takenBack === undefined ? last?.mzxid : undefined;
-      const transaction = this.#client.transaction().set(this.#path, encode(record, kept), own);
+      const transaction = this.#client
+        .transaction()
+        .set(this.#nodes.path, encode(record, kept), own);
       if (lock !== undefined && remove.length > 0) {
-        transaction.delete(this.#lockPath, lock.stat.version);
+        transaction.delete(this.#nodes.lockPath, lock.stat.version);
       } else if (present !== undefined) {
-        transaction.check(this.#lockPath);
+        transaction.check(this.#nodes.lockPath);
       }
-      if (takenBack !== undefined) transaction.delete(this.breadcrumbPath, takenBack.version);
+      if (takenBack !== undefined)
+        transaction.delete(this.#nodes.breadcrumbPath, takenBack.version);
       try {
         const { results } = await transaction.commit({ signal });
         const next = {
@@ -375,24 +341,24 @@ export class ZooKeeperLockStore implements LockStore {
 
   async remove(name: string, signal: AbortSignal): Promise<void> {
     await this.#attempt(async () => {
-      const lock = await this.#get(this.#lockPath, signal);
-      if (lock === undefined || this.#names(lock)[0] !== name) return;
-      await this.#delete(this.#lockPath, lock.stat.version, signal);
+      const lock = await this.#nodes.lock(signal);
+      if (lock === undefined || this.#nodes.names(lock)[0] !== name) return;
+      await this.#nodes.deleteLock(lock, signal);
     });
   }
 
   async outdate(version: Version, signal: AbortSignal): Promise<boolean> {
     const { own, breadcrumb } = parseVersion(version);
     return this.#attempt(async () => {
-      const node = await this.#get(this.#path, signal);
+      const node = await this.#nodes.get(this.#nodes.path, signal);
       if (node === undefined || own === undefined) return node === own;
       if (node.stat.version !== own) return false;
-      const { record, breadcrumb: noted } = this.#ownOf(node);
+      const { record, breadcrumb: noted } = this.#nodes.ownOf(node);
       // Which breadcrumb belongs to it is told by the transaction that wrote both, or stands in it.
       const kept = breadcrumb?.leader === undefined ? noted : breadcrumb.mzxid;
       const data = record === undefined ? '' : encode(record, kept);
       try {
-        await this.#client.set(this.#path, data, { version: own, signal });
+        await this.#client.set(this.#nodes.path, data, { version: own, signal });
       } catch (error) {
         const code = codeOf(error);
         if (code !== 'BAD_VERSION' && code !== 'NO_NODE') throw error;
@@ -405,162 +371,38 @@ export class ZooKeeperLockStore implements LockStore {
   // --- watching ---
 
   async watchPlace(name: string, signal: AbortSignal): Promise<Watched<boolean>> {
-    return this.#watchLock(signal, (lock) => this.#names(lock)[0] === name);
+    return this.#watchLock(signal, (lock) => this.#nodes.names(lock)[0] === name);
   }
 
   async watchList(signal: AbortSignal): Promise<Watched<readonly string[]>> {
-    return this.#watchLock(signal, (lock) => this.#names(lock));
+    return this.#watchLock(signal, (lock) => this.#nodes.names(lock));
   }
 
   async watchRecord(signal: AbortSignal): Promise<Watched<LockReading>> {
     return this.#attempt(async () => {
-      // All at once: who is asked to go by force is to hear of it before its lock is gone, if it can.
-      const [own, breadcrumb, read] = await Promise.allSettled([
-        this.#client.watch(this.#path, { signal }),
-        this.#client.watch(this.breadcrumbPath, { signal }),
-        this.#picture(signal),
-      ]);
-      const watches = [own, breadcrumb].flatMap((watch) =>
-        watch.status === 'fulfilled' ? [watch.value] : [],
-      );
-      const cancel = () => {
-        for (const watch of watches) watch.cancel();
-      };
-      try {
-        for (const each of [own, breadcrumb, read]) {
-          if (each.status === 'rejected') throw each.reason;
-        }
-        let picture = (read as PromiseFulfilledResult<Picture>).value;
-        const [seen, crumb] = watches.map(({ value }) => value?.stat.mzxid);
-        // A node that is not there is watched by a second request, after the others.
-        if (picture.own?.stat.mzxid !== seen || picture.breadcrumb?.stat.mzxid !== crumb) {
-          picture = await this.#picture(signal);
-        }
-        const changed = Promise.race(watches.map((watch) => watch.changed));
-        return { value: this.#reading(picture), changed, cancel };
-      } catch (error) {
-        cancel();
-        throw error;
-      }
+      const { value, changed, cancel } = await this.#nodes.watchPicture(signal);
+      return { value: this.#reading(value), changed, cancel };
     });
   }
 
   async init(signal: AbortSignal): Promise<void> {
     const { acl, create } = this.#options;
     await this.#attempt(async () => {
-      if (create) await this.#client.ensurePath(this.#path, { acl, signal });
-      else if ((await this.#client.stat(this.#path, { signal })).stat === null) {
-        throw noElection(this.#path);
+      if (create) await this.#client.ensurePath(this.#nodes.path, { acl, signal });
+      else if ((await this.#client.stat(this.#nodes.path, { signal })).stat === null) {
+        throw noElection(this.#nodes.path);
       }
     });
   }
 
-  // --- reading the nodes together ---
-
-  /**
-   * Read one after the other, so: again if one of ours has written meanwhile; the breadcrumb before
-   * the lock, for if that is the older one the breadcrumb was written under it.
-   */
-  async #picture(signal: AbortSignal): Promise<Picture> {
-    for (let reads = 0; reads < maxReads; reads += 1) {
-      const [node, breadcrumb, lock, after] = await Promise.all([
-        this.#get(this.#path, signal),
-        this.#get(this.breadcrumbPath, signal),
-        this.#get(this.#lockPath, signal),
-        this.#client.stat(this.#path, { signal }),
-      ]);
-      if (node?.stat.mzxid !== after.stat?.mzxid) continue;
-      return { own: node === undefined ? undefined : this.#ownOf(node), breadcrumb, lock };
-    }
-    throw new StoreUnavailableError(
-      `the record in ${this.#path} changed ${maxReads} times while it was read`,
-    );
-  }
-
-  #ownOf({ data, stat }: NodeContent): Own {
-    const text = Buffer.from(data ?? []).toString('utf8');
-    if (text === '') return { record: undefined, breadcrumb: undefined, stat };
-    if (!isQueueRecord(text)) {
-      throw new StoreUnsuitableError(
-        `the node ${this.#path} holds data that is not ours, and Hadoop leaves none there: use the ` +
-          'node that its members use as their parent, or empty it',
-      );
-    }
-    const record = decodeQueueRecord(text, this.#path);
-    const { breadcrumb } = JSON.parse(text) as { breadcrumb?: unknown };
-    const isNumber = typeof breadcrumb === 'string' && /^\d+$/.test(breadcrumb);
-    return { record, breadcrumb: isNumber ? BigInt(breadcrumb) : undefined, stat };
-  }
-
-  #reading({ own, breadcrumb, lock }: Picture): LockReading {
-    const record = own?.record;
-    const holding = record?.holding;
-    const leader = leaderPlaceIn(this, record);
-    const [name] = this.#names(lock);
-    const wipedAfter = wipedAfterOf(own);
-    const known = { own: own?.stat.version, lock: lock?.stat.czxid };
-    if (breadcrumb === undefined) {
-      const version = formatVersion({ ...known, breadcrumb: undefined });
-      // By Hadoop's rules nobody needs to be fenced. That our leader's belief is over is not said.
-      const wasFenced = leader !== undefined && leader !== name;
-      return { record, version, isTheirs: false, wasFenced, wipedAfter };
-    }
-    const { mzxid, mtime } = breadcrumb.stat;
-    const place = placeName(this.breadcrumbPath, mzxid);
-    const belongs = leader !== undefined && (isWrittenWith(own, breadcrumb) || leader === place);
-    const version = formatVersion({
-      ...known,
-      breadcrumb: {
-        version: breadcrumb.stat.version,
-        mzxid,
-        leader: belongs ? record?.token : undefined,
-      },
-    });
-    if (belongs && name !== undefined && leader === name) {
+  #reading(picture: Picture): LockReading {
+    const { own, breadcrumb, lock } = picture;
+    const [name] = this.#nodes.names(lock);
+    const isAnnounced = name !== undefined && leaderPlaceIn(this, own?.record) === name;
+    if (isAnnounced && breadcrumb !== undefined && isWrittenWith(own, breadcrumb)) {
       this.#announced = { place: name, version: breadcrumb.stat.version };
     }
-    // Whoever of ours becomes active writes both: one of theirs leads now, and needs no record.
-    const isOfHolder =
-      lock !== undefined &&
-      mzxid > lock.stat.czxid &&
-      lock.stat.ephemeralOwner !== this.session.id &&
-      leader !== name;
-    if (belongs || isOfHolder) {
-      // An operator's change has written down what one of theirs has left.
-      const isTheirs = belongs && leader === place;
-      return { record, version, isTheirs, wasFenced: false, wipedAfter };
-    }
-    // A member of another make became active after the record was written, and is gone; or somebody
-    // wrote a breadcrumb without the lock, and our leader is not the last one any more.
-    const base = record ?? emptyQueueRecord(this.#scope.election, '');
-    const history =
-      holding === undefined
-        ? base.history
-        : appendTerm(base.history, {
-            token: base.token,
-            id: holding.candidate.id,
-            incarnation: holding.candidate.incarnation,
-            fromUnixMs: holding.electedAtUnixMs,
-            toUnixMs: mtime,
-            why: 'unclean',
-          });
-    const synthetic: QueueRecord = {
-      ...base,
-      token: mzxid,
-      place,
-      nonce: place,
-      beliefMs: Math.max(base.beliefMs, this.#scope.timing.beliefMs),
-      holding: {
-        candidate: candidateOf(breadcrumb, mzxid),
-        place,
-        electedAtUnixMs: mtime,
-        leaseMs: this.#scope.timing.leaseMs,
-        revoked: false,
-        request: undefined,
-      },
-      history,
-    };
-    return { record: synthetic, version, isTheirs: true, wasFenced: false, wipedAfter };
+    return readingOf(this.#nodes, this.#scope, picture, this.session.id);
   }
 
   /** What can be believed in beside members that do not wait was reckoned from D. */
@@ -578,19 +420,16 @@ export class ZooKeeperLockStore implements LockStore {
   #unclaim(place: Place): void {
     const { guid } = place as LockPlace;
     // A later claim is somebody else's.
-    if (this.session.claimant(this.#lockPath) === guid) this.session.unclaim(this.#lockPath);
-  }
-
-  #names(lock: NodeContent | undefined): readonly string[] {
-    return lock === undefined ? [] : [placeName(this.#lockPath, lock.stat.czxid)];
+    if (this.session.claimant(this.#nodes.lockPath) === guid)
+      this.session.unclaim(this.#nodes.lockPath);
   }
 
   #placeOf({ czxid, ephemeralOwner }: NodeStat): LockPlace {
     return {
-      name: placeName(this.#lockPath, czxid),
+      name: placeName(this.#nodes.lockPath, czxid),
       token: czxid,
       session: ephemeralOwner,
-      guid: this.session.claimant(this.#lockPath),
+      guid: this.session.claimant(this.#nodes.lockPath),
     };
   }
 
@@ -605,7 +444,7 @@ export class ZooKeeperLockStore implements LockStore {
     toValue: (lock: NodeContent | undefined) => Value,
   ): Promise<Watched<Value>> {
     return this.#attempt(async () => {
-      const watch = await this.#client.watch(this.#lockPath, { signal });
+      const watch = await this.#client.watch(this.#nodes.lockPath, { signal });
       return {
         value: toValue(watch.value),
         changed: watch.changed,
@@ -622,24 +461,7 @@ export class ZooKeeperLockStore implements LockStore {
     try {
       return await operation();
     } catch (error) {
-      throw storeError(error, this.#path);
-    }
-  }
-
-  async #get(path: string, signal: AbortSignal): Promise<NodeContent | undefined> {
-    try {
-      return await this.#client.get(path, { signal });
-    } catch (error) {
-      if (codeOf(error) === 'NO_NODE') return undefined;
-      throw error;
-    }
-  }
-
-  async #delete(path: string, version: number, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#client.delete(path, { version, signal });
-    } catch (error) {
-      if (codeOf(error) !== 'NO_NODE') throw error;
+      throw storeError(error, this.#nodes.path);
     }
   }
 }
@@ -659,57 +481,9 @@ function outcomeOf(error: unknown, lockIndex: number | undefined): CommitResult 
   throw error;
 }
 
-/** The breadcrumb is of the leader that the record names, or named when it was written. */
-function isWrittenWith(own: Own | undefined, { stat }: NodeContent): boolean {
-  return own?.stat.mzxid === stat.mzxid || own?.breadcrumb === stat.mzxid;
-}
-
-/**
- * Written by the leader that has this place. One that is newer than the place need not be: an
- * announcement whose own lock had gone may have landed on this one.
- */
-function isOf(breadcrumb: Versions['breadcrumb'] & {}, place: Place): boolean {
-  return breadcrumb.leader === place.token;
-}
-
 function noElection(path: string): StoreUnsuitableError {
   return new StoreUnsuitableError(
     `there is no node ${path}: make it with ensureParentNode or \`incumbent init\`, or let candidates ` +
       'make it (`create: true`)',
   );
-}
-
-/**
- * Since when no term stands in the record: it was emptied, the node was made anew, or it never had one.
- * Undefined while one does.
- */
-function wipedAfterOf(own: Own | undefined): bigint | undefined {
-  const token = own?.record?.token ?? 0n;
-  return token > 0n ? undefined : own?.stat.mzxid;
-}
-
-function encode(record: QueueRecord, breadcrumb: bigint | undefined): string {
-  const text = encodeQueueRecord(record);
-  return breadcrumb === undefined ? text : `${text.slice(0, -1)},"breadcrumb":"${breadcrumb}"}`;
-}
-
-function formatVersion({ own, lock, breadcrumb }: Versions): string {
-  const { version, mzxid, leader } = breadcrumb ?? {};
-  return [own, lock, version, mzxid, leader].join('/');
-}
-
-function parseVersion(version: Version): Versions {
-  const [own = '', lock = '', number = '', mzxid = '', leader = ''] = String(version).split('/');
-  return {
-    own: own === '' ? undefined : Number(own),
-    lock: lock === '' ? undefined : BigInt(lock),
-    breadcrumb:
-      mzxid === ''
-        ? undefined
-        : {
-            version: Number(number),
-            mzxid: BigInt(mzxid),
-            leader: leader === '' ? undefined : BigInt(leader),
-          },
-  };
 }

@@ -37,7 +37,7 @@ export function administerLease(
       if (change === undefined) return undefined;
       if (request.kind === 'transfer') await requireCandidate(store, request.to, signal);
       const write = async () => {
-        const result = await swapStore(store, scope, version, change.record, signal);
+        const result = await swapStore(store, scope, { record: change.record, version }, signal);
         return result.outcome === 'ok';
       };
       return { lifted: change.lifted, write };

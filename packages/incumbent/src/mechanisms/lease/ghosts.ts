@@ -111,9 +111,10 @@ export class Ghosts {
         const reading = await readStore(this.#store, this.#scope, signal);
         signal.throwIfAborted();
         this.see(reading);
-        const next = this.#withoutUs(reading);
-        if (next === undefined) return true;
-        const result = await swapStore(this.#store, this.#scope, reading.version, next, signal);
+        const record = this.#withoutUs(reading);
+        if (record === undefined) return true;
+        const swap = { record, version: reading.version };
+        const result = await swapStore(this.#store, this.#scope, swap, signal);
         if (result.outcome === 'ok') {
           this.clear();
           return true;

@@ -29,7 +29,7 @@ import type {
 } from '../../core/contest.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { Actor, TermSummary, UncleanLeader } from '../../record/record.ts';
-import { keptDrains } from '../../record/record.ts';
+import { drainOf, keptDrains } from '../../record/record.ts';
 import { historyAfter, predecessorIn, unfencedAfter } from '../../record/transitions.ts';
 import type { Contender } from '../contend.ts';
 import { contend } from '../contend.ts';
@@ -37,13 +37,17 @@ import { Ghosts } from './ghosts.ts';
 import { LossWatch } from './loss.ts';
 import type { Sighting } from './reading.ts';
 import { Lookout, lookEveryMs, Observation, swapStore } from './reading.ts';
+import type { Won } from './seat.ts';
 import { LeaseSeat } from './seat.ts';
-import type { LeaseStore, SwapResult } from './store.ts';
+import type { LeaseStore, SwapResult, Version } from './store.ts';
 import type { Verdict } from './trial.ts';
 import { Trial } from './trial.ts';
 
 /** How often a follower asks whether the holder's processes have died: no store read, two syscalls. */
 const proofEveryMs = 100;
+
+/** A seat that may have been won: with the record that was sent for it. */
+type Winning<Guard> = Omit<Won<Guard>, 'version'>;
 
 export type MakeGuard<Guard> = (token: bigint) => Guard;
 
@@ -112,7 +116,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     patience: Patience,
     signal: AbortSignal,
   ): Promise<Seat<Guard> | undefined> {
-    const { clock, timing, random } = this.#scope;
+    const { timing, random } = this.#scope;
     const lookout = new Lookout(this.#store, this.#scope, this.#observation);
     const trial = patience === 'wait' ? undefined : new Trial(this.#scope, patience === 'settle');
     const delist = trial === undefined ? this.#enlist() : undefined;
@@ -147,7 +151,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       },
       // Who is proved gone was gone before the attempt that failed: that must not cut its pause short.
       pause: (ms, hasFailed) =>
-        this.#pause(ms, hasFailed ? undefined : shown, lookout.wakeup, clock.monotonicMs(), signal),
+        this.#pause(ms, hasFailed ? undefined : shown, lookout.wakeup, signal),
       bearsFailure: () => trial?.bearsFailure() !== false,
       leave: async (hasWon) => {
         lookout.end();
@@ -166,8 +170,8 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     this.#loss.see(sighting);
     if (record?.ended) throw new ElectionEndedError(this.#scope.election);
     const wallMs = clock.wallMs();
-    const drain = record?.drains.find(({ id }) => id === this.#candidate.id);
-    if (drain !== undefined && drain.untilUnixMs > wallMs) {
+    const drain = drainOf(record, this.#candidate.id, wallMs);
+    if (drain !== undefined) {
       const { untilUnixMs } = drain;
       return wait(untilUnixMs - wallMs, timing.pollEveryMs, { kind: 'drained', untilUnixMs });
     }
@@ -240,24 +244,16 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     const attempts = new Attempts(this.#own);
     const sentAt = readClocks(clock);
     attempts.add(next.nonce, { sentAt, state });
-    const belief = new Belief(clock, timing.beliefMs, sentAt);
-    const won = (record: LeaseRecord, version: Sighting['version']) => {
-      this.#loss.note(next.token);
-      this.#ghosts.clear();
-      attempts.settle(next.nonce);
-      return new LeaseSeat(this.#store, this.#scope, this.#candidate, {
-        record,
-        version,
-        attempts,
-        sentAt,
-        belief,
-        state,
-        guard,
-        predecessor: predecessorIn(previous, wasOurs),
-        unfenced: state.announced ? [] : unfenced,
-      });
+    const winning: Winning<Guard> = {
+      record: next,
+      attempts,
+      sentAt,
+      belief: new Belief(clock, timing.beliefMs, sentAt),
+      state,
+      guard,
+      predecessor: predecessorIn(previous, wasOurs),
+      unfenced: state.announced ? [] : unfenced,
     };
-
     this.#ghosts.expect(next.nonce, sighting);
     let result: SwapResult | undefined;
     let refusal: unknown;
@@ -265,15 +261,29 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       // Whoever wants us to stop waits for the answer: the write goes on travelling, and a look at
       // the store could overtake it. A seat that is won meanwhile is given back by the campaign.
       const unstoppable = new AbortController().signal;
-      result = await swapStore(this.#store, this.#scope, sighting.version, next, unstoppable);
+      const swap = { record: next, version: sighting.version };
+      result = await swapStore(this.#store, this.#scope, swap, unstoppable);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       this.#scope.onTrouble('writing as a candidate', error);
       refusal = error;
     }
-    if (result?.outcome === 'ok') return won(next, result.version);
-    // Conflict or unknown: a retry inside a client library may have met its own first success, and
-    // an unknown write may have landed. Only the record itself can tell, by our nonce.
+    if (result?.outcome === 'ok') return this.#won(winning, next, result.version);
+    return this.#readBack(winning, refusal, candidacy, signal);
+  }
+
+  /**
+   * Conflict or unknown: a retry inside a client library may have met its own first success, and
+   * an unknown write may have landed. Only the record itself can tell, by our nonce.
+   */
+  async #readBack(
+    winning: Winning<Guard>,
+    refusal: unknown,
+    candidacy: Candidacy,
+    signal: AbortSignal,
+  ): Promise<LeaseSeat<Guard> | 'conflict' | 'failed'> {
+    const { clock, timing } = this.#scope;
+    const { record: next, belief } = winning;
     const leastMs = timing.stopMarginMs + timing.retryBackoffMs;
     for (;;) {
       // It counts already. What a look finds lost of it stays lost, should this have been the win.
@@ -284,7 +294,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         const nonceIsOurs = reading.record?.nonce === next.nonce;
         // A revoked one is a ghost: nobody has believed in it, and nobody shall.
         if (nonceIsOurs && reading.record?.holding?.revoked === false) {
-          return won(reading.record, reading.version);
+          return this.#won(winning, reading.record, reading.version);
         }
         // The store can be read but not written, by nobody's fault but ours.
         if (isIncurable(refusal)) {
@@ -303,6 +313,14 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         await sleep(clock, timing.retryBackoffMs, signal).catch(() => {});
       }
     }
+  }
+
+  #won(winning: Winning<Guard>, record: LeaseRecord, version: Version): LeaseSeat<Guard> {
+    this.#loss.note(winning.record.token);
+    this.#ghosts.clear();
+    winning.attempts.settle(winning.record.nonce);
+    const won = { ...winning, record, version };
+    return new LeaseSeat(this.#store, this.#scope, this.#candidate, won);
   }
 
   #makeGuard(token: bigint): Guard {
@@ -348,16 +366,16 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     ms: number,
     sighting: Sighting | undefined,
     wakeup: Wakeup,
-    startMs: number,
     signal: AbortSignal,
   ): Promise<void> {
     const { clock } = this.#scope;
+    const untilMs = clock.monotonicMs() + ms;
     const record = sighting?.record;
     const canProve =
       this.#store.provesGone !== undefined && (record?.holding?.actors ?? null) !== null;
     const isHeld = (record?.holding?.held?.untilUnixMs ?? 0) > clock.wallMs();
     for (;;) {
-      const leftMs = startMs + ms - clock.monotonicMs();
+      const leftMs = untilMs - clock.monotonicMs();
       if (leftMs <= 0) return;
       if (await wakeup.wait(clock, canProve ? Math.min(leftMs, proofEveryMs) : leftMs, signal)) {
         return;

@@ -164,11 +164,17 @@ export function readStore(store: LeaseStore, scope: Scope, signal: AbortSignal):
   );
 }
 
+/** A conditional write. */
+export interface Swap {
+  readonly record: LeaseRecord;
+  /** That is to be replaced. */
+  readonly version: Version;
+}
+
 export function swapStore(
   store: LeaseStore,
   scope: Scope,
-  expected: Version,
-  next: LeaseRecord,
+  { record, version }: Swap,
   signal: AbortSignal,
 ): Promise<SwapResult> {
   return bounded(
@@ -176,7 +182,7 @@ export function swapStore(
     `writing election "${scope.election}"`,
     scope.timing.operationTimeoutMs,
     signal,
-    (operation) => store.swap(expected, next, operation),
+    (operation) => store.swap(version, record, operation),
     scope.onAnswer,
   );
 }

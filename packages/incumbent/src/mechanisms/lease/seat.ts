@@ -15,6 +15,7 @@ import type {
 } from '../../core/contest.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { UncleanLeader } from '../../record/record.ts';
+import { drainOf } from '../../record/record.ts';
 import { released } from '../../record/transitions.ts';
 import { readStore, swapStore, watchStore } from './reading.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from './store.ts';
@@ -185,8 +186,8 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
     this.#events = undefined;
   }
 
-  #swap(next: LeaseRecord, signal: AbortSignal): Promise<SwapResult> {
-    return swapStore(this.#store, this.#scope, this.#version, next, signal);
+  #swap(record: LeaseRecord, signal: AbortSignal): Promise<SwapResult> {
+    return swapStore(this.#store, this.#scope, { record, version: this.#version }, signal);
   }
 
   #identify(reading: Reading): Finding {
@@ -211,13 +212,11 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
 
   /** Tells the term what operators have left in the record. */
   #deliver(): void {
-    const { holding, drains, ended } = this.#record;
+    const { holding, ended } = this.#record;
     if (ended) this.#events?.onElectionEnded();
     if (holding?.request !== undefined) this.#events?.onRequest(holding.request);
-    const drain = drains.find(({ id }) => id === this.#candidate.id);
-    if (drain !== undefined && drain.untilUnixMs > this.#scope.clock.wallMs()) {
-      this.#events?.onDrained(drain.untilUnixMs);
-    }
+    const drain = drainOf(this.#record, this.#candidate.id, this.#scope.clock.wallMs());
+    if (drain !== undefined) this.#events?.onDrained(drain.untilUnixMs);
   }
 
   /** Our own writes raise hints too: only a version that we do not know is worth a confirmation. */

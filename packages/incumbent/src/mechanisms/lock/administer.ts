@@ -2,9 +2,10 @@ import { RefusedError } from '../../base/errors.ts';
 import type { AdminRequest, AdminResult, Scope } from '../../core/contest.ts';
 import { asked } from '../../record/transitions.ts';
 import { administer, leadsAlready } from '../administer.ts';
-import { administerQueue, asking } from '../queue/administer.ts';
+import { administerQueue } from '../queue/administer.ts';
 import { leaderPlaceIn } from '../queue/named-places.ts';
 import { viewOf } from '../queue/observer.ts';
+import { asking } from '../queue/patience.ts';
 import type { LockStore } from './store.ts';
 
 /**

@@ -11,40 +11,34 @@ import type { View } from '../../record/record.ts';
 import { Leftovers } from '../queue/leftovers.ts';
 import { inspectQueue, observeQueue } from '../queue/observer.ts';
 import { administerLock } from './administer.ts';
-import type { LockSettings } from './race.ts';
 import { LockRace } from './race.ts';
+import type { LockParts, LockSettings } from './settings.ts';
 import type { LockStore } from './store.ts';
 
 /** An election for a lock. Only its holder is known, so who waits cannot be listed. */
 export class LockElection<Guard> implements ElectionBackend<Guard> {
   readonly canListCandidates = false;
-  readonly #scope: Scope;
-  readonly #store: LockStore;
-  readonly #settings: LockSettings<Guard>;
-  readonly #leftovers: Leftovers;
+  readonly #parts: LockParts<Guard>;
 
   constructor(scope: Scope, store: LockStore, settings: LockSettings<Guard>) {
-    this.#scope = scope;
-    this.#store = store;
-    this.#settings = settings;
-    this.#leftovers = new Leftovers(store, scope);
+    this.#parts = { store, scope, settings, leftovers: new Leftovers(store, scope) };
   }
 
   contest(candidate: CandidateInfo): LockRace<Guard> {
-    return new LockRace(this.#store, this.#scope, candidate, this.#settings, this.#leftovers);
+    return new LockRace(this.#parts, candidate);
   }
 
   observe(signal: AbortSignal): AsyncIterable<View> {
-    const { pollMs, recheckMs } = this.#settings;
-    return observeQueue(this.#store, this.#scope, pollMs ?? recheckMs, signal);
+    const { store, scope, settings } = this.#parts;
+    return observeQueue(store, scope, settings.pollMs ?? settings.recheckMs, signal);
   }
 
   inspect(signal: AbortSignal): Promise<Snapshot> {
-    return inspectQueue(this.#store, this.#scope, signal);
+    return inspectQueue(this.#parts.store, this.#parts.scope, signal);
   }
 
   administer(request: AdminRequest, signal: AbortSignal): Promise<AdminResult> {
-    return administerLock(this.#store, this.#scope, request, signal);
+    return administerLock(this.#parts.store, this.#parts.scope, request, signal);
   }
 
   async candidates(): Promise<readonly CandidateInfo[]> {
@@ -52,10 +46,10 @@ export class LockElection<Guard> implements ElectionBackend<Guard> {
   }
 
   async init(signal: AbortSignal): Promise<void> {
-    await this.#store.init(signal);
+    await this.#parts.store.init(signal);
   }
 
   async close(): Promise<void> {
-    await this.#store.close?.();
+    await this.#parts.store.close?.();
   }
 }

@@ -5,7 +5,6 @@
 
 import { formatDuration } from '../../base/duration.ts';
 import { RefusedError } from '../../base/errors.ts';
-import { bounded } from '../../base/wait.ts';
 import type { AdminRequest, AdminResult, Scope } from '../../core/contest.ts';
 import type { LiftedHold } from '../../core/holds.ts';
 import { holdOf, holdRefusal, reservationOf } from '../../core/holds.ts';
@@ -16,7 +15,8 @@ import type { Plan } from '../administer.ts';
 import { administer, leadsAlready, notWaiting } from '../administer.ts';
 import { leaderPlaceIn } from './named-places.ts';
 import { viewOf } from './observer.ts';
-import { patienceMs } from './patience.ts';
+import type { Ask } from './patience.ts';
+import { asking } from './patience.ts';
 import type { Amendment, EndMark, Member, QueueStore, RecordReading } from './store.ts';
 
 /** What is to be written, and which places are to be deleted with it. */
@@ -29,6 +29,13 @@ interface Change {
   readonly lifted?: LiftedHold;
 }
 
+/** With what an operator's request is carried out. */
+interface Administration {
+  readonly store: QueueStore;
+  readonly scope: Scope;
+  readonly ask: Ask;
+}
+
 /** What one look found. */
 interface Situation {
   readonly reading: RecordReading;
@@ -36,13 +43,6 @@ interface Situation {
   readonly members: readonly Member[];
   /** The leader that the record names, if its place is there. */
   readonly leader: Member | undefined;
-}
-
-/** One operation, in the time that operators wait for it. */
-export type Ask = <T>(what: string, operation: (signal: AbortSignal) => Promise<T>) => Promise<T>;
-
-export function asking({ clock, timing }: Scope, signal: AbortSignal): Ask {
-  return (what, operation) => bounded(clock, what, patienceMs(timing), signal, operation);
 }
 
 export function administerQueue(
@@ -60,18 +60,16 @@ export function administerQueue(
     const leader = members.find(({ name }) => name === place);
     const view = viewOf(reading, leader !== undefined, members[0], scope.clock.wallMs());
     if (reading.isForeign === true) refuseForeign(store, scope, request);
-    const plan = () => planFor(store, scope, request, { reading, members, leader }, ask);
+    const plan = () => planFor({ store, scope, ask }, request, { reading, members, leader });
     return { view, token: leader?.token ?? 0n, plan };
   };
   return administer(scope, request, look, signal);
 }
 
 async function planFor(
-  store: QueueStore,
-  scope: Scope,
+  { store, scope, ask }: Administration,
   request: AdminRequest,
   situation: Situation,
-  ask: Ask,
 ): Promise<Plan | undefined> {
   const { reading, members } = situation;
   const { endMark } = store;

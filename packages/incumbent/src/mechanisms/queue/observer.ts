@@ -4,7 +4,7 @@ import type { Scope, Snapshot } from '../../core/contest.ts';
 import type { View } from '../../record/record.ts';
 import { observe, toldBy } from '../observe.ts';
 import { leaderPlaceIn } from './named-places.ts';
-import { patienceMs } from './patience.ts';
+import { asking, patienceMs } from './patience.ts';
 import type { Member, QueueStore, RecordReading, Watched } from './store.ts';
 
 /**
@@ -69,8 +69,7 @@ export async function inspectQueue(
   scope: Scope,
   signal: AbortSignal,
 ): Promise<Snapshot> {
-  const ask = <T>(what: string, operation: (signal: AbortSignal) => Promise<T>): Promise<T> =>
-    bounded(scope.clock, what, patienceMs(scope.timing), signal, operation);
+  const ask = asking(scope, signal);
   // A server may lag behind what others have done.
   await ask('catching up', (operation) => store.sync(operation));
   const { reading, names } = await ask('looking', (operation) => store.look(operation));

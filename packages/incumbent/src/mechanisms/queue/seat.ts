@@ -1,5 +1,4 @@
 import { Belief } from '../../base/belief.ts';
-import type { CandidateInfo } from '../../base/candidate.ts';
 import type { Instant } from '../../base/clock.ts';
 import { readClocks } from '../../base/clock.ts';
 import { isIncurable, LeftBehindError } from '../../base/errors.ts';
@@ -16,17 +15,16 @@ import type {
   SeatState,
 } from '../../core/contest.ts';
 import type { QueueRecord } from '../../record/queue-record.ts';
-import { emptyQueueRecord } from '../../record/queue-record.ts';
-import type { UncleanLeader } from '../../record/record.ts';
-import { keptDrains } from '../../record/record.ts';
-import { historyAfter, predecessorIn, released } from '../../record/transitions.ts';
+import type { Drain, UncleanLeader } from '../../record/record.ts';
+import { drainOf } from '../../record/record.ts';
+import { predecessorIn, released } from '../../record/transitions.ts';
+import { announcedRecord } from './announcement.ts';
 import { Confirmations } from './confirmations.ts';
 import type { Ghost } from './ghosts.ts';
 import { takeBack } from './ghosts.ts';
-import { keepWatching } from './keep-watching.ts';
 import type { Leftovers } from './leftovers.ts';
 import { isLeadingIn, leaderPlaceIn } from './named-places.ts';
-import type { QueueSettings } from './settings.ts';
+import type { QueueParts, QueueSettings } from './settings.ts';
 import type {
   CommitResult,
   Entry,
@@ -36,6 +34,8 @@ import type {
   Version,
   Watched,
 } from './store.ts';
+import type { SeatNews } from './watch-seat.ts';
+import { watchSeat } from './watch-seat.ts';
 
 /** How often one confirmation tries again on a version that an operator's write has moved. */
 const triesPerConfirmation = 3;
@@ -105,13 +105,8 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   #stopWatching: AbortController | undefined;
   #stopListening: (() => void) | undefined;
 
-  constructor(
-    store: QueueStore,
-    scope: Scope,
-    settings: QueueSettings<Guard>,
-    leftovers: Leftovers,
-    won: WonPlace<Guard>,
-  ) {
+  constructor(parts: QueueParts<Guard>, won: WonPlace<Guard>) {
+    const { store, scope, settings, leftovers } = parts;
     this.#store = store;
     this.#scope = scope;
     this.#settings = settings;
@@ -155,39 +150,13 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     });
     const stop = new AbortController();
     this.#stopWatching = stop;
-    void keepWatching(this.#scope, stop.signal, {
-      first: this.#own,
-      watch: (signal) => this.#store.watchPlace(this.#place.name, signal),
-      // Whatever happened to it: only a confirmation sent after it counts.
-      onValue: (isThere) => {
-        if (!isThere) this.#requireFresh();
-        return isThere;
-      },
-    });
-    if (!this.#isForeign) {
-      void keepWatching(this.#scope, stop.signal, {
-        watch: (signal) => this.#store.watchRecord(signal),
-        onValue: (reading) => {
-          this.#onRecord(reading);
-          return true;
-        },
-      });
-    }
-    const { endMark } = this.#store;
-    if (endMark !== undefined) {
-      const onMark = (isSet: boolean) => {
-        if (isSet) void this.#onEndMark();
-        return !isSet;
-      };
-      void keepWatching(this.#scope, stop.signal, {
-        watch: async (signal) => {
-          const watched = await endMark.watch(signal);
-          void watched.changed.then(onMark);
-          return watched;
-        },
-        onValue: onMark,
-      });
-    }
+    const seat = { place: this.#place, own: this.#own, isForeign: this.#isForeign };
+    const news: SeatNews = {
+      onPlaceGone: () => this.#requireFresh(),
+      onRecord: (reading) => this.#onRecord(reading),
+      onEndMark: () => void this.#onEndMark(),
+    };
+    watchSeat({ store: this.#store, scope: this.#scope }, seat, news, stop.signal);
     this.#deliver();
     if (session.isOver(this.#place)) events.onLost('session-expired');
     else if (session.isSuspended) this.#onSuspended(events);
@@ -314,14 +283,8 @@ export class QueueSeat<Guard> implements Seat<Guard> {
 
   /** Makes the record name us, or show `state`. @returns undefined: try again */
   async #announce(state: SeatState, signal: AbortSignal): Promise<Confirmation | undefined> {
-    const next = announcedRecord(
-      this.#store,
-      this.#scope,
-      this.#record,
-      this.#entry.candidate,
-      this.#place,
-      state,
-    );
+    const announcement = { candidate: this.#entry.candidate, place: this.#place, state };
+    const next = announcedRecord(this.#store, this.#scope, this.#record, announcement);
     const sentAt = readClocks(this.#scope.clock);
     this.#attempts.add(next.nonce, { sentAt, state });
     let result: CommitResult;
@@ -464,10 +427,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
 
   #isUnwanted(): boolean {
     if (this.#record === undefined) return false;
-    const { ended, drains } = this.#record;
-    const { id } = this.#entry.candidate;
-    const wallMs = this.#scope.clock.wallMs();
-    return ended || drains.some((drain) => drain.id === id && drain.untilUnixMs > wallMs);
+    return this.#record.ended || this.#drain !== undefined;
   }
 
   /** Tells the term what operators have left in the record. */
@@ -479,10 +439,12 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     if (request !== undefined && isLeadingIn(this.#store, record, this.#place)) {
       this.#events?.onRequest(request);
     }
-    const drain = record.drains.find(({ id }) => id === this.#entry.candidate.id);
-    if (drain !== undefined && drain.untilUnixMs > this.#scope.clock.wallMs()) {
-      this.#events?.onDrained(drain.untilUnixMs);
-    }
+    const drain = this.#drain;
+    if (drain !== undefined) this.#events?.onDrained(drain.untilUnixMs);
+  }
+
+  get #drain(): Drain | undefined {
+    return drainOf(this.#record, this.#entry.candidate.id, this.#scope.clock.wallMs());
   }
 
   // --- what is written ---
@@ -510,40 +472,4 @@ export class QueueSeat<Guard> implements Seat<Guard> {
 
 function lost(reason: EndReason): Confirmation {
   return { outcome: 'lost', reason };
-}
-
-/** The record that names `place` as leading. */
-export function announcedRecord(
-  store: Pick<QueueStore, 'nameHere'>,
-  scope: Scope,
-  previous: QueueRecord | undefined,
-  candidate: CandidateInfo,
-  place: Place,
-  state: SeatState,
-): QueueRecord {
-  const wallMs = scope.clock.wallMs();
-  const base = previous ?? emptyQueueRecord(scope.election, '');
-  const last = base.holding;
-  const isOurs = last !== undefined && isLeadingIn(store, base, place);
-  const history = isOurs ? base.history : historyAfter(base, wallMs);
-  return {
-    ...base,
-    token: place.token,
-    place: place.name,
-    nonce: scope.uniqueId(),
-    beliefMs: scope.timing.beliefMs,
-    holding: {
-      candidate: { ...candidate, addresses: state.addresses, metadata: state.metadata },
-      place: place.name,
-      electedAtUnixMs: isOurs ? last.electedAtUnixMs : wallMs,
-      leaseMs: scope.timing.leaseMs,
-      revoked: isOurs ? last.revoked : false,
-      request: isOurs ? last.request : undefined,
-      held: state.held,
-    },
-    reservation: undefined,
-    unfenced: [],
-    drains: keptDrains(base.drains, wallMs),
-    history,
-  };
 }

@@ -1,4 +1,6 @@
-import type { Place } from './store.ts';
+import type { Scope } from '../../core/contest.ts';
+import type { Leftovers } from './leftovers.ts';
+import type { Place, QueueStore } from './store.ts';
 
 export interface QueueSettings<Guard> {
   readonly guard: (place: Place) => Guard;
@@ -9,4 +11,12 @@ export interface QueueSettings<Guard> {
   readonly recheckMs: number;
   /** How long every winner waits, whoever led before. */
   readonly delayAfterWinMs: number;
+}
+
+/** What the parts of one election share. */
+export interface QueueParts<Guard> {
+  readonly store: QueueStore;
+  readonly scope: Scope;
+  readonly settings: QueueSettings<Guard>;
+  readonly leftovers: Leftovers;
 }

@@ -1,7 +1,13 @@
-/** What whoever is about to win checks and works out, in the queue and for the one lock alike. */
+/** What candidates check and ask, in the queue and for the one lock alike. */
 
+import type { Instant } from '../../base/clock.ts';
 import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
+import type { NotElectedReason } from '../../base/not-elected.ts';
+import type { Scope } from '../../core/contest.ts';
 import type { QueueRecord } from '../../record/queue-record.ts';
+import { Confirmations } from './confirmations.ts';
+import { askPatiently } from './patience.ts';
+import type { QueueParts } from './settings.ts';
 import type { Place, QueueSession } from './store.ts';
 
 /**
@@ -35,4 +41,27 @@ export function tokensWentBack(
       `from ${place.token}: the record comes from another store, or the store was set up anew; use ` +
       'another name for the election, or let every resource forget its tokens and delete the record',
   );
+}
+
+/** When the place was last known to be there, from now on. Undefined when it is not. */
+export function confirmNow(
+  session: QueueSession,
+  { clock, timing }: Scope,
+  place: Place,
+  signal: AbortSignal,
+): Promise<Instant | undefined> {
+  const fromMs = clock.monotonicMs();
+  const isWanted = ({ monotonicMs }: Instant) => monotonicMs >= fromMs;
+  const confirmations = Confirmations.of(session, clock);
+  return confirmations.confirm(place, isWanted, timing.operationTimeoutMs, signal);
+}
+
+/** Who is first, as the reason why somebody else is not elected. */
+export async function firstMember(
+  { store, scope }: Pick<QueueParts<unknown>, 'store' | 'scope'>,
+  signal: AbortSignal,
+): Promise<NotElectedReason | undefined> {
+  const list = (operation: AbortSignal) => store.members(operation, 1);
+  const [first] = await askPatiently(scope, 'listing', signal, list);
+  return first && { kind: 'led', id: first.candidate.id, token: first.token };
 }

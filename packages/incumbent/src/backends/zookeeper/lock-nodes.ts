@@ -1,0 +1,152 @@
+import { StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
+import type { QueueRecord } from '../../record/queue-record.ts';
+import { decodeQueueRecord, encodeQueueRecord, isQueueRecord } from '../../record/queue-record.ts';
+import type { NodeContent, NodeStat, NodeWatch, ZooKeeperClient } from './client.ts';
+import { codeOf } from './client.ts';
+import { breadcrumbName, lockName } from './hadoop-format.ts';
+import { placeName } from './lock-session.ts';
+
+/** The node of the election, with what stands in it. */
+export interface Own {
+  readonly record: QueueRecord | undefined;
+  /** The breadcrumb that belonged to the record when it was written without it. */
+  readonly breadcrumb: bigint | undefined;
+  readonly stat: NodeStat;
+}
+
+/** All nodes as they were together. */
+export interface Picture {
+  /** Undefined: there is no such node. */
+  readonly own: Own | undefined;
+  readonly breadcrumb: NodeContent | undefined;
+  readonly lock: NodeContent | undefined;
+}
+
+const maxReads = 5;
+
+/** Hadoop's nodes of one election, and the node of the election itself. */
+export class LockNodes {
+  readonly #client: ZooKeeperClient;
+  /** The node of the election. */
+  readonly path: string;
+  readonly lockPath: string;
+  readonly breadcrumbPath: string;
+
+  constructor(client: ZooKeeperClient, path: string) {
+    this.#client = client;
+    this.path = path;
+    this.lockPath = this.nameHere(lockName);
+    this.breadcrumbPath = this.nameHere(breadcrumbName);
+  }
+
+  /** Both nodes are the election's children, by whatever path its writer knows the election. */
+  nameHere(recorded: string): string {
+    const prefix = this.path === '/' ? '' : this.path;
+    return `${prefix}/${recorded.slice(recorded.lastIndexOf('/') + 1)}`;
+  }
+
+  /** The places in the queue: that of whoever has the lock. */
+  names(lock: NodeContent | undefined): readonly string[] {
+    return lock === undefined ? [] : [placeName(this.lockPath, lock.stat.czxid)];
+  }
+
+  lock(signal: AbortSignal): Promise<NodeContent | undefined> {
+    return this.get(this.lockPath, signal);
+  }
+
+  /** @returns undefined: it is not there */
+  async get(path: string, signal: AbortSignal): Promise<NodeContent | undefined> {
+    try {
+      return await this.#client.get(path, { signal });
+    } catch (error) {
+      if (codeOf(error) === 'NO_NODE') return undefined;
+      throw error;
+    }
+  }
+
+  async deleteLock({ stat }: NodeContent, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#client.delete(this.lockPath, { version: stat.version, signal });
+    } catch (error) {
+      if (codeOf(error) !== 'NO_NODE') throw error;
+    }
+  }
+
+  /**
+   * Read one after the other, so: again if one of ours has written meanwhile; the breadcrumb before
+   * the lock, for if that is the older one the breadcrumb was written under it.
+   */
+  async picture(signal: AbortSignal): Promise<Picture> {
+    for (let reads = 0; reads < maxReads; reads += 1) {
+      const [node, breadcrumb, lock, after] = await Promise.all([
+        this.get(this.path, signal),
+        this.get(this.breadcrumbPath, signal),
+        this.lock(signal),
+        this.#client.stat(this.path, { signal }),
+      ]);
+      if (node?.stat.mzxid !== after.stat?.mzxid) continue;
+      return { own: node === undefined ? undefined : this.ownOf(node), breadcrumb, lock };
+    }
+    throw new StoreUnavailableError(
+      `the record in ${this.path} changed ${maxReads} times while it was read`,
+    );
+  }
+
+  /** The nodes, and the next change of the record or the breadcrumb. */
+  async watchPicture(signal: AbortSignal): Promise<NodeWatch<Picture>> {
+    // All at once: who is asked to go by force is to hear of it before its lock is gone, if it can.
+    const [own, breadcrumb, read] = await Promise.allSettled([
+      this.#client.watch(this.path, { signal }),
+      this.#client.watch(this.breadcrumbPath, { signal }),
+      this.picture(signal),
+    ]);
+    const watches = [own, breadcrumb].flatMap((watch) =>
+      watch.status === 'fulfilled' ? [watch.value] : [],
+    );
+    const cancel = () => {
+      for (const watch of watches) watch.cancel();
+    };
+    try {
+      for (const each of [own, breadcrumb, read]) {
+        if (each.status === 'rejected') throw each.reason;
+      }
+      let picture = (read as PromiseFulfilledResult<Picture>).value;
+      const [seen, crumb] = watches.map(({ value }) => value?.stat.mzxid);
+      // A node that is not there is watched by a second request, after the others.
+      if (picture.own?.stat.mzxid !== seen || picture.breadcrumb?.stat.mzxid !== crumb) {
+        picture = await this.picture(signal);
+      }
+      const changed = Promise.race(watches.map((watch) => watch.changed));
+      return { value: picture, changed, cancel };
+    } catch (error) {
+      cancel();
+      throw error;
+    }
+  }
+
+  ownOf({ data, stat }: NodeContent): Own {
+    const text = Buffer.from(data ?? []).toString('utf8');
+    if (text === '') return { record: undefined, breadcrumb: undefined, stat };
+    if (!isQueueRecord(text)) {
+      throw new StoreUnsuitableError(
+        `the node ${this.path} holds data that is not ours, and Hadoop leaves none there: use the ` +
+          'node that its members use as their parent, or empty it',
+      );
+    }
+    const record = decodeQueueRecord(text, this.path);
+    const { breadcrumb } = JSON.parse(text) as { breadcrumb?: unknown };
+    const isNumber = typeof breadcrumb === 'string' && /^\d+$/.test(breadcrumb);
+    return { record, breadcrumb: isNumber ? BigInt(breadcrumb) : undefined, stat };
+  }
+}
+
+/** The breadcrumb is of the leader that the record names, or named when it was written. */
+export function isWrittenWith(own: Own | undefined, { stat }: NodeContent): boolean {
+  return own?.stat.mzxid === stat.mzxid || own?.breadcrumb === stat.mzxid;
+}
+
+/** What is written into the node of the election. */
+export function encode(record: QueueRecord, breadcrumb: bigint | undefined): string {
+  const text = encodeQueueRecord(record);
+  return breadcrumb === undefined ? text : `${text.slice(0, -1)},"breadcrumb":"${breadcrumb}"}`;
+}

@@ -1,0 +1,99 @@
+import type { Scope } from '../../core/contest.ts';
+import type { LockReading } from '../../mechanisms/lock/store.ts';
+import { leaderPlaceIn } from '../../mechanisms/queue/named-places.ts';
+import type { QueueRecord } from '../../record/queue-record.ts';
+import { emptyQueueRecord } from '../../record/queue-record.ts';
+import { historyAfter } from '../../record/transitions.ts';
+import type { NodeContent } from './client.ts';
+import { candidateOf } from './hadoop-format.ts';
+import type { LockNodes, Own, Picture } from './lock-nodes.ts';
+import { isWrittenWith } from './lock-nodes.ts';
+import { placeName } from './lock-session.ts';
+import { formatVersion } from './lock-version.ts';
+
+/**
+ * What the nodes say together: the record of ours where it belongs to the breadcrumb, or else one that is made
+ * up from what a member of another make has left.
+ * @param sessionId our own
+ */
+export function readingOf(
+  nodes: LockNodes,
+  scope: Scope,
+  { own, breadcrumb, lock }: Picture,
+  sessionId: bigint | undefined,
+): LockReading {
+  const record = own?.record;
+  const leader = leaderPlaceIn(nodes, record);
+  const [name] = nodes.names(lock);
+  const wipedAfter = wipedAfterOf(own);
+  const known = { own: own?.stat.version, lock: lock?.stat.czxid };
+  if (breadcrumb === undefined) {
+    const version = formatVersion({ ...known, breadcrumb: undefined });
+    // By Hadoop's rules nobody needs to be fenced. That our leader's belief is over is not said.
+    const wasFenced = leader !== undefined && leader !== name;
+    return { record, version, isTheirs: false, wasFenced, wipedAfter };
+  }
+  const { mzxid } = breadcrumb.stat;
+  const place = placeName(nodes.breadcrumbPath, mzxid);
+  const belongs = leader !== undefined && (isWrittenWith(own, breadcrumb) || leader === place);
+  const version = formatVersion({
+    ...known,
+    breadcrumb: {
+      version: breadcrumb.stat.version,
+      mzxid,
+      leader: belongs ? record?.token : undefined,
+    },
+  });
+  // Whoever of ours becomes active writes both: one of theirs leads now, and needs no record.
+  const isOfHolder =
+    lock !== undefined &&
+    mzxid > lock.stat.czxid &&
+    lock.stat.ephemeralOwner !== sessionId &&
+    leader !== name;
+  if (belongs || isOfHolder) {
+    // An operator's change has written down what one of theirs has left.
+    const isTheirs = belongs && leader === place;
+    return { record, version, isTheirs, wasFenced: false, wipedAfter };
+  }
+  const theirs = recordOfTheirs(scope, record, breadcrumb, place);
+  return { record: theirs, version, isTheirs: true, wasFenced: false, wipedAfter };
+}
+
+/**
+ * A member of another make became active after the record was written, and is gone; or somebody
+ * wrote a breadcrumb without the lock, and our leader is not the last one any more.
+ */
+function recordOfTheirs(
+  { election, timing }: Scope,
+  record: QueueRecord | undefined,
+  breadcrumb: NodeContent,
+  place: string,
+): QueueRecord {
+  const { mzxid, mtime } = breadcrumb.stat;
+  const base = record ?? emptyQueueRecord(election, '');
+  return {
+    ...base,
+    token: mzxid,
+    place,
+    nonce: place,
+    beliefMs: Math.max(base.beliefMs, timing.beliefMs),
+    holding: {
+      candidate: candidateOf(breadcrumb, mzxid),
+      place,
+      electedAtUnixMs: mtime,
+      leaseMs: timing.leaseMs,
+      revoked: false,
+      request: undefined,
+    },
+    history: historyAfter(base, mtime),
+  };
+}
+
+/**
+ * Since when no term stands in the record: it was emptied, the node was made anew, or it never had one.
+ * Undefined while one does.
+ */
+function wipedAfterOf(own: Own | undefined): bigint | undefined {
+  const token = own?.record?.token ?? 0n;
+  return token > 0n ? undefined : own?.stat.mzxid;
+}

@@ -1,0 +1,109 @@
+import { OwnWrites } from '../../core/attempts.ts';
+import type { QueueRecord } from '../../record/queue-record.ts';
+import type { Closed, Seen } from './closed.ts';
+import { closedTo } from './closed.ts';
+import { lastPlaceIn, leaderPlaceIn, wasLastIn } from './named-places.ts';
+import type { QueueParts } from './settings.ts';
+import type { Place, RecordReading } from './store.ts';
+
+/** One look at the record and at the queue, in this order. */
+export interface Look {
+  readonly names: readonly string[];
+  readonly reading: RecordReading;
+  /** Monotonic, after both answers. */
+  readonly atMs: number;
+}
+
+/**
+ * What one handle has seen of an election, kept from one campaign to the next: whom it follows, and so how
+ * long it has to wait when it is the first.
+ */
+export class QueueMemory {
+  /** Whatever this handle has led before is over by the next campaign. */
+  readonly own: OwnWrites = new OwnWrites();
+  readonly #parts: Pick<QueueParts<unknown>, 'store' | 'scope' | 'settings'>;
+  /** Since when the leader that the record names has been seen to be gone, monotonic. */
+  #gone: { readonly token: bigint; readonly sinceMs: number } | undefined;
+  /**
+   * H of whoever may believe if somebody deletes the record by hand, once we have met anybody: the last
+   * leader that the record named, or one that we know nothing of. Leaders before it were waited out.
+   */
+  #followedBeliefMs = 0;
+  #closed: Seen | undefined;
+
+  constructor(parts: Pick<QueueParts<unknown>, 'store' | 'scope' | 'settings'>) {
+    this.#parts = parts;
+  }
+
+  /** The place of the leader that the record names was not there at the last look. */
+  get isLeaderGone(): boolean {
+    return this.#gone !== undefined;
+  }
+
+  see({ reading: { record }, names, atMs }: Look): void {
+    const leader = leaderPlaceIn(this.#parts.store, record);
+    if (record === undefined || leader === undefined || names.includes(leader)) {
+      this.#gone = undefined;
+    } else if (this.#gone?.token !== record.token) {
+      // By its token, for a name may come again. Since after the answers: its last confirmation was
+      // committed while its place was there.
+      this.#gone = { token: record.token, sinceMs: atMs };
+    }
+    const { beliefMs } = this.#parts.scope.timing;
+    if (record?.holding !== undefined) {
+      this.#followedBeliefMs = Math.max(beliefMs, record.beliefMs);
+    } else if (record !== undefined && record.token > 0n && this.#followedBeliefMs > 0) {
+      this.#followedBeliefMs = beliefMs;
+    }
+  }
+
+  /** Somebody of whom we know nothing is before us. */
+  seeSomebodyBefore(): void {
+    this.#followedBeliefMs = Math.max(this.#followedBeliefMs, this.#parts.scope.timing.beliefMs);
+  }
+
+  /** For how long and why the seat stays closed to candidate `id`; undefined: it is open. */
+  closedTo(id: string, { reading: { record }, atMs }: Look): Closed | undefined {
+    const now = { monotonicMs: atMs, wallMs: this.#parts.scope.clock.wallMs() };
+    const closed = closedTo(id, record, now, this.#closed);
+    if (closed === undefined) return undefined;
+    this.#closed = closed.seen;
+    return closed.leftMs > 0 ? closed : undefined;
+  }
+
+  /**
+   * How long `place` has to wait before it may be announced, from the time of the look.
+   * @param firstSinceMs since when it has been the first, monotonic
+   */
+  waitMs(place: Place, { reading: { record }, atMs }: Look, firstSinceMs: number): number {
+    const { scope, settings } = this.#parts;
+    const { waitsForPredecessor, delayAfterWinMs } = settings;
+    const delayMs = delayAfterWinMs - (atMs - firstSinceMs);
+    if (!waitsForPredecessor) return delayMs;
+    const { clockDrift } = scope.timing;
+    const stretch = (1 + clockDrift) / (1 - clockDrift);
+    let leftMs = delayMs;
+    // One's own earlier term is known to be over: the same object has ended it.
+    if (record?.holding !== undefined && !this.own.wrote(record)) {
+      const goneSinceMs = this.#gone?.token === record.token ? this.#gone.sinceMs : atMs;
+      leftMs = Math.max(leftMs, record.beliefMs * stretch - (atMs - goneSinceMs));
+    }
+    const unknownMs = this.#unknownBeliefMs(place, record);
+    return Math.max(leftMs, unknownMs * stretch - (atMs - firstSinceMs));
+  }
+
+  /** H of whoever may believe although the record does not say so; 0: nobody. */
+  #unknownBeliefMs(place: Place, record: QueueRecord | undefined): number {
+    const { store, scope } = this.#parts;
+    // No record, or one that only an operator has written: the leader's was deleted by hand.
+    const wipedMs = record === undefined || record.token === 0n ? this.#followedBeliefMs : 0;
+    // Members that write no record may have led since it was written.
+    if (!store.isMixed) return wipedMs;
+    const previous = lastPlaceIn(store, record);
+    const isNext =
+      // Our own announcement has landed, only its answer was lost.
+      wasLastIn(store, record, place) ||
+      (previous !== undefined && store.directlyFollows?.(place, previous) === true);
+    return isNext ? wipedMs : Math.max(scope.timing.beliefMs, wipedMs);
+  }
+}
