@@ -1,17 +1,24 @@
 /** What an election is to its users on every backend, one scenario per rule. */
 import assert from 'node:assert/strict';
-import type { Clock, Timer } from '../base/clock.ts';
 import { ElectionEndedError, NotElectedError } from '../base/errors.ts';
 import type { EndReason } from '../base/reasons.ts';
+import { Deferred } from '../base/wait.ts';
 import type { Backend } from '../core/contest.ts';
-import type { Election } from '../core/election.ts';
-import { createElection } from '../core/election.ts';
-import type { ElectionOptions } from '../core/options.ts';
 import type { Term } from '../core/term.ts';
 import type { View } from '../record/record.ts';
-import type { ConformanceContext, Scenario } from './conformance.ts';
-
-type Context = ConformanceContext<Backend>;
+import type { Scenario } from './conformance.ts';
+import {
+  aborted,
+  background,
+  campaign,
+  candidate,
+  compareTokens,
+  end,
+  eventually,
+  StoppableClock,
+  within,
+  withoutTrouble,
+} from './scenario-support.ts';
 
 export const electionScenarios: readonly Scenario<Backend>[] = [
   {
@@ -88,7 +95,7 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
     name: 'closing a handle ends its term and gives the seat back',
     async run(context) {
       const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
-      const started = deferred<Term>();
+      const started = new Deferred<Term>();
       void background(
         a.lead(async (term) => {
           started.resolve(term);
@@ -376,141 +383,3 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
     },
   },
 ];
-
-async function candidate(
-  context: Context,
-  id: string,
-  options: Partial<ElectionOptions<unknown>> = {},
-): Promise<Election> {
-  const election = createElection({
-    name: context.election,
-    backend: await context.open(),
-    clock: context.clock,
-    lease: context.leaseMs,
-    candidate: { id },
-    ...options,
-  });
-  context.onCleanUp(() => within(context, 4, election.close()));
-  return election;
-}
-
-/** Awaited later, or never, should the scenario fail before: then its rejection is nobody's. */
-/** A store that is late once is `unknown`, and then what it was: that is no change. */
-function withoutTrouble(views: readonly View[]): View['state'][] {
-  const states: View['state'][] = [];
-  for (const [index, { state }] of views.entries()) {
-    const isAsBefore = views[index - 1]?.state === 'unknown' && states.at(-1) === state;
-    if (state !== 'unknown' && !isAsBefore) states.push(state);
-  }
-  return states;
-}
-
-function background<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {});
-  return promise;
-}
-
-/** A term, soon: nobody else holds the seat. */
-function campaign(context: Context, election: Election): Promise<Term> {
-  return within(context, 4, election.campaign());
-}
-
-async function end(context: Context, term: Term): Promise<Awaited<Term['ended']>> {
-  await within(context, 4, term[Symbol.asyncDispose]());
-  return term.ended;
-}
-
-/** Lets time pass until `promise` has settled; at the longest so many leases. */
-async function within<T>(context: Context, leases: number, promise: Promise<T>): Promise<T> {
-  let settled = false;
-  const note = () => {
-    settled = true;
-  };
-  promise.then(note, note);
-  // Real time passes in the promise as well: a bound in real time would be short of it.
-  const startMs = context.clock.monotonicMs();
-  while (!settled) {
-    if (context.clock.monotonicMs() - startMs > leases * context.leaseMs) {
-      throw new Error(`not done within ${leases} leases of ${context.leaseMs} ms`);
-    }
-    await context.wait(context.leaseMs / 50);
-  }
-  return promise;
-}
-
-function eventually(
-  context: Context,
-  leases: number,
-  what: string,
-  holds: () => boolean,
-): Promise<void> {
-  const check = async () => {
-    while (!holds()) await context.wait(context.leaseMs / 50);
-  };
-  return within(context, leases, check()).catch((error: unknown) => {
-    throw new Error(`${what}: ${String(error)}`);
-  });
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}
-
-function deferred<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
-  let resolve: (value: T) => void = () => {};
-  const promise = new Promise<T>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
-}
-
-function compareTokens(a: bigint, b: bigint): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/** Time goes on, but no timer fires: whoever lives by this clock stands still. */
-class StoppableClock implements Clock {
-  readonly #clock: Clock;
-  #stopped = false;
-  #late: (() => void)[] = [];
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  monotonicMs(): number {
-    return this.#clock.monotonicMs();
-  }
-
-  wallMs(): number {
-    return this.#clock.wallMs();
-  }
-
-  setTimer(callback: () => void, delayMs: number, background?: boolean): Timer {
-    let cancelled = false;
-    const fire = () => {
-      if (cancelled) return;
-      if (this.#stopped) this.#late.push(fire);
-      else callback();
-    };
-    const timer = this.#clock.setTimer(fire, delayMs, background);
-    return {
-      cancel() {
-        cancelled = true;
-        timer.cancel();
-      },
-    };
-  }
-
-  stop(): void {
-    this.#stopped = true;
-  }
-
-  goOn(): void {
-    this.#stopped = false;
-    for (const fire of this.#late.splice(0)) fire();
-  }
-}

@@ -15,15 +15,14 @@ export {
   type ScenarioResult,
 } from './conformance.ts';
 export { electionScenarios } from './election-scenarios.ts';
-export {
-  type HeldQueueOperation,
-  type QueueFault,
-  type QueueOperation,
-  type QueueOutage,
-  type SimulatedQueueOptions,
-  type SimulatedQueueSession,
-  SimulatedQueueStore,
-} from './simulated-queue-store.ts';
+export type {
+  HeldQueueOperation,
+  QueueFault,
+  QueueOperation,
+  QueueOutage,
+  SimulatedQueueOptions,
+} from './queue-faults.ts';
+export { type SimulatedQueueSession, SimulatedQueueStore } from './simulated-queue-store.ts';
 export {
   type Fault,
   type HeldOperation,
