@@ -23,7 +23,7 @@ test('srvr and sessions go over TLS with certificates of both sides', async (con
   ];
   const run = (...args: string[]) => new Program(server.secureConnectionString!, args).result;
   const [srvr, created, distrusted, nameless] = await Promise.all([
-    run(...tls, 'srvr', '--json'),
+    run(...tls, 'srvr', '--json', '--timeout', '20s'),
     run(...tls, 'create', '/tls', 'over TLS'),
     run('ls', '/', '--timeout', '1s'),
     run(...tls, '--tls-servername', 'elsewhere', 'srvr', '--timeout', '1s'),
