@@ -111,8 +111,14 @@ interface Credential {
   readonly expirationTimestamp?: string;
 }
 
-/** Runs a credential plugin; what it says is kept until it expires or the server refuses it. */
-function plugin(exec: Fields, directory: string): Credentials {
+interface PluginCommand {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** @throws InvalidOptionError for a plugin that this version cannot use */
+function pluginCommand(exec: Fields, directory: string): PluginCommand {
   const version = exec['apiVersion'];
   if (typeof version !== 'string' || !execVersions.includes(version)) {
     throw new InvalidOptionError(
@@ -141,34 +147,42 @@ function plugin(exec: Fields, directory: string): Credentials {
     const { name: variable, value } = fields(entry, 'exec.env');
     env[text(variable, 'exec.env')] = text(value, 'exec.env');
   }
-  const run = async (): Promise<Credential> => {
-    let output: string;
-    try {
-      ({ stdout: output } = await runFile(command, args, { env, timeout: longestPluginMs }));
-    } catch (error) {
-      if ((error as { code?: unknown }).code === 'ENOENT') {
-        throw new StoreUnsuitableError(
-          `the credential plugin "${command}" of the kubeconfig is not installed`,
-        );
-      }
-      throw new StoreUnavailableError(
-        `the credential plugin "${command}" failed: ${(error as Error).message}`,
-        { cause: error },
+  return { command, args, env };
+}
+
+/** @throws StoreUnsuitableError where it is not installed, StoreUnavailableError */
+async function runPlugin({ command, args, env }: PluginCommand): Promise<Credential> {
+  let output: string;
+  try {
+    ({ stdout: output } = await runFile(command, args, { env, timeout: longestPluginMs }));
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'ENOENT') {
+      throw new StoreUnsuitableError(
+        `the credential plugin "${command}" of the kubeconfig is not installed`,
       );
     }
-    try {
-      return fields(fields(JSON.parse(output), 'answer')['status'], 'status') as Credential;
-    } catch (error) {
-      throw new StoreUnavailableError(`the credential plugin "${command}" gave no ExecCredential`, {
-        cause: error,
-      });
-    }
-  };
+    throw new StoreUnavailableError(
+      `the credential plugin "${command}" failed: ${(error as Error).message}`,
+      { cause: error },
+    );
+  }
+  try {
+    return fields(fields(JSON.parse(output), 'answer')['status'], 'status') as Credential;
+  } catch (error) {
+    throw new StoreUnavailableError(`the credential plugin "${command}" gave no ExecCredential`, {
+      cause: error,
+    });
+  }
+}
+
+/** Runs a credential plugin; what it says is kept until it expires or the server refuses it. */
+function plugin(exec: Fields, directory: string): Credentials {
+  const given = pluginCommand(exec, directory);
   let latest: Promise<Credential> | undefined;
   let untilUnixMs = 0;
   return async (refresh) => {
     if (latest === undefined || refresh || Date.now() >= untilUnixMs) {
-      const running = run();
+      const running = runPlugin(given);
       latest = running;
       untilUnixMs = Infinity;
       running.then(
