@@ -252,6 +252,7 @@ export class SimulatedQueueSession {
 
   // --- what the queue uses ---
 
+  // Long, since it is a list: what each operation does to the state.
   open(election: string): QueueStore {
     const queues = this.#queues;
     const state = () => stateIn(this.#frozen ?? queues.snapshot, election);

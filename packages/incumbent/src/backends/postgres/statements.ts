@@ -112,6 +112,7 @@ const isAlive = `exists (
         = entry.value ->> 'start'
   )`;
 
+/** Long, since it is a list: one SQL statement after the other. */
 export function statementsFor(table: Table): Statements {
   const { sql } = table;
   const life = lifeOf(table);

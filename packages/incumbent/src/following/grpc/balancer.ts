@@ -54,6 +54,7 @@ class LeaderConfig implements BalancingConfig {
   }
 }
 
+/** Long, since its classes are made of what only the user's copy of gRPC has. */
 export function registerBalancer(grpc: Grpc): void {
   const { connectivityState, experimental, status } = grpc;
   const selectorKey = experimental.CHANNEL_ARGS_CONFIG_SELECTOR_KEY;

@@ -44,6 +44,41 @@ const optionNames: Record<keyof RequireTokenOptions, true> = {
   onError: true,
 };
 
+type Refusal = Pick<Problem, 'status' | 'type' | 'title' | 'detail' | 'token'>;
+
+const unreadable: Refusal = {
+  status: 400,
+  type: 'bad-token',
+  title: 'The token headers cannot be read',
+  detail: `${electionHeader} and ${tokenHeader} are lists of equal length, of names and numbers.`,
+};
+
+function missing(election: string): Refusal {
+  return {
+    status: 428,
+    type: 'token-required',
+    title: 'A token is required',
+    detail: `Only the leader of election "${election}" may do this, with the token of its term.`,
+  };
+}
+
+const unchecked: Refusal = {
+  status: 503,
+  type: 'token-memory',
+  title: 'The token cannot be checked',
+  detail: 'What was seen before cannot be read at the moment; try again.',
+};
+
+function stale(election: string, token: bigint, highest: bigint): Refusal {
+  return {
+    status: 412,
+    type: 'stale-token',
+    title: 'The term is over',
+    detail: `Token ${token} is older than ${highest}: somebody else leads "${election}".`,
+    token: highest,
+  };
+}
+
 /**
  * For resources that leaders write to: lets a request in only with a token of the election that is
  * at least the highest ever seen here. 412 for an older one, 428 without one, 400 for what is no
@@ -88,49 +123,25 @@ export function requireToken(options: RequireTokenOptions): RequireToken {
     next: Next,
     take: () => void,
   ): Promise<void> => {
-    const refuse = (
-      status: number,
-      about: Pick<Problem, 'type' | 'title' | 'detail' | 'token'>,
-    ) => {
+    const refuse = (about: Refusal) => {
       take();
-      sendProblem(response, { status, election: name, refused: true, ...about });
+      sendProblem(response, { election: name, refused: true, ...about });
     };
     const tokens = tokensOf(request);
-    if (tokens === undefined) {
-      return refuse(400, {
-        type: 'bad-token',
-        title: 'The token headers cannot be read',
-        detail: `${electionHeader} and ${tokenHeader} are lists of equal length, of names and numbers.`,
-      });
-    }
+    if (tokens === undefined) return refuse(unreadable);
     const token = tokens.get(name);
-    if (token === undefined) {
-      return refuse(428, {
-        type: 'token-required',
-        title: 'A token is required',
-        detail: `Only the leader of election "${name}" may do this, with the token of its term.`,
-      });
-    }
+    if (token === undefined) return refuse(missing(name));
     try {
       await raise(token);
     } catch (error) {
-      refuse(503, {
-        type: 'token-memory',
-        title: 'The token cannot be checked',
-        detail: 'What was seen before cannot be read at the moment; try again.',
-      });
+      refuse(unchecked);
       queueMicrotask(() => onError?.(asError(error)));
       return;
     }
     // Outside of this promise, for what `next` throws, and with nothing in between.
     queueMicrotask(() => {
-      if (token >= highest.token) return next();
-      refuse(412, {
-        type: 'stale-token',
-        title: 'The term is over',
-        detail: `Token ${token} is older than ${highest.token}: somebody else leads "${name}".`,
-        token: highest.token,
-      });
+      if (token >= highest.token) next();
+      else refuse(stale(name, token, highest.token));
     });
   };
   const middleware = asMiddleware('requireToken', (request, response, next, take) => {
