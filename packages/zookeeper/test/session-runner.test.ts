@@ -1,0 +1,65 @@
+// One event after the other, and all that is to be done for one before the next.
+import { describe, expect, it } from 'vitest';
+import { firstSessionAt } from '../src/session/session-machine.ts';
+import { SessionRunner } from '../src/session/session-runner.ts';
+import type { SessionEvent, ShellEffect } from '../src/session/session-states.ts';
+
+function run(carryOut: (effect: ShellEffect, runner: SessionRunner) => void = () => {}) {
+  const did: string[] = [];
+  const runner: SessionRunner = new SessionRunner(firstSessionAt('none'), false, {
+    carryOut: (effect) => {
+      did.push(effect.do === 'tell' ? `tell ${effect.state}` : effect.do);
+      if (effect.do === 'introduce') runner.happen({ on: 'introduced', taken: true, watches: 0 });
+      carryOut(effect, runner);
+    },
+    acted: () => did.push('acted'),
+  });
+  return { runner, did };
+}
+
+const granted: SessionEvent = { on: 'granted', readOnly: false, isOurs: true };
+const over: SessionEvent = { on: 'over', error: new Error('over') };
+
+function connect(runner: SessionRunner): void {
+  for (const event of [{ on: 'opening' }, { on: 'opened' }, granted] as const) runner.happen(event);
+}
+
+describe('what happens while something is done', () => {
+  it('waits until all of that is done', () => {
+    const { runner, did } = run((effect, of) => {
+      if (effect.do === 'greet') of.happen(over);
+    });
+    connect(runner);
+    // Greeting and introduction belong together.
+    expect(did.slice(0, 2)).toEqual(['greet', 'introduce']);
+    expect(did).toContain('forget-session');
+  });
+
+  it('is known to come, where it is the end: calls that are made meanwhile belong to the next session', () => {
+    let seen: readonly boolean[] = [];
+    const { runner } = run((effect, of) => {
+      if (effect.do !== 'tell' || effect.state !== 'connected') return;
+      const before = of.isOverNext;
+      of.happen(over);
+      seen = [before, of.isOverNext];
+    });
+    connect(runner);
+    expect([...seen, runner.isOverNext]).toEqual([false, true, false]);
+  });
+});
+
+describe('an effect that throws', () => {
+  it('keeps none of the others from being done, and whoever made it happen is told', () => {
+    const error = new Error('a listener of ours');
+    const whole = run();
+    connect(whole.runner);
+    const { runner, did } = run((effect) => {
+      if (effect.do === 'greet') throw error;
+    });
+    expect(() => connect(runner)).toThrow(error);
+    // The rest of it is done by hand: the loop above ended with the error.
+    runner.happen(granted);
+    expect(did).toEqual(whole.did);
+    expect(runner.at).toEqual(whole.runner.at);
+  });
+});
