@@ -12,7 +12,7 @@ function run(carryOut: (effect: ShellEffect, runner: SessionRunner) => void = ()
       if (effect.do === 'introduce') runner.happen({ on: 'introduced', taken: true, watches: 0 });
       carryOut(effect, runner);
     },
-    acted: () => did.push('acted'),
+    acted: () => {},
   });
   return { runner, did };
 }
@@ -32,7 +32,6 @@ describe('what happens while something is done', () => {
     connect(runner);
     // Greeting and introduction belong together.
     expect(did.slice(0, 2)).toEqual(['greet', 'introduce']);
-    expect(did).toContain('forget-session');
   });
 
   it('is known to come, where it is the end: calls that are made meanwhile belong to the next session', () => {
