@@ -223,8 +223,9 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
       },
       { file: store, find: 'if (place.session !== this.session.id)', replace: 'if (false)' },
     ],
-    from: 1_040,
-    breaks: ['place'],
+    from: 10_090,
+    // What lands late may as well be the end of that session's place.
+    breaks: ['place', 'others'],
   },
   {
     name: 'lock: one of theirs that becomes active late taken for a sign of another store',
