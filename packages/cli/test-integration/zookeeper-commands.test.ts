@@ -278,7 +278,7 @@ test('TLS: an authority, a certificate of ours, and what is said when one is wro
     ],
   ] as const;
   const check = async ([parameters, words, code]: (typeof cases)[number]) => {
-    const result = await at(parameters).run(['status', '--timeout', '2s']);
+    const result = await at(parameters).run(['status', '--timeout', '8s']);
     expect(result.stderr).toMatch(words);
     if (code !== undefined) expect(result.code).toBe(code);
     expect(result.stdout).toBe('');
