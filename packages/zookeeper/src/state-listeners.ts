@@ -39,7 +39,7 @@ export class StateListeners {
   ): StoppableIterator<StateChange> {
     const begin = () => {
       const buffer = new EventBuffer<StateChange>(1_000, (changes) => changes.slice(1));
-      const state = session.toldState;
+      const state = session.lastTold;
       const { info } = session;
       const atMs = clock.monotonicMs();
       buffer.push({ state, previous: state, atMs, session: info, error: undefined });

@@ -45,7 +45,7 @@ export async function untilConnected(
     const judge = ({ state, error }: { state: State; error?: Error | undefined }) => {
       if (isReady(state)) finish(resolve);
       else if (state === 'closed') finish(() => reject(new ClosedError()));
-      else if (state === 'auth-failed') finish(() => reject(error));
+      else if (state === 'auth-failed') finish(() => reject(error ?? session.refusal({})));
       else if (state === 'expired' && rejectExpired) {
         const why = 'the session to attach to has expired';
         finish(() => reject(new SessionError('SESSION_EXPIRED', why, { cause: error })));
@@ -53,7 +53,7 @@ export async function untilConnected(
     };
     const stopListening = listeners.add(judge);
     const state = session.toldState;
-    if (state === 'closed' || state === 'auth-failed') judge({ state, error: session.lastError });
+    if (state === 'closed' || state === 'auth-failed') judge({ state });
   });
 }
 

@@ -63,6 +63,8 @@ export class Pipeline {
   readonly #onDeadline: (deadlineMs: number) => void;
   readonly #queue: Deque<PendingRequest> = new Deque();
   readonly #inFlight: Deque<PendingRequest> = new Deque();
+  /** Encoded, and not in the queue yet: they are for the next session. */
+  readonly #held: PendingRequest[] = [];
   /** Requests in the queue that are not settled, and the bytes of all that stand there. */
   #queuedBytes = 0;
   #queued = 0;
@@ -130,6 +132,19 @@ export class Pipeline {
     } else {
       this.#enqueue(request, body);
     }
+  }
+
+  /** Takes a request for the next session: it waits for `release`, and `failAll` does not fail it. */
+  hold(request: PendingRequest, body: unknown): void {
+    this.#tally.requests += 1;
+    this.#enqueue(request, body, this.#held);
+  }
+
+  /** Lets those that were held wait in the queue. */
+  release(): void {
+    if (this.#held.length === 0) return;
+    for (const request of this.#held.splice(0)) this.#queue.push(request);
+    if (this.#open) this.#pump();
   }
 
   /** Ends a call before its reply. A reply that still comes is read and dropped. */
@@ -228,6 +243,11 @@ export class Pipeline {
     }
     this.#queued = 0;
     this.#queuedBytes = 0;
+    for (const { frame } of this.#held) {
+      if (frame === undefined) continue;
+      this.#queued += 1;
+      this.#queuedBytes += frame.length;
+    }
     for (const request of all) {
       if (!request.settled) this.#failRequest(request, () => error(request.context));
     }
@@ -352,7 +372,11 @@ export class Pipeline {
     else this.#scheduleFlush();
   }
 
-  #enqueue(request: PendingRequest, body: unknown): void {
+  #enqueue(
+    request: PendingRequest,
+    body: unknown,
+    line: { push(request: PendingRequest): unknown } = this.#queue,
+  ): void {
     const writer = new JuteWriter();
     let bytes: number;
     try {
@@ -380,7 +404,7 @@ export class Pipeline {
     request.frame = writer.written();
     this.#queued += 1;
     this.#queuedBytes += request.frame.length;
-    this.#queue.push(request);
+    line.push(request);
     this.#setDeadline(request, this.#clock.monotonicMs());
   }
 

@@ -52,8 +52,6 @@ export class Session {
   readonly #search: ServerSearch;
   readonly pipeline: Pipeline;
   readonly watches: WatchRegistry;
-  /** Calls that wait until what is over is buried. */
-  readonly #held: (readonly [PendingRequest, unknown])[] = [];
   /** What listeners were told last. */
   #told: State = 'connecting';
   #closing: Promise<void> | undefined;
@@ -74,7 +72,7 @@ export class Session {
     const first = firstSessionAt(exported === undefined ? 'none' : 'known');
     this.#machine = new SessionRunner(first, options.sasl !== undefined, {
       carryOut: (effect) => this.#carryOut(effect),
-      acted: () => this.#submitHeld(),
+      acted: () => this.pipeline.release(),
     });
     this.#view = new View(exported?.lastZxid ?? 0n);
     this.pipeline = new Pipeline(options, tally, (deadlineMs) =>
@@ -115,6 +113,12 @@ export class Session {
   get toldState(): State {
     this.#heartbeat.expireIfHopeless();
     return this.#isOverNext ? 'expired' : this.#told;
+  }
+
+  /** What listeners have heard last: the changes that they hear of next follow from it. */
+  get lastTold(): State {
+    this.#heartbeat.expireIfHopeless();
+    return this.#told;
   }
 
   /** Its end is known, and waits for its turn: who asks meanwhile is told of it already. */
@@ -176,12 +180,8 @@ export class Session {
 
   submit(request: PendingRequest, body: unknown): void {
     // It belongs to the next session.
-    if (this.#isOverNext) this.#held.push([request, body]);
+    if (this.#isOverNext) this.pipeline.hold(request, body);
     else this.pipeline.submit(request, body);
-  }
-
-  #submitHeld(): void {
-    for (const [request, body] of this.#held.splice(0)) this.pipeline.submit(request, body);
   }
 
   /**
@@ -300,7 +300,7 @@ export class Session {
       case 'bury':
         this.pipeline.failAll((context) => sessionExpired({ ...context, cause: effect.error }));
         this.watches.expire();
-        this.#submitHeld();
+        this.pipeline.release();
         break;
       case 'finish':
         this.#finish();
@@ -351,7 +351,7 @@ export class Session {
   }
 
   #finish(): void {
-    this.#submitHeld();
+    this.pipeline.release();
     this.pipeline.failAll((context) => this.#ended(context));
     this.#auth.rejectAll(this.#ended({ operation: 'auth' }));
     this.watches.close();

@@ -112,3 +112,15 @@ it('takes an answer to authentication that a server on Netty gives before the ha
   expect(server.peers).toHaveLength(1);
   expect(server.names).toEqual(['auth']);
 });
+
+it('connected() in a listener of auth-failed says that the credentials were refused', async () => {
+  const fake = later(await FakeZooKeeper.start());
+  const credentials = [{ scheme: 'nonsense', credentials: 'x' }];
+  const client = later(createClient(fake.connectionString, { auth: credentials }));
+  const refusal = new Promise((resolve) => {
+    client.onState(({ state }) => {
+      if (state === 'auth-failed') client.connected().then(resolve, resolve);
+    });
+  });
+  expect(await refusal).toMatchObject({ code: 'AUTH_FAILED' });
+});
