@@ -416,12 +416,15 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       case 'wait-for-work':
         this.#after(this.#scope.timing.stopTimeoutMs, () => this.#on({ on: 'waited-enough' }));
         return;
-      case 'stop-keeping':
+      case 'stop-keeping': {
         this.#stopTimer?.cancel();
         this.#keeper.stop();
-        void this.#keeper.ended.then(() => this.#on({ on: 'through' }));
+        // A defect of ours must not keep the term for ever.
+        const through = () => this.#on({ on: 'through' });
+        void this.#keeper.ended.then(through, through);
         this.#waitOutBelief();
         return;
+      }
       case 'end-belief':
         // Done already.
         this.#closingTimer?.cancel();
