@@ -39,7 +39,7 @@ const stages = [
     about: 'every state that the machines of a term and of a ZooKeeper session can reach',
     script: ['simulation/dist/explore/main.js'],
     fillsGaps: true,
-    limitMin: 10,
+    limitMin: 40,
   },
   {
     id: 'unsound',
@@ -47,7 +47,7 @@ const stages = [
     about: 'it must find each way to break a machine',
     script: ['simulation/dist/explore/main.js', '--broken'],
     fillsGaps: true,
-    limitMin: 10,
+    limitMin: 40,
   },
   {
     id: 'variants',

@@ -5,38 +5,48 @@
  *   npm run explore [-- --only term,session] [--faults N --terms N] [--broken]
  *
  * `--broken` breaks each machine in each of the ways of its breaks.ts, and fails when one is not found. `--background`:
- * at the lowest priority.
+ * at the lowest priority, until standard input ends.
  */
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { runInBackground } from '../harness/background.ts';
-import { session } from './session/subject.ts';
-import type { Bounds, Subject } from './subject.ts';
-import { brokenMachineOf, pathOf } from './subject.ts';
-import { term } from './term/subject.ts';
+import { Worker } from 'node:worker_threads';
+import { untilInputEnds } from '../harness/background.ts';
+import type { Bounds } from './subject.ts';
+import { subjectNamed, subjects } from './subjects.ts';
 import type { Walk } from './walk.ts';
+import type { Job, WorkerData } from './worker.ts';
 
 const { values } = parseArgs({
   options: {
-    only: { type: 'string', default: 'term,session' },
+    only: { type: 'string', default: subjects.map(({ name }) => name).join(',') },
     faults: { type: 'string' },
     terms: { type: 'string' },
     broken: { type: 'boolean', default: false },
     background: { type: 'boolean', default: false },
   },
 });
-if (values.background) runInBackground();
-
-const known: readonly Subject[] = [term, session];
-const subjects = values.only.split(',').map((name) => {
-  const subject = known.find((each) => each.name === name);
-  if (subject !== undefined) return subject;
-  const names = known.map((each) => each.name).join(', ');
-  throw new Error(`--only "${name}": there is no such machine. There are: ${names}`);
-});
+const background = values.background ? untilInputEnds() : undefined;
 
 function boundsOf({ faults, terms }: Bounds): Bounds {
   return { faults: Number(values.faults ?? faults), terms: Number(values.terms ?? terms) };
+}
+
+/**
+ * A thread cannot raise its priority again. So a walk at the lowest one, which would hardly get on beside others,
+ * begins anew when standard input ends.
+ */
+async function explore(job: Job): Promise<Walk> {
+  const patient = background?.aborted === false ? background : undefined;
+  const workerData: WorkerData = { job, isBackground: patient !== undefined };
+  const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData });
+  const walk = await new Promise<Walk | undefined>((resolve, reject) => {
+    worker.once('message', resolve);
+    worker.once('error', reject);
+    worker.once('exit', (code) => reject(new Error(`the walk of ${job.subject} ended: ${code}`)));
+    patient?.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
+  await worker.terminate();
+  return walk ?? explore(job);
 }
 
 function show({ problem, way }: Walk): void {
@@ -48,21 +58,20 @@ function show({ problem, way }: Walk): void {
 
 let passed = 0;
 let failed = 0;
-for (const subject of subjects) {
+for (const subject of values.only.split(',').map(subjectNamed)) {
   const startMs = performance.now();
   if (values.broken) {
-    for (const each of subject.breaks) {
-      const machine = await brokenMachineOf(subject, each);
-      const found = await subject.explore(machine, boundsOf(subject.brokenBounds));
+    for (const [broken, { name }] of subject.breaks.entries()) {
+      const bounds = boundsOf(subject.brokenBounds);
+      const found = await explore({ subject: subject.name, broken, bounds });
       const verdict = found.problem === undefined ? 'NOT FOUND' : 'found';
-      console.log(`${subject.name}: ${each.name}: ${verdict} after ${found.states} states`);
+      console.log(`${subject.name}: ${name}: ${verdict} after ${found.states} states`);
       if (found.problem === undefined) failed += 1;
       else passed += 1;
       if (found.problem !== undefined) show(found);
     }
   } else {
-    const machine = await import(pathOf(subject));
-    const found = await subject.explore(machine, boundsOf(subject.bounds));
+    const found = await explore({ subject: subject.name, bounds: boundsOf(subject.bounds) });
     const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
     console.log(`${subject.name}: ${found.states} states, depth ${found.depth}, ${seconds} s`);
     if (found.problem === undefined) passed += 1;
