@@ -20,6 +20,8 @@ export interface Stage {
   leader(): Promise<Leader | undefined>;
   /** The tokens of all that was written, in the order in which it was accepted. */
   tokens(): Promise<readonly number[]>;
+  /** Whether a client has seen work of this term. Default: it is enough that the work was accepted. */
+  hasArrived?(token: number): Promise<boolean>;
 }
 
 /**
@@ -43,7 +45,7 @@ export async function oneLeadsAtATime(stage: Stage): Promise<void> {
 
 /** Waits until a copy other than `except` leads and has worked in its term. */
 async function workOfALeader(
-  { copies, leader, tokens }: Stage,
+  { copies, leader, tokens, hasArrived = async () => true }: Stage,
   all: readonly Copy[],
   except?: Copy,
 ): Promise<Copy> {
@@ -51,7 +53,7 @@ async function workOfALeader(
   await copies.until(`a copy leads and works, not ${except?.pid}`, async () => {
     found = await leader();
     if (found === undefined || found.pid === except?.pid) return false;
-    return (await tokens()).includes(found.token);
+    return (await tokens()).includes(found.token) && hasArrived(found.token);
   });
   const copy = all.find(({ pid }) => pid === found?.pid);
   if (copy === undefined) throw new Error(`${found?.pid} leads, who is not of us`);
