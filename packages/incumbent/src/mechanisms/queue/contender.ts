@@ -12,15 +12,21 @@ import { drainOf, electedSince } from '../../record/record.ts';
 import { unfencedAfter } from '../../record/transitions.ts';
 import type { Contender, Verdict } from '../contend.ts';
 import { announcedRecord } from './announcement.ts';
+import { askBounded } from './ask.ts';
+import {
+  confirmNow,
+  firstMember,
+  makeGuard,
+  requireQuorum,
+  tokensWentBack,
+} from './candidate-checks.ts';
 import type { Closed } from './closed.ts';
 import type { Look, QueueMemory } from './memory.ts';
 import { isLeadingIn, wasLastIn } from './named-places.ts';
-import { askPatiently } from './patience.ts';
 import type { WonPlace } from './seat.ts';
 import { QueueSeat } from './seat.ts';
 import type { QueueParts } from './settings.ts';
 import type { CommitResult, Entry, Place, RecordReading, Watched } from './store.ts';
-import { confirmNow, firstMember, makeGuard, requireQuorum, tokensWentBack } from './winning.ts';
 
 /** One campaign: who wants the seat, and for how long. */
 export interface Campaign {
@@ -163,8 +169,8 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     cancelMark(line);
     const { entry, place, found, attempts } = line;
     // Whoever leaves is told that it does not lead: what it has announced must not say otherwise.
-    const ghost = place && found && { place, before: found.record, attempts };
-    await this.#parts.leftovers.leave(entry, place, ghost);
+    const pending = place && found && { place, before: found.record, attempts };
+    await this.#parts.leftovers.leave(entry, place, pending);
   }
 
   // --- in line ---
@@ -363,7 +369,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     try {
       // Not cut short by whoever wants us to stop: the place is given back after its answer.
       const { signal } = new AbortController();
-      result = await askPatiently(scope, 'announcing', signal, (operation) =>
+      result = await askBounded(scope, 'announcing', signal, (operation) =>
         store.commit(place, next, reading.version, operation),
       );
     } catch (error) {
@@ -456,7 +462,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
   }
 
   #ask<T>(what: string, operation: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return askPatiently(this.#parts.scope, what, this.#campaign.signal, operation);
+    return askBounded(this.#parts.scope, what, this.#campaign.signal, operation);
   }
 }
 
