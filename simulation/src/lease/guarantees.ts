@@ -39,7 +39,7 @@ export const guarantees = {
   operations: 'store operations per unit of time are bounded',
   futile: 'followers read, and never write just to fail',
   truth: 'a term ends as superseded, gone or revoked only if it was',
-  ghost: 'who withdraws looks for a write of its own that may have landed, and takes it back',
+  late: 'who withdraws looks for a write of its own that may have landed, and takes it back',
   handback: 'a leader that leaves while the store answers gives its seat back',
   disowned: 'a term that reads of another holder ends at once',
   proclaimed: 'what proclaim and declareActors have resolved for stands in the record',
@@ -223,7 +223,7 @@ export class Guarantees {
     // Of a look without an answer nothing was learnt.
     if (attempt === undefined || attempt.answers < attempt.looks) return;
     this.#sim.world.fail(
-      'ghost',
+      'late',
       `${process.name} withdraws, ${attempt.looks === 0 ? 'does not look for' : 'finds'} its ` +
         `write for term ${attempt.token}, and does not take it back`,
     );
@@ -560,7 +560,7 @@ export class Guarantees {
     const holder = last.holding;
     if (holder === undefined) return;
     if (this.#holds(process, last)) {
-      coverage.count('ghosts of one’s own taken over');
+      coverage.count('late writes of one’s own taken over');
       return;
     }
     coverage.count('takeovers');
