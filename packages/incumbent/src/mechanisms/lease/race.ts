@@ -22,10 +22,10 @@ import type {
   ActorProcess,
   Candidacy,
   Contest,
-  Patience,
   Scope,
   Seat,
   SeatState,
+  WaitMode,
 } from '../../core/contest.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { Actor, TermSummary, UncleanLeader } from '../../record/record.ts';
@@ -113,13 +113,13 @@ export class LeaseRace<Guard> implements Contest<Guard> {
 
   campaign(
     candidacy: Candidacy,
-    patience: Patience,
+    waitMode: WaitMode,
     signal: AbortSignal,
   ): Promise<Seat<Guard> | undefined> {
     const { timing, random } = this.#scope;
     const lookout = new Lookout(this.#store, this.#scope, this.#observation);
     const tryOnce =
-      patience === 'wait' ? undefined : new TryOnce(this.#scope, patience === 'settle');
+      waitMode === 'wait' ? undefined : new TryOnce(this.#scope, waitMode === 'settle');
     const delist = tryOnce === undefined ? this.#enlist() : undefined;
     let shown: Sighting | undefined;
     const contender: Contender<LeaseSeat<Guard>> = {

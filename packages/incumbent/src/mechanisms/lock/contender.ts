@@ -201,7 +201,7 @@ export class LockContender<Guard> implements Contender<QueueSeat<Guard>> {
       ? { kind: 'led', id: record.holding.candidate.id, token: record.token }
       : await firstMember(this.#parts, this.#campaign.signal);
     const { candidate, candidacy } = this.#campaign;
-    candidacy.onStanding({ place: candidate.id, following: holder.name }, why);
+    candidacy.onQueuePosition({ place: candidate.id, following: holder.name }, why);
     return this.#lookAgainMs();
   }
 

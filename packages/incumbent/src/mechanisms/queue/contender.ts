@@ -196,7 +196,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     }
     if (this.#isDrained(look.reading.record)) return 'out';
     const why = index > 0 ? await this.#whoLeads(look) : undefined;
-    candidacy.onStanding({ place: place.name, following: look.names[index - 1] }, why);
+    candidacy.onQueuePosition({ place: place.name, following: look.names[index - 1] }, why);
     if (index === 0) return this.#first(line, place, look);
     line.firstSinceMs = undefined;
     this.#memory.seeSomebodyBefore();

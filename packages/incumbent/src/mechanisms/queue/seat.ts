@@ -62,7 +62,7 @@ export interface WonPlace<Guard> {
 }
 
 /** What a look at the record says of our term. */
-type Standing = 'ours' | 'not-announced' | EndReason;
+type Finding = 'ours' | 'not-announced' | EndReason;
 
 /** The holder's side of the queue. */
 export class QueueSeat<Guard> implements Seat<Guard> {
@@ -166,8 +166,8 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     for (let tries = 0; tries < triesPerConfirmation; tries += 1) {
       if (this.#store.session.isOver(this.#place)) return lost('session-expired');
       if (this.#isUnsure) {
-        const standing = this.#adopt(await this.#read(signal));
-        if (standing !== 'ours' && standing !== 'not-announced') return this.#lostTo(standing);
+        const finding = this.#adopt(await this.#read(signal));
+        if (finding !== 'ours' && finding !== 'not-announced') return this.#lostTo(finding);
       }
       if (this.#isForeign || !state.announced || state === this.#shown) {
         return this.#confirmPlace(state, signal);
@@ -313,8 +313,8 @@ export class QueueSeat<Guard> implements Seat<Guard> {
         if (!this.#isNamed && this.#store.outdate !== undefined) this.#mayBeNamed = true;
         return lost(await this.#whyGone(signal));
       case 'conflict': {
-        const standing = this.#adopt(await this.#read(signal));
-        if (standing !== 'ours' && standing !== 'not-announced') return this.#lostTo(standing);
+        const finding = this.#adopt(await this.#read(signal));
+        if (finding !== 'ours' && finding !== 'not-announced') return this.#lostTo(finding);
         return undefined;
       }
       default:
@@ -323,7 +323,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   }
 
   /** What the record says of our term, and of what operators want. */
-  #adopt(reading: RecordReading): Standing {
+  #adopt(reading: RecordReading): Finding {
     const { record } = reading;
     if (this.#wasDeleted(reading)) return 'election-ended';
     const before = this.#record;
