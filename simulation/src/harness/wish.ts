@@ -66,7 +66,7 @@ export function isGranted(
 }
 
 /** What operators have left in a record. */
-export interface Standing {
+export interface OperatorState {
   readonly token: bigint;
   readonly holding:
     | { readonly request: LeaderRequest | undefined; readonly revoked: boolean }
@@ -89,8 +89,8 @@ const drainKeptMs = 86_400_000;
  * whoever has dropped it.
  */
 export function dropsOf(
-  before: Standing | undefined,
-  after: Standing,
+  before: OperatorState | undefined,
+  after: OperatorState,
   wallMs: number,
 ): Drop | undefined {
   if (before === undefined) return undefined;

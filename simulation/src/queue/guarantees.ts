@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant, Term, TermOutcome } from 'incumbent';
 import type { QueueRecord } from '../harness/library.ts';
-import type { Standing, Wish } from '../harness/wish.ts';
+import type { OperatorState, Wish } from '../harness/wish.ts';
 import { describeWish, dropsOf, isGranted, takesBack } from '../harness/wish.ts';
 import type { Request } from '../harness/zookeeper/ensemble.ts';
 import type { Node, Operation, Transaction } from '../harness/zookeeper/tree.ts';
@@ -700,7 +700,11 @@ export class QueueGuarantees {
     if (record.holding?.revoked === true && !this.#revokedAtMs.has(record.token)) {
       this.#revokedAtMs.set(record.token, world.nowMs);
     }
-    const drop = dropsOf(before && standingIn(before), standingIn(record), operator.host.wallMs());
+    const drop = dropsOf(
+      before && operatorStateOf(before),
+      operatorStateOf(record),
+      operator.host.wallMs(),
+    );
     if (drop !== undefined && !takesBack(wish, drop)) {
       world.fail('kept', `the operator’s ${describeWish(wish)} drops ${drop.what}`);
     }
@@ -712,7 +716,7 @@ export class QueueGuarantees {
     const { world, scenario } = this.sim;
     // What was over by its clock when it wrote may not be over by it now.
     if (host.setBackAtMs > world.nowMs - scenario.timeoutMs) return;
-    const drop = dropsOf(before && standingIn(before), standingIn(record), host.wallMs());
+    const drop = dropsOf(before && operatorStateOf(before), operatorStateOf(record), host.wallMs());
     if (drop === undefined) return;
     world.fail(
       'kept',
@@ -766,7 +770,7 @@ function inFull(record: QueueRecord, path: string): QueueRecord {
 }
 
 /** What operators have left in a record. */
-function standingIn({ token, holding, drains, ended }: QueueRecord): Standing {
+function operatorStateOf({ token, holding, drains, ended }: QueueRecord): OperatorState {
   return { token, holding: holding, drains, ended };
 }
 
