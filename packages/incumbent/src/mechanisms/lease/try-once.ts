@@ -3,7 +3,7 @@ import type { NotElectedReason } from '../../base/not-elected.ts';
 import type { Scope } from '../../core/contest.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { Terms } from '../../record/record.ts';
-import { electedSince } from '../../record/record.ts';
+import { electedSince, termsOf } from '../../record/record.ts';
 
 /** How often it tries on a record that somebody else has moved, without having been elected. */
 const mostAttempts = 10;
@@ -61,11 +61,4 @@ export class TryOnce {
     );
     return { kind: 'unreachable', cause };
   }
-}
-
-function termsOf(record: LeaseRecord | undefined): Terms {
-  if (record === undefined) return { token: 0n, history: [], holder: undefined };
-  const { token, history, holding } = record;
-  const holder = holding && { ...holding.candidate, announced: holding.announced };
-  return { token, history, holder };
 }
