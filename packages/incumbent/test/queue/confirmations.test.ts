@@ -6,7 +6,7 @@ import { readClocks } from '../../src/base/clock.ts';
 import { StoreUnsuitableError } from '../../src/base/errors.ts';
 import type { Term } from '../../src/core/term.ts';
 import { Confirmations } from '../../src/mechanisms/queue/confirmations.ts';
-import type { Place, QueueSession, Presence } from '../../src/mechanisms/queue/store.ts';
+import type { Place, Presence, QueueSession } from '../../src/mechanisms/queue/store.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
 import { Stage } from './support.ts';
 

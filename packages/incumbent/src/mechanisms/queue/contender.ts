@@ -95,7 +95,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     await this.#leave(line);
     this.#line = undefined;
     if (once) return { kind: 'refused' };
-    // Once is an operator's wish or a session's end; again and again must not be hot.
+    // Once is an operator's request or a session's end; again and again must not be hot.
     this.#exits += 1;
     const { scope } = this.#parts;
     return { kind: 'wait', ms: this.#exits > 1 ? backoffMs(scope, this.#exits - 1) : 0 };
