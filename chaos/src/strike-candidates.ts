@@ -21,14 +21,14 @@ export interface Field {
 }
 
 /** What is known of a candidate in the election. */
-export interface Standing {
+export interface CandidateFacts {
   readonly token?: bigint | undefined;
   /** Of the processes of its program. */
   readonly group?: number | undefined;
 }
 
 /** One candidate, and how it is hit. */
-export interface Blow extends Standing {
+export interface Blow extends CandidateFacts {
   readonly victim: CandidateProcess;
   readonly seat: Seat;
   readonly forMs: number;
@@ -126,7 +126,7 @@ export async function strikeCandidate<Fault extends string, Arena extends Field>
   { fault, length, choice }: Strike<Fault>,
   restartMs: number,
   blows: Blows<Fault, Arena>,
-  { token, group }: Standing = {},
+  { token, group }: CandidateFacts = {},
 ): Promise<void> {
   const { crew, liveness, note } = arena;
   const seat = crew.seatOf(victim);

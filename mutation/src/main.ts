@@ -35,7 +35,7 @@ import { endTestProcesses, observeTests, Tests } from './tests.ts';
 const usage = `npm run mutate                            every mutant (hours)
 npm run mutate -- --only lease,lock       of these groups: ${groupNames.join(', ')}
 npm run mutate -- --sample 300 --seed 1   300 mutants, the same ones for the same number
-npm run mutate -- race.ts '#judge'        mutants whose id contains all of these words
+npm run mutate -- race.ts '#decide'       mutants whose id contains all of these words
   --again FILE      the survivors of an earlier run's --json
   --resume FILE     take over what an earlier run's --json has as killed, and try the rest
   --tests A,B       only test files with one of these in their path; and no seeds, unless --seeds says so

@@ -41,7 +41,7 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
       },
       {
         file: 'incumbent/dist/mechanisms/queue/seat.js',
-        from: 'if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#ghost)))',
+        from: 'if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#pending)))',
         to: 'if (this.#place !== undefined)',
       },
     ],

@@ -84,7 +84,7 @@ describe('what was between two places', () => {
   });
 
   it('is not known when no server tells it soon, and sooner where leases are short', async () => {
-    for (const [ttlMs, patienceMs] of [
+    for (const [ttlMs, timeoutMs] of [
       [1_000, 125],
       [60_000, 500],
     ] as const) {
@@ -93,7 +93,7 @@ describe('what was between two places', () => {
       void proof.then((answer) => {
         isProved = answer;
       });
-      await clock.advance(patienceMs - 1);
+      await clock.advance(timeoutMs - 1);
       expect(isProved).toBeUndefined();
       await clock.advance(1);
       expect(isProved).toBe(false);

@@ -247,7 +247,7 @@ describe('leases on etcd', () => {
     const lease = await keeper.take('a/', 'one', never);
     await keeper.take('b/', 'two', never);
     await pass(1_000);
-    keeper.haunt(lease, 'a/');
+    keeper.withhold(lease, 'a/');
     expect(lease.group.isOver).toBe(false);
     expect(await keeper.take('a/', 'three', never)).not.toBe(lease);
     keeper.free(lease, 'b/');

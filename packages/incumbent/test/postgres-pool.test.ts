@@ -120,25 +120,25 @@ describe('statements on a Pool of pg', () => {
     const [pool, driver] = driverOn(3);
     const listener = await driver.listen('incumbent', nothing, nothing);
     expect(listener.pid).toBe(7);
-    const [standing] = pool.clients as [FakeClient];
+    const [listening] = pool.clients as [FakeClient];
     await driver.query('select 1', [], undefined);
     expect(pool.clients.length).toBe(1);
-    standing.isSilent = true;
+    listening.isSilent = true;
     const slow = driver.query('select 2', [], undefined);
     await driver.query('select 3', [], undefined);
     expect(pool.clients[1]?.sent).toEqual(['select 3']);
-    standing.answer();
+    listening.answer();
     await slow;
     await listener.close();
-    expect(standing.released).toEqual([true]);
-    expect(standing.sent).toEqual(['listen "incumbent"', 'select 1', 'select 2']);
+    expect(listening.released).toEqual([true]);
+    expect(listening.sent).toEqual(['listen "incumbent"', 'select 1', 'select 2']);
   });
 
   test('that wait behind one that is closed go by another connection', async () => {
     const [pool, driver] = driverOn(2);
     const listener = await driver.listen('incumbent', nothing, nothing);
-    const [standing] = pool.clients as [FakeClient];
-    standing.isSilent = true;
+    const [listening] = pool.clients as [FakeClient];
+    listening.isSilent = true;
     const first = driver.query('select 1', [], undefined);
     // No connection is free but this one.
     const other = await pool.take();
@@ -146,14 +146,14 @@ describe('statements on a Pool of pg', () => {
     await settle();
     const closed = listener.close();
     await settle();
-    expect(standing.released).toEqual([]);
-    standing.answer();
+    expect(listening.released).toEqual([]);
+    listening.answer();
     await first;
     await closed;
-    expect(standing.released).toEqual([true]);
+    expect(listening.released).toEqual([true]);
     pool.waiting[0]?.(other);
     await second;
-    expect(standing.sent).toEqual(['listen "incumbent"', 'select 1']);
+    expect(listening.sent).toEqual(['listen "incumbent"', 'select 1']);
     expect(other.sent).toEqual(['select 2']);
   });
 
@@ -161,42 +161,42 @@ describe('statements on a Pool of pg', () => {
     const [pool, driver] = driverOn(3);
     const lost: unknown[] = [];
     await driver.listen('incumbent', nothing, (error) => lost.push(error));
-    const [standing] = pool.clients as [FakeClient];
-    standing.isSilent = true;
+    const [listening] = pool.clients as [FakeClient];
+    listening.isSilent = true;
     const stop = new AbortController();
     driver.query('select 1', [], stop.signal).catch(() => {});
     await settle();
     stop.abort(late());
     await settle();
     // The server may be slow, or the row locked.
-    expect(standing.released).toEqual([]);
+    expect(listening.released).toEqual([]);
     await driver.query('select 2', [], undefined);
     expect(pool.clients[1]?.sent).toEqual(['select 2']);
-    expect(standing.released).toEqual([true]);
+    expect(listening.released).toEqual([true]);
     expect(String(lost[0])).toContain('does not answer');
     // The server tells both: of the end, and of an error after it.
-    standing.emit('error', new Error('terminated'));
-    standing.emit('error', new Error('terminated unexpectedly'));
-    standing.emit('end');
+    listening.emit('error', new Error('terminated'));
+    listening.emit('error', new Error('terminated unexpectedly'));
+    listening.emit('end');
     expect(lost.length).toBe(1);
   });
 
   test('that are answered late do not cost the connection that listens', async () => {
     const [pool, driver] = driverOn(3);
     await driver.listen('incumbent', nothing, nothing);
-    const [standing] = pool.clients as [FakeClient];
-    standing.isSilent = true;
+    const [listening] = pool.clients as [FakeClient];
+    listening.isSilent = true;
     const stop = new AbortController();
     const slow = driver.query('select 1', [], stop.signal);
     await settle();
     stop.abort(late());
-    standing.answer();
+    listening.answer();
     await slow;
-    standing.isSilent = false;
+    listening.isSilent = false;
     await settle();
     await driver.query('select 2', [], undefined);
-    expect(standing.released).toEqual([]);
-    expect(standing.sent).toEqual(['listen "incumbent"', 'select 1', 'select 2']);
+    expect(listening.released).toEqual([]);
+    expect(listening.sent).toEqual(['listen "incumbent"', 'select 1', 'select 2']);
   });
 
   test('end with the Pool, which is not kept from ending', async () => {

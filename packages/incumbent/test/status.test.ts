@@ -25,14 +25,14 @@ function setUp(id = 'b') {
 describe('a candidate in a queue', () => {
   test('is told whom it follows, what it waits for, and once', () => {
     const { teller, news } = setUp();
-    const standing = { place: 'p-2', following: 'p-1' };
-    teller.follows(standing, led);
+    const position = { place: 'p-2', following: 'p-1' };
+    teller.follows(position, led);
     const following = { candidateId: 'p-2', role: 'follower', following: 'p-1' };
     const first = { ...following, wasFollowing: undefined, waitingFor: led };
     expect(news()).toEqual([first]);
-    teller.follows(standing, undefined);
+    teller.follows(position, undefined);
     expect(news()).toEqual([]);
-    teller.follows(standing, held);
+    teller.follows(position, held);
     expect(news()).toEqual([{ ...first, waitingFor: held }]);
   });
 
@@ -121,9 +121,9 @@ test.each<readonly [NotElectedReason, 'none' | 'follower']>([
   const nowhere = { candidateId: 'b', following: undefined, wasFollowing: undefined };
   teller.waits(why);
   expect(news()).toEqual([{ ...nowhere, role, waitingFor: why }]);
-  const standing = { place: 'p-2', following: 'p-1' };
-  teller.follows(standing, led);
-  teller.follows({ ...standing, following: 'p-0' }, undefined);
+  const position = { place: 'p-2', following: 'p-1' };
+  teller.follows(position, led);
+  teller.follows({ ...position, following: 'p-0' }, undefined);
   news();
   teller.waits(why);
   const somewhere = { candidateId: 'p-2', following: 'p-0', wasFollowing: 'p-1' };

@@ -199,7 +199,7 @@ describe('Pipeline', () => {
       let most = 0;
       for (let i = 0; i < 5_000; i += 1) {
         pipeline.abandon(call(`/${i}`), () => ({ code: 'ABORTED' }));
-        most = Math.max(most, pipeline.standing);
+        most = Math.max(most, pipeline.queueLength);
       }
       // A thousand and twice those that wait; the next call makes the line anew.
       expect(most).toBe(1_001 + 2 * waiting);
@@ -308,11 +308,11 @@ describe('Pipeline', () => {
 describe('what waits', () => {
   it('is told by its number and size, from when it is called until it is sent', async () => {
     const { pipeline, open, call, turn, sent } = setup({ maxInFlight: 1 });
-    expect([pipeline.queued, pipeline.queuedBytes, pipeline.standing]).toEqual([0, 0, 0]);
+    expect([pipeline.queued, pipeline.queuedBytes, pipeline.queueLength]).toEqual([0, 0, 0]);
     call('/a');
     call('/bc');
     // Length, number, opcode, and a path behind its length.
-    expect([pipeline.queued, pipeline.queuedBytes, pipeline.standing]).toEqual([2, 18 + 19, 2]);
+    expect([pipeline.queued, pipeline.queuedBytes, pipeline.queueLength]).toEqual([2, 18 + 19, 2]);
     open();
     expect([pipeline.queued, pipeline.queuedBytes, pipeline.inFlight]).toEqual([1, 19, 1]);
     await turn();
@@ -904,9 +904,9 @@ describe('the end of a session', () => {
     ]);
     expect(errors.slice(2)).toMatchObject([{ path: '/b', operation: 'delete' }, { path: '/d' }]);
     expect(tally).toMatchObject({ requests: 4, failed: 4 });
-    const { queued, queuedBytes, standing, inFlight } = pipeline;
-    expect({ queued, queuedBytes, standing, inFlight }).toEqual({
-      ...{ queued: 0, queuedBytes: 0, standing: 0, inFlight: 0 },
+    const { queued, queuedBytes, queueLength, inFlight } = pipeline;
+    expect({ queued, queuedBytes, queueLength, inFlight }).toEqual({
+      ...{ queued: 0, queuedBytes: 0, queueLength: 0, inFlight: 0 },
     });
     // What comes next belongs to the next session.
     await turn();

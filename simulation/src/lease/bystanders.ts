@@ -1,9 +1,9 @@
 /** Those who do not campaign: an operator who asks for things, and an observer who watches. */
 import type { AdminResult, Election, Timing, View } from 'incumbent';
+import type { Command } from '../harness/command.ts';
+import { describeCommand, perform } from '../harness/command.ts';
 import type { Host } from '../harness/host.ts';
 import { outline } from '../harness/view.ts';
-import type { Wish } from '../harness/wish.ts';
-import { describeWish, perform } from '../harness/wish.ts';
 import type { Client, Link } from './network.ts';
 import { storeOf } from './network.ts';
 import type { LeaseSimulation } from './simulation.ts';
@@ -48,17 +48,17 @@ abstract class Bystander implements Client {
 
 /** One request of an operator, by a handle of its own: so it is known which writes are its. */
 export class Request extends Bystander {
-  readonly wish: Wish;
+  readonly command: Command;
   /** The term that it found first: a later one is not meant. */
   meant: bigint | undefined;
 
-  constructor(operator: Operator, wish: Wish) {
+  constructor(operator: Operator, command: Command) {
     super(operator.sim, operator.host, operator.link, operatorLeaseMs, operator.number);
-    this.wish = wish;
+    this.command = command;
   }
 
   make(): Promise<AdminResult> {
-    return perform(this.election, this.wish);
+    return perform(this.election, this.command);
   }
 }
 
@@ -75,11 +75,11 @@ export class Operator extends Bystander {
     super(sim, host, link, operatorLeaseMs);
   }
 
-  ask(wish: Wish): void {
+  ask(command: Command): void {
     const { world, coverage, guarantees } = this.sim;
-    const what = describeWish(wish);
+    const what = describeCommand(command);
     world.trace.add(world.nowMs, this.name, `asks for ${what}`);
-    const request = new Request(this, wish);
+    const request = new Request(this, command);
     const since = this.sim.server.current.version;
     request.make().then(
       ({ changed }) => {
@@ -89,7 +89,7 @@ export class Operator extends Bystander {
           `${what}: ${changed ? 'recorded' : 'nothing to do'}`,
         );
         if (changed) coverage.count(`operator: ${what}`);
-        guarantees.checkGranted(wish, since);
+        guarantees.checkGranted(command, since);
       },
       (error: unknown) => {
         const expected = ['REFUSED', 'OPERATION_TIMEOUT', 'STORE_UNAVAILABLE'];

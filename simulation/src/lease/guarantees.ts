@@ -4,8 +4,8 @@
  */
 import type { Term, TermOutcome } from 'incumbent';
 import type { LeaseRecord, Reading, SwapResult } from 'incumbent/testing';
-import type { Wish } from '../harness/wish.ts';
-import { describeWish, dropsOf, isGranted, takesBack } from '../harness/wish.ts';
+import type { Command } from '../harness/command.ts';
+import { describeCommand, dropsOf, isGranted, takesBack } from '../harness/command.ts';
 import { Request } from './bystanders.ts';
 import type { CandidateProcess } from './candidate.ts';
 import type { Client } from './network.ts';
@@ -39,7 +39,7 @@ export const guarantees = {
   operations: 'store operations per unit of time are bounded',
   futile: 'followers read, and never write just to fail',
   truth: 'a term ends as superseded, gone or revoked only if it was',
-  ghost: 'who withdraws looks for a write of its own that may have landed, and takes it back',
+  late: 'who withdraws looks for a write of its own that may have landed, and takes it back',
   handback: 'a leader that leaves while the store answers gives its seat back',
   disowned: 'a term that reads of another holder ends at once',
   proclaimed: 'what proclaim and declareActors have resolved for stands in the record',
@@ -223,7 +223,7 @@ export class Guarantees {
     // Of a look without an answer nothing was learnt.
     if (attempt === undefined || attempt.answers < attempt.looks) return;
     this.#sim.world.fail(
-      'ghost',
+      'late',
       `${process.name} withdraws, ${attempt.looks === 0 ? 'does not look for' : 'finds'} its ` +
         `write for term ${attempt.token}, and does not take it back`,
     );
@@ -560,7 +560,7 @@ export class Guarantees {
     const holder = last.holding;
     if (holder === undefined) return;
     if (this.#holds(process, last)) {
-      coverage.count('ghosts of one’s own taken over');
+      coverage.count('late writes of one’s own taken over');
       return;
     }
     coverage.count('takeovers');
@@ -660,13 +660,16 @@ export class Guarantees {
     this.#unfenced.clear();
   }
 
-  /** An operator was told that what it wished for is recorded, or was already, after that version. */
-  checkGranted(wish: Wish, since: number): void {
+  /** An operator was told that what it asked for is recorded, or was already, after that version. */
+  checkGranted(command: Command, since: number): void {
     const { server, world, operator } = this.#sim;
     const wallMs = operator.host.wallMs();
     const later = server.commits.slice(since);
-    if (later.some(({ record }) => isGranted(wish, record, wallMs))) return;
-    world.fail('granted', `"${describeWish(wish)}" was recorded, the operator is told; it was not`);
+    if (later.some(({ record }) => isGranted(command, record, wallMs))) return;
+    world.fail(
+      'granted',
+      `"${describeCommand(command)}" was recorded, the operator is told; it was not`,
+    );
   }
 
   #checkOperator(commit: Commit, previous: Commit): void {
@@ -698,13 +701,13 @@ export class Guarantees {
 
   #checkRequest(writer: Request, { record }: Commit, previous: Commit): void {
     const { world, operator } = this.#sim;
-    const { wish } = writer;
+    const { command } = writer;
     const asked = record?.holding?.request;
     const isNew = asked !== undefined && asked !== previous.record?.holding?.request;
     if (isNew && record?.token !== writer.meant) {
       world.fail(
         'meant',
-        `a request (${describeWish(wish)}) for term ${writer.meant} was left for term ${record?.token}`,
+        `a request (${describeCommand(command)}) for term ${writer.meant} was left for term ${record?.token}`,
       );
     }
     if (record?.holding?.revoked === true && !this.#revokedAtMs.has(record.token)) {
@@ -712,8 +715,8 @@ export class Guarantees {
     }
     if (previous.record === undefined || record === undefined) return;
     const drop = dropsOf(previous.record, record, operator.host.wallMs());
-    if (drop !== undefined && !takesBack(wish, drop)) {
-      world.fail('kept', `the operator’s ${describeWish(wish)} drops ${drop.what}`);
+    if (drop !== undefined && !takesBack(command, drop)) {
+      world.fail('kept', `the operator’s ${describeCommand(command)} drops ${drop.what}`);
     }
   }
 

@@ -11,7 +11,7 @@ const required: readonly string[] = [
   'takeovers at the edge of the lease',
   'takeovers by proof of death',
   'terms announced after fencing',
-  'ghosts of one’s own taken over',
+  'late writes of one’s own taken over',
   'wins taken back before they landed',
   'effects of an older term refused',
   'work that overran its belief',

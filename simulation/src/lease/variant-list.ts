@@ -27,11 +27,11 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'mechanisms/lease/race.js',
-        find: "if (result?.outcome === 'ok')\n            return this.#won(winning, next,",
+        find: "if (result?.outcome === 'ok')\n            return this.#won(pendingWin, next,",
         replace:
           "if (result?.outcome === 'ok') {\n            Object.assign(sentAt, readClocks(clock));" +
-          '\n            winning.belief = new Belief(clock, timing.beliefMs, sentAt);\n        }' +
-          "\n        if (result?.outcome === 'ok')\n            return this.#won(winning, next,",
+          '\n            pendingWin.belief = new Belief(clock, timing.beliefMs, sentAt);\n        }' +
+          "\n        if (result?.outcome === 'ok')\n            return this.#won(pendingWin, next,",
       },
     ],
     breaks: s1,
@@ -54,7 +54,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
       {
         file: 'mechanisms/lease/race.js',
         find: "this.#scope.onTrouble('writing as a candidate', error);",
-        replace: 'return this.#won(winning, next, sighting.version);',
+        replace: 'return this.#won(pendingWin, next, sighting.version);',
       },
     ],
     breaks: [...s1, 'announced'],
@@ -161,10 +161,10 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'mechanisms/lease/race.js',
-        find: 'const won = { ...winning, record, version };',
+        find: 'const won = { ...pendingWin, record, version };',
         replace:
-          'const { clock, timing } = this.#scope;\n        const belief = new Belief(clock, timing.beliefMs, winning.sentAt);\n' +
-          '        const won = { ...winning, belief, record, version };',
+          'const { clock, timing } = this.#scope;\n        const belief = new Belief(clock, timing.beliefMs, pendingWin.sentAt);\n' +
+          '        const won = { ...pendingWin, belief, record, version };',
       },
     ],
     breaks: s1,
@@ -577,12 +577,12 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'mechanisms/lease/race.js',
-        find: "                shown = sighting;\n                    return { kind: 'wait', ms: verdict.ms",
+        find: "                shown = sighting;\n                    return { kind: 'wait', ms: decision.ms",
         replace:
-          "                shown = sighting;\n                    await swapStore(this.#store, this.#scope, { version: sighting.version - 1, record: this.#winningRecord(sighting.record, [], [], candidacy.stateAtWin([])) }, signal).catch(() => {});\n                    return { kind: 'wait', ms: verdict.ms",
+          "                shown = sighting;\n                    await swapStore(this.#store, this.#scope, { version: sighting.version - 1, record: this.#winningRecord(sighting.record, [], [], candidacy.stateAtWin([])) }, signal).catch(() => {});\n                    return { kind: 'wait', ms: decision.ms",
       },
     ],
-    breaks: ['futile', 'operations', 'ghost'],
+    breaks: ['futile', 'operations', 'late'],
   },
   {
     name: 'no pause after a failure',
@@ -647,7 +647,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['closed', 'settling'],
   },
   {
-    name: 'a ghost that an operator has revoked believed when it is read back',
+    name: 'a late write that an operator has revoked believed when it is read back',
     edits: [
       {
         file: 'mechanisms/lease/race.js',
@@ -662,8 +662,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'mechanisms/lease/race.js',
-        find: 'return this.#won(winning, reading.record, reading.version);',
-        replace: 'return this.#won(winning, next, reading.version);',
+        find: 'return this.#won(pendingWin, reading.record, reading.version);',
+        replace: 'return this.#won(pendingWin, next, reading.version);',
       },
     ],
     breaks: ['kept'],
@@ -777,29 +777,29 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'an aborted attempt that has landed is not taken back',
     edits: [
       {
-        file: 'mechanisms/lease/ghosts.js',
+        file: 'mechanisms/lease/late-writes.js',
         find: 'await swapStore(this.#store, this.#scope, swap, signal);',
         replace: "{ outcome: 'ok' };",
       },
     ],
-    breaks: ['ghost'],
+    breaks: ['late'],
   },
   {
     name: 'nobody looks whether an aborted attempt has landed',
     edits: [
       {
-        file: 'mechanisms/lease/ghosts.js',
+        file: 'mechanisms/lease/late-writes.js',
         find: 'if (this.#attempts.length === 0)\n            return;',
         replace: 'return;',
       },
     ],
-    breaks: ['ghost'],
+    breaks: ['late'],
   },
   {
     name: 'a withdrawal vacates the seat, whoever has it',
     edits: [
       {
-        file: 'mechanisms/lease/ghosts.js',
+        file: 'mechanisms/lease/late-writes.js',
         find: 'this.#attempts = this.#attempts.filter(({ nonce, on }) => nonce === record?.nonce || (on.version === version && on.life === life));',
         replace: '',
       },

@@ -217,7 +217,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: an announcement of an earlier session that lands on a later lock',
     edits: [
       {
-        file: 'mechanisms/queue/ghosts.js',
+        file: 'mechanisms/queue/take-back.js',
         find: 'if (store.outdate !== undefined &&',
         replace: 'if (false &&',
       },
@@ -284,7 +284,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: 'mechanisms/queue/seat.js',
-        find: 'if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#ghost)))',
+        find: 'if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#pending)))',
         replace: 'if (true)',
       },
     ],

@@ -1,9 +1,9 @@
 /** Those who do not campaign: an operator, an observer, and members who are not ours. */
 import type { Backend, Election, View } from 'incumbent';
+import type { Command } from '../harness/command.ts';
+import { describeCommand, perform } from '../harness/command.ts';
 import type { Host, Owner } from '../harness/host.ts';
 import { outline } from '../harness/view.ts';
-import type { Wish } from '../harness/wish.ts';
-import { describeWish, perform } from '../harness/wish.ts';
 import { SimulatedClient } from '../harness/zookeeper/client.ts';
 import type { ClientLink } from '../harness/zookeeper/connection.ts';
 import type { Operation } from '../harness/zookeeper/tree.ts';
@@ -59,15 +59,15 @@ class Bystander implements Owner {
 
 /** One request of an operator. */
 export class QueueRequest {
-  readonly wish: Wish;
+  readonly command: Command;
   readonly contest: Contested;
   /** Token of the term that it found first: a later one is not meant. */
   meant: bigint | undefined;
   /** It has asked for something to be written. */
   hasWritten = false;
 
-  constructor(wish: Wish, contest: Contested) {
-    this.wish = wish;
+  constructor(command: Command, contest: Contested) {
+    this.command = command;
     this.contest = contest;
   }
 }
@@ -85,17 +85,17 @@ export class QueueOperator extends Bystander {
     };
   }
 
-  ask(contest: Contested, wish: Wish): void {
+  ask(contest: Contested, command: Command): void {
     const { world, coverage } = this.sim;
     if (!this.isReady) return;
-    const what = describeWish(wish);
+    const what = describeCommand(command);
     world.trace.add(world.nowMs, this.name, `asks for ${what}`);
     contest.requests.push(what);
     if (what === 'vacate by force') contest.mayRemoveStrangers = true;
-    const request = new QueueRequest(wish, contest);
+    const request = new QueueRequest(command, contest);
     const since = contest.guarantees.records.length;
     const before = contest.guarantees.record;
-    perform(this.open(contest, this.#clientOf(request)), wish)
+    perform(this.open(contest, this.#clientOf(request)), command)
       .then(
         ({ changed }) => {
           world.trace.add(
@@ -104,7 +104,7 @@ export class QueueOperator extends Bystander {
             `${what}: ${changed ? 'recorded' : 'nothing to do'}`,
           );
           if (changed) coverage.count(`operator: ${what}`);
-          contest.guarantees.checkGranted(wish, before, since);
+          contest.guarantees.checkGranted(command, before, since);
         },
         (error: unknown) => {
           const expected = ['REFUSED', 'OPERATION_TIMEOUT', 'STORE_UNAVAILABLE'];

@@ -815,10 +815,10 @@ function operateTooLate(chaos: QueueChaos): void {
   link.armed.push({ meets: chaos.isAnnouncement, fate: { requestMs, onSend } });
   const force = random.chance(0.5);
   const { id } = random.pick(sim.seats).plan;
-  const wish = random.chance(0.7)
+  const command = random.chance(0.7)
     ? ({ kind: 'vacate', force } as const)
     : ({ kind: 'transfer', to: id } as const);
-  sim.operator.ask(contest, wish);
+  sim.operator.ask(contest, command);
 }
 
 /** A process dies while a write of it is on its way, and another begins under its id before that lands. */

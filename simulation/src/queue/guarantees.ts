@@ -4,9 +4,9 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant, Term, TermOutcome } from 'incumbent';
+import type { Command, OperatorState } from '../harness/command.ts';
+import { describeCommand, dropsOf, isGranted, takesBack } from '../harness/command.ts';
 import type { QueueRecord } from '../harness/library.ts';
-import type { Standing, Wish } from '../harness/wish.ts';
-import { describeWish, dropsOf, isGranted, takesBack } from '../harness/wish.ts';
 import type { Request } from '../harness/zookeeper/ensemble.ts';
 import type { Node, Operation, Transaction } from '../harness/zookeeper/tree.ts';
 import { nameOf, parentOf } from '../harness/zookeeper/tree.ts';
@@ -684,7 +684,7 @@ export class QueueGuarantees {
   }
 
   #checkRequest(
-    { wish, meant }: QueueRequest,
+    { command, meant }: QueueRequest,
     before: QueueRecord | undefined,
     record: QueueRecord,
   ): void {
@@ -694,15 +694,19 @@ export class QueueGuarantees {
     if (isNew && record.token !== meant) {
       world.fail(
         'meant',
-        `a request (${describeWish(wish)}) for term ${meant} was left for term ${record.token}`,
+        `a request (${describeCommand(command)}) for term ${meant} was left for term ${record.token}`,
       );
     }
     if (record.holding?.revoked === true && !this.#revokedAtMs.has(record.token)) {
       this.#revokedAtMs.set(record.token, world.nowMs);
     }
-    const drop = dropsOf(before && standingIn(before), standingIn(record), operator.host.wallMs());
-    if (drop !== undefined && !takesBack(wish, drop)) {
-      world.fail('kept', `the operator’s ${describeWish(wish)} drops ${drop.what}`);
+    const drop = dropsOf(
+      before && operatorStateOf(before),
+      operatorStateOf(record),
+      operator.host.wallMs(),
+    );
+    if (drop !== undefined && !takesBack(command, drop)) {
+      world.fail('kept', `the operator’s ${describeCommand(command)} drops ${drop.what}`);
     }
   }
 
@@ -712,7 +716,7 @@ export class QueueGuarantees {
     const { world, scenario } = this.sim;
     // What was over by its clock when it wrote may not be over by it now.
     if (host.setBackAtMs > world.nowMs - scenario.timeoutMs) return;
-    const drop = dropsOf(before && standingIn(before), standingIn(record), host.wallMs());
+    const drop = dropsOf(before && operatorStateOf(before), operatorStateOf(record), host.wallMs());
     if (drop === undefined) return;
     world.fail(
       'kept',
@@ -731,14 +735,14 @@ export class QueueGuarantees {
     );
   }
 
-  /** An operator was told that what it wished for is recorded, or was already. */
-  checkGranted(wish: Wish, before: QueueRecord | undefined, since: number): void {
+  /** An operator was told that what it asked for is recorded, or was already. */
+  checkGranted(command: Command, before: QueueRecord | undefined, since: number): void {
     const wallMs = this.sim.operator.host.wallMs();
     const shown = [before, ...this.records.slice(since)];
-    if (shown.some((record) => isGranted(wish, record, wallMs))) return;
+    if (shown.some((record) => isGranted(command, record, wallMs))) return;
     this.sim.world.fail(
       'granted',
-      `"${describeWish(wish)}" was recorded, the operator is told; it was not`,
+      `"${describeCommand(command)}" was recorded, the operator is told; it was not`,
     );
   }
 
@@ -766,7 +770,7 @@ function inFull(record: QueueRecord, path: string): QueueRecord {
 }
 
 /** What operators have left in a record. */
-function standingIn({ token, holding, drains, ended }: QueueRecord): Standing {
+function operatorStateOf({ token, holding, drains, ended }: QueueRecord): OperatorState {
   return { token, holding: holding, drains, ended };
 }
 

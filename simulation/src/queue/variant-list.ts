@@ -336,7 +336,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     edits: [
       {
         file: 'mechanisms/queue/seat.js',
-        find: 'if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#ghost)))',
+        find: 'if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#pending)))',
         replace: 'if (true)',
       },
     ],

@@ -61,7 +61,7 @@ export function bounded<T>(
       controller.abort(reason);
     };
     const onAbort = () => giveUp(signal.reason);
-    const timer = setPatience(clock, timeoutMs, () =>
+    const timer = setGiveUpTimer(clock, timeoutMs, () =>
       giveUp(new OperationTimeoutError(what, timeoutMs)),
     );
     signal.addEventListener('abort', onAbort);
@@ -91,7 +91,7 @@ export function bounded<T>(
  * answers that have arrived are read first: else a busy process gives up what was answered in time, asks
  * again, and is busier still.
  */
-function setPatience(clock: Clock, ms: number, giveUp: () => void): Timer {
+function setGiveUpTimer(clock: Clock, ms: number, giveUp: () => void): Timer {
   if (clock !== systemClock) return clock.setTimer(giveUp, ms);
   let immediate: NodeJS.Immediate | undefined;
   const timer = clock.setTimer(() => {

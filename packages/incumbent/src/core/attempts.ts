@@ -24,7 +24,7 @@ export class OwnWrites {
    * only wait.
    */
   #nonces: Map<string, Instant | undefined> | undefined;
-  #standing: string | undefined;
+  #recorded: string | undefined;
 
   add(nonce: string, sentAt?: Instant): void {
     this.#nonces ??= new Map();
@@ -33,7 +33,7 @@ export class OwnWrites {
     this.#nonces.set(nonce, sentAt);
     if (this.#nonces.size <= OwnWrites.limit) return;
     for (const oldest of this.#nonces.keys()) {
-      if (oldest === this.#standing) continue;
+      if (oldest === this.#recorded) continue;
       this.#nonces.delete(oldest);
       return;
     }
@@ -41,14 +41,14 @@ export class OwnWrites {
 
   /** A write of ours is known to have landed: what was sent before it lands no more. */
   settle(nonce: string): void {
-    this.#standing = nonce;
+    this.#recorded = nonce;
     for (const each of this.#nonces?.keys() ?? []) this.#nonces?.set(each, undefined);
   }
 
   /** What operators write keeps the nonce, and so stays ours. */
   wrote(record: { readonly nonce: string } | undefined): boolean {
     if (record === undefined || this.#nonces?.has(record.nonce) !== true) return false;
-    this.#standing = record.nonce;
+    this.#recorded = record.nonce;
     return true;
   }
 

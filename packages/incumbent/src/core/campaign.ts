@@ -7,7 +7,15 @@ import { isVoluntary } from '../base/reasons.ts';
 import { anyOf, bounded, Deferred, onAbort, sleep } from '../base/wait.ts';
 import type { Actor, UncleanLeader } from '../record/record.ts';
 import type { CampaignSettings } from './campaign-settings.ts';
-import type { Candidacy, Contest, Patience, Scope, Seat, SeatState, Standing } from './contest.ts';
+import type {
+  Candidacy,
+  Contest,
+  QueuePosition,
+  Scope,
+  Seat,
+  SeatState,
+  WaitMode,
+} from './contest.ts';
 import type { DiagnosticSource } from './diagnostics.ts';
 import { publish } from './diagnostics.ts';
 import { HealthGate } from './health.ts';
@@ -99,25 +107,25 @@ export class Campaign<Guard> implements Candidacy {
 
   /**
    * Waits until this candidate leads.
-   * @returns undefined when `patience` is over: `whyNot` says why
+   * @returns undefined when it waits no longer, by `waitMode`: `whyNot` says why
    * @throws `signal.reason` when aborted (a seat that was won meanwhile is given back first),
    * ElectionEndedError, and what else waiting cannot cure
    */
-  next(patience: 'wait', signal: AbortSignal): Promise<HeldTerm<Guard>>;
-  next(patience: Patience, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined>;
-  next(patience: Patience, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
+  next(waitMode: 'wait', signal: AbortSignal): Promise<HeldTerm<Guard>>;
+  next(waitMode: WaitMode, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined>;
+  next(waitMode: WaitMode, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
     // Each async function on the way costs half a KiB for as long as a candidate waits.
-    if (this.#status === undefined) return this.#next(patience, signal);
-    return this.#nextTold(this.#status, patience, signal);
+    if (this.#status === undefined) return this.#next(waitMode, signal);
+    return this.#nextTold(this.#status, waitMode, signal);
   }
 
   async #nextTold(
     status: StatusTeller,
-    patience: Patience,
+    waitMode: WaitMode,
     signal: AbortSignal,
   ): Promise<HeldTerm<Guard> | undefined> {
     try {
-      const term = await this.#next(patience, signal);
+      const term = await this.#next(waitMode, signal);
       if (term === undefined) status.isOut();
       return term;
     } catch (error) {
@@ -127,13 +135,13 @@ export class Campaign<Guard> implements Candidacy {
     }
   }
 
-  async #next(patience: Patience, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
+  async #next(waitMode: WaitMode, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
     for (;;) {
       signal.throwIfAborted();
       // Whoever waits again is told why again.
       this.#why = undefined;
       if (this.#health !== undefined && !(await this.#isHealthy(this.#health, signal))) {
-        if (patience !== 'wait') return undefined;
+        if (waitMode !== 'wait') return undefined;
         await this.#health.until(true, signal);
       }
       const { clock } = this.#scope;
@@ -145,12 +153,12 @@ export class Campaign<Guard> implements Candidacy {
       publish('incumbent:waiting', this.#source, {});
       const seat =
         this.#health === undefined
-          ? await this.#contest.campaign(this, patience, signal)
-          : await this.#standWhileHealthy(this.#health, patience, signal);
+          ? await this.#contest.campaign(this, waitMode, signal)
+          : await this.#standWhileHealthy(this.#health, waitMode, signal);
       const term = seat === undefined ? undefined : await this.#begin(seat, signal);
       if (term !== undefined) return term;
       if (seat !== undefined) signal.throwIfAborted();
-      if (patience !== 'wait') return undefined;
+      if (waitMode !== 'wait') return undefined;
     }
   }
 
@@ -167,7 +175,7 @@ export class Campaign<Guard> implements Candidacy {
   /** @returns undefined as well when the health has failed meanwhile */
   async #standWhileHealthy(
     health: HealthGate,
-    patience: Patience,
+    waitMode: WaitMode,
     signal: AbortSignal,
   ): Promise<Seat<Guard> | undefined> {
     const sick = new AbortController();
@@ -178,7 +186,7 @@ export class Campaign<Guard> implements Candidacy {
       () => {},
     );
     try {
-      return await this.#contest.campaign(this, patience, stop);
+      return await this.#contest.campaign(this, waitMode, stop);
     } catch (error) {
       // Withdrawn while the contest still left the queue: that is what the caller is told.
       signal.throwIfAborted();
@@ -205,9 +213,9 @@ export class Campaign<Guard> implements Candidacy {
     };
   }
 
-  onStanding(standing: Standing, why: NotElectedReason | undefined): void {
+  onQueuePosition(position: QueuePosition, why: NotElectedReason | undefined): void {
     const isNews = this.#learn(why);
-    this.#status?.follows(standing, isNews ? why : undefined);
+    this.#status?.follows(position, isNews ? why : undefined);
   }
 
   onWaiting(why: NotElectedReason): void {

@@ -134,7 +134,7 @@ export interface SeatEnd {
 }
 
 /** Where a candidate stands in a queue. */
-export interface Standing {
+export interface QueuePosition {
   /** The name of its own place. */
   readonly place: string;
   /** The name of the place before it; undefined for the first. */
@@ -149,16 +149,17 @@ export interface Candidacy {
    */
   stateAtWin(unfenced: readonly UncleanLeader[], self?: Actor): SeatState;
   /** Where the candidate stands, where there is a queue, and what it waits for there. */
-  onStanding(standing: Standing, why: NotElectedReason | undefined): void;
+  onQueuePosition(position: QueuePosition, why: NotElectedReason | undefined): void;
   /** Why the seat is not to be had. Told at every look that finds it so; the last one counts. */
   onWaiting(why: NotElectedReason): void;
 }
 
 /**
- * `wait`: for as long as it takes. `settle`: not for another candidate, but until a leader that the
- * store may have forgotten cannot believe any more. `none`: not at all.
+ * What a candidate waits for. `wait`: the seat, for as long as it takes. `settle`: not for another
+ * candidate, but until a leader that the store may have forgotten cannot believe any more. `none`:
+ * nothing.
  */
-export type Patience = 'wait' | 'settle' | 'none';
+export type WaitMode = 'wait' | 'settle' | 'none';
 
 /** One candidate's part in an election. */
 export interface Contest<Guard> {
@@ -168,13 +169,13 @@ export interface Contest<Guard> {
   readonly standAsideMs: number;
   /**
    * Waits for the seat. Not called again before the last seat was released or abandoned.
-   * @returns the seat; undefined when `patience` is over: `candidacy` was told why
+   * @returns the seat; undefined when it waits no longer, by `waitMode`: `candidacy` was told why
    * @throws ElectionEndedError, errors that waiting cannot cure (damaged or newer record,
    * unsuitable store, a guard that cannot be made); `signal.reason` when aborted
    */
   campaign(
     candidacy: Candidacy,
-    patience: Patience,
+    waitMode: WaitMode,
     signal: AbortSignal,
   ): Promise<Seat<Guard> | undefined>;
   /** A live process as an actor; undefined where the store cannot prove a death. */

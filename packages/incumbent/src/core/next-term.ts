@@ -2,7 +2,7 @@ import { NotElectedError } from '../base/errors.ts';
 import type { NotElectedReason } from '../base/not-elected.ts';
 import { anyOf, bounded, sleep } from '../base/wait.ts';
 import type { Campaign } from './campaign.ts';
-import type { Patience, Scope, Snapshot } from './contest.ts';
+import type { Scope, Snapshot, WaitMode } from './contest.ts';
 import type { HeldTerm } from './held-term.ts';
 import type { ResolvedCampaign } from './options.ts';
 
@@ -30,10 +30,10 @@ export function nextTerm<Guard>(
 
 async function nextAtOnce<Guard>(
   campaign: Campaign<Guard>,
-  patience: Patience,
+  waitMode: WaitMode,
   { scope, signal }: Around,
 ): Promise<HeldTerm<Guard>> {
-  const term = await campaign.next(patience, signal);
+  const term = await campaign.next(waitMode, signal);
   if (term === undefined) throw refusal(campaign.whyNot, 0, scope);
   return term;
 }

@@ -1,6 +1,6 @@
 import { withJson } from '../base/json.ts';
 import type { NotElectedReason } from '../base/not-elected.ts';
-import type { Standing } from './contest.ts';
+import type { QueuePosition } from './contest.ts';
 
 /** What became of a candidacy: told at every change, the latest last. */
 export interface CandidateStatus {
@@ -44,7 +44,7 @@ export class StatusTeller {
   }
 
   /** @param why when it is another one than before */
-  follows({ place, following }: Standing, why: NotElectedReason | undefined): void {
+  follows({ place, following }: QueuePosition, why: NotElectedReason | undefined): void {
     const last = this.#last;
     const isSame = last.candidateId === place && last.following === following;
     if (isSame && last.role === 'follower' && why === undefined) return;

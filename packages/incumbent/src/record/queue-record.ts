@@ -1,4 +1,4 @@
-import type { ElectionRecord, Holding, Terms } from './record.ts';
+import type { ElectionRecord, Holding } from './record.ts';
 import type { FieldReader } from './record-fields.ts';
 import {
   checkFormat,
@@ -87,12 +87,6 @@ function readHolding(reader: FieldReader, value: unknown): QueueHolding {
     request: reader.optional(holding['request'], (entry) => readRequest(reader, entry)),
     held: reader.optional(holding['held'], (entry) => readHeld(reader, entry)),
   };
-}
-
-export function termsOf(record: QueueRecord | undefined): Terms {
-  if (record === undefined) return { token: 0n, history: [], holder: undefined };
-  const { token, history, holding } = record;
-  return { token, history, holder: holding && { ...holding.candidate, announced: true } };
 }
 
 /** The record of an election that nobody has led. */

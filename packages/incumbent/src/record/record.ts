@@ -103,6 +103,16 @@ export interface Terms {
   readonly holder: (CandidateInfo & { readonly announced: boolean }) | undefined;
 }
 
+/** A term of a queue is on record once it is announced, and so its record does not say that it is. */
+export function termsOf(
+  record: ElectionRecord<Holding & { readonly announced?: boolean }> | undefined,
+): Terms {
+  if (record === undefined) return { token: 0n, history: [], holder: undefined };
+  const { token, history, holding } = record;
+  const holder = holding && { ...holding.candidate, announced: holding.announced ?? true };
+  return { token, history, holder };
+}
+
 /**
  * The last term that led and that began after `before` was read, whether it is over or not. A higher
  * token alone is no such term: it may be that of a write that was taken back.

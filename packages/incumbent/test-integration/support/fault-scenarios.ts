@@ -181,7 +181,7 @@ const acquire: readonly FaultScenario[] = [
     },
   },
   {
-    name: 'acquire: it lands after the candidate has given up and gone; the ghost leads nothing',
+    name: 'acquire: it lands after the candidate has given up and gone; its late write leads nothing',
     async run(trial) {
       const gone = await trial.candidate();
       gone.onNextWrite(() => gone.proxy.holdRequests());
@@ -206,7 +206,10 @@ const acquire: readonly FaultScenario[] = [
       other.campaign();
       const term = await trial.until('the other one leads', () => other.isLeading && other.term);
       late.proxy.letGo();
-      assert.ok((await trial.goesOn(other, term, 4)) || wasTooSlow(term), 'it lost to a ghost');
+      assert.ok(
+        (await trial.goesOn(other, term, 4)) || wasTooSlow(term),
+        'it lost to a late write',
+      );
     },
   },
 ];
@@ -331,7 +334,7 @@ const renew: readonly FaultScenario[] = [
         const other = trial.candidates.find(({ id }) => id === next.candidate) as FaultyCandidate;
         leader.proxy.letGo();
         const goesOn = await trial.goesOn(other, next, 4);
-        assert.ok(goesOn || wasTooSlow(next), `it lost to a ghost: ${reasonOf(next)}`);
+        assert.ok(goesOn || wasTooSlow(next), `it lost to a late write: ${reasonOf(next)}`);
         await leader.heal();
         return goesOn;
       });

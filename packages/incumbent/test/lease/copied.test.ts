@@ -119,7 +119,7 @@ test('a write of our own that lands late is taken over at once, under whatever i
   await expect(given).rejects.toThrow('not any more');
   store.onRead = async (apply) => apply();
   land();
-  const ghost = store.record?.holding?.candidate.incarnation;
+  const landed = store.record?.holding?.candidate.incarnation;
   const fenced: unknown[] = [];
   const next = election.campaign({ onUnclean: (leader) => void fenced.push(leader) });
   await clock.advance(100);
@@ -127,7 +127,7 @@ test('a write of our own that lands late is taken over at once, under whatever i
   expect(fenced).toEqual([]);
   // Nobody has led.
   expect(term.predecessor).toBeUndefined();
-  expect(store.record?.holding?.candidate.incarnation).not.toBe(ghost);
+  expect(store.record?.holding?.candidate.incarnation).not.toBe(landed);
   await term[Symbol.asyncDispose]();
   await election.close();
 });

@@ -7,8 +7,8 @@ import { resolveTiming } from '../../src/base/timing.ts';
 import { Attempts, OwnWrites } from '../../src/core/attempts.ts';
 import type { Scope, SeatState } from '../../src/core/contest.ts';
 import { announcedRecord } from '../../src/mechanisms/queue/announcement.ts';
-import { takeBack } from '../../src/mechanisms/queue/ghosts.ts';
 import type { Entry, Place } from '../../src/mechanisms/queue/store.ts';
+import { takeBack } from '../../src/mechanisms/queue/take-back.ts';
 import { emptyQueueRecord } from '../../src/record/queue-record.ts';
 import type { Arena } from './support.ts';
 import {

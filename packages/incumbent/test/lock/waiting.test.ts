@@ -69,8 +69,8 @@ it('a candidate that cannot make the lock, although nobody has it, pauses', asyn
   const open = session.open.bind(session);
   session.open = (name) => {
     const store = open(name);
-    const enter: typeof store.enter = async (...wish) => {
-      const place = await store.enter(...wish);
+    const enter: typeof store.enter = async (...args) => {
+      const place = await store.enter(...args);
       tries += 1;
       // A bound, so that a hot loop ends.
       if (tries <= 1_000) stage.store.deletePlace(place.name);

@@ -6,7 +6,7 @@ import { readClocks } from '../../src/base/clock.ts';
 import { StoreUnsuitableError } from '../../src/base/errors.ts';
 import type { Term } from '../../src/core/term.ts';
 import { Confirmations } from '../../src/mechanisms/queue/confirmations.ts';
-import type { Place, QueueSession, Verdicts } from '../../src/mechanisms/queue/store.ts';
+import type { Place, Presence, QueueSession } from '../../src/mechanisms/queue/store.ts';
 import { SimulatedClock } from '../../src/testing/index.ts';
 import { Stage } from './support.ts';
 
@@ -27,7 +27,7 @@ function stand(size: number, maxPlaces = 1_000) {
     isOver: () => false,
     onEvent: () => () => {},
     maxPlaces,
-    confirm: async (places): Promise<Verdicts> => {
+    confirm: async (places): Promise<Presence> => {
       asked.push(places);
       if (holds) await new Promise<void>((resolve) => answers.push(resolve));
       if (places.some((place) => denied.has(place))) throw new StoreUnsuitableError('no right');

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { NotElectedReason } from '../../src/base/not-elected.ts';
 import { resolveTiming } from '../../src/base/timing.ts';
-import type { Candidacy, ElectionBackend, Patience, Scope, Seat } from '../../src/core/contest.ts';
+import type { Candidacy, ElectionBackend, Scope, Seat, WaitMode } from '../../src/core/contest.ts';
 import type { EndMark, QueueStore, Watched } from '../../src/mechanisms/queue/store.ts';
 import type { SimulatedQueueSession } from '../../src/testing/index.ts';
 import type { Stage } from './support.ts';
@@ -67,13 +67,13 @@ export class Contestant {
         addresses: [],
         metadata: {},
       }),
-      onStanding: ({ following }, why) => void this.following.push([following, why]),
+      onQueuePosition: ({ following }, why) => void this.following.push([following, why]),
       onWaiting: (why) => void this.told.push(why),
     };
   }
 
-  campaign(patience: Patience = 'wait', signal: AbortSignal = never) {
-    const campaign = this.contest.campaign(this.#candidacy, patience, signal);
+  campaign(waitMode: WaitMode = 'wait', signal: AbortSignal = never) {
+    const campaign = this.contest.campaign(this.#candidacy, waitMode, signal);
     campaign.catch(() => {});
     return campaign;
   }

@@ -153,7 +153,7 @@ it('a candidate that gives up while it has no answer to its entering is tried fo
 
 describe('an announcement that is to be taken back', () => {
   /** Announced without an answer, and then given up. */
-  async function ghost(says: (store: QueueStore, stage: Stage) => Partial<QueueStore>) {
+  async function givenUp(says: (store: QueueStore, stage: Stage) => Partial<QueueStore>) {
     const stage = new Stage();
     const a = new Contestant(stage, 'a', { says: (store) => says(store, stage) });
     a.session.next('commit', { fail: 'after' });
@@ -167,7 +167,7 @@ describe('an announcement that is to be taken back', () => {
 
   it('is tried five times where others write faster, and then later', async () => {
     let releases = 0;
-    const { stage, a } = await ghost((store) => ({
+    const { stage, a } = await givenUp((store) => ({
       release: async (...args) => {
         releases += 1;
         return releases <= 5 ? { outcome: 'conflict' } : store.release(...args);
@@ -184,7 +184,7 @@ describe('an announcement that is to be taken back', () => {
 
   it('goes with a new nonce, so that nobody takes it for the announcement', async () => {
     let nonce: string | undefined;
-    const { stage } = await ghost((store) => ({
+    const { stage } = await givenUp((store) => ({
       commit: async (place, record, ...rest) => {
         ({ nonce } = record);
         return store.commit(place, record, ...rest);
@@ -197,7 +197,7 @@ describe('an announcement that is to be taken back', () => {
   });
 
   it('of a place that was deleted by hand is taken back all the same', async () => {
-    const { stage, a } = await ghost((store, made) => ({
+    const { stage, a } = await givenUp((store, made) => ({
       sync: async (signal) => {
         for (const name of made.store.places('jobs')) made.store.deletePlace(name);
         await store.sync(signal);

@@ -132,8 +132,8 @@ describe('a candidate whose place is deleted', () => {
     const open = session.open.bind(session);
     session.open = (name) => {
       const store = open(name);
-      const enter: typeof store.enter = async (...wish) => {
-        const place = await store.enter(...wish);
+      const enter: typeof store.enter = async (...args) => {
+        const place = await store.enter(...args);
         entered += 1;
         // A bound, so that a hot loop ends.
         if (entered <= 1_000) stage.store.deletePlace(place.name);

@@ -102,7 +102,7 @@ export class Pipeline {
   }
 
   /** How many stand in the queue, with those that were given up. */
-  get standing(): number {
+  get queueLength(): number {
     return this.#queue.length;
   }
 

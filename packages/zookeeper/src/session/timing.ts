@@ -51,9 +51,9 @@ export function attemptMs(
   { timeoutMs, silenceMs }: SessionTiming,
   { hosts, round = 0, leftMs = Number.POSITIVE_INFINITY, untried = hosts }: Attempt,
 ): number {
-  const patienceMs = Math.max(1_000, timeoutMs / 6) * 2 ** Math.min(round, 20);
+  const roundMs = Math.max(1_000, timeoutMs / 6) * 2 ** Math.min(round, 20);
   const shareMs = Math.max(Math.min(leftMs, 1_000), leftMs / untried);
-  return Math.min(silenceMs, timeoutMs / hosts, patienceMs, shareMs);
+  return Math.min(silenceMs, timeoutMs / hosts, roundMs, shareMs);
 }
 
 /**

@@ -37,7 +37,7 @@ export interface Candidate {
   /** Whose answer it waits for. */
   readonly operation: Operation | undefined;
   /** Whose answer nobody waits for any more, and which may still land. */
-  readonly ghost: Operation | undefined;
+  readonly late: Operation | undefined;
   /** The confirmation that was given up is through, and the machine has not heard yet. */
   readonly owesThrough: boolean;
   /** The seat was left, and the machine has not heard yet. */
@@ -71,7 +71,7 @@ export interface World {
 const nothingSeen = { behind: 1, steps: 0 };
 
 const idle: Candidate = {
-  ...{ term: undefined, belief: 0, work: 'none', operation: undefined, ghost: undefined },
+  ...{ term: undefined, belief: 0, work: 'none', operation: undefined, late: undefined },
   ...{
     owesThrough: false,
     owesLeft: false,
@@ -108,14 +108,14 @@ export function* successors(world: World, options: Options): Generator<readonly 
 
 /** Without what makes no difference any more. */
 function plain(candidate: Candidate, { mostTerms }: Options): Candidate {
-  const { term, operation, ghost, seen, terms } = candidate;
+  const { term, operation, late, seen, terms } = candidate;
   const isOut = term === undefined && terms >= mostTerms;
   const counts = term === undefined && seen.behind === 0;
   return {
     ...candidate,
     operation:
       operation?.kind === 'release' ? { ...operation, age: Math.min(operation.age, 1) } : operation,
-    ghost: ghost && { ...ghost, age: 0, behind: Math.min(ghost.behind, 1) },
+    late: late && { ...late, age: 0, behind: Math.min(late.behind, 1) },
     seen: isOut
       ? nothingSeen
       : { behind: Math.min(seen.behind, 1), steps: counts ? seen.steps : 0 },
@@ -130,12 +130,9 @@ function* everySuccessor(world: World, options: Options): Generator<readonly [st
     if (candidate.operation?.at === 'sent') {
       yield [`${name}'s ${candidate.operation.kind} lands`, land(world, id, 'operation')];
     }
-    if (candidate.ghost !== undefined) {
-      yield [`${name}'s late ${candidate.ghost.kind} lands`, land(world, id, 'ghost')];
-      yield [
-        `${name}'s late ${candidate.ghost.kind} is lost`,
-        set(world, id, { ghost: undefined }),
-      ];
+    if (candidate.late !== undefined) {
+      yield [`${name}'s late ${candidate.late.kind} lands`, land(world, id, 'late')];
+      yield [`${name}'s late ${candidate.late.kind} is lost`, set(world, id, { late: undefined })];
     }
     if (world.faults > 0) yield* faultsOf(world, id, options);
     if (candidate.halted !== 'no') {
@@ -160,8 +157,8 @@ function* faultsOf(world: World, id: Id, options: Options): Generator<readonly [
   const name = nameOf(id);
   const { operation, halted } = candidate;
   if (operation !== undefined && operation.age > 0 && halted === 'no') {
-    const ghost = operation.at === 'sent' ? operation : undefined;
-    const without = set(less, id, { operation: undefined, ...(ghost && { ghost }) });
+    const late = operation.at === 'sent' ? operation : undefined;
+    const without = set(less, id, { operation: undefined, ...(late && { late }) });
     yield [
       `${name} hears nothing of its ${operation.kind}`,
       unanswered(without, id, operation, options),
@@ -242,12 +239,12 @@ function step(world: World, options: Options): World {
     operation && { ...operation, age: Math.min(operation.age + 1, beliefSteps) };
   let next = world;
   for (const id of ids) {
-    const { belief, operation, ghost, seen, halted } = world.candidates[id];
+    const { belief, operation, late, seen, halted } = world.candidates[id];
     const steps = halted === 'suspended' ? seen.steps : Math.min(seen.steps + 1, leaseSteps);
     next = set(next, id, {
       belief: Math.max(0, belief - 1),
       operation: older(operation),
-      ghost: older(ghost),
+      late: older(late),
       seen: { ...seen, steps },
     });
   }
@@ -280,20 +277,20 @@ function send(world: World, id: Id, kind: Operation['kind']): World {
 function written(world: World): World {
   const later = (operation: Operation | undefined) => operation && { ...operation, behind: 1 };
   return ids.reduce((each, id) => {
-    const { operation, ghost, seen } = each.candidates[id];
+    const { operation, late, seen } = each.candidates[id];
     return set(each, id, {
       operation: later(operation),
-      ghost: later(ghost),
+      late: later(late),
       seen: { ...seen, behind: 1 },
     });
   }, world);
 }
 
-function land(world: World, id: Id, which: 'operation' | 'ghost'): World {
+function land(world: World, id: Id, which: 'operation' | 'late'): World {
   const operation = world.candidates[id][which] as Operation;
   const isRefused = operation.behind > 0;
   const stands: Operation = { ...operation, at: isRefused ? 'refused' : 'applied' };
-  const kept = set(world, id, { [which]: which === 'ghost' ? undefined : stands });
+  const kept = set(world, id, { [which]: which === 'late' ? undefined : stands });
   if (isRefused) return kept;
   const next = { ...written(kept), by: id };
   const { kind } = operation;
@@ -396,8 +393,8 @@ function act(world: World, id: Id, effect: Machine.TermEffect, options: Options)
     case 'stop-keeping': {
       const { operation } = candidate;
       const isConfirming = operation?.kind === 'confirm';
-      const ghost = isConfirming && operation.at === 'sent' ? { ghost: operation } : {};
-      const gone = isConfirming ? { operation: undefined, ...ghost } : {};
+      const late = isConfirming && operation.at === 'sent' ? { late: operation } : {};
+      const gone = isConfirming ? { operation: undefined, ...late } : {};
       const next = set(note('k'), id, { ...gone, owesThrough: true });
       return look(next, id, options);
     }

@@ -63,7 +63,7 @@ const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array =>
 export class EtcdCalls {
   readonly #clients: readonly GrpcClient[];
   readonly #auth: EtcdAuth | undefined;
-  readonly #patienceMs: number;
+  readonly #timeoutMs: number;
   readonly #closed: Set<number> = new Set();
   readonly #movedListeners: Set<() => void> = new Set();
   /** Those who wait for a call to end, in order. */
@@ -73,15 +73,15 @@ export class EtcdCalls {
   #token: AskedToken;
   #wasReached = false;
 
-  /** @param patienceMs how long who repeats a call has at least, for all members together */
+  /** @param timeoutMs how long a call that is repeated may take, for all members together */
   constructor(
     clients: readonly GrpcClient[],
     auth: EtcdAuth | undefined,
-    patienceMs: number = longestCallMs,
+    timeoutMs: number = longestCallMs,
   ) {
     this.#clients = clients;
     this.#auth = auth;
-    this.#patienceMs = patienceMs;
+    this.#timeoutMs = timeoutMs;
   }
 
   /** All clients were closed: nothing will ever be answered again. */
@@ -166,7 +166,7 @@ export class EtcdCalls {
     const order = [...this.#clients.keys()]
       .map((step) => (first + step) % this.#clients.length)
       .filter((client) => !this.#closed.has(client));
-    const shareMs = this.#patienceMs / 2 / Math.max(1, order.length - 1);
+    const shareMs = this.#timeoutMs / 2 / Math.max(1, order.length - 1);
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
       const others = new AbortController();

@@ -14,8 +14,8 @@ import type { EtcdSession } from './session.ts';
  * Looking is not worth more than this: waiting is the alternative. Less where the TTL is short, for
  * whoever looks has to be done within half of it.
  */
-const longestPatienceMs = 500;
-const patiencePerTtl = 1 / 8;
+const longestProofMs = 500;
+const proofPerTtl = 1 / 8;
 
 /** A server reads all revisions, of whatever keys, to find those of ours. */
 const maxRevisions = 10_000n;
@@ -37,9 +37,9 @@ export async function nobodyBetween(
   between: Between,
 ): Promise<boolean> {
   const { signal } = between;
-  const patienceMs = Math.min(longestPatienceMs, session.ttlMs * patiencePerTtl);
+  const timeoutMs = Math.min(longestProofMs, session.ttlMs * proofPerTtl);
   try {
-    return await bounded(session.clock, 'reading the history', patienceMs, signal, (operation) =>
+    return await bounded(session.clock, 'reading the history', timeoutMs, signal, (operation) =>
       prove(session, keys, { ...between, signal: operation }),
     );
   } catch {

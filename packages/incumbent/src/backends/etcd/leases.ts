@@ -41,7 +41,7 @@ export interface Lease {
   /** By the prefix of an election: the guid of the entry whose key it is. */
   readonly slots: Map<string, string>;
   /** Prefixes below which a put that nobody wants may still land. */
-  readonly haunted: Set<string>;
+  readonly withheld: Set<string>;
   /** Resolves when it is over. */
   readonly over: Deferred<void>;
 }
@@ -105,7 +105,7 @@ export class LeaseKeeper {
       // What was granted slowly is old already, and another one would be no younger.
       if (!isGranted) this.#dropStale();
       const found = this.#group?.leases.find(
-        ({ slots, haunted }) => (slots.get(prefix) ?? guid) === guid && !haunted.has(prefix),
+        ({ slots, withheld }) => (slots.get(prefix) ?? guid) === guid && !withheld.has(prefix),
       );
       if (found !== undefined) {
         found.slots.set(prefix, guid);
@@ -125,8 +125,8 @@ export class LeaseKeeper {
   }
 
   /** Frees the slot, and nobody takes it again: a put without an answer may still land there. */
-  haunt(lease: Lease, prefix: string): void {
-    lease.haunted.add(prefix);
+  withhold(lease: Lease, prefix: string): void {
+    lease.withheld.add(prefix);
     this.free(lease, prefix);
   }
 
@@ -197,7 +197,7 @@ export class LeaseKeeper {
       fresh,
       outstanding: [],
       slots: new Map(),
-      haunted: new Set(),
+      withheld: new Set(),
       over: new Deferred(),
     });
   }
@@ -211,9 +211,9 @@ export class LeaseKeeper {
 
   #restIfIdle(): void {
     if (!this.#isIdle) return;
-    const isHaunted = this.#group?.leases.some(({ haunted }) => haunted.size > 0) === true;
+    const mayLandLate = this.#group?.leases.some(({ withheld }) => withheld.size > 0) === true;
     // What lands on a lease that is revoked is refused.
-    if (isHaunted) this.#finish();
+    if (mayLandLate) this.#finish();
     else this.#rest();
   }
 

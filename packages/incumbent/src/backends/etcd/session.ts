@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { StoreUnavailableError } from '../../base/errors.ts';
-import type { Place, QueueSession, SessionEvent, Verdicts } from '../../mechanisms/queue/store.ts';
+import type { Place, Presence, QueueSession, SessionEvent } from '../../mechanisms/queue/store.ts';
 import type { CallOptions, EtcdCalls } from './calls.ts';
 import { ClientClosedError, storeError } from './errors.ts';
 import { encodeKey } from './keys.ts';
@@ -96,7 +96,7 @@ export class EtcdSession implements QueueSession {
    * with `serializable` ones only, is answered by a member that is cut off as well (etcd's
    * `IsTxnSerializable`): it proves nothing.
    */
-  async confirm(places: readonly Place[], signal: AbortSignal): Promise<Verdicts> {
+  async confirm(places: readonly Place[], signal: AbortSignal): Promise<Presence> {
     // Whose lease was not kept lately is left out: that is no reason to lose the others.
     const fresh = (places as readonly EtcdPlace[]).filter(({ session }) =>
       this.leases.isFresh(session),

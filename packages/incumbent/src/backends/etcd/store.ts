@@ -39,18 +39,18 @@ import type { WatchSpec } from './watches.ts';
 const removedAtOnce = 100;
 
 /** Between two attempts to look for a place that may have been made. */
-const ghostPauseMs = 1_000;
+const latePutPauseMs = 1_000;
 
 const never = new AbortController().signal;
-// One for all ghosts; Node would warn at the eleventh.
+// One for all late puts; Node would warn at the eleventh.
 setMaxListeners(0, never);
 const text = new TextDecoder();
 
 const inOrder = { sortOrder: sortOrder.ascend, sortTarget: sortTarget.create } as const;
 const lastFirst = { sortOrder: sortOrder.descend, sortTarget: sortTarget.create } as const;
 
-/** What became of an entry. */
-interface Wish {
+/** The lease on which an entry is put, and whether that put may still land. */
+interface EntryPut {
   readonly lease: Lease;
   /** An attempt had no answer: its put may land at any time, as long as the lease lives. */
   isUnsure: boolean;
@@ -64,7 +64,7 @@ export class EtcdStore implements QueueStore {
   readonly #keys: ElectionKeys;
   readonly #stopUsing: () => void;
   /** By the guid of the entry. */
-  readonly #wishes: Map<string, Wish> = new Map();
+  readonly #entryPuts: Map<string, EntryPut> = new Map();
   /** By name: those of this store that are not given up. */
   readonly #places: Map<string, EtcdPlace> = new Map();
   /** What the history has shown: nobody was between these two. */
@@ -85,31 +85,36 @@ export class EtcdStore implements QueueStore {
   async enter(entry: Entry, signal: AbortSignal): Promise<Place> {
     const { prefix } = this.#keys;
     this.#forgetDead();
-    const before = this.#wishes.get(entry.guid);
+    const before = this.#entryPuts.get(entry.guid);
     const lease =
       before !== undefined
         ? before.lease
         : await this.session.attempt('granting a lease', () =>
             this.session.leases.take(prefix, entry.guid, signal),
           );
-    const wish = before?.lease === lease ? before : { lease, isUnsure: false };
-    this.#wishes.set(entry.guid, wish);
+    const entryPut = before?.lease === lease ? before : { lease, isUnsure: false };
+    this.#entryPuts.set(entry.guid, entryPut);
     const key = placeKey(prefix, lease.id);
-    let response = await this.#put(wish, key, entry, signal);
-    const leftBehind = this.#leftBehind(response, key, wish, entry.guid);
+    let response = await this.#put(entryPut, key, entry, signal);
+    const leftBehind = this.#leftBehind(response, key, entryPut, entry.guid);
     if (leftBehind !== undefined) {
       await this.remove(leftBehind, signal);
-      response = await this.#put(wish, key, entry, signal);
+      response = await this.#put(entryPut, key, entry, signal);
     }
     const place = this.#placeFrom(response, key, lease, entry.guid);
     this.#places.set(place.name, place);
     return place;
   }
 
-  async #put(wish: Wish, key: string, entry: Entry, signal: AbortSignal): Promise<TxnResponse> {
-    const { lease, isUnsure } = wish;
+  async #put(
+    entryPut: EntryPut,
+    key: string,
+    entry: Entry,
+    signal: AbortSignal,
+  ): Promise<TxnResponse> {
+    const { lease, isUnsure } = entryPut;
     // Until it is known better; an earlier attempt may land even later.
-    wish.isUnsure = true;
+    entryPut.isUnsure = true;
     try {
       const response = await this.session.txn(
         {
@@ -125,7 +130,7 @@ export class EtcdStore implements QueueStore {
         'entering',
         signal,
       );
-      wish.isUnsure = isUnsure;
+      entryPut.isUnsure = isUnsure;
       return response;
     } catch (error) {
       // Then it is the caller's reason, whatever that is, and says nothing of the put.
@@ -133,7 +138,7 @@ export class EtcdStore implements QueueStore {
       if (codeOf((error as Error).cause) === grpcCode.notFound) {
         this.session.leases.lost(lease);
       } else if (isIncurable(error)) {
-        wish.isUnsure = isUnsure;
+        entryPut.isUnsure = isUnsure;
       }
       throw error;
     }
@@ -143,9 +148,14 @@ export class EtcdStore implements QueueStore {
    * The slot is ours, and on our lease there is an earlier entry of ours, as after a cluster was
    * restored from a copy: nobody else would remove it for as long as we keep the lease.
    */
-  #leftBehind(response: TxnResponse, key: string, wish: Wish, guid: string): string | undefined {
+  #leftBehind(
+    response: TxnResponse,
+    key: string,
+    entryPut: EntryPut,
+    guid: string,
+  ): string | undefined {
     const found = response.succeeded ? undefined : response.responses[0]?.range?.kvs[0];
-    if (found === undefined || found.lease !== wish.lease.id) return undefined;
+    if (found === undefined || found.lease !== entryPut.lease.id) return undefined;
     const theirs = decodeCandidate(key, found.value).guid;
     if (theirs === undefined || theirs === guid) return undefined;
     return placeName(key, found.createRevision);
@@ -168,16 +178,16 @@ export class EtcdStore implements QueueStore {
     }
     // It stays taken: the next attempt is made on another lease.
     lease.slots.set(this.#keys.prefix, 'somebody else');
-    this.#wishes.delete(guid);
+    this.#entryPuts.delete(guid);
     throw new StoreUnavailableError(`etcd: ${key} has been put by somebody else`);
   }
 
   async leave(entry: Entry, place: Place | undefined, signal: AbortSignal): Promise<void> {
-    const wish = this.#wishes.get(entry.guid);
+    const entryPut = this.#entryPuts.get(entry.guid);
     if (place !== undefined) {
       await this.remove(place.name, signal);
-    } else if (wish !== undefined && !wish.lease.group.isOver) {
-      const key = placeKey(this.#keys.prefix, wish.lease.id);
+    } else if (entryPut !== undefined && !entryPut.lease.group.isOver) {
+      const key = placeKey(this.#keys.prefix, entryPut.lease.id);
       const { kvs } = await this.session.read(
         { key: encodeKey(key) },
         'looking for a place',
@@ -413,19 +423,19 @@ export class EtcdStore implements QueueStore {
 
   #forget(guid: string, place: Place | undefined): void {
     if (place !== undefined) this.#places.delete(place.name);
-    const wish = this.#wishes.get(guid);
-    if (wish === undefined) return;
-    this.#wishes.delete(guid);
-    const { lease, isUnsure } = wish;
+    const entryPut = this.#entryPuts.get(guid);
+    if (entryPut === undefined) return;
+    this.#entryPuts.delete(guid);
+    const { lease, isUnsure } = entryPut;
     if (lease.group.isOver) return;
-    if (isUnsure) void this.#expectGhost(lease, guid);
+    if (isUnsure) void this.#removeLatePut(lease, guid);
     else this.session.leases.free(lease, this.#keys.prefix);
   }
 
   /** Those whose lease is over: nobody gives them up. */
   #forgetDead(): void {
-    for (const [guid, { lease }] of this.#wishes) {
-      if (lease.group.isOver) this.#wishes.delete(guid);
+    for (const [guid, { lease }] of this.#entryPuts) {
+      if (lease.group.isOver) this.#entryPuts.delete(guid);
     }
     for (const [name, { session }] of this.#places) {
       if (session.group.isOver) this.#places.delete(name);
@@ -436,24 +446,24 @@ export class EtcdStore implements QueueStore {
    * A put without an answer may land after we have given up, and nobody would know of the place that
    * blocks everybody: it is waited for as long as the lease lives, which is given up with its last key.
    */
-  async #expectGhost(lease: Lease, guid: string): Promise<void> {
+  async #removeLatePut(lease: Lease, guid: string): Promise<void> {
     const name = placeKey(this.#keys.prefix, lease.id);
     const key = encodeKey(name);
     const { leases, watches, clock } = this.session;
-    leases.haunt(lease, this.#keys.prefix);
+    leases.withhold(lease, this.#keys.prefix);
     while (!lease.group.isOver) {
       try {
         const { header, kvs } = await this.session.read({ key }, 'looking for a place', never);
-        const [ghost] = kvs;
-        if (ghost !== undefined && decodeCandidate(name, ghost.value).guid === guid) {
-          await this.remove(placeName(name, ghost.createRevision), never);
+        const [found] = kvs;
+        if (found !== undefined && decodeCandidate(name, found.value).guid === guid) {
+          await this.remove(placeName(name, found.createRevision), never);
         }
         const filters = [watchFilter.noDelete];
         const put = watches.first({ key, filters, startRevision: header.revision + 1n });
         await firstOf(put.events, leases.whenOver(lease));
         put.cancel();
       } catch {
-        await sleep(clock, ghostPauseMs, never, true);
+        await sleep(clock, latePutPauseMs, never, true);
       }
     }
   }

@@ -1,6 +1,6 @@
 /**
  * Reading and replacing one object by the caller's `Storage`, a request each, without its retries: the
- * election tries again itself, and a retry that comes late would only make ghosts.
+ * election tries again itself, and a late retry would be a write that nobody expects any more.
  */
 import { StoreUnavailableError } from '../../base/errors.ts';
 import type {

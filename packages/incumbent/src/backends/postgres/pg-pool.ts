@@ -19,7 +19,7 @@ export class PgPoolDriver implements Driver {
   readonly name = 'the Pool of pg';
   readonly cannotListen: string | undefined;
   readonly #pool: PgPool & PoolDetails;
-  #standing: StandingConnection | undefined;
+  #listening: ListeningConnection | undefined;
 
   constructor(pool: PgPool) {
     this.#pool = pool;
@@ -37,20 +37,20 @@ export class PgPoolDriver implements Driver {
     signal: AbortSignal | undefined,
   ): Promise<readonly Row[]> {
     this.#requireOpen();
-    const standing = this.#standing;
-    if (standing !== undefined && (standing.connection.isFree || this.#isExhausted)) {
+    const listening = this.#listening;
+    if (listening !== undefined && (listening.connection.isFree || this.#isExhausted)) {
       try {
-        return await standing.connection.query(text, values, signal);
+        return await listening.connection.query(text, values, signal);
       } catch (error) {
         if (!(error instanceof NotSentError)) throw error;
       }
     }
-    const wasStuck = standing?.connection.isStuck;
+    const wasStuck = listening?.connection.isStuck;
     const client = await this.#checkOut(signal);
     const rows = await use(client, signal, () => ask(client, text, values));
     // The server answers others meanwhile: so it is not the server that is slow.
-    if (wasStuck && standing?.connection.isStuck) {
-      standing.lose(new Error('the connection that listens does not answer'));
+    if (wasStuck && listening?.connection.isStuck) {
+      listening.lose(new Error('the connection that listens does not answer'));
     }
     return rows;
   }
@@ -68,27 +68,27 @@ export class PgPoolDriver implements Driver {
     const client = await this.#checkOut(undefined);
     if (this.#pool.ending === true) client.release(true);
     this.#requireOpen();
-    const standing = new StandingConnection(client, onLost, () => {
-      if (this.#standing === standing) this.#standing = undefined;
+    const listening = new ListeningConnection(client, onLost, () => {
+      if (this.#listening === listening) this.#listening = undefined;
     });
-    standing.connection.onNotification((message) => {
+    listening.connection.onNotification((message) => {
       if (message.channel === channel) onNotify(message.payload ?? '');
     });
     try {
-      await standing.connection.query(`listen "${channel}"`, [], undefined);
+      await listening.connection.query(`listen "${channel}"`, [], undefined);
     } catch (error) {
-      standing.lose(error);
+      listening.lose(error);
       throw error;
     }
-    if (!standing.isLost) this.#standing = standing;
+    if (!listening.isLost) this.#listening = listening;
     this.#requireOpen();
-    return { pid: standing.connection.pid, close: () => standing.close() };
+    return { pid: listening.connection.pid, close: () => listening.close() };
   }
 
   /** @throws ClientEndedError; the pool's own `end` waits for every connection that is checked out */
   #requireOpen(): void {
     if (this.#pool.ending !== true) return;
-    this.#standing?.lose();
+    this.#listening?.lose();
     throw new ClientEndedError('the Pool of pg was ended');
   }
 
@@ -133,7 +133,7 @@ export class PgPoolDriver implements Driver {
 }
 
 /** The connection that listens: taken out of the pool, and never given back to it. */
-class StandingConnection {
+class ListeningConnection {
   readonly connection: PgConnection;
   #isReleased = false;
   readonly #client: PgPoolClient & { unref?(): void };

@@ -1,4 +1,4 @@
-import type { Place, QueueSession, SessionEvent, Verdicts } from '../../mechanisms/queue/store.ts';
+import type { Place, Presence, QueueSession, SessionEvent } from '../../mechanisms/queue/store.ts';
 import type { NodeContent, ZooKeeperClient } from './client.ts';
 import { codeOf, refusalOf } from './client.ts';
 import { storeError } from './errors.ts';
@@ -57,7 +57,7 @@ export class LockSession implements QueueSession {
    * after it, on the same connection and of no older state, that it is the one that we made, and so
    * that it was all the time.
    */
-  async confirm(places: readonly Place[], signal: AbortSignal): Promise<Verdicts> {
+  async confirm(places: readonly Place[], signal: AbortSignal): Promise<Presence> {
     const paths = places.map(({ name }) => pathOf(name));
     const transaction = this.#client.transaction();
     for (const path of paths) transaction.check(path);

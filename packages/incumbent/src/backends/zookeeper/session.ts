@@ -1,4 +1,4 @@
-import type { Place, QueueSession, SessionEvent, Verdicts } from '../../mechanisms/queue/store.ts';
+import type { Place, Presence, QueueSession, SessionEvent } from '../../mechanisms/queue/store.ts';
 import type { ZooKeeperClient } from './client.ts';
 import { refusalOf } from './client.ts';
 import { storeError } from './errors.ts';
@@ -67,7 +67,7 @@ export class ZooKeeperSession implements QueueSession {
     return () => this.#listeners.delete(own);
   }
 
-  async confirm(places: readonly Place[], signal: AbortSignal): Promise<Verdicts> {
+  async confirm(places: readonly Place[], signal: AbortSignal): Promise<Presence> {
     const transaction = this.#client.transaction();
     for (const { name } of places) transaction.check(name);
     const recurring = places.filter((place) => (place as ZooKeeperPlace).recurs);

@@ -22,10 +22,10 @@ import type {
   ActorProcess,
   Candidacy,
   Contest,
-  Patience,
   Scope,
   Seat,
   SeatState,
+  WaitMode,
 } from '../../core/contest.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { Actor, TermSummary, UncleanLeader } from '../../record/record.ts';
@@ -33,21 +33,21 @@ import { drainOf, keptDrains } from '../../record/record.ts';
 import { historyAfter, predecessorIn, unfencedAfter } from '../../record/transitions.ts';
 import type { Contender } from '../contend.ts';
 import { contend } from '../contend.ts';
-import { Ghosts } from './ghosts.ts';
+import { LateWrites } from './late-writes.ts';
 import { LossWatch } from './loss.ts';
 import type { Sighting } from './reading.ts';
 import { Lookout, lookEveryMs, Observation, swapStore } from './reading.ts';
 import type { Won } from './seat.ts';
 import { LeaseSeat } from './seat.ts';
 import type { LeaseStore, SwapResult, Version } from './store.ts';
-import type { Verdict } from './trial.ts';
-import { Trial } from './trial.ts';
+import type { Decision } from './try-once.ts';
+import { TryOnce } from './try-once.ts';
 
 /** How often a follower asks whether the holder's processes have died: no store read, two syscalls. */
 const proofEveryMs = 100;
 
 /** A seat that may have been won: with the record that was sent for it. */
-type Winning<Guard> = Omit<Won<Guard>, 'version'>;
+type PendingWin<Guard> = Omit<Won<Guard>, 'version'>;
 
 export type MakeGuard<Guard> = (token: bigint) => Guard;
 
@@ -64,7 +64,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   readonly #loss: LossWatch;
   /** Kept from one campaign to the next: whatever this handle has led before is over by then. */
   readonly #own = new OwnWrites();
-  readonly #ghosts: Ghosts;
+  readonly #lateWrites: LateWrites;
   #delisted: Promise<void> = Promise.resolve();
 
   constructor(store: LeaseStore, scope: Scope, candidate: CandidateInfo, guard: MakeGuard<Guard>) {
@@ -74,7 +74,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     this.#guard = guard;
     this.#observation = new Observation(store, scope);
     this.#loss = new LossWatch(store, scope);
-    this.#ghosts = new Ghosts(store, scope, this.#own);
+    this.#lateWrites = new LateWrites(store, scope, this.#own);
     // Without hints the others only see a vacant seat at their next poll.
     const { pollEveryMs, operationTimeoutMs } = scope.timing;
     this.standAsideMs =
@@ -89,7 +89,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
 
   /** Nothing is sent any more in the background. */
   close(): void {
-    this.#ghosts.stop();
+    this.#lateWrites.stop();
   }
 
   async describe(process: ActorProcess): Promise<Actor | undefined> {
@@ -113,36 +113,37 @@ export class LeaseRace<Guard> implements Contest<Guard> {
 
   campaign(
     candidacy: Candidacy,
-    patience: Patience,
+    waitMode: WaitMode,
     signal: AbortSignal,
   ): Promise<Seat<Guard> | undefined> {
     const { timing, random } = this.#scope;
     const lookout = new Lookout(this.#store, this.#scope, this.#observation);
-    const trial = patience === 'wait' ? undefined : new Trial(this.#scope, patience === 'settle');
-    const delist = trial === undefined ? this.#enlist() : undefined;
+    const tryOnce =
+      waitMode === 'wait' ? undefined : new TryOnce(this.#scope, waitMode === 'settle');
+    const delist = tryOnce === undefined ? this.#enlist() : undefined;
     let shown: Sighting | undefined;
     const contender: Contender<LeaseSeat<Guard>> = {
       attempt: async () => {
         const sighting = await lookout.look(signal);
-        const verdict = this.#judge(sighting);
-        const refusal = trial?.refusal(sighting.record, verdict);
+        const decision = this.#decide(sighting);
+        const refusal = tryOnce?.refusal(sighting.record, decision);
         if (refusal !== undefined) return refused(candidacy, refusal);
-        if (verdict !== 'attempt') {
-          candidacy.onWaiting(verdict.why);
+        if (decision !== 'attempt') {
+          candidacy.onWaiting(decision.why);
           shown = sighting;
-          return { kind: 'wait', ms: verdict.ms + random() * 0.1 * timing.renewEveryMs };
+          return { kind: 'wait', ms: decision.ms + random() * 0.1 * timing.renewEveryMs };
         }
         const outcome = await this.#attempt(sighting, candidacy, signal);
         if (typeof outcome === 'object') return { kind: 'won', seat: outcome };
         // The record has moved on: look again at once. Or it has not, for writes are refused
         // or lost: then trying on must not make this loop hot.
         const hasMoved = this.#observation.sighting?.version !== sighting.version;
-        if (trial !== undefined) {
+        if (tryOnce !== undefined) {
           // Else the attempt has said what is wrong. A conflict may leave no new version behind: a
           // transaction that lost against a neighbour's was rolled back.
           const isTry = hasMoved || outcome === 'conflict';
           if (!isTry) return { kind: 'refused' };
-          const why = trial.attemptFailed();
+          const why = tryOnce.attemptFailed();
           if (why !== undefined) return refused(candidacy, why);
         }
         if (!hasMoved) return { kind: 'failed' };
@@ -152,18 +153,18 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       // Who is proved gone was gone before the attempt that failed: that must not cut its pause short.
       pause: (ms, hasFailed) =>
         this.#pause(ms, hasFailed ? undefined : shown, lookout.wakeup, signal),
-      bearsFailure: () => trial?.bearsFailure() !== false,
+      bearsFailure: () => tryOnce?.bearsFailure() !== false,
       leave: async (hasWon) => {
         lookout.end();
         // A seat that was won does not wait for this: its belief runs already.
         const delisted = delist?.();
-        if (!hasWon) await Promise.all([delisted, this.#ghosts.withdraw()]);
+        if (!hasWon) await Promise.all([delisted, this.#lateWrites.withdraw()]);
       },
     };
     return contend(contender, candidacy, this.#scope, signal);
   }
 
-  #judge(sighting: Sighting): Verdict {
+  #decide(sighting: Sighting): Decision {
     const { record } = sighting;
     const { timing, clock } = this.#scope;
     const lookAgainMs = lookEveryMs(this.#store, this.#scope);
@@ -210,7 +211,8 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     // Nobody but this very object could believe in a late write of its own, and it does not. A renewal
     // counts as late only while we could believe in it: so long the others wait, and nobody has won since.
     const isLate =
-      this.#ghosts.wrote(record) || this.#own.wroteLate(record, readClocks(clock), timing.beliefMs);
+      this.#lateWrites.wrote(record) ||
+      this.#own.wroteLate(record, readClocks(clock), timing.beliefMs);
     return isLate || this.#isProvedGone(record);
   }
 
@@ -231,7 +233,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     signal: AbortSignal,
   ): Promise<LeaseSeat<Guard> | 'conflict' | 'failed'> {
     const { clock, timing } = this.#scope;
-    const previous = this.#ghosts.beneath(sighting.record);
+    const previous = this.#lateWrites.beneath(sighting.record);
     const wasOurs = this.#own.wrote(previous);
     const unfenced = unfencedAfter(previous, wasOurs);
     // Not before: a process that was put to sleep and restored meanwhile is described otherwise.
@@ -244,7 +246,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     const attempts = new Attempts(this.#own);
     const sentAt = readClocks(clock);
     attempts.add(next.nonce, { sentAt, state });
-    const winning: Winning<Guard> = {
+    const pendingWin: PendingWin<Guard> = {
       record: next,
       attempts,
       sentAt,
@@ -254,7 +256,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       predecessor: predecessorIn(previous, wasOurs),
       unfenced: state.announced ? [] : unfenced,
     };
-    this.#ghosts.expect(next.nonce, sighting);
+    this.#lateWrites.expect(next.nonce, sighting);
     let result: SwapResult | undefined;
     let refusal: unknown;
     try {
@@ -268,8 +270,8 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       this.#scope.onTrouble('writing as a candidate', error);
       refusal = error;
     }
-    if (result?.outcome === 'ok') return this.#won(winning, next, result.version);
-    return this.#readBack(winning, refusal, candidacy, signal);
+    if (result?.outcome === 'ok') return this.#won(pendingWin, next, result.version);
+    return this.#readBack(pendingWin, refusal, candidacy, signal);
   }
 
   /**
@@ -277,28 +279,28 @@ export class LeaseRace<Guard> implements Contest<Guard> {
    * an unknown write may have landed. Only the record itself can tell, by our nonce.
    */
   async #readBack(
-    winning: Winning<Guard>,
+    pendingWin: PendingWin<Guard>,
     refusal: unknown,
     candidacy: Candidacy,
     signal: AbortSignal,
   ): Promise<LeaseSeat<Guard> | 'conflict' | 'failed'> {
     const { clock, timing } = this.#scope;
-    const { record: next, belief } = winning;
+    const { record: next, belief } = pendingWin;
     const leastMs = timing.stopMarginMs + timing.retryBackoffMs;
     for (;;) {
       // It counts already. What a look finds lost of it stays lost, should this have been the win.
       belief.remainingMs();
       try {
         const reading = await this.#observation.read(signal);
-        this.#ghosts.see(reading);
+        this.#lateWrites.see(reading);
         const nonceIsOurs = reading.record?.nonce === next.nonce;
-        // A revoked one is a ghost: nobody has believed in it, and nobody shall.
+        // A revoked one is a late write: nobody has believed in it, and nobody shall.
         if (nonceIsOurs && reading.record?.holding?.revoked === false) {
-          return this.#won(winning, reading.record, reading.version);
+          return this.#won(pendingWin, reading.record, reading.version);
         }
         // The store can be read but not written, by nobody's fault but ours.
         if (isIncurable(refusal)) {
-          this.#ghosts.clear();
+          this.#lateWrites.clear();
           throw refusal;
         }
         if (refusal === undefined) return 'conflict';
@@ -315,11 +317,11 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     }
   }
 
-  #won(winning: Winning<Guard>, record: LeaseRecord, version: Version): LeaseSeat<Guard> {
-    this.#loss.note(winning.record.token);
-    this.#ghosts.clear();
-    winning.attempts.settle(winning.record.nonce);
-    const won = { ...winning, record, version };
+  #won(pendingWin: PendingWin<Guard>, record: LeaseRecord, version: Version): LeaseSeat<Guard> {
+    this.#loss.note(pendingWin.record.token);
+    this.#lateWrites.clear();
+    pendingWin.attempts.settle(pendingWin.record.nonce);
+    const won = { ...pendingWin, record, version };
     return new LeaseSeat(this.#store, this.#scope, this.#candidate, won);
   }
 
@@ -422,7 +424,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   }
 }
 
-function wait(leftMs: number, mostMs: number, why: NotElectedReason): Verdict {
+function wait(leftMs: number, mostMs: number, why: NotElectedReason): Decision {
   return { ms: Math.min(leftMs, mostMs), why };
 }
 

@@ -3,9 +3,9 @@ import type { AdminRequest, AdminResult, Scope } from '../../core/contest.ts';
 import { asked } from '../../record/transitions.ts';
 import { administer, leadsAlready } from '../administer.ts';
 import { administerQueue } from '../queue/administer.ts';
+import { asking } from '../queue/ask.ts';
 import { leaderPlaceIn } from '../queue/named-places.ts';
 import { viewOf } from '../queue/observer.ts';
-import { asking } from '../queue/patience.ts';
 import type { LockStore } from './store.ts';
 
 /**

@@ -5,24 +5,23 @@ import type { NotElectedReason } from '../../base/not-elected.ts';
 import { Wakeup } from '../../base/wait.ts';
 import { Attempts } from '../../core/attempts.ts';
 import type { QueueRecord } from '../../record/queue-record.ts';
-import { termsOf } from '../../record/queue-record.ts';
-import { drainOf, electedSince } from '../../record/record.ts';
+import { drainOf, electedSince, termsOf } from '../../record/record.ts';
 import { unfencedAfter } from '../../record/transitions.ts';
 import type { Contender, Verdict } from '../contend.ts';
-import type { Seen } from '../queue/closed.ts';
-import { closedTo } from '../queue/closed.ts';
-import type { Campaign } from '../queue/contender.ts';
-import { isLeadingIn } from '../queue/named-places.ts';
-import { askPatiently } from '../queue/patience.ts';
-import { QueueSeat } from '../queue/seat.ts';
-import type { Entry, Place, Watched } from '../queue/store.ts';
+import { askBounded } from '../queue/ask.ts';
 import {
   confirmNow,
   firstMember,
   makeGuard,
   requireQuorum,
   tokensWentBack,
-} from '../queue/winning.ts';
+} from '../queue/candidate-checks.ts';
+import type { Seen } from '../queue/closed.ts';
+import { closedTo } from '../queue/closed.ts';
+import type { Campaign } from '../queue/contender.ts';
+import { isLeadingIn } from '../queue/named-places.ts';
+import { QueueSeat } from '../queue/seat.ts';
+import type { Entry, Place, Watched } from '../queue/store.ts';
 import type { LockMemory } from './memory.ts';
 import type { LockParts } from './settings.ts';
 import type { Holder, LockReading, Survey } from './store.ts';
@@ -150,19 +149,19 @@ export class LockContender<Guard> implements Contender<QueueSeat<Guard>> {
     if (elected !== undefined) {
       await this.#resign();
       candidacy.onWaiting(elected);
-      return this.#patienceMs();
+      return this.#lookAgainMs();
     }
     const entry = this.#entry ?? { guid: this.#parts.scope.uniqueId(), candidate };
     if (!this.#parts.store.claim(entry)) {
       const cause = new StoreUnavailableError('another candidate on this client takes the lock');
       candidacy.onWaiting({ kind: 'unreachable', cause });
-      return this.#patienceMs();
+      return this.#lookAgainMs();
     }
     this.#entry = entry;
     const sentAt = readClocks(clock);
     // Not cut short by whoever wants us to stop: what is won meanwhile is given back in order.
     const { signal } = new AbortController();
-    const taken = await askPatiently(this.#parts.scope, 'taking the lock', signal, (operation) =>
+    const taken = await askBounded(this.#parts.scope, 'taking the lock', signal, (operation) =>
       this.#parts.store.take(entry, operation),
     );
     if (taken === undefined) return 0;
@@ -201,11 +200,11 @@ export class LockContender<Guard> implements Contender<QueueSeat<Guard>> {
       ? { kind: 'led', id: record.holding.candidate.id, token: record.token }
       : await firstMember(this.#parts, this.#campaign.signal);
     const { candidate, candidacy } = this.#campaign;
-    candidacy.onStanding({ place: candidate.id, following: holder.name }, why);
-    return this.#patienceMs();
+    candidacy.onQueuePosition({ place: candidate.id, following: holder.name }, why);
+    return this.#lookAgainMs();
   }
 
-  #patienceMs(): number {
+  #lookAgainMs(): number {
     const { pollMs, recheckMs } = this.#parts.settings;
     return (pollMs ?? recheckMs) * (1 - 0.1 * this.#parts.scope.random());
   }
@@ -274,6 +273,6 @@ export class LockContender<Guard> implements Contender<QueueSeat<Guard>> {
   }
 
   #ask<T>(what: string, operation: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return askPatiently(this.#parts.scope, what, this.#campaign.signal, operation);
+    return askBounded(this.#parts.scope, what, this.#campaign.signal, operation);
   }
 }

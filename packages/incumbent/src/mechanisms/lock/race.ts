@@ -9,7 +9,7 @@
  */
 
 import type { CandidateInfo } from '../../base/candidate.ts';
-import type { Candidacy, Contest, Patience, Seat } from '../../core/contest.ts';
+import type { Candidacy, Contest, Seat, WaitMode } from '../../core/contest.ts';
 import { contend } from '../contend.ts';
 import { LockContender } from './contender.ts';
 import { LockMemory } from './memory.ts';
@@ -47,13 +47,13 @@ export class LockRace<Guard> implements Contest<Guard> {
 
   campaign(
     candidacy: Candidacy,
-    patience: Patience,
+    waitMode: WaitMode,
     signal: AbortSignal,
   ): Promise<Seat<Guard> | undefined> {
     const contender = new LockContender(this.#parts, this.#memory, {
       candidate: this.#candidate,
       candidacy,
-      once: patience !== 'wait',
+      once: waitMode !== 'wait',
       signal,
     });
     return contend(contender, candidacy, this.#parts.scope, signal);

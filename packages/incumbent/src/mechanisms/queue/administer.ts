@@ -13,10 +13,10 @@ import { emptyQueueRecord } from '../../record/queue-record.ts';
 import { asked, drained, ended, opened, revoked } from '../../record/transitions.ts';
 import type { Plan } from '../administer.ts';
 import { administer, leadsAlready, notWaiting } from '../administer.ts';
+import type { Ask } from './ask.ts';
+import { asking } from './ask.ts';
 import { leaderPlaceIn } from './named-places.ts';
 import { viewOf } from './observer.ts';
-import type { Ask } from './patience.ts';
-import { asking } from './patience.ts';
 import type { Amendment, EndMark, Member, QueueStore, RecordReading } from './store.ts';
 
 /** What is to be written, and which places are to be deleted with it. */

@@ -8,10 +8,10 @@ import type {
 } from '../../core/contest.ts';
 import type { View } from '../../record/record.ts';
 import { administerQueue } from './administer.ts';
+import { asking } from './ask.ts';
 import { Leftovers } from './leftovers.ts';
 import { leaderPlaceIn } from './named-places.ts';
 import { inspectQueue, observeQueue } from './observer.ts';
-import { asking } from './patience.ts';
 import { Queue } from './queue.ts';
 import type { QueueParts, QueueSettings } from './settings.ts';
 import type { QueueStore } from './store.ts';

@@ -3,7 +3,7 @@ import type { Clock, Instant } from '../../base/clock.ts';
 import { readClocks } from '../../base/clock.ts';
 import { isIncurable, OperationTimeoutError, StoreUnavailableError } from '../../base/errors.ts';
 import { bounded } from '../../base/wait.ts';
-import type { Place, QueueSession, Verdicts } from './store.ts';
+import type { Place, Presence, QueueSession } from './store.ts';
 
 /** What was learnt of a place; of one that is in none of them nothing was. */
 interface Findings {
@@ -167,9 +167,9 @@ export class Confirmations {
     signal: AbortSignal,
     isAskedAgain = false,
   ): Promise<void> {
-    let verdicts: Verdicts;
+    let presence: Presence;
     try {
-      verdicts = await this.#session.confirm(places, signal);
+      presence = await this.#session.confirm(places, signal);
     } catch (error) {
       // A right that is missing on one place is no reason to lose the others.
       if (isIncurable(error) && places.length > 1) return this.#askHalves(places, found, signal);
@@ -177,8 +177,8 @@ export class Confirmations {
       return;
     }
     const asked = new Set(places);
-    for (const place of verdicts.there) if (asked.delete(place)) found.there.add(place);
-    for (const place of verdicts.gone) if (asked.delete(place)) found.gone.add(place);
+    for (const place of presence.there) if (asked.delete(place)) found.there.add(place);
+    for (const place of presence.gone) if (asked.delete(place)) found.gone.add(place);
     if (asked.size === 0) return;
     const rest = [...asked];
     if (rest.length === places.length) {

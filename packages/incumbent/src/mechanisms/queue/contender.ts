@@ -7,20 +7,25 @@ import { Attempts } from '../../core/attempts.ts';
 import { backoffMs } from '../../core/backoff.ts';
 import type { Candidacy, SeatState } from '../../core/contest.ts';
 import type { QueueRecord } from '../../record/queue-record.ts';
-import { termsOf } from '../../record/queue-record.ts';
-import { drainOf, electedSince } from '../../record/record.ts';
+import { drainOf, electedSince, termsOf } from '../../record/record.ts';
 import { unfencedAfter } from '../../record/transitions.ts';
 import type { Contender, Verdict } from '../contend.ts';
 import { announcedRecord } from './announcement.ts';
+import { askBounded } from './ask.ts';
+import {
+  confirmNow,
+  firstMember,
+  makeGuard,
+  requireQuorum,
+  tokensWentBack,
+} from './candidate-checks.ts';
 import type { Closed } from './closed.ts';
 import type { Look, QueueMemory } from './memory.ts';
 import { isLeadingIn, wasLastIn } from './named-places.ts';
-import { askPatiently } from './patience.ts';
 import type { WonPlace } from './seat.ts';
 import { QueueSeat } from './seat.ts';
 import type { QueueParts } from './settings.ts';
 import type { CommitResult, Entry, Place, RecordReading, Watched } from './store.ts';
-import { confirmNow, firstMember, makeGuard, requireQuorum, tokensWentBack } from './winning.ts';
 
 /** One campaign: who wants the seat, and for how long. */
 export interface Campaign {
@@ -90,7 +95,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     await this.#leave(line);
     this.#line = undefined;
     if (once) return { kind: 'refused' };
-    // Once is an operator's wish or a session's end; again and again must not be hot.
+    // Once is an operator's request or a session's end; again and again must not be hot.
     this.#exits += 1;
     const { scope } = this.#parts;
     return { kind: 'wait', ms: this.#exits > 1 ? backoffMs(scope, this.#exits - 1) : 0 };
@@ -163,8 +168,8 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     cancelMark(line);
     const { entry, place, found, attempts } = line;
     // Whoever leaves is told that it does not lead: what it has announced must not say otherwise.
-    const ghost = place && found && { place, before: found.record, attempts };
-    await this.#parts.leftovers.leave(entry, place, ghost);
+    const pending = place && found && { place, before: found.record, attempts };
+    await this.#parts.leftovers.leave(entry, place, pending);
   }
 
   // --- in line ---
@@ -190,7 +195,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     }
     if (this.#isDrained(look.reading.record)) return 'out';
     const why = index > 0 ? await this.#whoLeads(look) : undefined;
-    candidacy.onStanding({ place: place.name, following: look.names[index - 1] }, why);
+    candidacy.onQueuePosition({ place: place.name, following: look.names[index - 1] }, why);
     if (index === 0) return this.#first(line, place, look);
     line.firstSinceMs = undefined;
     this.#memory.seeSomebodyBefore();
@@ -363,7 +368,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     try {
       // Not cut short by whoever wants us to stop: the place is given back after its answer.
       const { signal } = new AbortController();
-      result = await askPatiently(scope, 'announcing', signal, (operation) =>
+      result = await askBounded(scope, 'announcing', signal, (operation) =>
         store.commit(place, next, reading.version, operation),
       );
     } catch (error) {
@@ -456,7 +461,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
   }
 
   #ask<T>(what: string, operation: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return askPatiently(this.#parts.scope, what, this.#campaign.signal, operation);
+    return askBounded(this.#parts.scope, what, this.#campaign.signal, operation);
   }
 }
 

@@ -1,9 +1,9 @@
 import { bounded, Wakeup } from '../../base/wait.ts';
 import type { Scope } from '../../core/contest.ts';
-import type { Ghost } from './ghosts.ts';
-import { takeBack } from './ghosts.ts';
-import { patienceMs } from './patience.ts';
+import { askTimeoutMs } from './ask.ts';
 import type { Entry, Place, QueueStore } from './store.ts';
+import type { PendingAnnouncement } from './take-back.ts';
+import { takeBack } from './take-back.ts';
 
 /** The longest pause between two attempts. */
 const longestPauseMs = 10_000;
@@ -24,20 +24,28 @@ export class Leftovers {
 
   /**
    * One attempt within the operation timeout; if it fails, others follow in the background.
-   * @param ghost an announcement from that place which is to be taken back as well
+   * @param pending an announcement from that place which is to be taken back as well
    */
-  async leave(entry: Entry, place: Place | undefined, ghost?: Ghost): Promise<boolean> {
+  async leave(
+    entry: Entry,
+    place: Place | undefined,
+    pending?: PendingAnnouncement,
+  ): Promise<boolean> {
     const { operationTimeoutMs } = this.#scope.timing;
-    if (await this.#attempt(entry, place, operationTimeoutMs, ghost)) return true;
-    this.add(entry, place, ghost);
+    if (await this.#attempt(entry, place, operationTimeoutMs, pending)) return true;
+    this.add(entry, place, pending);
     return false;
   }
 
-  add(entry: Entry, place: Place | undefined, ghost?: Ghost): void {
-    void this.#persist(entry, place, ghost);
+  add(entry: Entry, place: Place | undefined, pending?: PendingAnnouncement): void {
+    void this.#persist(entry, place, pending);
   }
 
-  async #persist(entry: Entry, place: Place | undefined, ghost: Ghost | undefined): Promise<void> {
+  async #persist(
+    entry: Entry,
+    place: Place | undefined,
+    pending: PendingAnnouncement | undefined,
+  ): Promise<void> {
     const { clock, timing, onTrouble } = this.#scope;
     const { session } = this.#store;
     const wakeup = new Wakeup();
@@ -52,13 +60,13 @@ export class Leftovers {
     try {
       let pauseMs = timing.retryBackoffMs;
       const hasNothingLeft = () => {
-        if (ghost !== undefined && clock.monotonicMs() < untilMs) return false;
+        if (pending !== undefined && clock.monotonicMs() < untilMs) return false;
         return isOver || (place !== undefined && session.isOver(place));
       };
       while (!hasNothingLeft()) {
         await wakeup.wait(clock, pauseMs, undefined, true);
         if (hasNothingLeft()) return;
-        if (await this.#attempt(entry, place, patienceMs(timing), ghost)) return;
+        if (await this.#attempt(entry, place, askTimeoutMs(timing), pending)) return;
         pauseMs = Math.min(2 * pauseMs, longestPauseMs);
       }
     } catch (error) {
@@ -72,16 +80,16 @@ export class Leftovers {
     entry: Entry,
     place: Place | undefined,
     timeoutMs: number,
-    ghost: Ghost | undefined,
+    pending: PendingAnnouncement | undefined,
   ): Promise<boolean> {
     const { clock, onTrouble } = this.#scope;
     const { session } = this.#store;
     const isGone = () => place !== undefined && session.isOver(place);
-    if (ghost === undefined && isGone()) return true;
+    if (pending === undefined && isGone()) return true;
     try {
       const { signal } = new AbortController();
       await bounded(clock, 'giving up a place', timeoutMs, signal, async (operation) => {
-        if (ghost !== undefined) await takeBack(this.#store, this.#scope, ghost, operation);
+        if (pending !== undefined) await takeBack(this.#store, this.#scope, pending, operation);
         if (!isGone()) await this.#store.leave(entry, place, operation);
       });
       return true;

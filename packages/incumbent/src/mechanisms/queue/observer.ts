@@ -3,8 +3,8 @@ import { bounded, Wakeup } from '../../base/wait.ts';
 import type { Scope, Snapshot } from '../../core/contest.ts';
 import type { View } from '../../record/record.ts';
 import { observe, toldBy } from '../observe.ts';
+import { asking, askTimeoutMs } from './ask.ts';
 import { leaderPlaceIn } from './named-places.ts';
-import { asking, patienceMs } from './patience.ts';
 import type { Member, QueueStore, RecordReading, Watched } from './store.ts';
 
 /**
@@ -26,7 +26,7 @@ export async function* observeQueue(
     what: (signal: AbortSignal) => Promise<Watched<Value>>,
   ): Promise<Value> => {
     const ofThisLook = watches;
-    const watched = await bounded(clock, 'observing', patienceMs(timing), signal, what);
+    const watched = await bounded(clock, 'observing', askTimeoutMs(timing), signal, what);
     ofThisLook.push(watched);
     void watched.changed.then(() => {
       if (watches === ofThisLook) wakeup.raise();

@@ -7,7 +7,7 @@
  */
 
 import type { CandidateInfo } from '../../base/candidate.ts';
-import type { Candidacy, Contest, Patience, Seat } from '../../core/contest.ts';
+import type { Candidacy, Contest, Seat, WaitMode } from '../../core/contest.ts';
 import { contend } from '../contend.ts';
 import { QueueContender } from './contender.ts';
 import { QueueMemory } from './memory.ts';
@@ -37,13 +37,13 @@ export class Queue<Guard> implements Contest<Guard> {
 
   campaign(
     candidacy: Candidacy,
-    patience: Patience,
+    waitMode: WaitMode,
     signal: AbortSignal,
   ): Promise<Seat<Guard> | undefined> {
     const contender = new QueueContender(this.#parts, this.#memory, {
       candidate: this.#candidate,
       candidacy,
-      once: patience !== 'wait',
+      once: waitMode !== 'wait',
       signal,
     });
     return contend(contender, candidacy, this.#parts.scope, signal);

@@ -20,8 +20,6 @@ import { drainOf } from '../../record/record.ts';
 import { predecessorIn, released } from '../../record/transitions.ts';
 import { announcedRecord } from './announcement.ts';
 import { Confirmations } from './confirmations.ts';
-import type { Ghost } from './ghosts.ts';
-import { takeBack } from './ghosts.ts';
 import type { Leftovers } from './leftovers.ts';
 import { isLeadingIn, leaderPlaceIn } from './named-places.ts';
 import type { QueueParts, QueueSettings } from './settings.ts';
@@ -34,6 +32,8 @@ import type {
   Version,
   Watched,
 } from './store.ts';
+import type { PendingAnnouncement } from './take-back.ts';
+import { takeBack } from './take-back.ts';
 import type { SeatNews } from './watch-seat.ts';
 import { watchSeat } from './watch-seat.ts';
 
@@ -62,7 +62,7 @@ export interface WonPlace<Guard> {
 }
 
 /** What a look at the record says of our term. */
-type Standing = 'ours' | 'not-announced' | EndReason;
+type Finding = 'ours' | 'not-announced' | EndReason;
 
 /** The holder's side of the queue. */
 export class QueueSeat<Guard> implements Seat<Guard> {
@@ -166,8 +166,8 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     for (let tries = 0; tries < triesPerConfirmation; tries += 1) {
       if (this.#store.session.isOver(this.#place)) return lost('session-expired');
       if (this.#isUnsure) {
-        const standing = this.#adopt(await this.#read(signal));
-        if (standing !== 'ours' && standing !== 'not-announced') return this.#lostTo(standing);
+        const finding = this.#adopt(await this.#read(signal));
+        if (finding !== 'ours' && finding !== 'not-announced') return this.#lostTo(finding);
       }
       if (this.#isForeign || !state.announced || state === this.#shown) {
         return this.#confirmPlace(state, signal);
@@ -199,9 +199,9 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     const nonces = new Set<string>();
     let pauseMs = Math.min(firstReleasePauseMs, timing.retryBackoffMs);
     for (;;) {
-      const ghost = this.#ghost;
+      const pending = this.#pending;
       if (this.#store.session.isOver(this.#place)) {
-        if (ghost !== undefined) this.#leftovers.add(this.#entry, this.#place, ghost);
+        if (pending !== undefined) this.#leftovers.add(this.#entry, this.#place, pending);
         return false;
       }
       try {
@@ -214,9 +214,9 @@ export class QueueSeat<Guard> implements Seat<Guard> {
           }
         }
         // A term that was never announced leaves the record to its predecessor.
-        if (ghost !== undefined) {
+        if (pending !== undefined) {
           await this.#ask('releasing', signal, (operation) =>
-            takeBack(this.#store, this.#scope, ghost, operation),
+            takeBack(this.#store, this.#scope, pending, operation),
           );
           return true;
         }
@@ -237,7 +237,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
         const isLate = clock.monotonicMs() - startMs > 1.5 * timing.operationTimeoutMs;
         if (!isLate) await sleep(clock, pauseMs, signal).catch(() => {});
         if (isLate || signal.aborted) {
-          this.#leftovers.add(this.#entry, this.#place, this.#ghost);
+          this.#leftovers.add(this.#entry, this.#place, this.#pending);
           throw new LeftBehindError(this.#place.name, { cause: error });
         }
         pauseMs = Math.min(2 * pauseMs, timing.retryBackoffMs);
@@ -248,12 +248,13 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   async abandon(): Promise<void> {
     this.#detach();
     // Belief has ended. The session may live for ever, and nobody could lead behind this place.
-    if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#ghost))) return;
+    if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#pending)))
+      return;
     throw new LeftBehindError(this.#place.name);
   }
 
   /** The announcement of a term that has not led, and may have landed or land yet. */
-  get #ghost(): Ghost | undefined {
+  get #pending(): PendingAnnouncement | undefined {
     if (!this.#mayBeNamed || this.#isNamed) return undefined;
     return { place: this.#place, before: this.#found, attempts: this.#attempts };
   }
@@ -312,8 +313,8 @@ export class QueueSeat<Guard> implements Seat<Guard> {
         if (!this.#isNamed && this.#store.outdate !== undefined) this.#mayBeNamed = true;
         return lost(await this.#whyGone(signal));
       case 'conflict': {
-        const standing = this.#adopt(await this.#read(signal));
-        if (standing !== 'ours' && standing !== 'not-announced') return this.#lostTo(standing);
+        const finding = this.#adopt(await this.#read(signal));
+        if (finding !== 'ours' && finding !== 'not-announced') return this.#lostTo(finding);
         return undefined;
       }
       default:
@@ -322,7 +323,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   }
 
   /** What the record says of our term, and of what operators want. */
-  #adopt(reading: RecordReading): Standing {
+  #adopt(reading: RecordReading): Finding {
     const { record } = reading;
     if (this.#wasDeleted(reading)) return 'election-ended';
     const before = this.#record;

@@ -15,7 +15,7 @@ export interface Place {
   readonly session: unknown;
 }
 
-/** One wish to be in the queue. The guid finds it again when a reply was lost. */
+/** One request for a place in the queue. The guid finds it again when a reply was lost. */
 export interface Entry {
   /** Unique for ever, `[A-Za-z0-9_-]{1,40}`. */
   readonly guid: string;
@@ -56,7 +56,7 @@ export interface Member {
 }
 
 /** What one proof has shown of the places it was asked for. */
-export interface Verdicts {
+export interface Presence {
   /** Were there when the store's quorum committed the proof. */
   readonly there: readonly Place[];
   /** Were not there. Of a place in neither list nothing was learnt. */
@@ -81,7 +81,7 @@ export interface QueueSession {
    * server that is cut off from it cannot answer. Tells of all of them, or of one at least that was
    * gone. Rejects when nothing was learnt.
    */
-  confirm(places: readonly Place[], signal: AbortSignal): Promise<Verdicts>;
+  confirm(places: readonly Place[], signal: AbortSignal): Promise<Presence>;
   /** True once the session of this place is known to be over, by whichever side's word or clock. */
   isOver(place: Place): boolean;
   /** True while the store cannot be reached. */

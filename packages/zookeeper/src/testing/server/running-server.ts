@@ -17,8 +17,8 @@ const logBytes = 16_384;
 const stopTimeoutMs = 10_000;
 // A connection that comes while the server sets itself up may never be answered, so the first
 // questions wait little; a busy machine needs more.
-const firstPatienceMs = 50;
-const lastPatienceMs = 2000;
+const firstAnswerMs = 50;
+const longestAnswerMs = 2000;
 
 export class RunningServer implements TestServer {
   readonly connectionString: string;
@@ -89,7 +89,7 @@ export class RunningServer implements TestServer {
     void child.ended.then((how) => {
       end = how;
     });
-    let patienceMs = firstPatienceMs;
+    let answerMs = firstAnswerMs;
     const timeoutMs = options.startTimeoutMs ?? 60_000;
     const wait = { timeoutMs, ...(signal && { signal }) };
     try {
@@ -100,8 +100,8 @@ export class RunningServer implements TestServer {
           const why = taken ? 'found a port taken' : `ended with ${end}`;
           throw new ServerStartError(`the ZooKeeper server ${why}`, printed, taken);
         }
-        const answer = await this.#answers(until, patienceMs);
-        if (answer === 'silent') patienceMs = Math.min(2 * patienceMs, lastPatienceMs);
+        const answer = await this.#answers(until, answerMs);
+        if (answer === 'silent') answerMs = Math.min(2 * answerMs, longestAnswerMs);
         return answer === 'ready' ? true : undefined;
       });
     } catch (error) {

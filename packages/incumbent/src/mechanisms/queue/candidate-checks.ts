@@ -5,8 +5,8 @@ import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../.
 import type { NotElectedReason } from '../../base/not-elected.ts';
 import type { Scope } from '../../core/contest.ts';
 import type { QueueRecord } from '../../record/queue-record.ts';
+import { askBounded } from './ask.ts';
 import { Confirmations } from './confirmations.ts';
-import { askPatiently } from './patience.ts';
 import type { QueueParts } from './settings.ts';
 import type { Place, QueueSession } from './store.ts';
 
@@ -62,6 +62,6 @@ export async function firstMember(
   signal: AbortSignal,
 ): Promise<NotElectedReason | undefined> {
   const list = (operation: AbortSignal) => store.members(operation, 1);
-  const [first] = await askPatiently(scope, 'listing', signal, list);
+  const [first] = await askBounded(scope, 'listing', signal, list);
   return first && { kind: 'led', id: first.candidate.id, token: first.token };
 }

@@ -3,15 +3,15 @@ import { bounded } from '../../base/wait.ts';
 import type { Scope } from '../../core/contest.ts';
 
 /**
- * How long whoever does not lead waits for an answer, in ms: no belief depends on it, and the client
+ * The timeout of an operation on which no belief depends, in ms: longer than that of a leader. The client
  * notices by itself when its server falls silent.
  */
-export function patienceMs(timing: Timing): number {
+export function askTimeoutMs(timing: Timing): number {
   return Math.max(timing.operationTimeoutMs, timing.leaseMs / 2);
 }
 
-/** One operation of a candidate that campaigns, in that time. */
-export function askPatiently<T>(
+/** One operation of a candidate that campaigns, within that timeout. */
+export function askBounded<T>(
   scope: Scope,
   what: string,
   signal: AbortSignal,
@@ -19,13 +19,13 @@ export function askPatiently<T>(
 ): Promise<T> {
   const { clock, timing, election, onAnswer } = scope;
   const name = `${what} in election "${election}"`;
-  return bounded(clock, name, patienceMs(timing), signal, operation, onAnswer);
+  return bounded(clock, name, askTimeoutMs(timing), signal, operation, onAnswer);
 }
 
-/** One operation, in that time. */
+/** One operation, within that timeout. */
 export type Ask = <T>(what: string, operation: (signal: AbortSignal) => Promise<T>) => Promise<T>;
 
 /** For operators and observers. */
 export function asking({ clock, timing }: Scope, signal: AbortSignal): Ask {
-  return (what, operation) => bounded(clock, what, patienceMs(timing), signal, operation);
+  return (what, operation) => bounded(clock, what, askTimeoutMs(timing), signal, operation);
 }

@@ -30,7 +30,7 @@ interface Attempt {
  * back before it says so: one that has landed is vacated, and what stood before it comes back; one that
  * has not cannot land any more once something else is written on the version that it was conditioned on.
  */
-export class Ghosts {
+export class LateWrites {
   readonly #store: LeaseStore;
   readonly #scope: Scope;
   readonly #own: OwnWrites;
@@ -61,8 +61,8 @@ export class Ghosts {
 
   /** What whoever wins over `record` follows: where that is one of ours, what stood before it. */
   beneath(record: LeaseRecord | undefined): LeaseRecord | undefined {
-    const ghost = this.#attempts.find(({ nonce }) => nonce === record?.nonce);
-    return ghost === undefined ? record : ghost.before;
+    const attempt = this.#attempts.find(({ nonce }) => nonce === record?.nonce);
+    return attempt === undefined ? record : attempt.before;
   }
 
   /** Whether it is one of ours that nobody has told us of. */

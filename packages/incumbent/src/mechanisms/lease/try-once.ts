@@ -3,19 +3,19 @@ import type { NotElectedReason } from '../../base/not-elected.ts';
 import type { Scope } from '../../core/contest.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { Terms } from '../../record/record.ts';
-import { electedSince } from '../../record/record.ts';
+import { electedSince, termsOf } from '../../record/record.ts';
 
 /** How often it tries on a record that somebody else has moved, without having been elected. */
 const mostAttempts = 10;
 
 /** What the present record allows: an attempt now, or another look in so many ms, and why. */
-export type Verdict = 'attempt' | { readonly ms: number; readonly why: NotElectedReason };
+export type Decision = 'attempt' | { readonly ms: number; readonly why: NotElectedReason };
 
 /**
  * A candidate that does not wait for others. It waits for a store that settles, within a bound: many of
  * its kind may have begun at the same instant, and one of them is to win.
  */
-export class Trial {
+export class TryOnce {
   readonly #scope: Scope;
   readonly #settles: boolean;
   #found: Terms | undefined;
@@ -29,11 +29,11 @@ export class Trial {
   }
 
   /** Why it goes no further; undefined when it does. */
-  refusal(record: LeaseRecord | undefined, verdict: Verdict): NotElectedReason | undefined {
+  refusal(record: LeaseRecord | undefined, decision: Decision): NotElectedReason | undefined {
     const { clock, timing } = this.#scope;
     const now = termsOf(record);
     this.#found ??= now;
-    const why = verdict === 'attempt' ? undefined : verdict.why;
+    const why = decision === 'attempt' ? undefined : decision.why;
     if (why !== undefined && why.kind !== 'settling') return why;
     // Its job was done while this one waited.
     const elected = electedSince(this.#found, now);
@@ -61,11 +61,4 @@ export class Trial {
     );
     return { kind: 'unreachable', cause };
   }
-}
-
-function termsOf(record: LeaseRecord | undefined): Terms {
-  if (record === undefined) return { token: 0n, history: [], holder: undefined };
-  const { token, history, holding } = record;
-  const holder = holding && { ...holding.candidate, announced: holding.announced };
-  return { token, history, holder };
 }

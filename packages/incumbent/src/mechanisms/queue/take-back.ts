@@ -10,7 +10,7 @@ import type { CommitResult, Place, QueueStore } from './store.ts';
 const mostTries = 5;
 
 /** An announcement whose answer was lost, of a term that is not to be. */
-export interface Ghost {
+export interface PendingAnnouncement {
   readonly place: Place;
   /** What stood in the record before it. */
   readonly before: QueueRecord | undefined;
@@ -26,7 +26,7 @@ export interface Ghost {
 export async function takeBack(
   store: QueueStore,
   scope: Scope,
-  { place, before, attempts }: Ghost,
+  { place, before, attempts }: PendingAnnouncement,
   signal: AbortSignal,
 ): Promise<void> {
   // Only the store can say so: a session that is over by our clock may live on there.

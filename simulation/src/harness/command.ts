@@ -1,7 +1,7 @@
 import type { AdminResult, Drain, Election, LeaderRequest } from 'incumbent';
 
 /** What an operator asks for. */
-export type Wish =
+export type Command =
   | { readonly kind: 'vacate'; readonly force?: boolean }
   | { readonly kind: 'transfer'; readonly to: string }
   | { readonly kind: 'drain'; readonly id: string; readonly until: Date }
@@ -9,50 +9,50 @@ export type Wish =
   | { readonly kind: 'end' }
   | { readonly kind: 'reopen' };
 
-export function perform(election: Election<unknown>, wish: Wish): Promise<AdminResult> {
-  switch (wish.kind) {
+export function perform(election: Election<unknown>, command: Command): Promise<AdminResult> {
+  switch (command.kind) {
     case 'vacate':
-      return election.vacate({ force: wish.force ?? false });
+      return election.vacate({ force: command.force ?? false });
     case 'transfer':
-      return election.transfer(wish.to);
+      return election.transfer(command.to);
     case 'drain':
-      return election.drain(wish.id, wish.until);
+      return election.drain(command.id, command.until);
     case 'lift':
-      return election.drain(wish.id, new Date(0));
+      return election.drain(command.id, new Date(0));
     case 'end':
       return election.end();
     case 'reopen':
       return election.reopen();
     default:
-      return wish satisfies never;
+      return command satisfies never;
   }
 }
 
 /** For people who read a trace. */
-export function describeWish(wish: Wish): string {
-  if (wish.kind === 'lift') return 'lift a drain';
-  return wish.kind === 'vacate' && wish.force === true ? 'vacate by force' : wish.kind;
+export function describeCommand(command: Command): string {
+  if (command.kind === 'lift') return 'lift a drain';
+  return command.kind === 'vacate' && command.force === true ? 'vacate by force' : command.kind;
 }
 
 /**
- * Whether a record says what was asked for, of those wishes that stand in it until somebody takes them
+ * Whether a record says what was asked for, of those commands that stand in it until somebody takes them
  * back; the others stand as long as the term that they were meant for.
  */
 export function isGranted(
-  wish: Wish,
+  command: Command,
   record: { readonly ended: boolean; readonly drains: readonly Drain[] } | undefined,
   wallMs: number,
 ): boolean {
   const drains = record?.drains ?? [];
-  switch (wish.kind) {
+  switch (command.kind) {
     case 'drain': {
-      const untilMs = wish.until.getTime();
-      const standing = drains.find(({ id }) => id === wish.id);
+      const untilMs = command.until.getTime();
+      const standing = drains.find(({ id }) => id === command.id);
       // One that is over by the operator's clock takes another one back.
       return standing === undefined ? untilMs <= wallMs : standing.untilUnixMs === untilMs;
     }
     case 'lift':
-      return drains.every(({ id }) => id !== wish.id);
+      return drains.every(({ id }) => id !== command.id);
     case 'end':
       return record?.ended === true;
     case 'reopen':
@@ -61,12 +61,12 @@ export function isGranted(
     case 'transfer':
       return true;
     default:
-      return wish satisfies never;
+      return command satisfies never;
   }
 }
 
 /** What operators have left in a record. */
-export interface Standing {
+export interface OperatorState {
   readonly token: bigint;
   readonly holding:
     | { readonly request: LeaderRequest | undefined; readonly revoked: boolean }
@@ -89,8 +89,8 @@ const drainKeptMs = 86_400_000;
  * whoever has dropped it.
  */
 export function dropsOf(
-  before: Standing | undefined,
-  after: Standing,
+  before: OperatorState | undefined,
+  after: OperatorState,
   wallMs: number,
 ): Drop | undefined {
   if (before === undefined) return undefined;
@@ -110,9 +110,9 @@ export function dropsOf(
   return revoked && !after.holding.revoked ? { what: 'the revocation' } : undefined;
 }
 
-/** Whether an operator who wishes for this may drop that. */
-export function takesBack(wish: Wish, { what, id }: Drop): boolean {
-  if (what === 'the end') return wish.kind === 'reopen';
-  if (what === 'a request') return wish.kind === 'vacate' || wish.kind === 'transfer';
-  return what === 'a drain' && 'id' in wish && wish.id === id;
+/** Whether an operator who gives this command may drop that. */
+export function takesBack(command: Command, { what, id }: Drop): boolean {
+  if (what === 'the end') return command.kind === 'reopen';
+  if (what === 'a request') return command.kind === 'vacate' || command.kind === 'transfer';
+  return what === 'a drain' && 'id' in command && command.id === id;
 }
