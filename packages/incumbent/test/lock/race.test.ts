@@ -375,7 +375,8 @@ describe('following a leader', () => {
       const second = await following;
       const tookMs = systemClock.monotonicMs() - gone;
       expect(tookMs).toBeGreaterThanOrEqual((a.timing.beliefMs * 1.05) / 0.95 - 1);
-      expect(waits(clock, a.timing.beliefMs)).toHaveLength(1);
+      // More than one where the machine is so busy that it looks again.
+      expect(waits(clock, a.timing.beliefMs)).not.toHaveLength(0);
       expect(first.isLeading()).toBe(false);
       expect(second.predecessor).toMatchObject({ id: 'a', clean: false });
       await end(second);
