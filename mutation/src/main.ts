@@ -273,7 +273,9 @@ function conclude(findings: Findings): number {
     console.log(`survived${isReached ? '' : ' (nothing comes by it)'}: ${place(mutant)}`);
   }
   if (fresh.length > 0) {
-    console.log(`write a test for each survivor, or a verdict into ${listFile} (docs/evidence/testing.md)`);
+    console.log(
+      `write a test for each survivor, or a verdict into ${listFile} (docs/evidence/testing.md)`,
+    );
   }
   const killed = findings.fates.filter(({ kind }) => kind !== 'survived').length;
   const judged = findings.fates.length - killed - fresh.length;

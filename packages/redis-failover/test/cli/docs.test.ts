@@ -7,7 +7,10 @@ import { Metrics } from '../../src/cli/manage/metrics.ts';
 import { FakeManager } from './fake-manager.ts';
 import { invoke } from './invoke.ts';
 
-const page = readFileSync(new URL('../../../../docs/reference/redis-failover.md', import.meta.url), 'utf8');
+const page = readFileSync(
+  new URL('../../../../docs/reference/redis-failover.md', import.meta.url),
+  'utf8',
+);
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
 test.each(commands.map(({ name }) => name))(

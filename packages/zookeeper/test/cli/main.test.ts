@@ -3,7 +3,10 @@ import { expect, test } from 'vitest';
 import { commands, globalOptions } from '../../src/cli/table.ts';
 import { invoke } from './invoke.ts';
 
-const page = readFileSync(new URL('../../../../docs/reference/zookeeper-cli.md', import.meta.url), 'utf8');
+const page = readFileSync(
+  new URL('../../../../docs/reference/zookeeper-cli.md', import.meta.url),
+  'utf8',
+);
 const environment = [
   ...['INCUMBENT_ZK', 'INCUMBENT_ZK_AUTH', 'INCUMBENT_ZK_SASL', 'INCUMBENT_ZK_TLS_PASSPHRASE'],
   ...['INCUMBENT_DEBUG', 'NO_COLOR'],
@@ -18,7 +21,8 @@ function wordsOf(line: string): string[] {
 /** The section of the page that has this title. */
 function sectionOf(title: string): string {
   const section = page.split(/^## /m).find((text) => text.startsWith(`${title}\n`));
-  if (section === undefined) throw new Error(`docs/reference/zookeeper-cli.md has no section "${title}"`);
+  if (section === undefined)
+    throw new Error(`docs/reference/zookeeper-cli.md has no section "${title}"`);
   return section;
 }
 
