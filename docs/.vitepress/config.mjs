@@ -1,8 +1,9 @@
 import { defineConfig } from 'vitepress';
 import { charts } from '../site/charts.mjs';
-import { diagrams } from '../site/diagrams.mjs';
+import { fences } from '../site/fences.mjs';
 import { repositoryLinks } from '../site/links.mjs';
 import { sidebar } from '../site/sidebar.mjs';
+import { slugOf } from '../site/slug.mjs';
 
 export default defineConfig({
   title: 'incumbent',
@@ -21,10 +22,11 @@ export default defineConfig({
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     languageAlias: { mts: 'ts' },
+    anchor: { slugify: slugOf },
     config(md) {
       md.use(repositoryLinks);
       md.use(charts);
-      md.use(diagrams);
+      md.use(fences);
     },
   },
   themeConfig: {

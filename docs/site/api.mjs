@@ -4,6 +4,7 @@ import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { Application, LogLevel, ReflectionKind } from 'typedoc';
 import { generated, repository } from './paths.mjs';
+import { slugOf } from './slug.mjs';
 
 const packages = ['packages/incumbent', 'packages/zookeeper', 'packages/redis-failover'];
 
@@ -63,7 +64,6 @@ async function makePages(path) {
     hideBreadcrumbs: true,
     useCodeBlocks: true,
     parametersFormat: 'table',
-    sanitizeComments: true,
     pageTitleTemplates: { module: ({ name }) => name },
   });
   const found = app.getEntryPoints();
@@ -95,6 +95,20 @@ function unnumber(names) {
       const last = name.split('/').at(-1);
       text = text.replaceAll(`${last}-1.md`, `${last}.md`);
     }
-    writeFileSync(path, text);
+    writeFileSync(path, withAnchors(text));
   }
+}
+
+/** A class and a type of one name are counted by TypeDoc; only the second *heading* has a number. */
+function withAnchors(text) {
+  const times = new Map();
+  for (const [, heading] of text.matchAll(/^#+ (.*)$/gm)) {
+    const slug = slugOf(heading.replaceAll('\\', ''));
+    times.set(slug, (times.get(slug) ?? 0) + 1);
+  }
+  return text.replaceAll(/\(#([\w-]+)-(\d+)\)/g, (link, slug, number) =>
+    !times.has(`${slug}-${number}`) && (times.get(slug) ?? 0) <= Number(number)
+      ? `(#${slug})`
+      : link,
+  );
 }

@@ -131,8 +131,12 @@ async function examine(page, path, view, fails) {
   }
   if (view.checksContrast && examined.has(path)) await examineContrast(page, fails);
   const name = pictured.get(path);
-  if (name !== undefined)
-    await page.screenshot({ path: join(pictures, `${name}-${view.name}.png`) });
+  if (name === undefined) return;
+  const chart = page.locator('.bar-chart').first();
+  if ((await chart.count()) > 0) {
+    await chart.evaluate((each) => window.scrollTo(0, each.offsetTop - 160));
+  }
+  await page.screenshot({ path: join(pictures, `${name}-${view.name}.png`) });
 }
 
 async function examineContrast(page, fails) {
