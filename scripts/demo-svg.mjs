@@ -1,7 +1,7 @@
 // Plays a demo in a terminal of 80 columns (tmux) and writes its last picture.
 //
-//   node scripts/demo-svg.mjs              the elections, docs/demo.svg
-//   node scripts/demo-svg.mjs zookeeper    the ZooKeeper client, docs/zookeeper-demo.svg
+//   node scripts/demo-svg.mjs              the elections, docs/start/demo.svg
+//   node scripts/demo-svg.mjs zookeeper    the ZooKeeper client, docs/start/zookeeper-demo.svg
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,14 +30,14 @@ const scenes = {
   elections: {
     command: [join(root, 'packages/cli/dist/bin.js'), 'demo'],
     ended: /\d overlaps?/,
-    file: 'docs/demo.svg',
+    file: 'docs/start/demo.svg',
     label:
       'incumbent demo: five candidates, the leader is killed, frozen and asked to resign; another takes over each time',
   },
   zookeeper: {
     command: [join(root, 'scripts/zookeeper-demo.mjs')],
     ended: /\d outstanding/,
-    file: 'docs/zookeeper-demo.svg',
+    file: 'docs/start/zookeeper-demo.svg',
     label:
       'the ZooKeeper client: cut off for 0.3 s it tells the change that it missed; while the network is silent it says suspended, then expired, and loses no call',
   },

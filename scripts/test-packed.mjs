@@ -88,7 +88,7 @@ try {
   );
   // Its example needs servers, and the types of `redis` need Node's.
   const example = firstExample(/from ['"]@incumbent\/redis-failover['"]/, [
-    'docs/redis-failover.md',
+    'docs/reference/redis-failover.md',
   ]);
   writeFileSync(join(failover, 'example.mts'), example.code);
   await installNodeTypes(failover);

@@ -34,7 +34,7 @@ process.exitCode = await runSuite({
   --only       ${Object.keys(makers).join(', ')}
   --rounds     how often each is measured, default ${defaultRounds}; 3 takes two to three minutes
   --json       one object a line
-  --markdown   the table of docs/benchmarks.md
+  --markdown   the table of docs/evidence/benchmarks.md
   --directory  where the file store is put, default the folder for temporary files
 `,
   prepare: (surroundings) => ({

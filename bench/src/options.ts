@@ -85,7 +85,7 @@ export function usageOf(
   --only       ${names.join(', ')}
   --rounds     how often each is measured, default ${rounds}
 ${quick === true ? short : ''}  --json       one object a line
-  --markdown   the table of docs/${page}.md
+  --markdown   the table of docs/evidence/${page}.md
   --directory  ${directory}, default the folder for temporary files
 `;
 }

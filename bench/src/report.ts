@@ -1,4 +1,4 @@
-/** How results are printed: for people, for programs, for docs/benchmarks.md. */
+/** How results are printed: for people, for programs, for docs/evidence/benchmarks.md. */
 import type { Figure } from './figure.ts';
 import { digits, verdictOf, withUnit } from './figure.ts';
 import type { Machine } from './machine.ts';

@@ -150,9 +150,9 @@ describe('the options', () => {
   });
 });
 
-describe('the recorded cut of docs/zookeeper-safety.md', () => {
+describe('the recorded cut of docs/evidence/zookeeper-safety.md', () => {
   const read = (name: string) =>
-    readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
+    readFileSync(new URL(`../../docs/evidence/${name}`, import.meta.url), 'utf8');
   const recording = JSON.parse(read('zookeeper-safety.json')) as Recording;
 
   it('has two leaders with kazoo, and never with us', () => {
@@ -160,7 +160,7 @@ describe('the recorded cut of docs/zookeeper-safety.md', () => {
     expect(sharedMs(recording.kazoo)).toBeGreaterThan(0);
   });
 
-  it('is what the picture shows (npm run chaos:cutoff -- --draw docs/zookeeper-safety.json)', () => {
+  it('is what the picture shows (npm run chaos:cutoff -- --draw docs/evidence/zookeeper-safety.json)', () => {
     expect(read('zookeeper-safety.svg')).toBe(draw(recording));
   });
 });

@@ -1,7 +1,7 @@
 /**
  * `npm run mutate`: breaks the sources in one place at a time, and expects a test or a seed of the
  * simulation to go red each time. What survives must stand in `mutation/survivors.json`, with
- * the reason why. See docs/testing.md.
+ * the reason why. See docs/evidence/testing.md.
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -273,7 +273,9 @@ function conclude(findings: Findings): number {
     console.log(`survived${isReached ? '' : ' (nothing comes by it)'}: ${place(mutant)}`);
   }
   if (fresh.length > 0) {
-    console.log(`write a test for each survivor, or a verdict into ${listFile} (docs/testing.md)`);
+    console.log(
+      `write a test for each survivor, or a verdict into ${listFile} (docs/evidence/testing.md)`,
+    );
   }
   const killed = findings.fates.filter(({ kind }) => kind !== 'survived').length;
   const judged = findings.fates.length - killed - fresh.length;

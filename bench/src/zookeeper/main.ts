@@ -43,7 +43,7 @@ const usage = `npm run bench:zookeeper -- [--only NAME,...] [--rounds N] [--json
   --only       ${Object.keys(makers).join(', ')}
   --rounds     how often each is measured, default ${defaultRounds}: about ten minutes
   --json       one object a line
-  --markdown   the table of docs/benchmarks-zookeeper.md
+  --markdown   the table of docs/evidence/benchmarks-zookeeper.md
   --directory  where the server keeps its data, default the folder for temporary files
 `;
 

@@ -11,10 +11,10 @@ import { parameterNames } from '../src/zookeeper/parameters.ts';
 import { parseZooKeeperUrl } from '../src/zookeeper/url.ts';
 import { invoke } from './support/invoke.ts';
 
-const page = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../../docs/reference/cli.md', import.meta.url), 'utf8');
 
 test.each(commands.map(({ name }) => name))(
-  'docs/cli.md has a section on `%s`, an example and every option',
+  'docs/reference/cli.md has a section on `%s`, an example and every option',
   async (name) => {
     expect(page).toMatch(new RegExp(`^## ${name}$`, 'm'));
     expect(page).toMatch(new RegExp(`^(\\$ )?incumbent ${name}\\b`, 'm'));
@@ -49,7 +49,7 @@ const stores = [
 ] as const;
 
 test.each(stores)(
-  'docs/cli.md has every parameter of a URL of %s, and each of its URLs is understood',
+  'docs/reference/cli.md has every parameter of a URL of %s, and each of its URLs is understood',
   (name, parameters, scheme, parse) => {
     const section = new RegExp(`^### ${name}\\n[^]*?(?=^##)`, 'm').exec(page)?.[0] ?? '';
     for (const parameter of parameters)

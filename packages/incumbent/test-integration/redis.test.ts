@@ -22,7 +22,7 @@ import {
   troublesOf,
 } from './support/redis.ts';
 
-/** What docs/redis.md lists. */
+/** What docs/stores/redis.md lists. */
 const rights =
   '+eval +evalsha +info +time +exists +hget +hmget +hset +hdel +hgetall +pttl +pexpire +publish ' +
   '+subscribe +unsubscribe';
@@ -154,7 +154,7 @@ describe.skipIf(missing !== undefined).concurrent('rights', () => {
       ).client;
       await expect(stage.election('a', client).campaign(), name).rejects.toMatchObject({
         code: 'STORE_UNSUITABLE',
-        message: expect.stringContaining('docs/redis.md'),
+        message: expect.stringContaining('docs/stores/redis.md'),
       });
     }
   });

@@ -88,7 +88,7 @@ describe.concurrent('who may not, or not there', () => {
 
   const everything = ['s3:GetObject', 's3:PutObject', 's3:ListBucket'] as const;
 
-  test('the rights that docs/s3.md lists are enough', async () => {
+  test('the rights that docs/stores/s3.md lists are enough', async () => {
     const credentials = account(...everything);
     const name = 'with-rights';
     expect(await leadAndEnd(open(backendFor(credentials), {}, name))).toBe(1n);

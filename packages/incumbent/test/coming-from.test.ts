@@ -1,8 +1,8 @@
-// docs/coming-from.md names the test that shows each line. Here it is held to that.
+// docs/coming-from/index.md names the test that shows each line. Here it is held to that.
 import { describe, expect, it } from 'vitest';
 import { expectsTests, expectToExist, namedTests, rowsOf } from './support/named-tests.ts';
 
-const rows = rowsOf('docs/coming-from.md');
+const rows = rowsOf('docs/coming-from/index.md');
 
 function idsOf(section: string): string[] {
   return rows.filter((row) => row.section === section).map(({ cells }) => cells[0]!);
@@ -12,7 +12,7 @@ function numbered(letter: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${letter}${index + 1}`);
 }
 
-describe('docs/coming-from.md', () => {
+describe('docs/coming-from/index.md', () => {
   it.each([
     ['vimeo/leaderelection', 'V', 19],
     ['go-leaderelection', 'C', 23],

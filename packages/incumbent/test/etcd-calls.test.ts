@@ -277,7 +277,7 @@ describe('a call as a user of etcd', () => {
 
 describe('what etcd answers, as an error of ours', () => {
   const incurable: readonly (readonly [number, string, string])[] = [
-    [grpcCode.permissionDenied, 'etcdserver: permission denied', 'docs/etcd.md'],
+    [grpcCode.permissionDenied, 'etcdserver: permission denied', 'docs/stores/etcd.md'],
     [grpcCode.unauthenticated, 'etcdserver: invalid auth token', '`auth`'],
     [grpcCode.invalidArgument, 'etcdserver: user name is empty', 'client certificate'],
     [grpcCode.invalidArgument, 'etcdserver: authentication failed, invalid user ID', '`auth`'],

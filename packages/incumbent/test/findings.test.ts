@@ -1,10 +1,10 @@
-// docs/findings.md names the test that shows each finding. Here it is held to that.
+// docs/evidence/findings.md names the test that shows each finding. Here it is held to that.
 import { describe, expect, it } from 'vitest';
 import { expectsTests, expectToExist, namedTests, rowsOf } from './support/named-tests.ts';
 
-const rows = rowsOf('docs/findings.md');
+const rows = rowsOf('docs/evidence/findings.md');
 
-describe('docs/findings.md', () => {
+describe('docs/evidence/findings.md', () => {
   it('has a finding, what went wrong and a test in every row', () => {
     for (const row of rows) {
       expect(row.cells, row.cells[0]).toHaveLength(3);

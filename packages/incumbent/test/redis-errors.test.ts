@@ -36,8 +36,11 @@ describe('what Redis answers', () => {
   test.each([
     ['NOAUTH Authentication required.', 'log in'],
     ['WRONGPASS invalid username-password pair or user is disabled.', 'log in'],
-    ["NOPERM this user has no permissions to run the 'evalsha' command", 'docs/redis.md'],
-    ["ERR The user executing the script can't run this command or subcommand", 'docs/redis.md'],
+    ["NOPERM this user has no permissions to run the 'evalsha' command", 'docs/stores/redis.md'],
+    [
+      "ERR The user executing the script can't run this command or subcommand",
+      'docs/stores/redis.md',
+    ],
     ['NORUNID this server does not tell its run_id', 'started again'],
     ["ERR unknown command 'EVALSHA', with args beginning with: 'x'", 'scripts'],
   ])('and will answer for ever is not, unless it has worked: %s', (message, wayOut) => {

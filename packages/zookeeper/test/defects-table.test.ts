@@ -1,9 +1,9 @@
-// docs/zookeeper-features.md names the test that shows each line. Here it is held to that.
+// docs/evidence/zookeeper-features.md names the test that shows each line. Here it is held to that.
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 const root = new URL('../../../', import.meta.url);
-const page = readFileSync(new URL('docs/zookeeper-features.md', root), 'utf8');
+const page = readFileSync(new URL('docs/evidence/zookeeper-features.md', root), 'utf8');
 
 interface Row {
   readonly section: string;
@@ -46,7 +46,7 @@ function idsOf(section: string): string[] {
 const named = rows.flatMap((row) => testsOf(row));
 const unique = [...new Map(named.map((test) => [`${test.file}: ${test.name}`, test])).entries()];
 
-describe('docs/zookeeper-features.md', () => {
+describe('docs/evidence/zookeeper-features.md', () => {
   it('has every known defect, and a test for each but those that are not the client’s', () => {
     expect(idsOf('node-zookeeper-client')).toEqual(
       Array.from({ length: 15 }, (_, i) => `NZC ${i + 1}`),

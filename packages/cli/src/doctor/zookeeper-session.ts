@@ -61,7 +61,7 @@ export function sessionFindings(
     findings.push({
       check: 'layout',
       level: 'note',
-      message: `${layout}: members that are not ours wait for nobody's belief, see docs/cli.md`,
+      message: `${layout}: members that are not ours wait for nobody's belief, see docs/reference/cli.md`,
     });
   }
   const tickMs = longestTickMs(servers);

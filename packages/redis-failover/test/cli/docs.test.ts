@@ -7,11 +7,14 @@ import { Metrics } from '../../src/cli/manage/metrics.ts';
 import { FakeManager } from './fake-manager.ts';
 import { invoke } from './invoke.ts';
 
-const page = readFileSync(new URL('../../../../docs/redis-failover.md', import.meta.url), 'utf8');
+const page = readFileSync(
+  new URL('../../../../docs/reference/redis-failover.md', import.meta.url),
+  'utf8',
+);
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
 test.each(commands.map(({ name }) => name))(
-  'docs/redis-failover.md has a section on `%s`, an example and every option',
+  'docs/reference/redis-failover.md has a section on `%s`, an example and every option',
   async (name) => {
     expect(page).toMatch(new RegExp(`^### ${name}$`, 'm'));
     expect(page).toMatch(new RegExp(`^incumbent-redis ${name}\\b`, 'm'));

@@ -1,4 +1,4 @@
-// Rows of docs/zookeeper-features.md about hosts, names, time and numbers.
+// Rows of docs/evidence/zookeeper-features.md about hosts, names, time and numbers.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { lookup } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';

@@ -1,4 +1,4 @@
-// What node-zookeeper-client 1.1.3 gets wrong. The numbers are those of docs/zookeeper-features.md.
+// What node-zookeeper-client 1.1.3 gets wrong. The numbers are those of docs/evidence/zookeeper-features.md.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, it } from 'vitest';
 import type { ZooKeeper } from '../../src/index.ts';

@@ -1,4 +1,4 @@
-// What kazoo, go-zookeeper, Curator and zookeeper-cpp teach. See docs/zookeeper-features.md.
+// What kazoo, go-zookeeper, Curator and zookeeper-cpp teach. See docs/evidence/zookeeper-features.md.
 import { describe, expect, it } from 'vitest';
 import type { StateChange, ZooKeeperError } from '../../src/index.ts';
 import { acl, createClient } from '../../src/index.ts';

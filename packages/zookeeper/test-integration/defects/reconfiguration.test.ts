@@ -1,4 +1,4 @@
-// A row of docs/zookeeper-features.md: the fake and a standalone server refuse every reconfiguration.
+// A row of docs/evidence/zookeeper-features.md: the fake and a standalone server refuse every reconfiguration.
 import { expect, it } from 'vitest';
 import { startEnsemble } from '../../src/testing/index.ts';
 import { needServers, scoped } from '../support/scope.ts';

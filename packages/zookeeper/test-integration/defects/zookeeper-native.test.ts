@@ -1,4 +1,4 @@
-// What zookeeper 7.3.0 (native) gets wrong. The numbers are those of docs/zookeeper-features.md.
+// What zookeeper 7.3.0 (native) gets wrong. The numbers are those of docs/evidence/zookeeper-features.md.
 import { describe, expect, it } from 'vitest';
 import type { PersistentEvent } from '../../src/index.ts';
 import { scoped } from '../support/scope.ts';

@@ -3,7 +3,10 @@ import { expect, test } from 'vitest';
 import { commands, globalOptions } from '../../src/cli/table.ts';
 import { invoke } from './invoke.ts';
 
-const page = readFileSync(new URL('../../../../docs/zookeeper-cli.md', import.meta.url), 'utf8');
+const page = readFileSync(
+  new URL('../../../../docs/reference/zookeeper-cli.md', import.meta.url),
+  'utf8',
+);
 const environment = [
   ...['INCUMBENT_ZK', 'INCUMBENT_ZK_AUTH', 'INCUMBENT_ZK_SASL', 'INCUMBENT_ZK_TLS_PASSPHRASE'],
   ...['INCUMBENT_DEBUG', 'NO_COLOR'],
@@ -18,12 +21,13 @@ function wordsOf(line: string): string[] {
 /** The section of the page that has this title. */
 function sectionOf(title: string): string {
   const section = page.split(/^## /m).find((text) => text.startsWith(`${title}\n`));
-  if (section === undefined) throw new Error(`docs/zookeeper-cli.md has no section "${title}"`);
+  if (section === undefined)
+    throw new Error(`docs/reference/zookeeper-cli.md has no section "${title}"`);
   return section;
 }
 
 test.each(commands.map(({ name }) => name))(
-  'docs/zookeeper-cli.md has a section on `%s` with an example and every option',
+  'docs/reference/zookeeper-cli.md has a section on `%s` with an example and every option',
   (name) => {
     const section = sectionOf(name);
     expect(section).toMatch(/^```sh\n(.*\n)*?.*incumbent-zk /m);
@@ -36,7 +40,7 @@ test.each(commands.map(({ name }) => name))(
   },
 );
 
-test('docs/zookeeper-cli.md has every global option and variable', () => {
+test('docs/reference/zookeeper-cli.md has every global option and variable', () => {
   const section = sectionOf('Options that all of them know');
   for (const { name, short } of globalOptions) {
     expect(section).toMatch(new RegExp(`\`--${name}[ \`]`));

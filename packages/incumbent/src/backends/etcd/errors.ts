@@ -31,7 +31,7 @@ export function storeError(error: unknown, what: string, wasReached: boolean): u
     case grpcCode.permissionDenied:
       return new StoreUnsuitableError(
         `etcd does not let this user do what an election needs (${details}; ${what}): grant it ` +
-          'read and write on the election’s prefix and on its record (docs/etcd.md)',
+          'read and write on the election’s prefix and on its record (docs/stores/etcd.md)',
       );
     case grpcCode.unauthenticated:
       return new StoreUnsuitableError(

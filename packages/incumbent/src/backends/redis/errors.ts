@@ -23,7 +23,7 @@ const sayings: readonly (readonly [RegExp, 'wait' | 'refuse', string])[] = [
   [
     /\bNOPERM\b|user executing the script can't|has no permissions/,
     'refuse',
-    'the user needs the rights that docs/redis.md lists',
+    'the user needs the rights that docs/stores/redis.md lists',
   ],
   [
     /\bNORUNID\b/,

@@ -29,7 +29,7 @@ export { fenceLua } from './scripts.ts';
  * being woken, a copy of it is made while somebody waits, and closed with the last who does.
  *
  * Redis may lose what it has confirmed: when it is started again, and when a replica takes over. What
- * that does to the promises of an election, and what can be done about it, is in docs/redis.md.
+ * that does to the promises of an election, and what can be done about it, is in docs/stores/redis.md.
  *
  * @param client of the package `redis` (createClient, createClientPool, createCluster, createSentinel)
  * or `ioredis` (Redis, Cluster)

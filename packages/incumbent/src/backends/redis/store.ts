@@ -127,7 +127,7 @@ export class RedisLeaseStore implements LeaseStore {
     if (expected === '') {
       throw refusal(
         `${this.#driver.description}: this user may only read, and a candidate writes; it needs the ` +
-          'rights that docs/redis.md lists',
+          'rights that docs/stores/redis.md lists',
         this.#worked.has('write'),
       );
     }

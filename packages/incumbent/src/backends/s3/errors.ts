@@ -141,7 +141,7 @@ const fewChecksums =
 const readRights =
   'the right s3:GetObject is needed, and s3:ListBucket on the bucket, without which S3 says of an ' +
   'object that is not there that it may not be read';
-const writeRights = 'the rights s3:PutObject and s3:GetObject are needed (docs/s3.md)';
+const writeRights = 'the rights s3:PutObject and s3:GetObject are needed (docs/stores/s3.md)';
 
 /** `SlowDown (503): Please reduce your request rate` */
 function describe(error: unknown): string {
