@@ -258,3 +258,53 @@ it('whoever is drained while it has no answer leaves the lock to others on its c
   expect(a.told.at(-1)).toEqual({ kind: 'drained', untilUnixMs });
   expect(await campaign).toBeDefined();
 });
+
+it('a drained candidate gives the lock up before it says that it is drained, and tries again if that failed', async () => {
+  const stage = new LockStage();
+  const a = new Contestant(stage, 'a');
+  a.session.next('enter', { fail: 'before' });
+  a.session.next('leave', { fail: 'before' });
+  void a.campaign();
+  await stage.clock.advance(0);
+  const untilUnixMs = stage.clock.wallMs() + 3_600_000;
+  stage.store.put('jobs', { ...blank, drains: [{ id: 'a', untilUnixMs }] });
+  await stage.clock.advance(3_000);
+  const kinds = a.told.map(({ kind }) => kind);
+  expect(kinds.slice(0, 3)).toEqual(['unreachable', 'unreachable', 'drained']);
+  expect(a.session.sent.get('leave')).toBe(2);
+  expect(a.troubles).toEqual(['campaigning', 'campaigning']);
+});
+
+describe('a candidate that does not wait looks again at once, and takes the lock', () => {
+  it('when the holder gives it back before it can be watched', async () => {
+    const stage = new LockStage();
+    const seat = await new Contestant(stage, 'a').win();
+    const b = new Contestant(stage, 'b', {
+      says: (store) => ({
+        watchList: async (signal) => {
+          await seat.release(end, never);
+          return store.watchList(signal);
+        },
+      }),
+    });
+    expect((await b.campaign('none'))?.token).toBeGreaterThan(seat.token);
+    expect(b.told).toEqual([]);
+  });
+
+  it('when one of theirs with a higher number has come before its first attempt', async () => {
+    const stage = new LockStage();
+    stage.isTheirs = true;
+    // The first lock that is made will have the number 2.
+    const record = { ...blank, token: 3n, place: 'theirs' };
+    stage.store.put('jobs', record);
+    const a = new Contestant(stage, 'a');
+    expect((await a.campaign('none'))?.token).toBeGreaterThan(record.token);
+    expect(a.session.sent.get('enter')).toBe(2);
+    expect(a.told).toEqual([]);
+  });
+});
+
+it('a request to list the candidates is refused: the store cannot list them', async () => {
+  const { election } = new LockStage().candidate('a');
+  await expect(election.candidates()).rejects.toThrow('the simulated store cannot list candidates');
+});

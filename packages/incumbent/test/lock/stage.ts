@@ -19,6 +19,8 @@ export class LockStage extends Stage {
   #wipedAfter = 0n;
   /** What the backend is to do otherwise than here. */
   settings: Partial<LockSettings<bigint>> = {};
+  /** The record is that of a member of another make. */
+  isTheirs = false;
 
   constructor() {
     super({ isMixed: true });
@@ -72,7 +74,7 @@ export class LockStage extends Stage {
     const lockReading = (reading: RecordReading): LockReading => {
       const isWiped = (reading.record?.token ?? 0n) === 0n;
       const wipedAfter = isWiped ? this.#wipedAfter : undefined;
-      return { ...reading, isTheirs: false, wasFenced: false, wipedAfter };
+      return { ...reading, isTheirs: this.isTheirs, wasFenced: false, wipedAfter };
     };
     const read = async (signal: AbortSignal) => lockReading(await queue.read(signal));
     return {

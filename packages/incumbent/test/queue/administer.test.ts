@@ -294,6 +294,22 @@ describe('end and reopen', () => {
     expect(await ask(ending)).toMatchObject({ changed: false });
   });
 
+  it('an election that has no record yet is ended by the first one', async () => {
+    // As a store says it that has nothing where the record would be.
+    const says = (store: QueueStore): Partial<QueueStore> => ({
+      read: async (signal) => {
+        const { record, version } = await store.read(signal);
+        return { record, version: record === undefined ? undefined : version };
+      },
+      amend: async ({ version, ...change }, signal) =>
+        store.amend({ ...change, version: version ?? 0 }, signal),
+    });
+    const { ask, record } = await stand([], { says });
+    expect(await ask(ending)).toMatchObject({ changed: true });
+    expect(record().ended).toBe(true);
+    expect(await ask(ending)).toMatchObject({ changed: false });
+  });
+
   it('one that is over is ended again where somebody has entered since', async () => {
     const { ask, set, waiting } = await stand(['a', 'b']);
     set({ ended: true });
@@ -363,6 +379,15 @@ describe('where a mark tells others of the end', () => {
     mark.isThere = false;
     expect(await ask(reopening)).toMatchObject({ changed: false });
     expect(order).toEqual(['amend and set', 'amend and clear']);
+  });
+
+  it('one of theirs that leads by its place alone is sent away as well', async () => {
+    const { stage, ask, set, waiting } = await marked([], false);
+    set({});
+    stage.store.enterForeign('jobs', 'theirs');
+    stage.store.enterForeign('jobs', 'behind');
+    expect(await ask(ending)).toMatchObject({ changed: true });
+    expect(waiting()).toEqual([]);
   });
 
   it('only what is missing is written', async () => {

@@ -271,6 +271,7 @@ describe('behind another', () => {
   it('a place of its own that is gone before it can be watched is noticed at once', async () => {
     let own: string | undefined;
     let stage: Stage | undefined;
+    let cancelled = 0;
     const {
       stage: made,
       b,
@@ -283,8 +284,14 @@ describe('behind another', () => {
         return place;
       },
       watchPlace: async (name, signal) => {
-        if (name === own) stage?.store.deletePlace(name);
-        return store.watchPlace(name, signal);
+        if (name !== own || stage === undefined) return store.watchPlace(name, signal);
+        stage.store.deletePlace(name);
+        const watched = await store.watchPlace(name, signal);
+        const cancel = () => {
+          cancelled += 1;
+          watched.cancel();
+        };
+        return { ...watched, cancel };
       },
     }));
     stage = made;
@@ -294,6 +301,8 @@ describe('behind another', () => {
     await stage.clock.advance(1_000);
     expect(stage.store.waiting('jobs')).toEqual(['a', 'b']);
     expect(stage.store.places('jobs')).not.toContain(own);
+    // Nobody watches on for a place that is gone.
+    expect(cancelled).toBe(1);
     await stopped(stage, stop, campaign);
   });
 
@@ -399,6 +408,23 @@ describe('the mark of the end', () => {
     await stage.clock.advance(0);
     await expect(campaign).rejects.toMatchObject({ code: 'ELECTION_ENDED' });
     expect(stage.store.waiting('jobs')).toEqual(['a']);
+  });
+
+  it('is not watched by the candidate any more when it has won', async () => {
+    const stage = new Stage();
+    const mark = new Mark();
+    let cancelled = 0;
+    const watch = async () => {
+      const cancel = () => {
+        cancelled += 1;
+      };
+      return { ...(await mark.watch()), cancel };
+    };
+    const { isSet, set, clear } = mark;
+    const says = () => ({ endMark: { isSet, watch, set, clear } });
+    await new Contestant(stage, 'a', { says }).win();
+    expect(mark.watches).toBe(1);
+    expect(cancelled).toBe(1);
   });
 
   it('that can no longer be told of, or was taken back, is watched anew', async () => {
@@ -541,6 +567,16 @@ describe('the seat is free, and not for it', () => {
     await stage.clock.advance(3_000);
     expect(stage.store.waiting('jobs')).toEqual(['b', 'c']);
     expect(b.session.sent.get('enter')).toBe(1);
+  });
+
+  it('a candidate that is alone does not ask who stands behind it', async () => {
+    const { stage, seat, b } = await behindLeader();
+    const before = b.session.sent.get('members');
+    await seat.release({ ...end, reserveMs: 5_000, reservedFor: 'x' }, never);
+    await stage.clock.advance(3_000);
+    // It has looked at once, and after each second.
+    expect(b.told.map(({ kind }) => kind)).toEqual(Array(4).fill('reserved'));
+    expect(b.session.sent.get('members')).toBe(before);
   });
 
   it('held by one that is gone, whose work is done', async () => {
@@ -703,6 +739,28 @@ describe('for how long a winner waits', () => {
     expect(c.waitBeforeAnnounceMs).toBe(0);
     expect(c.state.announced).toBe(true);
     expect(beliefMs).toBe(timing.beliefMs);
+  });
+
+  it('the record is deleted by hand before the candidate has read it: a belief, since the one before may have led', async () => {
+    const stage = new Stage();
+    const a = new Contestant(stage, 'a');
+    a.session.hold('commit');
+    const first = a.campaign();
+    await stage.clock.advance(0);
+    const b = new Contestant(stage, 'b');
+    const campaign = b.campaign();
+    await stage.clock.advance(0);
+    expect(stage.store.record('jobs')).toBeUndefined();
+    // The candidate watches the place before it, so it does not read the announcement.
+    a.session.release('commit');
+    await stage.clock.advance(0);
+    expect((await first)?.state.announced).toBe(true);
+    stage.store.put('jobs', undefined);
+    stage.store.deletePlace(stage.store.places('jobs')[0] as string);
+    await stage.clock.advance(0);
+    const next = await campaign;
+    expect(next?.waitBeforeAnnounceMs).toBeCloseTo(waitMs, 6);
+    expect(next?.state.announced).toBe(false);
   });
 });
 

@@ -1,7 +1,10 @@
 /** Copies of one process that waits in a queue: they have one session and one place in common. */
 import { expect, test } from 'vitest';
 import type { Term } from '../../src/index.ts';
+import type { Place } from '../../src/mechanisms/queue/store.ts';
 import { inCopies } from '../support/copies.ts';
+import { Contestant, timing } from './contestant.ts';
+import { blank } from './not-for-it.ts';
 import { Stage, waitMs } from './support.ts';
 
 /** Another leader, and two copies of one candidate at the one place behind it. */
@@ -78,4 +81,41 @@ test('a copy whose announcement comes second gives way, and waits for the belief
   expect(stage.clock.monotonicMs() - startMs).toBeGreaterThan(waitMs - 1_000);
   expect(fenced).toContain(first.token);
   await close();
+});
+
+test('a copy that finds the other one leading at their place leaves the place, and waits for its belief', async () => {
+  const stage = new Stage();
+  const entered: Place[] = [];
+  const a = new Contestant(stage, 'a', {
+    says: (store) => ({
+      enter: async (entry, signal) => {
+        const place = await store.enter(entry, signal);
+        entered.push(place);
+        if (entered.length > 1) return place;
+        const { candidate } = entry;
+        const holding = {
+          candidate,
+          place: place.name,
+          electedAtUnixMs: stage.clock.wallMs(),
+          leaseMs: timing.leaseMs,
+          revoked: false,
+          request: undefined,
+          held: undefined,
+        };
+        // Everything is the same in a copy, but for the nonces that it draws.
+        const nonce = 'of the other copy';
+        const { beliefMs } = timing;
+        const { name, token } = place;
+        stage.store.put('jobs', { ...blank, token, place: name, nonce, beliefMs, holding });
+        return place;
+      },
+    }),
+  });
+  const seat = await a.win();
+  const [{ name, token }] = entered as [Place];
+  expect(stage.store.places('jobs')).not.toContain(name);
+  expect(seat.token).toBeGreaterThan(token);
+  expect(seat.state.announced).toBe(false);
+  expect(seat.waitBeforeAnnounceMs).toBeCloseTo(waitMs, 6);
+  expect(seat.unfenced).toMatchObject([{ id: 'a', token }]);
 });

@@ -647,6 +647,20 @@ describe('a seat is given back', () => {
     expect(record()).toBe(before);
   });
 
+  it('that was never announced: an operator who changes the record meanwhile does not hinder that', async () => {
+    const { stage, a, seat, record } = await waitingSeat();
+    expect(attached(seat)).toEqual([]);
+    await stage.clock.advance(0);
+    stage.store.put('jobs', { ...record(), drains: [{ id: 'x', untilUnixMs: 1e15 }] });
+    const changed = record();
+    await stage.clock.advance(0);
+    const reads = a.session.sent.get('read');
+    expect(await seat.release({ ...clean, hasLed: false }, never)).toBe(true);
+    expect(stage.store.places('jobs')).toEqual([]);
+    expect(record()).toBe(changed);
+    expect(a.session.sent.get('read')).toBe(reads);
+  });
+
   it('that is not there any more: it was not ours', async () => {
     const { stage, seat, record, place } = await seated();
     const before = record();

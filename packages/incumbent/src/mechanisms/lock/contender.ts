@@ -229,7 +229,7 @@ export class LockContender<Guard> implements Contender<QueueSeat<Guard>> {
     if (record !== undefined && record.token > place.token) {
       throw tokensWentBack(this.#parts.scope.election, record, place);
     }
-    const wasOurs = record?.holding !== undefined && this.#memory.own.wrote(record);
+    const wasOurs = this.#memory.own.wrote(record);
     const unfenced = wasFenced ? (record?.unfenced ?? []) : unfencedAfter(record, wasOurs);
     return new QueueSeat<Guard>(this.#parts, {
       ...lock,

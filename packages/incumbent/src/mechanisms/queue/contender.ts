@@ -317,8 +317,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     // Or because a copy of this process has our place too, and leads from it.
     if (isNamed && !isOurs) return this.#placeLost();
     const found = (isOurs ? line.found : undefined) ?? look.reading;
-    const wasOurs = record?.holding !== undefined && own.wrote(record);
-    const unfenced = unfencedAfter(record, wasOurs);
+    const unfenced = unfencedAfter(record, own.wrote(record));
     const waitMs = this.#memory.waitMs(place, look, line.firstSinceMs ?? look.atMs);
     const asked = this.#campaign.candidacy.stateAtWin(unfenced);
     // What is written only when the wait is over: until then the predecessor stays the one in the

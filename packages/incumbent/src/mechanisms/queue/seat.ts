@@ -130,8 +130,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     this.unfenced = won.unfenced;
     this.waitBeforeAnnounceMs = won.waitMs;
     const { record } = won.found;
-    const wasOurs = record?.holding !== undefined && won.attempts.wrote(record);
-    this.predecessor = predecessorIn(record, wasOurs);
+    this.predecessor = predecessorIn(record, won.attempts.wrote(record));
     this.#confirmations = Confirmations.of(store.session, scope.clock);
     this.#confirmations.add(won.place, won.sentAt);
   }

@@ -44,8 +44,7 @@ export async function takeBack(
       isGone = result.outcome !== 'conflict';
       continue;
     }
-    const wasOurs = before?.holding !== undefined && attempts.wrote(before);
-    const next = takenBack(record, before, wasOurs, scope.uniqueId());
+    const next = takenBack(record, before, attempts.wrote(before), scope.uniqueId());
     if (isGone) result = await store.amend({ record: next, version }, signal);
     else result = await store.release(place, next, version, signal);
     if (result.outcome === 'ok') return;
