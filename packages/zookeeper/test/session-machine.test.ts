@@ -91,6 +91,17 @@ describe('a connection', () => {
     expect(states).toEqual([false, false, true]);
   });
 
+  it('has watches that the server restores before it has taken the credentials', () => {
+    const restored: SessionEvent = { on: 'watches-restored' };
+    const options = { hasAuth: true, watches: 1 };
+    const waiting = played([...connected, restored], options).at;
+    expect([hasWatches(waiting), isTrying(waiting), toldAt(waiting)]).toEqual([
+      ...[true, true, 'connecting'],
+    ]);
+    const { at, did } = played([...connected, restored, taken], options);
+    expect([hasWatches(at), toldAt(at), did.at(-1)]).toEqual([true, 'connected', 'open']);
+  });
+
   it('is dropped when watches are confirmed unasked', () => {
     expect(played([...connected, { on: 'watches-restored' }]).did.at(-1)).toBe('drop');
   });
@@ -117,6 +128,14 @@ describe('a session', () => {
     expect(played([...connected, over]).did.slice(7)).toEqual([
       ...['forget-session', 'drop', 'tell suspended', 'bury', 'tell expired', 'hurry'],
     ]);
+  });
+
+  it('that is over before listeners heard of it is not told: they have heard of an expiry', () => {
+    const again = [...connected, over, ...connected, over];
+    const { at, did } = played(again, { hasAuth: true, from: played(connected).at });
+    expect(toldAt(at)).toBe('expired');
+    expect(did.filter((each) => each === 'forget-session')).toHaveLength(2);
+    expect(did.filter((each) => each === 'tell expired')).toHaveLength(1);
   });
 
   it('that a server without a quorum gave is asked of no other server', () => {

@@ -17,11 +17,11 @@ function run(carryOut: (effect: ShellEffect, runner: SessionRunner) => void = ()
   return { runner, did };
 }
 
-const granted: SessionEvent = { on: 'granted', readOnly: false, isOurs: true };
+const granted = { on: 'granted', readOnly: false, isOurs: true } as const;
 const over: SessionEvent = { on: 'over', error: new Error('over') };
 
-function connect(runner: SessionRunner): void {
-  for (const event of [{ on: 'opening' }, { on: 'opened' }, granted] as const) runner.happen(event);
+function connect(runner: SessionRunner, answer: SessionEvent = granted): void {
+  for (const event of [{ on: 'opening' }, { on: 'opened' }, answer] as const) runner.happen(event);
 }
 
 describe('what happens while something is done', () => {
@@ -44,6 +44,17 @@ describe('what happens while something is done', () => {
     });
     connect(runner);
     expect([...seen, runner.isOverNext]).toEqual([false, true, false]);
+  });
+});
+
+describe('a close in a listener of `read-only`', () => {
+  it('is sent, and no server with a quorum is looked for: the search could cut the close off', () => {
+    const { runner, did } = run((effect, of) => {
+      if (effect.do !== 'tell' || effect.state !== 'read-only') return;
+      of.happen({ on: 'close-asked', keepSession: false });
+    });
+    connect(runner, { ...granted, readOnly: true });
+    expect(did.slice(did.indexOf('tell read-only'))).toEqual(['tell read-only', 'send-close']);
   });
 });
 

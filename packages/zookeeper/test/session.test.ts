@@ -96,6 +96,18 @@ describe('a greeting', () => {
     expect(client.counters).toMatchObject({ attempts: 2, connects: 2, expirations: 0 });
   });
 
+  it('has the reads that wait right behind it, and no write', async () => {
+    const { server, client } = await setup({ onConnect: () => {} });
+    const lost = (call: Promise<unknown>) => expect(call).rejects.toMatchObject({ code: 'CLOSED' });
+    const calls = [client.stat('/a'), client.get('/b'), client.delete('/c'), client.stat('/d')];
+    const ended = Promise.all(calls.map(lost));
+    await until('it is greeted', () => server.greetings.length === 1);
+    // One write of the client, so all of it has arrived.
+    expect(server.names).toEqual(['exists', 'getData']);
+    await client.close();
+    await ended;
+  });
+
   it('attaches to a session that was given, which expires by its own timeout', async () => {
     const given = { id: 5n, password, timeoutMs: 6_000, lastZxid: 40n };
     const { server, clock, client, states } = await setup(
@@ -272,6 +284,21 @@ describe('time', () => {
     await pass(1_000);
     expect(client.counters.pings).toBe(2);
     expect(named('ping')).toHaveLength(2);
+  });
+
+  it('a ping is due by the timeout that was granted, from when it is granted', async () => {
+    // The first attempt may take 10 s: longer than this session lives.
+    const { client, states, named, pass } = await setup(
+      { onConnect: (_, peer) => peer.accept({ timeoutMs: 3_000 }) },
+      { sessionTimeoutMs: 60_000, requestTimeoutMs: 900_000 },
+    );
+    await client.connected();
+    await pass(999);
+    expect(client.counters.pings).toBe(0);
+    await pass(1);
+    expect(client.counters.pings).toBe(1);
+    await until('it is sent', () => named('ping').length === 1);
+    expect(states()).toEqual(['connected']);
   });
 
   it('a ping that was not answered keeps no other connection from being asked', async () => {
@@ -704,6 +731,22 @@ describe('authentication', () => {
     await until('it is sent', () => named('delete').length === 1);
     await client.close({ keepSession: true });
     await stat;
+  });
+
+  it('is over when the server has taken all credentials, not the first of them', async () => {
+    const { server, client, states, named } = await setup(
+      { onRequest: (request, peer) => request.name !== 'auth' && answering()(request, peer) },
+      { auth: [...auth, { scheme: 'digest', credentials: 'ann:secret' }] },
+    );
+    await until('both are given', () => named('auth').length === 2);
+    await until('there is a session', () => client.session !== undefined);
+    const { bytesReceived } = client.counters;
+    server.peers[0]!.reply(-4, 0n);
+    await until('the first is taken', () => client.counters.bytesReceived > bytesReceived);
+    expect(states()).toEqual([]);
+    server.peers[0]!.reply(-4, 0n);
+    await until('it is connected', () => states().length >= 1);
+    expect(states()).toEqual(['connected']);
   });
 
   it.each([

@@ -34,8 +34,8 @@ export class Heartbeat {
   #attemptDeadlineMs: number = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
   #timerAtMs: number = Number.POSITIVE_INFINITY;
-  /** A number for each connection: a check that was put off is about no other one. */
-  #connection = 0;
+  /** Counts the attempts: a check that was put off is about no later one. Between two of them nothing is due. */
+  #attempt = 0;
   #isCheckingSilence = false;
   #isCheckingExpiry = false;
 
@@ -50,14 +50,13 @@ export class Heartbeat {
 
   /** A server is tried, until then. */
   beginAttempt(deadlineMs: number): void {
-    this.#connection += 1;
+    this.#attempt += 1;
     this.#attemptDeadlineMs = deadlineMs;
     this.schedule();
   }
 
   /** The connection is gone. */
   endConnection(): void {
-    this.#connection += 1;
     this.pingSentMs = undefined;
   }
 
@@ -167,11 +166,11 @@ export class Heartbeat {
   #giveUpAfterPendingInput(): void {
     if (this.#isCheckingSilence || !this.#pulse.hasConnection) return;
     this.#isCheckingSilence = true;
-    const connection = this.#connection;
+    const attempt = this.#attempt;
     setImmediate(() => {
       this.#isCheckingSilence = false;
       const nowMs = this.#clock.monotonicMs();
-      if (connection !== this.#connection) return;
+      if (attempt !== this.#attempt) return;
       if (nowMs < this.#attemptDueMs && nowMs < this.#silentDueMs) return;
       const time = this.#pulse.machine.isGranted
         ? `${Math.round(nowMs - this.lastReceivedMs)} ms`

@@ -4,6 +4,7 @@ import { createClient } from '../../src/index.ts';
 import { FakeZooKeeper } from '../../src/testing/index.ts';
 import { TestClock, until } from './clock.ts';
 import { closeAfterEach } from './closing.ts';
+import { connectedClient } from './connected.ts';
 import { ScriptedServer } from './scripted-server.ts';
 
 const later = closeAfterEach();
@@ -141,6 +142,15 @@ describe('listeners of the state', () => {
     client.onState(({ state }) => heard.push(state));
     await until('it is closed', () => heard.includes('closed'));
     expect(heard).toEqual(['connected', 'closed']);
+  });
+
+  it('begin with the expiry, where the first is asked for before a timer has noticed it', async () => {
+    const { clock, client } = await connectedClient(later);
+    clock.stall(tooLongMs);
+    const states = client.states();
+    const { value } = await states.next();
+    expect(value).toMatchObject({ state: 'expired', previous: 'expired', session: undefined });
+    await states.return();
   });
 
   it('begin with the state at the time when the first is asked for', async () => {
