@@ -5,6 +5,7 @@ import { SimulatedClock } from 'incumbent/testing';
 import { describe, expect, test } from 'vitest';
 import { Belief } from '../src/base/belief.ts';
 import { readClocks } from '../src/base/clock.ts';
+import { Countdown, deadlineAfter } from '../src/base/deadline.ts';
 import { lost, ScriptedStore } from './support/scripted-store.ts';
 
 // The law itself is shown in packages/cli/test/two-clock-law.test.ts, for all its copies.
@@ -54,6 +55,30 @@ describe('what one look has found lost stays lost', () => {
     // Sent 6.02 s ago.
     expect(belief.remainingMs()).toBe(5_980);
   });
+
+  test('a suspension that makes up for a wall clock set back, while a confirmation was under way', async () => {
+    const { clock, belief } = believing();
+    await clock.advance(1_000);
+    const sentAt = readClocks(clock);
+    await clock.advance(10);
+    clock.stepWall(-6_000);
+    expect(belief.remainingMs()).toBe(10_990);
+    // Now the wall clock agrees with the monotonic one again, and both are 6 s behind.
+    clock.suspend(6_000);
+    expect(belief.remainingMs()).toBe(4_990);
+    expect(belief.extend(sentAt)).toBe(true);
+    // Sent 6.01 s ago.
+    expect(belief.remainingMs()).toBe(5_990);
+  });
+
+  test('a suspension after the reply, when the wall clock was set back while that was under way', () => {
+    const law = new Countdown();
+    law.set(deadlineAfter({ monotonicMs: 0, wallMs: 100_000 }, 12_000));
+    expect(law.look({ monotonicMs: 1_010, wallMs: 95_010 })).toBe(10_990);
+    law.set(deadlineAfter({ monotonicMs: 1_000, wallMs: 101_000 }, 12_000));
+    // The host was suspended for 6 s before anybody looks again.
+    expect(law.look({ monotonicMs: 1_010, wallMs: 101_010 })).toBe(5_990);
+  });
 });
 
 describe('nothing is lost that was not', () => {
@@ -77,6 +102,16 @@ describe('nothing is lost that was not', () => {
     await clock.advance(10);
     for (const each of [sentAt, later]) expect(belief.extend(each)).toBe(true);
     for (let looks = 0; looks < 10; looks += 1) expect(belief.remainingMs()).toBe(9_990);
+  });
+
+  test('a reply that is overtaken by a later one does not shorten the belief', async () => {
+    const { clock, belief } = believing();
+    await clock.advance(1_000);
+    const sentAt = readClocks(clock);
+    await clock.advance(1_000);
+    const later = readClocks(clock);
+    for (const each of [later, sentAt]) expect(belief.extend(each)).toBe(true);
+    expect(belief.remainingMs()).toBe(12_000);
   });
 
   test.each([

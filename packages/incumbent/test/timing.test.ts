@@ -46,7 +46,9 @@ test('a belief that the lease cannot cover is refused with the longest that it c
     /P1 .* 14s of belief at a clock drift of 0.05 needs a lease of 15.47s, it is 15s: .* 13.57s/,
   );
   // The edge itself is allowed.
-  expect(violationsOf({ lease: 10_000, belief: (10_000 * 0.95) / 1.05 })).toBe('');
+  const longestMs = (10_000 * 0.95) / 1.05;
+  expect(violationsOf({ lease: 10_000, belief: longestMs })).toBe('');
+  expect(violationsOf({ lease: 10_000, belief: longestMs + 0.01 })).toContain('P1');
 });
 
 test('every broken rule is named at once', () => {

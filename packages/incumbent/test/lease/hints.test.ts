@@ -1,5 +1,5 @@
 /** What good hints spare those who wait. */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Reading } from '../../src/mechanisms/lease/store.ts';
 import { SimulatedClock, settle } from '../../src/testing/index.ts';
 import { candidate } from '../support/scripted-candidate.ts';
@@ -196,5 +196,52 @@ test('many hints at once make a leader look once', async () => {
   const disposed = term[Symbol.asyncDispose]();
   await clock.advance(1_000);
   await disposed;
+  await election.close();
+});
+
+test('a hint that comes while a candidate writes is answered by the one look that follows', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  let hint: (reading?: Reading) => void = () => {};
+  const election = candidate(store, clock, {
+    watch: (onHint) => {
+      hint = onHint;
+      return () => {};
+    },
+  });
+  store.onSwap = async (apply) => {
+    // Another candidate was faster.
+    store.hold('a', 1n, 10_000);
+    hint();
+    return apply();
+  };
+  const stop = new AbortController();
+  const campaign = election.campaign({ signal: stop.signal });
+  campaign.catch(() => {});
+  await clock.advance(0);
+  expect(store.swaps).toBe(1);
+  // The look before the write, the reading back, and the look after it.
+  expect(store.reads).toBe(3);
+  stop.abort(new Error('enough'));
+  await expect(campaign).rejects.toThrow('enough');
+  await election.close();
+});
+
+test('a follower on a store that proves no death does not wake up between two looks', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 1n, 10_000);
+  const { holding } = store.record!;
+  store.record = { ...store.record!, holding: { ...holding!, actors: [{ pid: 1 }] } };
+  const election = candidate(store, clock);
+  const stop = new AbortController();
+  const campaign = election.campaign({ signal: stop.signal });
+  campaign.catch(() => {});
+  await clock.advance(1_000);
+  const timers = vi.spyOn(clock, 'setTimer');
+  await clock.advance(election.timing.pollEveryMs - 1_001);
+  expect(timers).not.toHaveBeenCalled();
+  stop.abort(new Error('enough'));
+  await expect(campaign).rejects.toThrow('enough');
   await election.close();
 });

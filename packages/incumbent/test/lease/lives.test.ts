@@ -174,3 +174,15 @@ test.each(['restart', 'loss'] as const)(
     await election.close();
   },
 );
+
+test('a candidate that waits for a store that has just begun anew says since when', async () => {
+  const all = stage({ clockStepMs });
+  const { clock, election } = all;
+  await clock.advance(5_000);
+  beginAnew(all);
+  const sinceUnixMs = clock.wallMs();
+  await expect(election.campaign({ wait: 0, settle: false })).rejects.toMatchObject({
+    why: { kind: 'settling', after: 'restart', sinceUnixMs },
+  });
+  await election.close();
+});

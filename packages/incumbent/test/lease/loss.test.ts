@@ -174,6 +174,20 @@ test('a lost record is waited for an hour at most, whatever lease it named', asy
   expect(await waitsThenWins({ clock, store, election }, campaign, 3_599_000, 4_000)).toBe(8n);
 });
 
+test('a foreign lease on a record that went back is waited for an hour when it is lost in its turn', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 7n, leaseMs);
+  const election = candidate(store, clock);
+  const campaign = election.campaign();
+  await clock.advance(5_000);
+  // A leader that knew nothing of term 7 has taken what was left.
+  store.hold('go', 3n, 2 ** 31 - 1);
+  await clock.advance(5_000);
+  lose(store);
+  expect(await waitsThenWins({ clock, store, election }, campaign, 3_599_000, 4_000)).toBe(8n);
+});
+
 test('while it stands a record is waited for as long as it says', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
@@ -214,6 +228,19 @@ test('it counts for as long as it lasts, and what the clocks may drift', async (
   lose(store);
   // While that is waited out nothing is forgotten.
   expect(await waitsThenWins({ clock, store, election }, campaign, 599_900)).toBe(8n);
+});
+
+test('it still counts when looks have shown others for exactly so long', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 7n, 20_000);
+  const election = candidate(store, clock);
+  const campaign = election.campaign();
+  await clock.advance(0);
+  // One and a half of its leases, and the last look falls on the end.
+  await seeOthers(clock, store, 30_000);
+  lose(store);
+  expect(await waitsThenWins({ clock, store, election }, campaign, 19_900)).toBe(8n);
 });
 
 test('time in which the candidate could not look does not count', async () => {

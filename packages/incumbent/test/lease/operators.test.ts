@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createElection } from '../../src/index.ts';
 import type { SimulatedConnection } from '../../src/testing/index.ts';
 import { SimulatedClock, SimulatedLeaseStore } from '../../src/testing/index.ts';
-import { candidate } from '../support/scripted-candidate.ts';
+import { candidate, leaseMs } from '../support/scripted-candidate.ts';
 import { ScriptedStore } from '../support/scripted-store.ts';
 
 function setUp() {
@@ -138,4 +138,28 @@ test('a request that others are faster than is tried twenty times', async () => 
   await expect(asking).rejects.toThrow('could not be recorded in 20 attempts');
   expect(store.swaps).toBe(20);
   await operator.close();
+});
+
+test('a candidate whose write met an operator’s looks again within 5 ms', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 1n, leaseMs);
+  store.record = { ...store.record!, holding: undefined };
+  // The longest of all random times.
+  const election = candidate(store, clock, {}, { random: () => 1 });
+  const { onSwap } = store;
+  store.onSwap = async (apply) => {
+    store.version += 1;
+    store.onSwap = onSwap;
+    return apply();
+  };
+  const campaign = election.campaign();
+  await clock.advance(4);
+  expect(store.swaps).toBe(1);
+  await clock.advance(1);
+  expect(store.swaps).toBe(2);
+  const term = await campaign;
+  expect(term.token).toBe(2n);
+  await term[Symbol.asyncDispose]();
+  await election.close();
 });

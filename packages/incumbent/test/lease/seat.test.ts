@@ -100,3 +100,25 @@ test('whom a term has fenced when it is announced need not be fenced again', asy
   await term[Symbol.asyncDispose]();
   await election.close();
 });
+
+test('a leader whose confirmation meets an operator’s write each time tries three times, and then pauses', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  const election = candidate(store, clock);
+  const term = await election.campaign();
+  await clock.advance(0);
+  const { swaps } = store;
+  const { onSwap } = store;
+  store.onSwap = async (apply) => {
+    // What operators write keeps the nonce.
+    store.version += 1;
+    return apply();
+  };
+  await clock.advance(election.timing.renewEveryMs);
+  expect(store.swaps - swaps).toBe(3);
+  store.onSwap = onSwap;
+  await clock.advance(leaseMs);
+  expect(term.isLeading()).toBe(true);
+  await term[Symbol.asyncDispose]();
+  await election.close();
+});

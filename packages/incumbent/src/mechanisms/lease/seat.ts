@@ -182,7 +182,6 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
 
   #detach(): void {
     this.#unwatch?.();
-    this.#unwatch = undefined;
     this.#events = undefined;
   }
 
