@@ -1,7 +1,9 @@
 // What a handle owes its callers, on a backend that does what the test says.
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
-import type { Backend, ElectionBackend, Snapshot } from '../src/core/contest.ts';
+import { Belief } from '../src/base/belief.ts';
+import { readClocks } from '../src/base/clock.ts';
+import type { Backend, Contest, ElectionBackend, Seat, Snapshot } from '../src/core/contest.ts';
 import type { CandidateStatus, Election, ElectionOptions, View } from '../src/index.ts';
 import { createElection, NotElectedError } from '../src/index.ts';
 import { SimulatedClock, SimulatedLeaseStore } from '../src/testing/index.ts';
@@ -117,6 +119,50 @@ describe('a handle that is closed', () => {
     await clock.advance(10);
     expect(closed).toEqual({ isOver: true });
     expect(job.error).toMatchObject({ code: 'CLOSED' });
+  });
+});
+
+describe('a handle that is closed while its candidate wins the seat', () => {
+  test('waits until the seat has been given back, and fences nobody', async () => {
+    let win = (_seat: Seat<bigint>) => {};
+    let giveBack = () => {};
+    const contest: Partial<Contest<bigint>> = {
+      ...{ standAsideMs: 0, present: () => {}, describe: async () => undefined },
+      campaign: () =>
+        new Promise((resolve) => {
+          win = resolve;
+        }),
+    };
+    const { clock, election } = setUp({ contest: () => contest as Contest<bigint> });
+    let fenced = 0;
+    const onUnclean = () => {
+      fenced += 1;
+      return lost<void>();
+    };
+    const campaign = outcomeOf(election.campaign({ onUnclean }));
+    await clock.advance(10);
+    const closed = outcomeOf(election.close());
+    const sentAt = readClocks(clock);
+    win({
+      ...{ token: 7n, guard: 7n, sentAt, predecessor: undefined, waitBeforeAnnounceMs: 0 },
+      belief: new Belief(clock, election.timing.beliefMs, sentAt),
+      state: { announced: false, actors: null, addresses: [], metadata: {} },
+      unfenced: [{ id: 'x', incarnation: 'of x', token: 6n, addresses: [], metadata: {} }],
+      attach: () => {},
+      confirm: lost,
+      release: () =>
+        new Promise((resolve) => {
+          giveBack = () => resolve(true);
+        }),
+      abandon: async () => {},
+    });
+    await clock.advance(10);
+    expect(closed.isOver).toBe(false);
+    giveBack();
+    await clock.advance(0);
+    expect(closed).toEqual({ isOver: true });
+    expect(campaign.error).toMatchObject({ code: 'CLOSED' });
+    expect(fenced).toBe(0);
   });
 });
 
@@ -347,6 +393,19 @@ describe('a candidate that waits so long', () => {
     expect(term.isLeading()).toBe(true);
     await term[Symbol.asyncDispose]();
   });
+});
+
+test('a candidate that waits for nobody is told that it is out, after why it was not elected', async () => {
+  const { candidate } = bound();
+  const term = await candidate('a').campaign();
+  const statuses: CandidateStatus[] = [];
+  const trying = candidate('b').campaign({ wait: 0, onStatus: (status) => statuses.push(status) });
+  await expect(trying).rejects.toBeInstanceOf(NotElectedError);
+  expect(statuses).toMatchObject([
+    { role: 'follower', waitingFor: { kind: 'led', id: 'a' } },
+    { role: 'none' },
+  ]);
+  await term[Symbol.asyncDispose]();
 });
 
 describe('a candidate is told why its term ended', () => {

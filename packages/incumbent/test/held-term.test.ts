@@ -1,4 +1,5 @@
 // A term by itself: when it confirms its seat, in what order it ends, and what it tells whom.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, test } from 'vitest';
 import { Belief } from '../src/base/belief.ts';
 import { readClocks } from '../src/base/clock.ts';
@@ -9,6 +10,7 @@ import { onAbort } from '../src/base/wait.ts';
 import type { Confirmation, Contest, Seat, SeatEnd, SeatState } from '../src/core/contest.ts';
 import type { HeldTermOptions } from '../src/core/held-term.ts';
 import { HeldTerm } from '../src/core/held-term.ts';
+import { runWork } from '../src/core/run-work.ts';
 import type { Watchdog } from '../src/core/watchdog.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
 
@@ -147,6 +149,27 @@ describe('a term confirms its seat', () => {
     await clock.advance(0);
     await shown;
     expect(confirmed).toEqual([1_000, 1_500]);
+    await end(all);
+  });
+
+  test('once more at once, when there is something new to show while a confirmation is under way', async () => {
+    const all = setUp();
+    const { clock, term, confirmed, script } = all;
+    const { confirm } = script;
+    let answer = () => {};
+    script.confirm = (state) =>
+      new Promise((resolve) => {
+        answer = () => resolve({ outcome: 'confirmed', sentAt: readClocks(clock), state });
+      });
+    await clock.advance(renewEveryMs);
+    const shown = term.proclaim({ addresses: ['10.0.0.7:80'] });
+    script.confirm = confirm;
+    await clock.advance(500);
+    expect(confirmed).toEqual([3_000]);
+    answer();
+    await clock.advance(0);
+    await shown;
+    expect(confirmed).toEqual([3_000, 3_500]);
     await end(all);
   });
 
@@ -553,7 +576,116 @@ test('what it proclaims is shown before it is answered, unless it ends or nobody
   await end(all);
 });
 
+test('a caller that has given up already proclaims nothing', async () => {
+  const all = setUp();
+  await all.term.announce();
+  const signal = AbortSignal.abort(new Error('enough'));
+  const proclaimed = all.term.proclaim({ addresses: ['10.0.0.7:80'] }, { signal });
+  await expect(proclaimed).rejects.toThrow('enough');
+  const wanted: SeatState[] = [];
+  const { confirm } = all.script;
+  all.script.confirm = (want, stop) => {
+    wanted.push(want);
+    return confirm(want, stop);
+  };
+  await all.clock.advance(renewEveryMs - 1);
+  expect(wanted).toEqual([]);
+  await all.clock.advance(1);
+  expect(wanted).toMatchObject([{ addresses: [] }]);
+  await end(all);
+});
+
+describe('the work of lead', () => {
+  const never = new AbortController().signal;
+  const run = <T>({ clock, term }: ReturnType<typeof setUp>, work: () => T) =>
+    runWork(term, work, { clock, holdAtLeastMs: 0, signal: never });
+
+  test.each([
+    ['returns', () => 42, { outcome: 'returned', value: 42 }],
+    [
+      'fails',
+      () => {
+        throw new Error('no disk');
+      },
+      { outcome: 'threw', error: new Error('no disk') },
+    ],
+  ])('%s: its caller hears of that when the seat has been given back', async (_, work, outcome) => {
+    let giveBack = () => {};
+    const release = () =>
+      new Promise<boolean>((resolve) => {
+        giveBack = () => resolve(true);
+      });
+    const all = setUp({}, { release });
+    await all.term.announce();
+    let isAnswered = false;
+    const running = run<unknown>(all, work).finally(() => {
+      isAnswered = true;
+    });
+    await all.clock.advance(10);
+    expect(isAnswered).toBe(false);
+    giveBack();
+    await all.clock.advance(0);
+    expect(isAnswered).toBe(true);
+    expect(await running).toEqual(outcome);
+  });
+
+  test('has lost its term if the cause of its failure is that it leads no longer', async () => {
+    const all = setUp();
+    await all.term.announce();
+    const running = run(all, () => {
+      all.term.onLost('superseded');
+      try {
+        all.term.assertLeading();
+      } catch (cause) {
+        throw new Error('the write failed', { cause });
+      }
+    });
+    await all.clock.advance(10);
+    expect(await running).toEqual({ outcome: 'over', reason: 'superseded' });
+  });
+
+  test('may fail with errors that cause each other', async () => {
+    const all = setUp();
+    await all.term.announce();
+    const first = new Error('first');
+    const second = new Error('second', { cause: first });
+    let looks = 0;
+    Object.defineProperty(first, 'cause', {
+      get() {
+        looks += 1;
+        if (looks > 10) throw new Error('it walks in circles');
+        return second;
+      },
+    });
+    const running = run(all, () => {
+      all.term.resign();
+      throw first;
+    });
+    await all.clock.advance(10);
+    const worked = await running;
+    expect(worked.outcome).toBe('threw');
+    expect('error' in worked && worked.error === first).toBe(true);
+  });
+});
+
 describe('whoever is told something may tell something', () => {
+  test('a subscriber that ends an uncertain term: the others hear first that it is uncertain', async () => {
+    const all = setUp();
+    await all.term.announce();
+    const heard: string[] = [];
+    const resigns = (message: unknown) => {
+      if ((message as { state: string }).state === 'uncertain') all.term.resign();
+    };
+    const listens = (message: unknown) => void heard.push((message as { state: string }).state);
+    subscribe('incumbent:state', resigns);
+    subscribe('incumbent:state', listens);
+    all.term.onUncertain();
+    unsubscribe('incumbent:state', resigns);
+    unsubscribe('incumbent:state', listens);
+    expect(heard).toEqual(['uncertain', 'stopping']);
+    await end(all);
+  });
+
   test('a seat that is lost while the work is told to stop is believed in no longer, at once', async () => {
     const { clock, term } = setUp();
     await term.announce();

@@ -84,6 +84,12 @@ describe('a seat that is lost', () => {
     expect(did.at(-1)).toBe('end-belief');
   });
 
+  it('is left at once if the term lapses already: the belief that has ended does not run out', () => {
+    const { did, state } = played(announced, { on: 'margin-over' }, superseded, through);
+    expect(did.slice(-2)).toEqual(['tell-overrun', 'abandon']);
+    expect(state.at).toBe('abandoning');
+  });
+
   it('with the end of the election, it is not believed in either', () => {
     expect(played(announced, { on: 'lost', reason: 'election-ended' }).did[0]).toBe('end-belief');
     expect(played(announced, { on: 'lost', reason: 'vacated' }).did[0]).toBe('stop-keeping');

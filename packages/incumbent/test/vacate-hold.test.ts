@@ -1,5 +1,6 @@
 /** Operators open a seat that is only held: at once when its holder is dead, else when they insist. */
 import { describe, expect, test } from 'vitest';
+import { holdOf, reservationOf } from '../src/core/holds.ts';
 import type { Election } from '../src/index.ts';
 import { NotElectedError } from '../src/index.ts';
 import type { LeaseStore, Reading } from '../src/mechanisms/lease/store.ts';
@@ -292,4 +293,13 @@ describe('a lock', () => {
     expect(await operator.vacate()).toMatchObject({ changed: true, lifted: { by: 'a' } });
     await end(await b.campaign());
   });
+});
+
+test('a hold and a reservation are over at the very moment that they were set for', () => {
+  const untilUnixMs = 1_000;
+  const reservation = { for: 'b', reserveMs: 500, untilUnixMs };
+  expect(holdOf('a', { untilUnixMs }, untilUnixMs - 1)).toEqual({ by: 'a', untilUnixMs });
+  expect(holdOf('a', { untilUnixMs }, untilUnixMs)).toBeUndefined();
+  expect(reservationOf(reservation, [], untilUnixMs - 1)).toEqual({ for: 'b', untilUnixMs });
+  expect(reservationOf(reservation, [], untilUnixMs)).toBeUndefined();
 });

@@ -4,7 +4,7 @@ import type { NotElectedReason } from '../base/not-elected.ts';
 import { sameReason } from '../base/not-elected.ts';
 import type { EndReason } from '../base/reasons.ts';
 import { isVoluntary } from '../base/reasons.ts';
-import { anyOf, bounded, Deferred, onAbort, sleep } from '../base/wait.ts';
+import { anyOf, bounded, onAbort, sleep } from '../base/wait.ts';
 import type { Actor, UncleanLeader } from '../record/record.ts';
 import type { CampaignSettings } from './campaign-settings.ts';
 import type {
@@ -51,8 +51,6 @@ export class Campaign<Guard> implements Candidacy {
   #why: NotElectedReason | undefined;
   /** The term that has not ended yet. */
   #term: HeldTerm<Guard> | undefined;
-  #isLeaving = false;
-  readonly #left = new Deferred<void>();
 
   constructor(
     contest: Contest<Guard>,
@@ -85,14 +83,12 @@ export class Campaign<Guard> implements Candidacy {
   }
 
   /**
-   * The handle is being closed. Resolves when a seat that is held, or that is still won meanwhile,
-   * was given back or left to run out. Without a seat it stays pending: then the campaign itself
-   * ends soon.
+   * The handle is being closed, and the signal of its campaign has aborted. Resolves when a seat that is
+   * held was given back or left to run out. Without a seat it stays pending: then the campaign itself ends
+   * soon. It gives back what it still wins before that, and no work or fence hook begins on it.
    */
   leave(): Promise<void> {
-    this.#isLeaving = true;
-    if (this.#term !== undefined) void this.#term.left.then(() => this.#left.resolve());
-    return this.#left.promise;
+    return this.#term?.left ?? new Promise(() => {});
   }
 
   /** Why this candidate has not been elected, as it knew last. */
@@ -246,7 +242,6 @@ export class Campaign<Guard> implements Candidacy {
       watchdog: this.#watchdog,
     });
     this.#term = term;
-    if (this.#isLeaving) void term.left.then(() => this.#left.resolve());
     const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
     const stopWatchingHealth = this.#watchHealth(term);
     void term.ended.then(({ reason, error }) => {

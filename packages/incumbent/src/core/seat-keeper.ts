@@ -62,10 +62,9 @@ export class SeatKeeper<Guard> {
         if (!(await this.#confirm(asked)) || !wanted.shows(asked)) {
           // Nothing was learnt, or the seat is ours and the record cannot be made to say more.
           dueMs = clock.monotonicMs() + timing.retryBackoffMs;
-        } else if (!wanted.isShown) {
-          dueMs = clock.monotonicMs();
         } else {
-          // From its sending: a confirmation may be shared, and then it is older than our asking.
+          // From its sending: a confirmation may be shared, and then it is older than our asking. What was
+          // wanted meanwhile does not wait for that: every change has raised the wake-up.
           dueMs = this.#confirmedAt.monotonicMs + timing.renewEveryMs;
         }
       }
