@@ -506,7 +506,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     edits: [
       {
         file: 'mechanisms/queue/contender.js',
-        find: 'const unfenced = unfencedAfter(record, wasOurs);',
+        find: 'const unfenced = unfencedAfter(record, own.wrote(record));',
         replace:
           'const unfenced = unfencedAfter(record, record?.holding?.candidate.id === line.entry.candidate.id);',
       },
