@@ -9,25 +9,26 @@ function lose(store: ScriptedStore): void {
   store.version += 1;
 }
 
-test('a record that vanishes is waited for as long as its leader may believe', async () => {
+/** A candidate that has campaigned for `forMs` while somebody else holds term 7. */
+async function campaigning(heldLeaseMs: number, forMs = 5_000) {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
-  store.hold('a', 7n, 30_000);
+  store.hold('a', 7n, heldLeaseMs);
   const election = candidate(store, clock);
   const campaign = election.campaign();
-  await clock.advance(5_000);
+  await clock.advance(forMs);
+  return { clock, store, election, campaign };
+}
+
+test('a record that vanishes is waited for as long as its leader may believe', async () => {
+  const { clock, store, election, campaign } = await campaigning(30_000);
   lose(store);
   // It is noticed at the next look, and then the record's lease counts, which is longer than ours.
   expect(await waitsThenWins({ clock, store, election }, campaign, 29_900)).toBe(8n);
 });
 
 test('a record that goes back to an older term is waited for, and tokens do not go back', async () => {
-  const clock = new SimulatedClock();
-  const store = new ScriptedStore();
-  store.hold('a', 7n, leaseMs);
-  const election = candidate(store, clock);
-  const campaign = election.campaign();
-  await clock.advance(5_000);
+  const { clock, store, election, campaign } = await campaigning(leaseMs);
   // A copy that lagged behind has taken over: there the seat is free.
   store.hold('x', 3n, leaseMs);
   store.record = { ...store.record!, holding: undefined };
@@ -51,12 +52,7 @@ test('a record that goes back may be old, but it has come back just now', async 
 });
 
 test('a record that goes back, and back again, is waited for from the last time', async () => {
-  const clock = new SimulatedClock();
-  const store = new ScriptedStore();
-  store.hold('a', 7n, leaseMs);
-  const election = candidate(store, clock);
-  const campaign = election.campaign();
-  await clock.advance(5_000);
+  const { clock, store, election, campaign } = await campaigning(leaseMs);
   store.hold('x', 3n, leaseMs);
   await clock.advance(8_000);
   // Whoever led with token 3 may have confirmed that until now.
@@ -119,12 +115,7 @@ test('no term has the token of the floor or a lower one', async () => {
 });
 
 test('a leader that was seen may come again unseen: its longer lease counts when the record is lost', async () => {
-  const clock = new SimulatedClock();
-  const store = new ScriptedStore();
-  store.hold('a', 7n, 600_000);
-  const election = candidate(store, clock);
-  const campaign = election.campaign();
-  await clock.advance(5_000);
+  const { clock, store, election, campaign } = await campaigning(600_000);
   store.record = { ...store.record!, holding: undefined, nonce: 'released' };
   const reservation = { for: 'x', reserveMs: 60_000, untilUnixMs: clock.wallMs() + 60_000 };
   store.record = { ...store.record, reservation };
@@ -149,12 +140,7 @@ test('a lease longer than any of ours is forgotten with its leader', async () =>
 });
 
 test('whoever wins from a record that went back may be lost in its turn', async () => {
-  const clock = new SimulatedClock();
-  const store = new ScriptedStore();
-  store.hold('a', 7n, leaseMs);
-  const election = candidate(store, clock);
-  const campaign = election.campaign();
-  await clock.advance(5_000);
+  const { clock, store, election, campaign } = await campaigning(leaseMs);
   // A candidate that knew nothing of term 7 has won on what was left.
   store.hold('x', 4n, 40_000);
   await clock.advance(5_000);
@@ -175,12 +161,7 @@ test('a lost record is waited for an hour at most, whatever lease it named', asy
 });
 
 test('a foreign lease on a record that went back is waited for an hour when it is lost in its turn', async () => {
-  const clock = new SimulatedClock();
-  const store = new ScriptedStore();
-  store.hold('a', 7n, leaseMs);
-  const election = candidate(store, clock);
-  const campaign = election.campaign();
-  await clock.advance(5_000);
+  const { clock, store, election, campaign } = await campaigning(leaseMs);
   // A leader that knew nothing of term 7 has taken what was left.
   store.hold('go', 3n, 2 ** 31 - 1);
   await clock.advance(5_000);
@@ -206,24 +187,14 @@ async function seeOthers(clock: SimulatedClock, store: ScriptedStore, ms: number
 }
 
 test('a longer lease is forgotten when looks have shown others for longer than it lasts', async () => {
-  const clock = new SimulatedClock();
-  const store = new ScriptedStore();
-  store.hold('a', 7n, 600_000);
-  const election = candidate(store, clock);
-  const campaign = election.campaign();
-  await clock.advance(5_000);
+  const { clock, store, election, campaign } = await campaigning(600_000);
   await seeOthers(clock, store, 950_000);
   lose(store);
   expect(await waitsThenWins({ clock, store, election }, campaign, leaseMs - 100)).toBe(8n);
 });
 
 test('it counts for as long as it lasts, and what the clocks may drift', async () => {
-  const clock = new SimulatedClock();
-  const store = new ScriptedStore();
-  store.hold('a', 7n, 600_000);
-  const election = candidate(store, clock);
-  const campaign = election.campaign();
-  await clock.advance(5_000);
+  const { clock, store, election, campaign } = await campaigning(600_000);
   await seeOthers(clock, store, 850_000);
   lose(store);
   // While that is waited out nothing is forgotten.
@@ -231,12 +202,7 @@ test('it counts for as long as it lasts, and what the clocks may drift', async (
 });
 
 test('it still counts when looks have shown others for exactly so long', async () => {
-  const clock = new SimulatedClock();
-  const store = new ScriptedStore();
-  store.hold('a', 7n, 20_000);
-  const election = candidate(store, clock);
-  const campaign = election.campaign();
-  await clock.advance(0);
+  const { clock, store, election, campaign } = await campaigning(20_000, 0);
   // One and a half of its leases, and the last look falls on the end.
   await seeOthers(clock, store, 30_000);
   lose(store);
@@ -244,12 +210,7 @@ test('it still counts when looks have shown others for exactly so long', async (
 });
 
 test('time in which the candidate could not look does not count', async () => {
-  const clock = new SimulatedClock();
-  const store = new ScriptedStore();
-  store.hold('a', 7n, 600_000);
-  const election = candidate(store, clock);
-  const campaign = election.campaign();
-  await clock.advance(5_000);
+  const { clock, store, election, campaign } = await campaigning(600_000);
   await seeOthers(clock, store, 100_000);
   store.onRead = async () => {
     throw new Error('cut off');
@@ -262,12 +223,7 @@ test('time in which the candidate could not look does not count', async () => {
 });
 
 test('when the longest lease is forgotten the next longer one counts', async () => {
-  const clock = new SimulatedClock();
-  const store = new ScriptedStore();
-  store.hold('a', 7n, 600_000);
-  const election = candidate(store, clock);
-  const campaign = election.campaign();
-  await clock.advance(5_000);
+  const { clock, store, election, campaign } = await campaigning(600_000);
   await seeOthers(clock, store, 850_000);
   store.hold('d', 7n, 300_000);
   await clock.advance(5_000);
@@ -277,12 +233,7 @@ test('when the longest lease is forgotten the next longer one counts', async () 
 });
 
 test('of too many longer leases one counts as the next longer one', async () => {
-  const clock = new SimulatedClock();
-  const store = new ScriptedStore();
-  store.hold('a', 7n, 600_000);
-  const election = candidate(store, clock);
-  const campaign = election.campaign();
-  await clock.advance(5_000);
+  const { clock, store, election, campaign } = await campaigning(600_000);
   for (let i = 1; i < 8; i += 1) {
     store.hold('d', 7n, 600_000 - i * 1_000);
     await clock.advance(5_000);
