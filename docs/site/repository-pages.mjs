@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
 import MarkdownIt from 'markdown-it';
-import { globSync } from './glob.mjs';
+import { keptPages } from './kept-pages.mjs';
 import { pageOf, targetOf } from './links.mjs';
 import { docs, generated, repository } from './paths.mjs';
 
@@ -27,7 +27,7 @@ const always = [
 export function makeRepositoryPages() {
   rmSync(generated.repository, { recursive: true, force: true });
   const seen = new Set(always);
-  const waiting = [...globSync(docs).map((page) => `docs/${page}`), ...always];
+  const waiting = [...keptPages(docs).map((page) => `docs/${page}`), ...always];
   let made = 0;
   for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
     const text = textOf(file);

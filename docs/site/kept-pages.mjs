@@ -6,7 +6,7 @@ import { generated } from './paths.mjs';
 const left = new Set(['node_modules', '.vitepress', 'public', 'site', 'test']);
 
 /** Paths of the Markdown files below a folder, relative to it. */
-export function globSync(folder) {
+export function keptPages(folder) {
   const found = [];
   const walk = (path) => {
     for (const entry of readdirSync(path, { withFileTypes: true })) {
