@@ -1,9 +1,16 @@
 // Installs and builds what is missing; says nothing and takes a moment when nothing is.
 //
-//   node scripts/setup.mjs [--no-build]
+//   node scripts/setup.mjs [--no-build | --for FOLDER]
+//
+// `--for packages/cli` builds that project and the ones that it refers to, and no other.
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { must, root, seconds, tsc } from './lib/run.mjs';
+
+const { values: options } = parseArgs({
+  options: { 'no-build': { type: 'boolean' }, for: { type: 'string' } },
+});
 
 const reason = whyInstall();
 if (reason !== undefined) {
@@ -12,11 +19,12 @@ if (reason !== undefined) {
   console.log(`setup: installed in ${seconds(ms)}`);
 }
 
-if (!process.argv.includes('--no-build')) {
-  const before = buildTimes();
-  if (before.includes(undefined)) console.log('setup: tsc -b');
-  const { ms } = await must(tsc('-b'));
-  if (buildTimes().some((time, i) => time !== before[i])) {
+if (!options['no-build']) {
+  const projects = options.for === undefined ? [] : [options.for];
+  const before = buildTimes(projects);
+  if (before.includes(undefined)) console.log(['setup: tsc -b', ...projects].join(' '));
+  const { ms } = await must(tsc('-b', ...projects));
+  if (buildTimes(projects).some((time, i) => time !== before[i])) {
     console.log(`setup: built in ${seconds(ms)}`);
   }
 }
@@ -52,11 +60,15 @@ function packagesOf(lockfile) {
   }
 }
 
-/** When each project was last built; undefined where it never was. */
-function buildTimes() {
-  const { references } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8'));
-  return references.map(({ path }) => {
+/** When each project was last built; undefined where it never was. Of all projects when none is named. */
+function buildTimes(projects) {
+  return (projects.length > 0 ? projects : allProjects()).map((path) => {
     const info = join(root, path, 'dist/.tsbuildinfo');
     return statSync(info, { throwIfNoEntry: false })?.mtimeMs;
   });
+}
+
+function allProjects() {
+  const { references } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8'));
+  return references.map(({ path }) => path);
 }

@@ -121,9 +121,17 @@ const stages = [
   },
 ];
 
+/** What is left for a change on the way: what needs no server and ends within two minutes. */
+const quickStages = [
+  stageOf('unit'),
+  { ...stageOf('simulation'), script: ['simulation/dist/main.js', '--seeds', '500'] },
+  stageOf('explore'),
+];
+
 const usage = `npm test                              every stage
 npm test -- --only unit,integration   some of them
-npm test -- --list                    their names`;
+npm test -- --list                    their names
+npm run test:quick                    unit tests, 500 seeds and the exploration`;
 
 const chosen = chooseStages();
 const ci = process.env.CI === 'true';
@@ -267,8 +275,16 @@ function chooseStages() {
   let options;
   try {
     options = parseArgs({
-      options: { only: { type: 'string' }, list: { type: 'boolean' }, help: { type: 'boolean' } },
+      options: {
+        only: { type: 'string' },
+        quick: { type: 'boolean' },
+        list: { type: 'boolean' },
+        help: { type: 'boolean' },
+      },
     }).values;
+    if (options.quick && options.only !== undefined) {
+      throw new Error('--quick and --only both say which stages run: give one of them');
+    }
   } catch (error) {
     refuse(`${error.message}\n${usage}`);
   }
@@ -277,6 +293,7 @@ function chooseStages() {
     for (const { id, about } of stages) console.log(`${id.padEnd(12)} ${about}`);
     process.exit(0);
   }
+  if (options.quick) return quickStages;
   if (options.only === undefined) return stages;
   const wanted = options.only.split(',').map((name) => name.trim());
   const known = stages.map((stage) => stage.id);
@@ -286,6 +303,10 @@ function chooseStages() {
     }
   }
   return stages.filter((stage) => wanted.includes(stage.id) || wanted.includes(stage.name));
+}
+
+function stageOf(id) {
+  return stages.find((stage) => stage.id === id);
 }
 
 function refuse(message) {
