@@ -25,6 +25,7 @@ export default defineConfig({
           include: [
             'packages/*/test/**/*.test.ts',
             '{simulation,mutation,chaos,bench,servers,examples}/test/**/*.test.ts',
+            'scripts/test/**/*.test.mjs',
           ],
           // Only turn a hang into a failure: a busy machine is no failure.
           testTimeout: 300_000,

@@ -31,8 +31,12 @@ export function commentsOf(source, path) {
       open = undefined;
     } else {
       const said = comment.value.replace(/^ /, '');
-      if (open?.column === column && open.next === line) open.text += `\n${said}`;
-      else texts.push((open = { text: said, line, column, next: line }));
+      if (open?.column === column && open.next === line) {
+        open.text += `\n${said}`;
+      } else {
+        open = { text: said, line, column };
+        texts.push(open);
+      }
       open.next = line + 1;
     }
   }
