@@ -11,7 +11,7 @@ import { root, run, seconds, tool } from './lib/run.mjs';
 // `limitMin` only turns a hang into a failure that says so. Stages run in turn, but for two kinds, whose
 // output is shown when they are done:
 // `fillsGaps`: needs nothing but processors, so it runs beside all others, at the lowest priority until
-// they are done.
+// they are done. Until then it may stand still, so its limit counts from then on.
 // `mostlyWaits`: needs less than one processor, and its judge leaves the machine seconds or takes off
 // the time it stood still; two of these run at once, the longest first, so that none is alone at the
 // end.
@@ -31,7 +31,7 @@ const stages = [
     about: 'whole elections in virtual time, thousands of seeds, each mechanism has its share',
     script: ['simulation/dist/main.js', '--seeds', '3300'],
     fillsGaps: true,
-    limitMin: 40,
+    limitMin: 20,
   },
   {
     id: 'explore',
@@ -39,7 +39,7 @@ const stages = [
     about: 'every state that the machines of a term and of a ZooKeeper session can reach',
     script: ['simulation/dist/explore/main.js'],
     fillsGaps: true,
-    limitMin: 40,
+    limitMin: 20,
   },
   {
     id: 'unsound',
@@ -47,7 +47,7 @@ const stages = [
     about: 'it must find each way to break a machine',
     script: ['simulation/dist/explore/main.js', '--broken'],
     fillsGaps: true,
-    limitMin: 40,
+    limitMin: 20,
   },
   {
     id: 'variants',
@@ -55,7 +55,7 @@ const stages = [
     about: 'the simulation must find each deliberately broken variant',
     script: ['simulation/dist/variants.js'],
     fillsGaps: true,
-    limitMin: 40,
+    limitMin: 20,
   },
   {
     id: 'integration',

@@ -23,7 +23,8 @@ export const tsc = (...args) => tool('typescript/bin/tsc', ...args);
  * @param {'collect' | 'inherit' | 'both'} [options.output] collect it (default), pass it through, or
  *   both; `inherit` keeps a terminal's colours and collects nothing
  * @param {AbortSignal} [options.input] its standard input ends when this is aborted; default: it has none
- * @param {number} [options.limitMs] it is killed when it runs longer; default: no limit
+ * @param {number} [options.limitMs] it is killed when it runs longer; with `input`, when it runs that
+ *   much longer than its input; default: no limit
  * @returns {Promise<{ code: number, output: string, stdout: string, timedOut: boolean, ms: number }>}
  *   `code` is 128 + n when signal n ended it, 127 when it could not be started; `output` is both
  *   streams as they came
@@ -42,8 +43,10 @@ export function run(
     });
     // It may have ended before.
     child.stdin?.on('error', () => {});
-    if (input?.aborted) child.stdin.end();
-    input?.addEventListener('abort', () => child.stdin.end());
+    const endInput = () => {
+      child.stdin.end();
+      startLimit();
+    };
     let collected = '';
     let stdout = '';
     let timedOut = false;
@@ -57,15 +60,21 @@ export function run(
         if (output === 'both') target.write(text);
       });
     }
-    const limit =
-      limitMs &&
-      setTimeout(() => {
+    let limit;
+    const startLimit = () => {
+      if (limitMs === undefined) return;
+      limit = setTimeout(() => {
         timedOut = true;
         child.kill('SIGTERM');
         setTimeout(() => child.kill('SIGKILL'), 10_000).unref();
       }, limitMs);
+    };
+    if (input === undefined) startLimit();
+    else if (input.aborted) endInput();
+    else input.addEventListener('abort', endInput, { once: true });
     const finish = (code, note = '') => {
       clearTimeout(limit);
+      input?.removeEventListener('abort', endInput);
       const ms = performance.now() - startMs;
       done({ code, output: collected + note, stdout, timedOut, ms });
     };
