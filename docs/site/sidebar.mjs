@@ -24,6 +24,7 @@ export const sidebar = [
     text: 'Stores',
     items: [
       page('Which store', '/stores/'),
+      page('A directory', '/stores/file'),
       page('PostgreSQL', '/stores/postgres'),
       page('Redis', '/stores/redis'),
       page('etcd', '/stores/etcd'),
@@ -39,6 +40,7 @@ export const sidebar = [
       },
       page('Google Cloud Storage', '/stores/gcs'),
       page('S3', '/stores/s3'),
+      page('Memory', '/stores/memory'),
     ],
   },
   {
