@@ -1,4 +1,4 @@
-/** What the elected manager does, in every situation of three nodes. */
+/** The decisions of the elected manager, in every situation of three nodes. */
 import { describe, expect, test } from 'vitest';
 import type { Decision, Situation } from '../src/manager/decide.ts';
 import { decide, isFollowable, patienceMs, strayAct } from '../src/manager/decide.ts';
@@ -103,7 +103,7 @@ const cases: readonly Case[] = Object.entries(statesOfThePrimary).flatMap(([ofP,
   ),
 );
 
-/** What breaks a rule: their names are easier to read than thousands of tests. */
+/** The situations that break a rule. Their names are easier to read than thousands of tests. */
 const breaking = (rule: (each: Case) => boolean) =>
   cases.filter((each) => !rule(each)).map(({ name, decision }) => [name, decision]);
 
@@ -120,7 +120,7 @@ const hasAllThatOthersHave = ({ known }: Situation, node: NodeAddress) =>
 const isFollowed = ({ known }: Situation, target: NodeAddress) =>
   nodes.every((node) => node === target || known.get(node)?.primary === target);
 
-/** Also what only streams of before the last term have, or data that nobody can place. */
+/** Also all data that only earlier streams have, and data that cannot be placed. */
 const includesAllThatIsKnown = ({ known }: Situation, node: NodeAddress) =>
   [...known].every(([other, its]) => {
     if (other === node) return true;
@@ -245,7 +245,7 @@ describe('the decision', () => {
   test('does not move a primary again at once that nobody else could replace a moment ago', () => {
     const known = new Map([
       [p, replication({ offset: 120 })],
-      // Its link is half open.
+      // Its connection is half open.
       [a, replication({ runId: 'a', role: 'replica', primary: p, offset: 80 })],
     ]);
     const situation = { record, nodes, others: [], known, position: undefined, returnedForMs: 0 };

@@ -25,7 +25,9 @@ test('a replica that Redis has emptied is not promoted, whatever offset it still
 describe('where nobody who answers has anything of the last term', () => {
   const [p, a, b] = ['p:1', 'a:1', 'b:1'] as [NodeAddress, NodeAddress, NodeAddress];
   const nodes = [p, a, b];
-  /** It was in `z` up to 50, then in `y` up to 80; the primary on record writes `a`. */
+  /**
+   * The former primary was in `z` up to 50, then in `y` up to 80. The primary on record writes `a`.
+   */
   const later = { ...record, primary: null, former: p, lineage: { z: 50, y: 80, a: 100 } };
   const fitOf = (states: Readonly<Record<string, Partial<Replication>>>) => {
     const known = new Map(
@@ -72,7 +74,7 @@ describe('where nobody who answers has anything of the last term', () => {
     const beside = replication({ replicationId: 'g', role: 'replica', ...aside });
     expect(fit('lost-role', new Map([...known, [a, beside]]))).toEqual([p]);
     expect(fit('down', new Map([...known, [a, beside]]))).toEqual([]);
-    // Nobody has decided for it yet.
+    // No manager has decided for it yet.
     const { replicationId, offset } = fromAof;
     const following = replication({ replicationId, offset, role: 'replica', primary: 'x:1' });
     const both = new Map([

@@ -1,4 +1,4 @@
-// How the primary of before is kept from acknowledging anything, on nodes that are played.
+// How the former primary is kept from acknowledging writes, on nodes that are played.
 import { describe, expect, it } from 'vitest';
 import type { PrimaryRecord } from '../src/layout.ts';
 import { fence, whileWatched } from '../src/manager/fence.ts';

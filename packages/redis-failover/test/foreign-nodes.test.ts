@@ -1,4 +1,4 @@
-/** Managers with different lists: what a node has counts also for those that do not list it. */
+/** Managers with different lists. A node's data count also for managers that do not list it. */
 import { describe, expect, it } from 'vitest';
 import type { Report } from '../src/layout.ts';
 import type { Situation } from '../src/manager/decide.ts';
@@ -9,7 +9,7 @@ import type { NodeAddress } from '../src/node-address.ts';
 import { FakeNode, FakeWorld, primary, replicaOf } from './support/move-world.ts';
 import { replication } from './support/replication.ts';
 
-/** F is the primary. The manager lists F and A, others list B, too. */
+/** F is the primary. The manager lists F and A, and others also list B. */
 function withForeign(ofA: number, ofB: number): FakeWorld {
   const world = new FakeWorld(
     new FakeNode('F', primary(100), ['all']),
@@ -81,7 +81,7 @@ describe('a node that only other managers list', () => {
   it('is neither promoted nor told to copy where it has as much', async () => {
     const world = withForeign(100, 100);
     world.node('F').isSilent = true;
-    // A better one, if it were on the list.
+    // It would be the better choice if it were on the list.
     world.node('B').says = { ...world.node('B').says, priority: 1 };
     await expect(world.move(down)).resolves.toMatchObject({ primary: 'A' });
     expect(world.node('B').says.primary).toBe('F');

@@ -1,5 +1,5 @@
-// Moves of the primary among nodes and a ZooKeeper that are played: what a review of the managers has
-// found (M…: managers, K…: clients), and the chaos (E…), stays found.
+// Moves of the primary among nodes and a ZooKeeper that are played. They repeat what a review of
+// the managers has found (M…: managers, K…: clients), and the chaos tests (E…).
 import { describe, expect, it, test } from 'vitest';
 import { askAll, describe as describeNodes } from '../src/manager/choose.ts';
 import { patienceMs } from '../src/manager/decide.ts';
@@ -108,7 +108,7 @@ describe('a request for any node', () => {
       new FakeNode('B', replicaOf('F', 90), ['k1']),
     );
     world.whileSleeping = () => {
-      // What was on its way when the primary was paused.
+      // Data that were on their way when the primary was paused.
       world.node('B').says = { ...world.node('B').says, offset: 100 };
     };
     await expect(world.move({ reason: 'request' })).resolves.toMatchObject({ primary: 'B' });
@@ -177,7 +177,7 @@ describe('who is promoted', () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(100), all),
       new FakeNode('A', replicaOf('F', 100), all),
-      // Came back empty when there was no primary to copy.
+      // It came back empty when there was no primary to copy.
       new FakeNode('C', { replicationId: 'x' }),
     );
     world.node('F').isSilent = true;
@@ -202,7 +202,7 @@ describe('who is promoted', () => {
         new FakeNode('F', { replicationId: 'x', offset: 60, hasBacklog: true }, ['k']),
         ...others,
       );
-      // A manager died in the middle of a move; F came back empty meanwhile, and was copied.
+      // A manager died in the middle of a move. F came back empty meanwhile, and was copied.
       played.record = { ...played.record, primary: null, former: 'F', runId: 'before' };
       return played;
     };
@@ -329,12 +329,12 @@ describe('who is promoted', () => {
       const { world, move } = behind();
       const moved = async () => move().catch(() => undefined);
       let found = await moved();
-      // Whichever number of attempts it is: at some time clients can write again.
+      // After any number of attempts: at some time clients can write again.
       for (let attempt = 1; found === undefined && attempt < 20; attempt += 1) {
         found = await moved();
       }
       expect(found?.primary).toBe('B');
-      // It was not asked, so it was not told either.
+      // It was not asked, so it got no order either.
       expect(world.node('A').keys).toEqual(all);
       expect(world.published?.unavailable).toContain('A');
     });
@@ -401,7 +401,7 @@ describe('who is promoted', () => {
         const A = world.node('A');
         A.says = { ...A.says, offset, linkUp: true };
         world.at.set('after fence', () => {
-          // What it had received already.
+          // Data that it had received already.
           A.says = { ...A.says, offset: 100 };
         });
         await expect(world.move(down)).resolves.toMatchObject({ primary: 'A' });
@@ -476,7 +476,7 @@ describe('who is promoted', () => {
       );
       world.node('F').isSilent = true;
       world.at.set('before choose', () => {
-        // From a file of its writes, which does not say of which stream they are.
+        // It starts from a file of its writes, which does not name their stream.
         const F = world.node('F');
         F.says = replication({ replicationId: 'n', offset: 5, runId: 'anew' });
         F.isSilent = false;
@@ -502,7 +502,7 @@ describe('who is promoted', () => {
   });
 
   it('is who goes furthest in the streams on record, and not who wrote on after a start with less', async () => {
-    // From a file that says how far it was in the stream before.
+    // It starts from a file that tells how far it was in its stream.
     const restarted = { runId: 'another', replicationId: 'n', formerReplicationId: 'z' };
     const world = new FakeWorld(
       new FakeNode('F', { ...restarted, formerOffset: 1, offset: 9_000 }, ['new']),
@@ -525,7 +525,7 @@ describe('who is promoted', () => {
     // A manager that did not see B, and died there.
     world.at.set('after promote', () => {
       const { says } = world.node('A');
-      // Keys that expire are deletions in a stream of its own.
+      // Keys that expire are deletions in its own stream.
       world.node('A').says = { ...says, offset: 9_000 };
       throw new Error('died');
     });
@@ -536,7 +536,7 @@ describe('who is promoted', () => {
     const moved = await world.move({ reason: 'unfinished', available: ['A', 'B'] });
     expect(moved.primary).toBe('B');
     expect(world.node('B').keys).toEqual(all);
-    // What it has written for itself nobody else has.
+    // No other node has what it has written for itself.
     expect(world.node('A').says.isAside).toBe(true);
   });
 });
@@ -576,7 +576,7 @@ describe('nobody is promoted', () => {
     const back = await world.move({ reason: 'request', target: 'F' });
     expect(back).toEqual({ primary: 'F', term: 3 });
     const [revokedAtMs] = world.revokedAtMs;
-    // A client's connection of then is open: it takes writes from when it is promoted.
+    // A client still has a connection from that time, and F takes its writes once it is promoted.
     expect(world.node('F').promotedAtMs).toBeGreaterThanOrEqual(Number(revokedAtMs) + lapseMs);
   });
 
@@ -635,7 +635,7 @@ describe('a promotion that was not finished', () => {
   const die = () => {
     throw new Error('died');
   };
-  /** Until X is promoted, after all that is waited for. */
+  /** Moves until X is promoted, after all waits are over. */
   const promoteX = async (played: FakeWorld, diesAt: 'after promote' | 'after redirect') => {
     for (const node of ['R', 'N']) played.node(node).isSilent = true;
     played.at.set(diesAt, die);
@@ -673,7 +673,7 @@ describe('a promotion that was not finished', () => {
     const D = played.node('N');
     await promoteX(played, 'after redirect');
     const [X, Y] = [played.node('X'), played.node('Y')];
-    // By a whole copy: it knows no stream of before.
+    // By a full copy, so it knows no earlier stream.
     Y.says = { ...Y.says, replicationId: X.says.replicationId, formerReplicationId: undefined };
     expect(Y.says).toMatchObject({ replicationId: 's1X', primary: 'X' });
     X.isSilent = true;
@@ -753,7 +753,7 @@ describe('a promotion that was not finished', () => {
       const played = kept();
       const [K, R] = [played.node('K'), played.node('R')];
       R.isSilent = true;
-      // The primary of before, as another manager spells it.
+      // The former primary, as another manager spells it.
       const alias = new FakeNode('K.alias', K.says, ['own']);
       (played.nodes as Map<string, FakeNode>).set('K.alias', alias);
       alias.says = { ...alias.says, runId: K.says.runId };
@@ -766,7 +766,7 @@ describe('a promotion that was not finished', () => {
       const played = kept();
       const K = played.node('K');
       K.says = { ...K.says, hasBacklog: false };
-      // Somebody has written meanwhile.
+      // A client has written meanwhile.
       K.promotes = (says) => ({
         ...{ ...says, replicationId: 'new', formerReplicationId: undefined },
         offset: says.offset + 400,
@@ -897,7 +897,7 @@ describe('what the primary of before has sent arrives late', () => {
       );
       world.rejoin = rejoin;
       world.node('r1').isSilent = true;
-      // Up as the managers say: that costs all attempts.
+      // It is up by the managers' verdict, which costs all attempts.
       world.node('r4').isSilent = true;
       const available = ['r2', 'r3', 'r4'];
       const move = () => world.move({ reason: 'unfinished', available });

@@ -1,4 +1,5 @@
-// What the elected manager tells nodes that have other data than the primary on record, and when it tells nothing.
+// The orders of the elected manager to nodes that have other data than the primary on record, and
+// when it gives none.
 import { describe, expect, it } from 'vitest';
 import { pathsBelow } from '../src/layout.ts';
 import { FakeNode, primary, replicaOf } from './support/move-world.ts';
@@ -18,7 +19,7 @@ const change = (world: FakeReign, node: string, more: object) => {
 const ordersTo = (world: FakeReign, node: string) =>
   world.orders.filter((order) => order.startsWith(`${node} `));
 
-/** What was told to whom before a move began. */
+/** The orders to nodes before a move began. */
 async function ordersBeforeMove(world: FakeReign): Promise<readonly string[]> {
   let before: readonly string[] | undefined;
   world.at.set('before revoke', () => {

@@ -64,7 +64,7 @@ describe('what a primary that was cut off has more', () => {
     );
     expect(await lackedOf(meaning, has(9, 'b'))).toBe(undefined);
     expect(await lackedOf(meaning, has(2, 'b'))).toMatch('a deletion');
-    // Which database it was the stream had said before.
+    // The stream had named the database before.
     expect(await lackedOf(meaning, has(9, 'first'))).toMatch('a deletion');
   });
 

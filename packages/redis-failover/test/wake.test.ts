@@ -2,7 +2,7 @@ import type { Clock } from '@incumbent/zookeeper';
 import { expect, test } from 'vitest';
 import { Wake } from '../src/manager/wake.ts';
 
-/** Its timers fire when the test says so. */
+/** The test fires its timers. */
 function clockOf(timers: Set<() => void>): Clock {
   return {
     monotonicMs: () => 0,

@@ -1,4 +1,4 @@
-/** How long one call may go on: its time, its caller's signal, the life of the client. */
+/** The limits of one call: its time, its caller's signal, the life of the client. */
 import { getEventListeners } from 'node:events';
 import { describe, expect, test, vi } from 'vitest';
 import { Bounds, TimeUp } from '../../src/client/bound.ts';
@@ -94,7 +94,7 @@ describe('who waits', () => {
     await atRest();
     expect(meanwhile.now).toEqual({ state: 'rejected', error: reason });
     expect(after.now).toEqual({ state: 'rejected', error: reason });
-    // What it comes to later is nobody's.
+    // Its later result is dropped.
     await expect(bound.race(Promise.reject(new Error('late')))).rejects.toBe(reason);
   });
 

@@ -1,6 +1,6 @@
 /**
- * One connection to one node, on a driver and a clock that the test plays. Connections of the real drivers
- * to real servers: `test-integration/client.test.ts`.
+ * One connection to one node, on a driver and a clock that the test plays. The real drivers on real
+ * servers: `test-integration/client.test.ts`.
  */
 import { describe, expect, test, vi } from 'vitest';
 import type { ConnectionOptions } from '../../src/client/connection.ts';

@@ -1,6 +1,6 @@
 /**
- * Which connection a call gets, and when connections end. The driver and the clock are played; real servers:
- * `test-integration/client.test.ts`.
+ * Which connection a call gets, and when connections end. The test plays the driver and the clock.
+ * Real servers: `test-integration/client.test.ts`.
  */
 import { describe, expect, test } from 'vitest';
 import { Connections } from '../../src/client/connections.ts';
@@ -31,7 +31,7 @@ class Stage {
     }) as unknown as Connections<never>;
   }
 
-  /** Connections stay in the making until this is called. */
+  /** No connection is ready until the returned function is called. */
   holdConnects(): () => void {
     const arrivals: (() => void)[] = [];
     this.driver.connect = () => new Promise((resolve) => arrivals.push(resolve));
@@ -40,7 +40,7 @@ class Stage {
     };
   }
 
-  /** A command on the latest connection to a node, which is not answered. */
+  /** Sends a command over the latest connection to a node. It is not answered. */
   async send(connection: { run(send: (client: never) => Promise<unknown>): Promise<unknown> }) {
     const call = watch(
       connection.run((client: { get(key: string): Promise<unknown> }) => client.get('k')),
@@ -191,7 +191,7 @@ describe('what ZooKeeper says is kept to', () => {
     driver.at(b).client.last.reply('v');
     await atRest();
     expect([driver.at(b).closes, driver.at(c).closes]).toEqual([1, 0]);
-    // Once it is one again it gets another connection.
+    // Once it is a replica again it gets another connection.
     await connections.replica(b);
     expect(driver.to(b)).toHaveLength(2);
   });

@@ -1,6 +1,7 @@
 /**
- * The face of the client, on a driver, a clock and a ZooKeeper that the test plays: it puts the parts together,
- * each of which has tests of its own. With real servers: `test-integration/client-api.test.ts`.
+ * The client's public class, on a driver, a clock and a ZooKeeper that the test plays. It puts the
+ * parts together, which have tests of their own. Real servers:
+ * `test-integration/client-api.test.ts`.
  */
 import { ZooKeeper } from '@incumbent/zookeeper';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -66,7 +67,7 @@ class Stage {
   }
 }
 
-/** `instanceof ZooKeeper`, as a client that the caller has made. */
+/** Passes `instanceof ZooKeeper`, like a client that the caller has made. */
 function asZooKeeper(zk: FakeZooKeeper): ZooKeeper {
   return new Proxy(zk, {
     getPrototypeOf: () => ZooKeeper.prototype,
@@ -115,7 +116,7 @@ describe('connect', () => {
     const connecting = watch(stage.connect({ maxWait: '3s' }));
     await stage.pass(2_999);
     expect(connecting.now.state).toBe('pending');
-    // The played znode is never read, not even when nobody wants it any more.
+    // The played znode cannot be read, even after the client has given up.
     const { following } = stage.zk;
     stage.zk.instead.clear();
     expect(following).toBe(2);

@@ -1,4 +1,4 @@
-/** What a client asks a node before it writes there. */
+/** The check of a node before a client writes to it. */
 import { describe, expect, test } from 'vitest';
 import { Connection } from '../../src/client/connection.ts';
 import type { Driver } from '../../src/client/driver.ts';

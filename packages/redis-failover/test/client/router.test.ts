@@ -1,6 +1,6 @@
 /**
- * When a call is sent, held, sent again and given up, and what it rejects with. The view, the connections and
- * the router are the real ones; the driver, the clock and the news of ZooKeeper are played. The same against
+ * When a call is sent, held, sent again and given up, and what it rejects with. View, connections
+ * and router are real; the driver, the clock and the news of ZooKeeper are played. The same with
  * real servers: `test-integration/client.test.ts` and `client-view.test.ts`.
  */
 import { describe, expect, test, vi } from 'vitest';
@@ -319,14 +319,14 @@ describe('the reply to a write', () => {
     world.holdConfirmations();
     await world.clock.pass(1_200);
     client.last.reply('OK');
-    // What was sent before the reply says nothing of it.
+    // A confirmation that was sent before the reply does not count for it.
     await atRest();
     expect(call.now.state).toBe('pending');
     await world.clock.pass(1);
     world.zk.lastConfirmation.answer();
     await atRest();
     expect(call.now.state).toBe('pending');
-    // It was sent when the first had come, which is after the reply.
+    // This one was sent when the first had come, which is after the reply.
     world.zk.lastConfirmation.answer();
     await atRest();
     expect(call.now).toEqual({ state: 'resolved', value: 'OK' });
@@ -710,7 +710,7 @@ describe('a read', () => {
     expect(look()).toBe(false);
     await atRest();
     expect(errorOf(call.now)).toBe(reason);
-    // It is over: no other node is tried.
+    // The call is over, so no other node is tried.
     expect(world.driver.to(a)).toEqual([]);
   });
 
@@ -794,7 +794,8 @@ describe('a call ends', () => {
     });
   });
 
-  // Both happen in one turn: the error first, and the end before the error is looked at.
+  // Both happen in one turn: the connection fails, and the signal aborts before the failure is
+  // handled.
   test('with the reason of its signal, whenever that aborts while a connection fails', async () => {
     for (const isRead of [false, true]) {
       for (let ticks = 0; ticks < 25; ticks += 1) {
@@ -836,7 +837,7 @@ describe('a call ends', () => {
       await atRest();
       errors.push(errorOf(call.now));
     }
-    // It was late only where the signal had aborted before the answer was there.
+    // The answer was late only if the signal had aborted before it.
     expect(errors.map(({ message }) => message === 'WRONGTYPE')).toEqual([
       ...[false, true, true, true, true],
     ]);

@@ -4,7 +4,7 @@ import { View } from '../../src/client/view.ts';
 import type { Nodes, PrimaryRecord } from '../../src/layout.ts';
 
 const viewMs = 1_000;
-/** Long before everything. */
+/** Long before everything else. */
 const connectedMs = 0;
 
 /** Two clocks that a test moves as it likes. */
@@ -23,7 +23,7 @@ class Clocks {
     return this.now();
   }
 
-  /** The host is suspended: only the wall clock counts it. */
+  /** Suspends the host: only the wall clock counts that time. */
   suspend(ms: number) {
     this.wallMs += ms;
     return this.now();
@@ -88,7 +88,7 @@ test('nothing is believed before something was confirmed', () => {
   expect(view.look(clocks.now())).toBe(false);
   view.seeRecord(undefined);
   view.seeNodes(nodes('a:1'));
-  // Managers of the gem alone leave no doubt whom they name.
+  // If only managers of the gem lead, their znode is not in doubt.
   expect(view.named).toMatchObject({ term: undefined, primary: 'a:1' });
   expect(view.look(clocks.now())).toBe(false);
   view.confirmed(proposed(view), clocks.now());
@@ -154,7 +154,7 @@ describe('a write is sent', () => {
     view.confirmed(proposed(view), clocks.pass(10));
     expect(view.usable(clocks.now())).toMatchObject({ primary: 'a:1', term: undefined });
     expect(view.runIdOf(proposed(view).reign)).toBe(undefined);
-    // What was sent before may have been taken back in between.
+    // A confirmation that was sent earlier may have been revoked in between.
     expect(view.judgeArrival(reign, clocks.pass(1_000), connectedMs)).toBe('changed');
     view.seeRecord(record(2, 'a:1', 4n));
     view.confirmed(proposed(view), clocks.now());
@@ -311,7 +311,7 @@ describe('a reply', () => {
     expect(view.judgeArrival(reign, arrivedAt, connectedMs)).toBe('held');
     view.seeNodes(undefined);
     expect(view.judgeHeld(reign, arrivedAt)).toBe('held');
-    // Our managers write both in one transaction.
+    // Our managers write both znodes in one transaction.
     view.seeRecord(record(1, 'a:1', 9n));
     view.seeNodes(nodes('a:1', [], 9n));
     expect(proposed(view).reign).toBe(reign);

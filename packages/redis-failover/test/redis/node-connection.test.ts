@@ -1,6 +1,6 @@
 /**
- * One connection of a manager, to a server that says what the test makes it say, through the real client
- * library. Real servers: `test-integration/nodes.test.ts`.
+ * One connection of a manager, through the real client library, to a server that the test plays.
+ * Real servers: `test-integration/nodes.test.ts`.
  */
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -19,7 +19,7 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
 });
 afterEach(() => {
-  // Whatever comes of it, nothing is left to go off later.
+  // Whatever the outcome, no timer is left.
   expect(vi.getTimerCount()).toBe(0);
   vi.useRealTimers();
 });
@@ -271,7 +271,7 @@ describe('a command', () => {
     });
     expect(stage.connection.closed.aborted).toBe(true);
     await expect(stage.connection.command(['PING'])).rejects.toThrow('Socket closed unexpectedly');
-    // Nobody connects again.
+    // Nothing connects again.
     await someTurns();
     expect(stage.redis.sockets).toHaveLength(1);
   });

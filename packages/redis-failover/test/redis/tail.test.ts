@@ -1,6 +1,6 @@
 /**
- * The end of a stream of writes, asked for by PSYNC from a server that says what the test makes it say. What
- * Redis itself answers: `test-integration/data.test.ts`.
+ * The end of a stream of writes, asked for by PSYNC from a server that the test plays. The real
+ * answers of Redis: `test-integration/data.test.ts`.
  */
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -29,7 +29,7 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
 });
 afterEach(() => {
-  // Whatever comes of it, nothing is left to go off later.
+  // Whatever the outcome, no timer is left.
   expect(vi.getTimerCount()).toBe(0);
   vi.useRealTimers();
 });
