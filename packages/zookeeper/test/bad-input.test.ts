@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ZooKeeper } from '../src/index.ts';
 import { ClosedError, connect, createClient, InvalidArgumentError } from '../src/index.ts';
 
-// Nothing listens there: whatever is refused is refused before anything is sent.
+// Nothing listens there, so every refusal comes before anything is sent.
 const nowhere = 'zk://127.0.0.1:1';
 const clients: ZooKeeper[] = [];
 function client(): ZooKeeper {

@@ -12,7 +12,7 @@ async function setup(options: ClientOptions = {}) {
   const clock = new TestClock();
   const client = later(createClient(fake.connectionString, { clock, ...options }), clock);
   await client.connected();
-  /** What the server has, once it has all that was sent. */
+  /** The server's watches, once it has all requests that were sent. */
   const onServer = async (one: ZooKeeper = client) => {
     await one.sync();
     return fake.watches(one.session!.id).map(({ kind, path, mode }) => `${mode} ${kind} ${path}`);
@@ -151,7 +151,7 @@ describe('a watch that nobody waits for any more', () => {
     const other = later(await connect(fake.connectionString));
     await client.create('/a');
     const watch = await client.watch('/a');
-    // Its event and everything behind it waits.
+    // Its event, and everything behind it, waits.
     const delayed = fake.faults.next('whoAmI', 'delay');
     const waiting = client.whoAmI();
     await delayed.struck;

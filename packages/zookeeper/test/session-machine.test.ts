@@ -1,4 +1,5 @@
-// What follows from what in the life of a session. `npm run explore` walks all of it; here are its rules, one by one.
+// The rules of a session's state machine, one by one. `npm run explore` walks through all its
+// states.
 import { describe, expect, it } from 'vitest';
 import {
   firstSessionAt,
@@ -18,7 +19,10 @@ interface Options {
   readonly from?: SessionAt;
 }
 
-/** Plays events as the session does: what is written has its event, and what goes on is next. */
+/**
+ * Plays events as the session does: each written part has its event, and a `go-on` is the next
+ * event.
+ */
 function played(events: readonly SessionEvent[], options: Options = {}) {
   const { usesSasl = false, watches = 0, hasAuth = false } = options;
   let at = options.from ?? firstSessionAt('none');

@@ -72,8 +72,8 @@ export function writePing(writer: JuteWriter): void {
 
 /**
  * The longest SetWatches. A server drops a connection whose packet is above its limit, and would do
- * so again and again. 20,000 watches do not fit into one packet. The Java and Go clients use the
- * same limit.
+ * so again and again. One packet cannot hold 20,000 watches, for example. The Java and Go clients
+ * use the same limit.
  */
 const maxSetWatchesBytes = 128 * 1024;
 

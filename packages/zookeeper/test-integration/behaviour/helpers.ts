@@ -9,7 +9,7 @@ import {
 import type { World } from './world.ts';
 import { refusal } from './world.ts';
 
-/** Everything on top of single requests, and the requests about the tree as a whole. */
+/** Helpers that take several requests, and requests about the tree as a whole. */
 export function helpers(world: World): void {
   it('sync lets a client see what another one wrote', async () => {
     const { follower = world.servers.url, options } = world.servers;

@@ -155,7 +155,7 @@ describe('is refused:', () => {
     ['/none/b', errorCodes.noNode],
   ])('creating %j with %i', async (path, code) => {
     await client.create('/a');
-    // A lone surrogate cannot travel: it becomes U+FFFD, which is refused as well.
+    // UTF-8 has no lone surrogate: it becomes U+FFFD, which is refused as well.
     expect((await client.create(path)).error).toBe(code);
   });
 
