@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined).concurrent('cut off from the primary', ()
     },
   );
 
-  test('managers replace it, and no client that still reaches it is told a lie', async (context) => {
+  test('managers replace it, and every acknowledgement to a client that still reaches it holds', async (context) => {
     const { stage, silence, heal, stale, informed } = await halfCutOff(context, {
       clientView: '3s',
     });
@@ -71,7 +71,7 @@ describe.skipIf(missing !== undefined).concurrent('cut off from the primary', ()
     await stage.verdict(stale, informed);
   });
 
-  test('a client that hears nothing of a failover on request is told no lie', async (context) => {
+  test('a client that hears nothing of a requested failover gets no false acknowledgement', async (context) => {
     const { stage, heal, stale, informed } = await halfCutOff(context, { clientView: '3s' });
     const client = await stage.client();
     const { primary } = await client.manualFailover();
@@ -80,7 +80,7 @@ describe.skipIf(missing !== undefined).concurrent('cut off from the primary', ()
     await stage.verdict(stale, informed);
   });
 
-  test('a client whose write arrives there late is not told that it has written', async (context) => {
+  test('a client whose write arrives there late gets no acknowledgement', async (context) => {
     const { stage, silence, heal, stale, informed, staleLink } = await halfCutOff(context, {});
     const first = await stage.published();
     const link = staleLink(first.primary);

@@ -26,7 +26,7 @@ const proven = { rejoin: 'proven' } as const;
 describe.skipIf(missing !== undefined)(
   'no write is lost that a node has which can be reached',
   () => {
-    test('when somebody else has promoted a live primary, and a stale replica is left (A1)', async (context) => {
+    test('when a live primary was replaced by hand, and a stale replica is left (A1)', async (context) => {
       const stage = await Stage.open(context, zooKeeper.server);
       const before = stage.manager('before', proven);
       const [first, second, third] = await nodesOf(stage);
@@ -112,7 +112,7 @@ describe.skipIf(missing !== undefined)(
       expect(await stage.set.command(third, 'GET', 'foreign')).toBe('1');
     });
 
-    test('when nobody can read how far the primary was', async (context) => {
+    test('when the last position of the primary cannot be read', async (context) => {
       const stage = await Stage.open(context, zooKeeper.server);
       const before = stage.manager('before', proven);
       const [first] = await nodesOf(stage);
@@ -150,7 +150,7 @@ describe.skipIf(missing !== undefined)(
       await stage.set.command(first, 'SET', 'after', '1');
     });
 
-    test('when the link is lost after the failover was begun: the one of before goes on (F2)', async (context) => {
+    test('when the link is lost after the failover was begun: the former primary goes on (F2)', async (context) => {
       const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
       const [first, second] = stage.set.addresses as [NodeAddress, NodeAddress];
       const onStep: ManagerHooks['onStep'] = async (step) => {
@@ -352,7 +352,7 @@ describe.skipIf(missing !== undefined)(
       expect(story.all('quarantined')).toEqual([]);
     });
 
-    test('is set aside when it has a write that nobody else has, and says how many', async (context) => {
+    test('is set aside when it has a write that no other node has, and says how many', async (context) => {
       const { story, manager, first, stage } = await cutOff(context, async ({ set }, node) => {
         await set.command(node, 'SET', 'only here', '1');
       });

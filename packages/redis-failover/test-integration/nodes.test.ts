@@ -143,7 +143,7 @@ describe.skipIf(missing !== undefined).concurrent('a connection', () => {
     await until('the server has dropped it', async () => (await connected(server, 'late')) === 0);
   });
 
-  test('who aborts is heard: in connecting, in a command, and by the connection', async (context) => {
+  test('an abort ends connecting, a command, and the connection', async (context) => {
     const stage = new Stage(context);
     const silent = await stage.listen(() => {});
     const reason = new Error('enough');
@@ -167,7 +167,7 @@ describe.skipIf(missing !== undefined).concurrent('a connection', () => {
     );
   });
 
-  test('what is no Redis, and nobody at all', async (context) => {
+  test('a server that is no Redis, and a port at which nothing listens', async (context) => {
     const stage = new Stage(context);
     const web = await stage.listen((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     await expect(stage.open(web)).rejects.toMatchObject({ code: 'NODE_UNREACHABLE' });
@@ -183,7 +183,7 @@ describe.skipIf(missing !== undefined).concurrent('a connection', () => {
     await expect(stage.open('localhost')).rejects.toMatchObject({ code: 'INVALID_OPTION' });
   });
 
-  test('who is refused is told why, and what to do about it', async (context) => {
+  test('a refusal says why, and what to do about it', async (context) => {
     const stage = new Stage(context);
     const server = await stage.redis();
     const address = addressOf(server);
@@ -507,7 +507,7 @@ describe.skipIf(missing !== undefined).concurrent('a watcher', () => {
     await watched.becomes('unavailable');
   });
 
-  test('somebody who closes its connections does not make a node a dead one', async (context) => {
+  test('closing its connections from outside does not make a node a dead one', async (context) => {
     const stage = new Stage(context);
     const server = await stage.redis();
     const watched = stage.watch(addressOf(server), { maxFailures: 2 });

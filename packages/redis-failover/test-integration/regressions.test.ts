@@ -101,7 +101,7 @@ describe.skipIf(missing !== undefined).concurrent('a set without a primary', () 
 });
 
 describe.skipIf(missing !== undefined).concurrent('the elected manager', () => {
-  test('restores `nodes` after somebody deleted or overwrote it (M11)', async (context) => {
+  test('restores `nodes` after it was deleted or overwritten (M11)', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
     stage.manager('one', patient);
     const [first, second] = await nodesOf(stage);

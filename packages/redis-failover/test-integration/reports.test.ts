@@ -120,7 +120,7 @@ describe.skipIf(missing !== undefined).concurrent('a reporter', () => {
     await until('it is the latest', async () => (await textOf(other, path)) === downText);
   });
 
-  test('makes good what somebody else deletes or writes over', async (context) => {
+  test('restores a report that was deleted or overwritten', async (context) => {
     const stage = new Stage(context);
     const [own, other] = [await stage.client(), await stage.client()];
     const path = stage.pathOf('m-1');
@@ -324,7 +324,7 @@ describe.skipIf(missing !== undefined).concurrent('managers of the gem', () => {
 });
 
 describe.skipIf(missing !== undefined)('a manager of the gem before 1.0', () => {
-  test('counts in every set, because nobody knows whose it is', async (context) => {
+  test('counts in every set, because it does not say which set it manages', async (context) => {
     const stage = new Stage(context);
     const zk = await stage.client();
     await zk.ensurePath('/_zklocking/master_node_manager');

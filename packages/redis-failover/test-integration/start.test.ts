@@ -41,7 +41,7 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     await stage.formed();
   });
 
-  test('takes over a primary that somebody else has made one', async (context) => {
+  test('takes over a primary that was promoted by hand', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server);
     const before = stage.manager('before');
     const first = await stage.published();
@@ -170,7 +170,7 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     await until('it is forgotten', () => whole.manager.status.shortLists.length === 0);
   });
 
-  test('sees to a primary when it was made a replica and nobody the primary', async (context) => {
+  test('provides a primary when it was made a replica and no other node the primary', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server);
     const { story } = stage.manager('one');
     const first = await stage.published();

@@ -37,7 +37,7 @@ describe('a pause of writes', () => {
 });
 
 describe('a primary that comes back in another process while the next one is chosen', () => {
-  it('is set aside before anybody goes on', async () => {
+  it('is set aside before the move goes on', async () => {
     const done: string[] = [];
     let isAsked = (): void => {};
     const asked = new Promise<void>((resolve) => {

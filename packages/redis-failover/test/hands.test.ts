@@ -111,7 +111,7 @@ describe('a connection', () => {
     expect(told).toEqual([{ type: 'fenced', node: 'a.alias:1', connections: 1 }]);
   });
 
-  it('tells nothing where there is nobody else', async () => {
+  it('tells nothing where there are no others', async () => {
     const { hands, told } = play(clients('id=5 addr=x name=incumbent-redis:7:m'));
     await hands.replication('a:1');
     expect(told).toEqual([]);
@@ -210,7 +210,7 @@ describe('a change', () => {
     },
   );
 
-  it('by a manager whose term is over already is none: nothing is opened', async () => {
+  it('by a manager whose term is over already is not tried: nothing is opened', async () => {
     const { hands, names, endTerm } = play(clients());
     endTerm();
     await expect(hands.makePrimary('a:1')).rejects.toThrow('the term is over');

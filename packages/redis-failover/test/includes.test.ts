@@ -91,7 +91,7 @@ describe('a node whose position is known is included', () => {
     expect(isIncluded(replication({ ...promoted, hasWritten: true }))).toBe(false);
   });
 
-  it('as a primary of before at the offset that it stopped at', () => {
+  it('as a former primary at the offset that it stopped at', () => {
     expect(isIncluded(replication({ replicationId: 's', offset: 100 }))).toBe(true);
     expect(isIncluded(replication({ replicationId: 's', offset: 101 }))).toBe(false);
   });
@@ -125,7 +125,7 @@ describe('what a replica would include if it were the primary', () => {
     expect([...lineageOf(at('x', 7), recorded)]).toEqual([['x', 7]]);
   });
 
-  it('goes one way: that the primary has the stream of before says nothing of the others in it', () => {
+  it('goes one way: that the primary has the earlier stream says nothing of the others in it', () => {
     expect(includes(at('s', 10_000), recorded, primary)).toBe(false);
   });
 

@@ -154,7 +154,7 @@ describe('a request', () => {
     // A request without a name, and an unknown action, are no failover.
     '{"action":"keep","target":null,"requestedBy":"me"}',
     '{"action":"forget","target":"a:1","requestedBy":"me"}',
-  ])('%s is none', (text) => {
+  ])('%s is no request', (text) => {
     expect(() => decodeRequest(path, text)).toThrow('node, requestedBy');
   });
 
@@ -175,7 +175,7 @@ describe('managers of the gem have moved the primary', () => {
     expect(isMovedByGem(named(a, 6n))).toBe(true);
   });
 
-  test('not when both were written together, nor when nodes names nobody', () => {
+  test('not when both were written together, nor when nodes names no primary', () => {
     expect(isMovedByGem(named(a, 5n))).toBe(false);
     expect(isMovedByGem(named(null, 6n))).toBe(false);
   });

@@ -33,7 +33,7 @@ describe('what a node says counts only while it is the one that was looked at', 
     expect(played.record.primary).toBeNull();
   });
 
-  it('a node that somebody has promoted, and that has nothing after the fence, is not followed', async () => {
+  it('a node that was promoted by hand, and has nothing after the fence, is not followed', async () => {
     const played = world();
     // Somebody has made it a replica of a node that is not there.
     played.node('F').says = { ...played.node('F').says, ...replicaOf('X', 100), linkUp: false };
@@ -93,7 +93,7 @@ describe('a request for any node', () => {
     expect(world.revokedAtMs).toEqual([]);
   });
 
-  it('waits for nobody where one is not connected, and has all that the primary has', async () => {
+  it('waits for no node where one is not connected, and has all that the primary has', async () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(100), all),
       new FakeNode('A', { ...replicaOf('F', 100), linkUp: false }, all),
@@ -128,7 +128,7 @@ describe('a request for any node', () => {
     );
   });
 
-  it('is refused at once where the only other node is one that somebody has promoted', async () => {
+  it('is refused at once where the only other node was promoted by hand', async () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(100), all),
       new FakeNode('A', { ...primary(50), hasWritten: true }, ['k1']),
@@ -172,8 +172,8 @@ describe('a request for one node', () => {
   });
 });
 
-describe('who is promoted', () => {
-  it('is nobody without data of the set while the one that has them does not answer (M2)', async () => {
+describe('the promoted node', () => {
+  it('is never one without data of the set while the one that has them does not answer (M2)', async () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(100), all),
       new FakeNode('A', replicaOf('F', 100), all),
@@ -215,7 +215,7 @@ describe('who is promoted', () => {
       });
     });
 
-    it('is nobody while one does not answer, or is in a third stream', async () => {
+    it('is none while one does not answer, or is in a third stream', async () => {
       const silent = world(new FakeNode('A', copied(40)), new FakeNode('B', copied(60)));
       silent.node('B').isSilent = true;
       await expect(move(silent)).rejects.toThrow(NoCandidateError);
@@ -227,7 +227,7 @@ describe('who is promoted', () => {
     });
   });
 
-  describe('when nobody who answers has all that the primary was known to have', () => {
+  describe('when no node that answers has all that the primary was known to have', () => {
     const behind = (position: number | undefined) => {
       const world = new FakeWorld(
         new FakeNode('F', primary(100), all),
@@ -238,7 +238,7 @@ describe('who is promoted', () => {
       return { world, move: () => world.move({ reason: 'down', available: ['A'] }) };
     };
 
-    it('is who has all of that, at once', async () => {
+    it('is the one that has all of that, at once', async () => {
       for (const position of [undefined, 90]) {
         const { world, move } = behind(position);
         const before = world.nowMs;
@@ -247,7 +247,7 @@ describe('who is promoted', () => {
       }
     });
 
-    it('is nobody until those that are missing were waited for', async () => {
+    it('is none until those that are missing were waited for', async () => {
       const { world, move } = behind(91);
       const before = world.nowMs;
       for (;;) {
@@ -261,7 +261,7 @@ describe('who is promoted', () => {
       expect(world.primaries).toContain('A');
     });
 
-    it('is nobody as long in the next term, whatever was waited for before', async () => {
+    it('is none for as long in the next term, whatever was waited for before', async () => {
       const { world, move } = behind(91);
       await expect(move()).rejects.toThrow('F may have it');
       world.nowMs += patienceMs;
@@ -270,7 +270,7 @@ describe('who is promoted', () => {
       await expect(move()).rejects.toThrow('F may have it');
     });
 
-    it('is who is left, at once, where an operator has said that the rest may be lost', async () => {
+    it('is the one that is left, at once, where an operator has said that the rest may be lost', async () => {
       const { world, move } = behind(91);
       world.rejoin = 'always';
       await expect(move()).resolves.toMatchObject({ primary: 'A' });
@@ -314,7 +314,7 @@ describe('who is promoted', () => {
       return { world, move };
     };
 
-    it('is nobody that may have less, and the other one when it answers', async () => {
+    it('is none that may have less, and the other one when it answers', async () => {
       const { world, move } = behind();
       for (let attempt = 1; attempt <= 3; attempt += 1) {
         await expect(move()).rejects.toThrow('A may have more of the data');
@@ -325,7 +325,7 @@ describe('who is promoted', () => {
       expect(world.node('B').keys).toEqual(all);
     });
 
-    it('is who is left after other managers have had their turn, and nobody reached it', async () => {
+    it('is the one that is left after other managers have had their turn, and none has reached it', async () => {
       const { world, move } = behind();
       const moved = async () => move().catch(() => undefined);
       let found = await moved();
@@ -356,7 +356,7 @@ describe('who is promoted', () => {
     expect(world.node('F').keys).toEqual(all);
   });
 
-  it('is the former one in its own process, also where its offset says nothing and nobody else is left', async () => {
+  it('is the former one in its own process, even where its offset says nothing and no other node is left', async () => {
     const world = new FakeWorld(
       // It had no replica for an hour.
       new FakeNode('F', { ...primary(100), hasBacklog: false }, all),
@@ -384,7 +384,7 @@ describe('who is promoted', () => {
     const available = ['A', 'Z'];
     const down = { reason: 'down', available } as const;
 
-    it('is nobody, until an operator raises its priority or keeps it', async () => {
+    it('is none, until an operator raises its priority or keeps it', async () => {
       const world = set();
       await expect(world.move(down)).rejects.toThrow(
         /A lacks what Z has \(10 bytes .*replica-priority of Z is 0.*incumbent-redis keep Z/,
@@ -416,7 +416,7 @@ describe('who is promoted', () => {
       await expect(world.move({ reason: 'unfinished' })).resolves.toMatchObject({ primary: 'F' });
     });
 
-    it('is nobody who has only data of before its term', async () => {
+    it('is none that has only data of before its term', async () => {
       const world = set({ replicationId: 'z' });
       world.record = { ...world.record, lineage: { a: 100, z: 200 }, replicationId: 'z' };
       world.node('F').says = { ...world.node('F').says, replicationId: 'z', offset: 200 };
@@ -468,7 +468,7 @@ describe('who is promoted', () => {
     { seen: 'up', available: ['F', 'A', 'B'] },
     { seen: 'still down', available: ['A', 'B'] },
   ])(
-    'is nobody who came back in mid-move with what nobody can compare; that is set aside, $seen as the managers say (E3)',
+    'is none that came back in mid-move with data of unknown position; that is set aside, $seen as the managers say (E3)',
     async ({ available }) => {
       const world = new FakeWorld(
         new FakeNode('F', primary(100), all),
@@ -501,7 +501,7 @@ describe('who is promoted', () => {
     expect(world.node('B').keys).toEqual(all);
   });
 
-  it('is who goes furthest in the streams on record, and not who wrote on after a start with less', async () => {
+  it('is the one that goes furthest in the streams on record, and not one that wrote on after a start with less', async () => {
     // It starts from a file that tells how far it was in its stream.
     const restarted = { runId: 'another', replicationId: 'n', formerReplicationId: 'z' };
     const world = new FakeWorld(
@@ -515,7 +515,7 @@ describe('who is promoted', () => {
     expect(world.node('F').keys).toEqual(['new']);
   });
 
-  it('is who has more of the stream of before, and not who wrote for itself since (M13)', async () => {
+  it('is the one that has more of the earlier stream, and not one that wrote for itself since (M13)', async () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(150), all),
       new FakeNode('A', replicaOf('F', 100)),
@@ -541,7 +541,7 @@ describe('who is promoted', () => {
   });
 });
 
-describe('nobody is promoted', () => {
+describe('no node is promoted', () => {
   const set = () =>
     new FakeWorld(
       new FakeNode('F', primary(100), all),
@@ -570,7 +570,7 @@ describe('nobody is promoted', () => {
     expect(world.node(next).promotedAtMs).toBeGreaterThanOrEqual(Number(revokedAtMs) + lapseMs);
   });
 
-  it('that was the primary while somebody may believe that it still is (K1)', async () => {
+  it('that was the primary while a client may still hold that view (K1)', async () => {
     const world = set();
     await world.move({ reason: 'request', target: 'A' });
     const back = await world.move({ reason: 'request', target: 'F' });
@@ -592,7 +592,7 @@ describe('nobody is promoted', () => {
   });
 });
 
-describe('the primary of before, while another one is chosen', () => {
+describe('the former primary, while another one is chosen', () => {
   it('is set aside when it comes back in another process: its replicas would copy it', async () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(150), ['all']),
@@ -656,7 +656,7 @@ describe('a promotion that was not finished', () => {
     expect(played.record).toMatchObject({ lineage, promoting: undefined });
   });
 
-  it('of a node with less does not make others forget who has more of an earlier term', async () => {
+  it('of a node with less does not make others forget a node that has more of an earlier term', async () => {
     const played = set();
     await promoteX(played, 'after redirect');
     const [R, N] = [played.node('R'), played.node('N')];
@@ -790,7 +790,7 @@ describe('a promotion that was not finished', () => {
       );
     });
 
-    it('is not carried out where the node had a backlog, and names no stream of before', async () => {
+    it('is not carried out where the node had a backlog, and names no earlier stream', async () => {
       const played = kept();
       played.node('K').promotes = (says) => ({ ...says, formerReplicationId: undefined });
       await expect(played.move({ reason: 'keep', target: 'K' })).rejects.toThrow(
@@ -811,7 +811,7 @@ describe('a promotion that was not finished', () => {
   });
 });
 
-describe('what the primary of before has sent arrives late', () => {
+describe('data of the former primary arrive late', () => {
   const set = () =>
     new FakeWorld(
       new FakeNode('r1', primary(10)),
@@ -821,7 +821,7 @@ describe('what the primary of before has sent arrives late', () => {
   const down = { reason: 'down', available: ['r2', 'r3'] } as const;
 
   it.for(['proven', 'always'] as const)(
-    'who gets it takes the place of who was promoted, before anybody is told (rejoin: %s)',
+    'the node that gets them replaces the promoted one, before any client hears of that (rejoin: %s)',
     async (rejoin) => {
       const world = set();
       world.rejoin = rejoin;
@@ -887,7 +887,7 @@ describe('what the primary of before has sent arrives late', () => {
 
   // Such attempts have an end: each of these nodes is held, and gets nothing more.
   it.for(['proven', 'always'] as const)(
-    'and who gets it takes that place also when all other reasons for another attempt are used up (rejoin: %s)',
+    'and the node that gets them replaces it even when all other reasons for another attempt are used up (rejoin: %s)',
     async (rejoin) => {
       const world = new FakeWorld(
         new FakeNode('r1', primary(10)),
@@ -943,7 +943,7 @@ describe('a node that was promoted, and is not published', () => {
     expect(world.published?.slaves).toEqual(['r2']);
   });
 
-  it('is a replica again where the move fails later, but not where nobody knows whether it has', async () => {
+  it('is a replica again where the move fails later, but not where the outcome is unknown', async () => {
     const world = set();
     world.at.set('after redirect', () => {
       world.node('r2').says = { ...world.node('r2').says, runId: 'anew' };
@@ -969,7 +969,7 @@ describe('a node that was promoted, and is not published', () => {
   });
 });
 
-it('a node that was set aside and goes on as the primary waits for those who believe in it', async () => {
+it('a node that was set aside and goes on as the primary waits for the views of it', async () => {
   const world = new FakeWorld(
     new FakeNode('r1', { ...replicaOf('r2', 10), isAside: true, linkUp: false }),
     new FakeNode('r2', { ...replicaOf('r1', 5), linkUp: false }),
@@ -1004,7 +1004,7 @@ describe('a node that does not take our password', () => {
   });
 });
 
-it('a new primary keeps its configuration before anybody is told of it', async () => {
+it('a new primary keeps its configuration before any client hears of it', async () => {
   const world = new FakeWorld(
     new FakeNode('F', primary(100), all),
     new FakeNode('A', replicaOf('F', 100), all),
@@ -1034,7 +1034,7 @@ describe('a node counts by what it says now', () => {
     expect(world.primaries).toEqual(['F']);
   });
 
-  it('the primary of before that begins another stream has more than when it was stopped', async () => {
+  it('the former primary that begins another stream has more than when it was stopped', async () => {
     const world = set(100);
     world.at.set('after promote', () => {
       world.node('F').says = { ...world.node('F').says, replicationId: 'b', offset: 120 };
@@ -1044,7 +1044,7 @@ describe('a node counts by what it says now', () => {
     expect(world.node('F')).toMatchObject({ keys: [...all, 'own'], says: { isAside: true } });
   });
 
-  it('the primary of before that starts again and loads is waited out: it may take writes', async () => {
+  it('the former primary that starts again and loads is waited out: it may take writes', async () => {
     const world = set(100);
     world.at.set('after promote', () => {
       world.node('F').says = { ...world.node('F').says, runId: 'anew', loading: true };
@@ -1097,7 +1097,7 @@ it('a request for one node waits while that has no connection, and says what it 
   expect(world.revokedAtMs).toEqual([]);
 });
 
-it('a primary that somebody has made with less is taken only after a wait, unless all follow it', async () => {
+it('a primary that was promoted by hand with less is taken only after a wait, unless all follow it', async () => {
   const world = new FakeWorld(
     new FakeNode('F', primary(100), all),
     new FakeNode('A', {
@@ -1122,7 +1122,7 @@ it('a record with a shorter view than that of clients gets theirs', async () => 
   expect(world.record.viewMs).toBe(viewMs);
 });
 
-describe('why nobody can be promoted', () => {
+describe('the reason why no node can be promoted', () => {
   const errors = new Map([['A', new Error('A does not answer')]]);
   const said = (known: Map<string, Replication>) =>
     describeNodes(known, { errors } as unknown as MoveWorld, 'down');

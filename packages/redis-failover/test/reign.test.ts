@@ -58,7 +58,7 @@ describe('a request that is withdrawn before the record is revoked', () => {
   });
 });
 
-it('a request of the gem that waits for a node holds up nobody who wants another one', async () => {
+it('a request of the gem that waits for a node does not hold up a request for another one', async () => {
   const world = set();
   world.node('a:1').says = { ...world.node('a:1').says, linkUp: false, syncing: true };
   world.askAsGem('a:1');
@@ -347,7 +347,7 @@ describe('a primary that was started anew while its replicas stand still', () =>
     expect(world.record).toMatchObject({ primary: 'a:1', term: 2 });
   });
 
-  it('nobody is waited for either while it does not answer: it may be back', async () => {
+  it('no node is waited for either while it does not answer: it may be back', async () => {
     const world = set();
     let goOn: () => void = () => {};
     world.standsStill.set(
@@ -445,7 +445,7 @@ describe('the first record of ours', () => {
     return world;
   };
 
-  it('comes with a look at whom replicas are about to copy: one with more is set aside', async () => {
+  it('comes with a look at the node that replicas are about to copy: a replica with more is set aside', async () => {
     const world = unmanaged();
     // It was started anew without data while no manager led.
     const empty = { runId: 'anew', replicationId: 'n', offset: 0, isEmpty: true };
@@ -467,7 +467,7 @@ describe('the first record of ours', () => {
     expect(world.node('b:1').says.primary).toBe('p:1');
   });
 
-  it('of a primary that is down takes whoever comes back there for another process', async () => {
+  it('of a primary that is down takes a node that comes back there for another process', async () => {
     const world = unmanaged();
     world.node('p:1').isSilent = true;
     world.at.set('before fence', () => {
@@ -486,7 +486,7 @@ function copied(world: FakeReign, node: string, of: string) {
   return { ...world.node(of).says, runId, role: 'replica', primary: of } as const;
 }
 
-it('after the gem has moved the primary, the next term begins when nobody believes in the last one', async () => {
+it('after the gem has moved the primary, the next term begins when no view of the last one holds', async () => {
   const world = set();
   const { nodes } = pathsBelow('/set');
   world.zk.znodes.delete(nodes);

@@ -64,7 +64,7 @@ describe('a primary that came back as another process', () => {
     expect(world.record).toMatchObject({ primary: 'a:1', term: 2 });
   });
 
-  it('goes on where nobody else is there, although nobody can place what it has', async () => {
+  it('goes on where no other node is there, although the position of its data is unknown', async () => {
     const world = new FakeReign(new FakeNode('p:1', primary(100)));
     change(world, 'p:1', { runId: 'anew', hasBacklog: false });
     await world.looks(2);

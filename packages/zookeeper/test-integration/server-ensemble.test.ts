@@ -127,7 +127,7 @@ describe('an ensemble', () => {
     }
   });
 
-  it('refuses a size that is none, and members without reconfiguration', async () => {
+  it('refuses a malformed size, and members without reconfiguration', async () => {
     await expect(startEnsemble(0)).rejects.toThrow(TypeError);
     await expect(startEnsemble(2.5)).rejects.toThrow('1 to 9 members, not 2.5');
     const seats = [{ host: '127.0.0.1' }];

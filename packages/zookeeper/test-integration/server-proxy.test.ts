@@ -192,7 +192,7 @@ describe('a proxy', () => {
     await idle.says('ac');
   });
 
-  it('dropReplies: requests go through, replies do not, and pass resets who missed one', async () => {
+  it('dropReplies: requests go through, replies do not, and pass resets connections that missed one', async () => {
     const { echo, proxy, probe } = await setUp();
     const asking = probe();
     const idle = probe();
@@ -381,7 +381,7 @@ describe('a proxy', () => {
     await old.says('ac');
   });
 
-  it('resets the client when nobody listens behind it', async () => {
+  it('resets the client when nothing listens behind it', async () => {
     const { echo, proxy, probe } = await setUp();
     const { port } = echo;
     await echo[Symbol.asyncDispose]().then(() => proxy.switchTo({ port }));

@@ -237,7 +237,7 @@ describe('a start that fails', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('takes other ports when somebody was quicker', async () => {
+  it('takes other ports when another process was quicker', async () => {
     const squatter = createServer();
     await new Promise<void>((resolve) => squatter.listen(0, '127.0.0.1', resolve));
     const taken = (squatter.address() as { port: number }).port;

@@ -150,7 +150,7 @@ describe('use after close', () => {
 });
 
 describe('callbacks that throw', () => {
-  it('are reported, and disturb nobody', async () => {
+  it('are reported, and disturb no other listener', async () => {
     const trouble: unknown[] = [];
     const onTrouble = (message: unknown) => trouble.push(message);
     subscribe('incumbent:zookeeper:trouble', onTrouble);
@@ -167,7 +167,7 @@ describe('callbacks that throw', () => {
   });
 });
 
-describe('a server that is none', () => {
+describe('a malformed server', () => {
   it.each([
     ['an HTTP server', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')],
     ['a short frame', Buffer.from([0, 0, 0, 1, 7])],

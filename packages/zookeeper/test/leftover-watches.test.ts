@@ -21,7 +21,7 @@ async function setup(options: ClientOptions = {}) {
   return { fake, clock, client, onServer, removals };
 }
 
-describe('a watch that nobody waits for any more', () => {
+describe('a watch that is no longer waited for', () => {
   it.each([
     ['of data', '/there', (client: ZooKeeper) => client.watch('/there')],
     ['of a node that is not there', '/absent', (client: ZooKeeper) => client.watch('/absent')],
@@ -146,7 +146,7 @@ describe('a watch that nobody waits for any more', () => {
     expect(await changed).toMatchObject({ type: 'changed' });
   });
 
-  it('may have told meanwhile: the server has none to remove, and nobody is disturbed', async () => {
+  it('may have told meanwhile: the server has none to remove, and no caller is disturbed', async () => {
     const { fake, client, onServer, removals } = await setup();
     const other = later(await connect(fake.connectionString));
     await client.create('/a');

@@ -858,7 +858,7 @@ describe('a reply', () => {
     expect(tally).toMatchObject({ succeeded: 0, failed: 1 });
   });
 
-  it('to a call that was given up is read, and tells nobody', () => {
+  it('to a call that was given up is read, and reaches no caller', () => {
     let completed = 0;
     const { pipeline, request, answer, settled, tally } = setUpOne({
       complete: () => {

@@ -59,7 +59,7 @@ const close: SessionEvent = { on: 'close-asked', keepSession: false };
 const taken: SessionEvent = { on: 'credentials-taken' };
 
 describe('a connection', () => {
-  it('says who we are behind the handshake, tells listeners, and then opens', () => {
+  it('sends the credentials behind the handshake, tells listeners, and then opens', () => {
     expect(played(connected).did).toEqual([
       ...['greet', 'introduce', 'let-reads-ride', 'adopt', 'catch-up', 'tell connected', 'open'],
     ]);
@@ -79,7 +79,7 @@ describe('a connection', () => {
     expect(toldAt(at)).toBe('connected');
   });
 
-  it('proves by SASL who we are before it says anything else', () => {
+  it('proves its identity by SASL before it says anything else', () => {
     const begun = played(connected, { usesSasl: true });
     expect(begun.did).toEqual(['greet', 'adopt', 'start-sasl']);
     expect(isIntroduced(begun.at)).toBe(false);

@@ -59,7 +59,7 @@ describe('a close in a listener of `read-only`', () => {
 });
 
 describe('an effect that throws', () => {
-  it('keeps none of the others from being done, and whoever made it happen is told', () => {
+  it('keeps none of the others from being done, and reaches the caller that made it happen', () => {
     const error = new Error('a listener of ours');
     const whole = run();
     connect(whole.runner);

@@ -409,7 +409,7 @@ describe('time', () => {
     expect(client.exportSession()).toBeUndefined();
   });
 
-  it('a call after a stall waits for the next session, and is not told of the last one', async () => {
+  it('a call after a stall waits for the next session, and does not hear of the last one', async () => {
     let sessions = 0n;
     const { clock, client } = await setup({
       onConnect: (_, peer) => {
@@ -508,7 +508,7 @@ describe('time', () => {
 });
 
 describe('a server that closes before TLS has begun', () => {
-  it('is asked as often as one that is not there: it has dropped nobody', async () => {
+  it('is asked as often as a missing one: it has dropped no connection', async () => {
     let taken = 0;
     const server = createServer((socket) => {
       taken += 1;
@@ -572,7 +572,7 @@ describe('what a server says', () => {
     expect(client.state).toBe('connected');
   });
 
-  it('in answer to a call is published where somebody asks for it', async () => {
+  it('in answer to a call is published to subscribers', async () => {
     const published: unknown[] = [];
     const { clock, client, server } = await setup({
       onRequest: (request, peer) => request.name !== 'exists' && peer.answerUsual(request),
@@ -707,7 +707,7 @@ describe('with SASL', () => {
 describe('authentication', () => {
   const auth = [{ scheme: 'digest', credentials: 'joe:secret' }];
 
-  it('answered before the greeting is, as servers on Netty may, makes nobody connected', async () => {
+  it('answered before the greeting is, as servers on Netty may, does not make the client connected', async () => {
     const { server, client, states, named } = await setup({ onConnect: () => {} }, { auth });
     await until(
       'it is answered',
@@ -874,7 +874,7 @@ describe('the end', () => {
     expect(client.counters.queued).toBe(0);
   });
 
-  it('is closed for all who ask, also from a listener that is told of it', async () => {
+  it('is closed for all callers, even from a listener that is told of it', async () => {
     const { client } = await setup();
     await client.connected();
     const again: Promise<void>[] = [];

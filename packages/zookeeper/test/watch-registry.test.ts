@@ -74,7 +74,7 @@ describe('one-shot watches', () => {
   });
 });
 
-describe('what the server may have and nobody needs', () => {
+describe('a watch that the server may have and that is not needed', () => {
   it('goes with the last listener of its kind on the server', () => {
     const { registry, unused, oneShot } = setup();
     const [data, exist, child] = ['data', 'exist', 'child'].map(oneShot) as [

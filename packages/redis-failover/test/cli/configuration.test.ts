@@ -196,7 +196,7 @@ test('TLS', async () => {
   expect(full.options?.tls).toEqual({ ca: 'CA', cert: 'CERT', key: 'KEY', servername: 'n' });
 });
 
-test('who we are to ZooKeeper', async () => {
+test('the login to ZooKeeper', async () => {
   const cwd = directory({
     ca: 'CA',
     'c.yml': 'nodes: a:1\nzookeeper: zks://h\nzookeeper_tls_ca: ca\n',

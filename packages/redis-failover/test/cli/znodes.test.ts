@@ -153,7 +153,7 @@ test('a request for a failover is refused, with the words of the manager', async
   ]);
 });
 
-test('a request that nobody takes, or that is given up, is withdrawn', async () => {
+test('a request that no manager takes, or that is given up, is withdrawn', async () => {
   const place = await Place.open();
   await place.asOurs(both);
   const late = await place.run('failover', '--wait', '100ms');

@@ -284,7 +284,7 @@ describe('nodeRedis', () => {
     expect(client.sendCommand.mock.calls[0]?.[0]).not.toBe(words);
   });
 
-  test('tells of an error and of its end; an error that nobody listens to ends no process', () => {
+  test('tells of an error and of its end; an error without a listener ends no process', () => {
     const { connection, client } = openNode();
     expect(() => client.emit('error', new Error('alone'))).not.toThrow();
     const told = vi.fn();

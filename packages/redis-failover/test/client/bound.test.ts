@@ -68,8 +68,8 @@ describe('a call is over', () => {
   });
 });
 
-describe('who waits', () => {
-  test('is told in the order in which they came, but whoever was taken away', () => {
+describe('a waiter', () => {
+  test('is told in the order of the waiters, unless it was removed', () => {
     const { bound } = begin();
     const told: string[] = [];
     bound.onOver(() => told.push('first'));
@@ -194,7 +194,7 @@ describe('a change is told', () => {
     expect(told).toEqual(['b:2']);
   });
 
-  test('to nobody once it is closed, not even what is on its way', async () => {
+  test('to no listener once it is closed, not even what is on its way', async () => {
     const { all, changes, told, listener } = teller();
     changes.add(listener);
     all.primary = 'b:2';

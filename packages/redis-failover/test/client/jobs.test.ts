@@ -71,7 +71,7 @@ describe('a call', () => {
 });
 
 describe('an iteration', () => {
-  test('stays in the reign of its first reply, on whatever connection', async () => {
+  test('stays in the term of its first reply, on whatever connection', async () => {
     const { connection, client } = await opened();
     const tour: Tour = { reign: undefined };
     void callJob(callOf({ label: 'scan' }), tour).use(connection, reign, yes);
@@ -116,7 +116,7 @@ describe('a write of several commands', () => {
     expect(job.isRefused(1)).toBe(false);
   });
 
-  test('has all of its commands on one connection, and is told of what reign', async () => {
+  test('has all of its commands on one connection, and is told the term', async () => {
     let at: Reign | undefined;
     const { client, call } = await working(async (redis, where) => {
       at = where;

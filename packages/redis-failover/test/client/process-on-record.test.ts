@@ -40,7 +40,7 @@ describe('a primary in another process than the one on record', () => {
     expect(connection.address).toBe('r1:6379');
   });
 
-  test('in the process on record nobody looks for managers of the gem', async () => {
+  test('in the process on record needs no look for managers of the gem', async () => {
     const look = async () => {
       throw new Error('looked');
     };

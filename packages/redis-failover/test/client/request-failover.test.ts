@@ -90,7 +90,7 @@ describe('a request', () => {
     expect(timeouts).toEqual([1_501]);
   });
 
-  test('that is done says who is primary, and is taken away', async () => {
+  test('that is done names the primary, and is deleted', async () => {
     const { stage, call, zk } = await asked();
     await stage.write({ outcome: { done: true, primary: b, term: 4 } });
     expect(call.now).toEqual({ state: 'resolved', value: { primary: b, term: 4 } });
@@ -106,7 +106,7 @@ describe('a request', () => {
     expect(call.now).toMatchObject({ error: expect.any(FailoverRefusedError) });
   });
 
-  test('that is answered is taken away first, so that nobody finds it afterwards', async () => {
+  test('that is answered is deleted first, so that no manager finds it afterwards', async () => {
     const { stage, call, zk } = await asked();
     let go = () => {};
     zk.instead.set(
@@ -140,7 +140,7 @@ describe('a request', () => {
     expect(call.now.state).toBe('pending');
   });
 
-  test('goes on, whatever is made of what is told, and where nobody is told', async () => {
+  test('goes on, whatever the listener of its progress does, and without one', async () => {
     const thrower = await asked({
       onProgress: () => {
         throw new Error('not mine');
@@ -236,7 +236,7 @@ describe('a request was not made', () => {
 });
 
 describe('a request is withdrawn', () => {
-  test('when its time is over: nobody carries it out later', async () => {
+  test('when its time is over: no manager carries it out later', async () => {
     const { stage, call, zk } = await asked();
     await aborted();
     expect(call.now).toMatchObject({ error: expect.any(NoManagerError) });
@@ -301,7 +301,7 @@ describe('a request is withdrawn', () => {
     expect(stage.named('delete')).toHaveLength(2);
   });
 
-  test('or has vanished: nobody knows what became of it', async () => {
+  test('or has vanished: its outcome is unknown', async () => {
     for (const name of ['delete', 'get']) {
       timeUp = new AbortController();
       const { stage, call, zk } = await asked();
@@ -341,7 +341,7 @@ describe('a request is withdrawn', () => {
   });
 });
 
-test('our managers are told who asks', async () => {
+test('our managers are told the name of the requester', async () => {
   const stage = new Stage();
   void askManagers(stage.zk.client, paths, null, { timeoutMs: 1_000 });
   await atRest();

@@ -429,7 +429,7 @@ describe('a transaction', () => {
     expect(performed).toEqual([]);
   });
 
-  test('is not refused for a batch that is none', async () => {
+  test('is not refused for a malformed batch', async () => {
     const { redis } = stage();
     await expect(redis.multi().addBatch('nonsense').exec()).resolves.toBeDefined();
   });

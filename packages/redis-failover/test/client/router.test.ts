@@ -385,7 +385,7 @@ describe('a write is not sent', () => {
     expect(call.now.state).toBe('resolved');
   });
 
-  test('to the primary of before, when it was moved while the connection was made', async () => {
+  test('to the former primary, when it was moved while the connection was made', async () => {
     const world = await ClientWorld.confirmed();
     let arrive = () => {};
     world.driver.connect = ({ address }) =>
@@ -419,7 +419,7 @@ describe('a write is not sent', () => {
     expect(world.driver.at(a).client.sent).toEqual([]);
   });
 
-  test('in the middle of its work, the job can see that nobody waits any more, or the view is over', async () => {
+  test('in the middle of its work, the job can see that its caller has given up, or the view is over', async () => {
     const world = await ClientWorld.confirmed();
     const seen: boolean[] = [];
     const controller = new AbortController();
@@ -692,7 +692,7 @@ describe('a read', () => {
     expect(world.driver.at(a).client.sent).toHaveLength(1);
   });
 
-  test('may not go on once nobody waits for it', async () => {
+  test('may not go on once its caller has given up', async () => {
     const world = await ClientWorld.confirmed({ replicas: [b] });
     const controller = new AbortController();
     let look = () => false;
@@ -871,7 +871,7 @@ describe('a call ends', () => {
 });
 
 describe('a connection of one’s own', () => {
-  test('goes to the primary of a reign, and is shared with nobody', async () => {
+  test('goes to the primary of a term, and is not shared', async () => {
     const world = await ClientWorld.confirmed();
     const first = await world.router.connectAlone('primary', undefined);
     const second = await world.router.connectAlone('primary', undefined);
@@ -881,7 +881,7 @@ describe('a connection of one’s own', () => {
     expect(world.driver.to(a)).toHaveLength(2);
   });
 
-  test('to a replica waits until there is one, and belongs to no reign', async () => {
+  test('to a replica waits until there is one, and belongs to no term', async () => {
     const world = await ClientWorld.confirmed();
     const call = watch(world.router.connectAlone('replica', undefined));
     await world.clock.pass(1_000);
@@ -917,7 +917,7 @@ describe('a connection of one’s own', () => {
     });
   });
 
-  test('that nobody waits for any more is closed when it comes up', async () => {
+  test('that its caller has given up is closed when it comes up', async () => {
     const world = await ClientWorld.confirmed();
     let arrive = () => {};
     world.driver.connect = () =>

@@ -106,7 +106,7 @@ describe('a view is confirmed', () => {
     expect(zk.confirmations).toHaveLength(2);
   });
 
-  test('at once where somebody waits for it, but no two within 20 ms', async () => {
+  test('at once if a reply waits for it, but no two within 20 ms', async () => {
     const stage = await Stage.confirmed();
     const { clock, view } = stage;
     const startMs = clock.monotonicMs();
@@ -134,7 +134,7 @@ describe('a view is confirmed', () => {
     expect(stage.sentSince(startMs)).toEqual([]);
   });
 
-  test('for the latest of those who wait', async () => {
+  test('for the latest reply that waits', async () => {
     const stage = await Stage.confirmed();
     const { clock, view } = stage;
     const startMs = clock.monotonicMs();
@@ -284,7 +284,7 @@ describe('the clocks are looked at', () => {
     expect(view.usable()).toBe(undefined);
   });
 
-  test('by one timer, as long as something is believed', async () => {
+  test('by one timer, as long as a view holds', async () => {
     const { clock, zk } = await Stage.confirmed();
     for (let thirds = 0; thirds < 6; thirds += 1) {
       await clock.pass(300);
@@ -304,7 +304,7 @@ describe('the clocks are looked at', () => {
   });
 });
 
-describe('who waits for a primary', () => {
+describe('a caller that waits for a primary', () => {
   test('has it when it is confirmed', async () => {
     const { zk, view, bounds } = new Stage();
     zk.confirmsAtOnce = false;
@@ -516,7 +516,7 @@ describe('a reply', () => {
     expect(held.now).toMatchObject({ error: expect.any(TimeUp) });
   });
 
-  test('to what was sent in a reign is hopeless when another is believed in, and not before', async () => {
+  test('to a command of a term is hopeless when the view of another primary holds, and not before', async () => {
     const stage = await Stage.confirmed();
     const { view, clock, zk } = stage;
     const { reign } = stage;
@@ -627,7 +627,7 @@ describe('why there is no primary is said', () => {
     );
   });
 
-  test('it is moving: from whom, and for how long', async () => {
+  test('it is moving: from which node, and for how long', async () => {
     const stage = await Stage.confirmed();
     const { view, zk, clock } = stage;
     zk.write({ [paths.primary]: recordText(1, null, { former: a }) });
@@ -659,7 +659,7 @@ describe('why there is no primary is said', () => {
     expect(view.explain()).toBe('the primary has been moving for 0ms');
   });
 
-  test('it moves under Ruby managers, who keep no record', async () => {
+  test('it moves under Ruby managers, which keep no record', async () => {
     const { view, zk, clock } = new Stage();
     await zk.put({ [paths.nodes]: nodesText(null, [b]) });
     await clock.pass(1_000);

@@ -83,7 +83,7 @@ describe('a connection is opened', () => {
     expect((await open(plain, { tls: false })).isOpen).toBe(true);
   });
 
-  test('not to an address that is none', async () => {
+  test('not to a malformed address', async () => {
     const opening = NodeConnection.open('nowhere', { timeoutMs: 1_000 });
     await expect(opening).rejects.toMatchObject({
       code: 'INVALID_OPTION',
@@ -91,7 +91,7 @@ describe('a connection is opened', () => {
     });
   });
 
-  test('not where nobody listens', async () => {
+  test('not where nothing listens', async () => {
     const redis = await PlayedRedis.start();
     const { address } = redis;
     await redis.stop();
@@ -295,7 +295,7 @@ describe('a command', () => {
   });
 });
 
-test('who hears that a connection is closed finds it closed', async () => {
+test('a listener that hears of the end of a connection finds it closed', async () => {
   const { connection } = await opened();
   const seen: boolean[] = [];
   connection.closed.addEventListener('abort', () => seen.push(connection.isOpen));

@@ -209,7 +209,7 @@ describe('instead of a tail', () => {
     });
   });
 
-  test('nobody listens', async () => {
+  test('nothing listens', async () => {
     const redis = await PlayedRedis.start();
     const { address } = redis;
     await redis.stop();
@@ -295,7 +295,7 @@ describe('a stream is decoded', () => {
     expect(() => decodeCommands(Buffer.from(text))).toThrow(/^the stream (is not one of|ends in)/);
   });
 
-  test('a word that is not whole is told from what is no command', () => {
+  test('an incomplete word is distinguished from bytes that are no command', () => {
     expect(() => decodeCommands(Buffer.from('*1\r\n$4\r\npin'))).toThrow(
       'the stream ends in the middle of a command',
     );

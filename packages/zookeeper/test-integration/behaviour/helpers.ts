@@ -87,7 +87,7 @@ export function helpers(world: World): void {
     await refusal(client.addWatch('/m'), InvalidArgumentError);
   });
 
-  it('ensures a path, whoever is first', async () => {
+  it('ensures a path, whichever client is first', async () => {
     const [client, other] = [await world.client(), await world.client()];
     await Promise.all([client, other].map((one) => one.ensurePath('/a/b/c', { data: 'x' })));
     expect((await client.get('/a/b/c')).text).toBe('x');

@@ -173,7 +173,8 @@ describe('an ensemble', () => {
             kinds.refused += 1;
           }
         }
-        // A call that was refused was surely not applied, and no call was refused here.
+        // Every call was acknowledged, or is in doubt after a lost connection. None ended
+        // otherwise.
         expect(kinds.refused).toBe(0);
         expect(kinds.acknowledged).toBeGreaterThan(100);
         expect(settledOrder(history)).toEqual([]);

@@ -75,7 +75,7 @@ describe('watches', () => {
 });
 
 describe('after a stall', () => {
-  it('connected() and states() say what was told last: no event follows that nobody is owed', async () => {
+  it('connected() and states() say what was told last: no unexpected event follows', async () => {
     const server = later(
       await ScriptedServer.start({
         onConnect: (_, peer) => peer.accept({ timeoutMs }),

@@ -131,7 +131,7 @@ describe('watches', () => {
   });
 
   it.each(['data', 'children'] as const)(
-    'end together: taking the %s half of a persistent one leaves nobody half told',
+    'end together: taking the %s half of a persistent one leaves no listener with the other half',
     async (half) => {
       const fake = later(await FakeZooKeeper.start());
       const client = later(await connect(fake.connectionString));

@@ -87,7 +87,7 @@ describe('the capture', () => {
     expect(new Set(types)).toEqual(new Set([1, 2, 3, 4]));
   });
 
-  test('shows where a zxid is none', () => {
+  test('shows where a zxid is no transaction', () => {
     for (const { message, reply, request } of exchanges) {
       const zxid = reply.header?.zxid;
       if (zxid === undefined) continue;

@@ -56,7 +56,7 @@ test('a request is called what its key says, and no two share a number', () => {
   expect(new Set(used).size).toBe(used.length);
 });
 
-test('what changes nodes, the session or who the client is, is not read-only', () => {
+test('a request that changes nodes, the session or its identities is not read-only', () => {
   const writes = Object.values(requests)
     .filter(({ readOnly }) => !readOnly)
     .map(({ name }) => name);
