@@ -3,7 +3,7 @@ import { Countdown, deadlineAfter } from 'incumbent';
 
 /**
  * How long a client may rely on a primary: for `viewMs` after the last confirmation was *sent*, by
- * both clocks. The rule and its proof are in src/deadline.ts of `incumbent`.
+ * both clocks. The rule and its proof are in src/base/deadline.ts of `incumbent`.
  *
  * Unlike a leader's lease it may begin again after its end: a later confirmation says that nothing
  * has changed.
