@@ -5,7 +5,9 @@ export function readClocks(clock: Clock): Instant {
   return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
 }
 
-/** The machine's clocks, with the origin that the ZooKeeper client's `sentAt` has. */
+/**
+ * The machine's clocks. The monotonic one has the same origin as `sentAt` of the ZooKeeper client.
+ */
 export const systemClock: Clock = {
   monotonicMs() {
     const [seconds, nanoseconds] = process.hrtime();

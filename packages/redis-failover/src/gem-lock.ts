@@ -1,10 +1,11 @@
 /**
  * Managers of the Ruby gem exclude each other by a lock of the gem `zk`, which knows nothing of our
- * election. So the elected manager of ours takes a place in that lock: whoever of the gem stands before it
- * decides, and who comes later waits until ours has gone.
+ * election. So the elected manager queues for that lock, too. A gem's manager before it in the
+ * queue leads instead of it; a gem's manager behind it waits until ours has left.
  *
  * `zk.locker(name)` keeps, in every version, an ephemeral child `ex<ten digits>` below
- * `/_zklocking/<name with each slash as two underscores>`: of the chroot, not of the gem's own root.
+ * `/_zklocking/<name with each slash as two underscores>`. That path is below the chroot, not below
+ * the gem's own root.
  */
 import { NoNodeError } from '@incumbent/zookeeper';
 import type { Paths } from './layout.ts';
@@ -12,7 +13,10 @@ import type { ZooKeeperClient } from './zookeeper-client.ts';
 
 interface GemLock {
   readonly name: string;
-  /** Shared by all sets of the chroot: only who also reports below our root counts. */
+  /**
+   * The lock is shared by all sets of the chroot, so its holders count only if they also report
+   * below our root.
+   */
   readonly needsReport: boolean;
   readonly version: string;
 }
@@ -23,17 +27,17 @@ function locksOf(root: string): readonly GemLock[] {
   return [
     { name: `${root}/${name}`, needsReport: false, version: '1.0' },
     { name, needsReport: true, version: '1.0 in development' },
-    // It reports nothing, so whether it manages the same set cannot be known: it counts.
+    // This version reports nothing, so it is unknown whether it manages the same set. It counts.
     { name: 'master_node_manager', needsReport: false, version: 'before 1.0' },
   ];
 }
 
-/** What a place of ours says; the gem writes nothing of the kind. */
+/** The data of a place of ours in the queue. The gem writes nothing of the kind. */
 const ownMark = 'incumbent-redis';
 
 /**
- * Makes sure that this manager has a place in the lock of the gem's set. Where ZooKeeper does not let it, managers
- * of the gem are only looked for.
+ * Makes sure that this manager has a place in the queue for the gem's lock. If ZooKeeper denies
+ * that (an ACL), managers of the gem are only looked for.
  */
 export async function takeGemPlace(zk: ZooKeeperClient, { root }: Paths): Promise<void> {
   const parent = pathOf({ name: `${root}/${name}` });
@@ -44,13 +48,13 @@ export async function takeGemPlace(zk: ZooKeeperClient, { root }: Paths): Promis
     await zk.ensurePath(parent);
     await zk.create(`${parent}/ex`, ownMark, { ephemeral: true, sequential: true });
   } catch (error) {
-    // The gem deletes the parent whenever nobody is below it: the next look tries again.
+    // The gem deletes the parent when it has no children. The next look tries again.
     const { code } = error as { readonly code?: unknown };
     if (code !== 'NO_AUTH' && code !== 'NO_NODE') throw error;
   }
 }
 
-/** Managers of the gem that wait may go on now. */
+/** Gives the place back, so that managers of the gem that wait behind it may go on. */
 export async function leaveGemPlace(zk: ZooKeeperClient, { root }: Paths): Promise<void> {
   const parent = pathOf({ name: `${root}/${name}` });
   const session = zk.session?.id;
@@ -59,7 +63,9 @@ export async function leaveGemPlace(zk: ZooKeeperClient, { root }: Paths): Promi
   }
 }
 
-/** @returns the names of the gem's managers that hold its lock, or wait for it before one of ours, to be shown */
+/**
+ * @returns the gem's managers that hold its lock, or wait for it before ours: names for a message
+ */
 export async function gemManagers(zk: ZooKeeperClient, paths: Paths): Promise<string[]> {
   const found = await Promise.all(
     locksOf(paths.root).map(async (lock) => {
@@ -70,7 +76,7 @@ export async function gemManagers(zk: ZooKeeperClient, paths: Paths): Promise<st
     }),
   );
   if (found.every(({ owners }) => owners.size === 0)) return [];
-  // A manager's report and its place in the lock belong to one session.
+  // A manager's report and its place in the queue belong to the same session.
   const reporters = new Map(
     [...(await ownersBelow(zk, paths.reports))].map(([id, owner]) => [owner, id]),
   );
@@ -93,7 +99,7 @@ interface Place {
   readonly isOurs: boolean;
 }
 
-/** The first one holds the lock. */
+/** In the order of the queue: the first place holds the lock. */
 async function placesBelow(zk: ZooKeeperClient, parent: string): Promise<readonly Place[]> {
   const owners = await ownersBelow(zk, parent);
   const places = await Promise.all(
@@ -111,7 +117,10 @@ async function placesBelow(zk: ZooKeeperClient, parent: string): Promise<readonl
   return places.filter((place) => place !== undefined).sort((a, b) => number(a) - number(b));
 }
 
-/** The sessions that the children of a node belong to, by their names. */
+/**
+ * The children of a node by name, each with the session that owns it. Children that are not
+ * ephemeral are left out.
+ */
 async function ownersBelow(
   zk: ZooKeeperClient,
   parent: string,

@@ -1,4 +1,7 @@
-/** Automatic failover of a Redis primary, and clients that follow it. */
+/**
+ * Automatic failover of a Redis primary: the manager that moves the primary, and a client that
+ * follows it.
+ */
 export type { Dedicated } from './client/dedicated.ts';
 export type { Driver, DriverConnection } from './client/driver.ts';
 export type { FailoverErrorCode, UnknownOutcome } from './client/errors.ts';

@@ -1,26 +1,27 @@
 /**
- * The znodes. `nodes`, `manager_node_state` and `manual_failover` are those of the Ruby gem
- * redis_failover, byte for byte, so that its clients and ours can be mixed. What is ours stands beside
- * them, where the gem does not look: `primary`, `position`, `failover_requests`, `managers`.
+ * The znodes below the root. `nodes`, `manager_node_state` and `manual_failover` are those of the
+ * Ruby gem redis_failover, byte for byte, so that its clients and ours can be mixed. Our own znodes
+ * stand beside them, where the gem does not look: `primary`, `position`, `failover_requests`,
+ * `managers`.
  */
 import type { NodeAddress } from './node-address.ts';
 import { rubyFloat } from './ruby-float.ts';
 
 export interface Paths {
   readonly root: string;
-  /** Persistent, JSON of `Nodes`: the gem's clients follow it. Absent while the primary moves. */
+  /** Persistent, JSON of `Nodes`. The gem's clients follow it. Absent while the primary moves. */
   readonly nodes: string;
-  /** Holds a child for each manager: ephemeral, JSON of `Report`. */
+  /** Holds one ephemeral child for each manager: JSON of `Report`. */
   readonly reports: string;
-  /** Written by the gem's clients: `host:port`, or `ANY_SLAVE`. */
+  /** The gem's clients write it: `host:port`, or `ANY_SLAVE`. */
   readonly manualFailover: string;
-  /** Persistent, JSON of `PrimaryRecord`: ours. */
+  /** Ours. Persistent, JSON of `PrimaryRecord`. */
   readonly primary: string;
-  /** Persistent, JSON of `PositionRecord`: ours. It changes often, and no client reads it. */
+  /** Ours. Persistent, JSON of `PositionRecord`. It changes often, and no client reads it. */
   readonly position: string;
-  /** Holds an ephemeral sequential child for each request, JSON of `FailoverRequest`: ours. */
+  /** Ours. Holds one ephemeral sequential child for each request: JSON of `FailoverRequest`. */
   readonly requests: string;
-  /** The election's name below `root`: the managers are its candidates. */
+  /** The name of the managers' election, below `root`. */
   readonly election: string;
 }
 
@@ -40,23 +41,23 @@ export function pathsBelow(root: string): Paths {
   };
 }
 
-/** What the gem's clients go by. */
+/** The roles of the nodes, as the gem's clients read them. */
 export interface Nodes {
   readonly master: NodeAddress | null;
   readonly slaves: readonly NodeAddress[];
   readonly unavailable: readonly NodeAddress[];
 }
 
-/** The two znodes that say who is the primary, with what tells which of them was written last. */
+/** The two znodes that name the primary. The zxids tell which of them was written last. */
 export interface Named {
   readonly record: { readonly value: PrimaryRecord; readonly modifiedZxid: bigint };
   readonly nodes: { readonly value: Nodes; readonly createdZxid: bigint };
 }
 
 /**
- * Whether a manager of the gem has moved the primary since ours wrote last, also if it is the same node again. At each
- * move the gem deletes `nodes` and creates it anew. When ours create it, they write `primary` in the same
- * transaction.
+ * Whether a manager of the gem has moved the primary since our managers last wrote, even if it
+ * chose the same node again. At each move the gem deletes `nodes` and creates it anew. Our managers
+ * write `primary` in the same transaction in which they create `nodes`.
  */
 export function isMovedByGem({ record, nodes }: Named): boolean {
   const { master } = nodes.value;
@@ -64,7 +65,7 @@ export function isMovedByGem({ record, nodes }: Named): boolean {
   return master !== record.value.primary || nodes.createdZxid > record.modifiedZxid;
 }
 
-/** What one manager sees. */
+/** The nodes as one manager sees them. */
 export interface Report {
   /** Latency in seconds. */
   readonly available: Readonly<Record<NodeAddress, number>>;
@@ -72,56 +73,61 @@ export interface Report {
 }
 
 /**
- * Who is the primary, and since which term. Never deleted. A client believes it for `viewMs` after it
- * sent the request that confirmed it; whoever moves the primary away from a node that cannot be
- * asked waits for that long after it has written `primary: null`.
+ * The primary and its term. Never deleted. A client relies on it for `viewMs` from the moment it
+ * sent the request that confirmed it. So a manager that moves the primary away from a silent node
+ * first writes `primary: null`, and then waits until those views are over.
  */
 export interface PrimaryRecord {
-  /** Counts the primaries: one more at each move. Never falls. */
+  /** The number of the primary: one more at each move. It never falls. */
   readonly term: number;
-  /** null while it moves: nobody writes anywhere. */
+  /** null while the primary moves: no client may write then. */
   readonly primary: NodeAddress | null;
-  /** Who was the primary last, so that a successor of a manager that died in mid-move knows. */
+  /**
+   * The last primary. It tells the next manager where a move began that its predecessor did not
+   * finish.
+   */
   readonly former: NodeAddress | null;
   /**
-   * Of the data of the primary, as Redis names it (`master_replid`); null when not known. A primary
-   * that comes back with another one has lost its data, and a node with another one has other data.
+   * The replication ID of the primary's data (`master_replid`); null when not known. A primary that
+   * comes back with another ID has lost data. A node with another ID has other data.
    */
   readonly replicationId: string | null;
   /**
-   * What the data of the primary include: each stream of writes with the offset up to which they do, the
-   * oldest first, its own last. Absent in what version 0.1.0 has written.
+   * The streams of writes that the primary's data include, each with the offset up to which they
+   * do. The oldest stream comes first, the primary's own last. Absent in a record that version
+   * 0.1.0 wrote.
    */
   readonly lineage?: Readonly<Record<string, number>>;
   /**
-   * While the primary moves: what the data of a node include that was promoted, and is not published. `lineage`
-   * and `replicationId` stay those of the last term till then: they say who has anything of it. Absent: none.
+   * While the primary moves: the lineage of a node that was promoted and is not published yet.
+   * Until then `lineage` and `replicationId` stay those of the last term, because they tell which
+   * nodes have data of that term. Absent: no node was promoted.
    */
   readonly promoting?: Readonly<Record<string, number>> | undefined;
   /**
-   * Nodes, each with its process (`run_id`), that an operator lets copy this term's primary, whatever only
-   * they have. Absent: none.
+   * Nodes, each with its process (`run_id`), that an operator lets copy this term's primary and so
+   * lose the data that only they have. Absent: none.
    */
   readonly discarded?: Readonly<Record<NodeAddress, string>> | undefined;
-  /** Of the process of the primary (`run_id`): only another one can have lost data. */
+  /** The primary's process (`run_id`). Only another process can have lost data. */
   readonly runId: string | null;
   /**
-   * Managers of the gem have published here a moment ago, and nobody knows what clients still make of
-   * that.
+   * True for a while after managers of the gem led: their clients may still go by what they
+   * published.
    */
   readonly gemViews: boolean;
   readonly viewMs: number;
-  /** The manager that wrote this, and the token of its term. */
+  /** The manager that wrote this, and the fencing token of its election term. */
   readonly manager: string;
   readonly token: string;
   /**
-   * The zxid (decimal) of the last write of `manual_failover` that was dealt with, so that a request
-   * that came while no manager led is neither lost nor carried out twice.
+   * The zxid (decimal) of the last write of `manual_failover` that was handled. It keeps a request
+   * that came while no manager led from being lost, and from being carried out twice.
    */
   readonly manualSeen: string;
 }
 
-/** How far the primary was in its stream of writes when the elected manager looked last. */
+/** The position of the primary in its stream of writes when the elected manager last looked. */
 export interface PositionRecord {
   /** `master_replid` */
   readonly stream: string;
@@ -129,25 +135,25 @@ export interface PositionRecord {
 }
 
 /**
- * `node`: whom to promote; null for the best replica. Ephemeral: whoever asks and dies is not served
- * an hour later.
+ * `node`: the node to promote; null for the best replica. The znode is ephemeral, so the request of
+ * a client that died is not carried out an hour later.
  */
 export interface FailoverRequest {
   readonly node: NodeAddress | null;
   /**
-   * Absent: a failover. What an operator says of a node that is set aside: its data are the ones to keep,
-   * or may be thrown away. Managers of version 0.1.0 cannot read such a request, and pass it over.
+   * Absent: a failover. Otherwise an operator's decision about a node that is set aside: `keep` its
+   * data, or `discard` them. Managers of version 0.1.0 cannot read such a request, and skip it.
    */
   readonly action?: 'keep' | 'discard' | undefined;
   readonly requestedBy: string;
   /**
-   * The asker waits that long for a node that is still copying, and reads `progress`. Absent in requests of
-   * version 0.1.0: those are not written to before their outcome.
+   * The requester waits this long for a node that still copies, and reads `progress`. Absent in
+   * requests of version 0.1.0: a manager writes nothing into those before their outcome.
    */
   readonly waitMs?: number | undefined;
-  /** What the manager waits for, in words. */
+  /** The reason why the manager still waits, in words. */
   readonly progress?: string | undefined;
-  /** Absent until a manager has dealt with it. */
+  /** Absent until a manager has handled the request. */
   readonly outcome?:
     | { readonly done: true; readonly primary: NodeAddress; readonly term: number }
     | { readonly done: false; readonly error: string };
@@ -188,7 +194,7 @@ export function encodeRequest(request: FailoverRequest): string {
   return JSON.stringify({ node, ...more });
 }
 
-/** @throws LayoutError for what is no such JSON; `path` stands in it */
+/** @throws LayoutError, with `path`, if the text is no such JSON */
 export function decodeNodes(path: string, text: string): Nodes {
   const { master, slaves, unavailable } = parseObject(path, text);
   const valid = (master === null || isText(master)) && isTexts(slaves) && isTexts(unavailable);
@@ -269,7 +275,7 @@ export function decodeRequest(path: string, text: string): FailoverRequest {
   return { ...request, outcome: outcome as NonNullable<FailoverRequest['outcome']> };
 }
 
-/** A znode holds something else than it should. Nothing is changed then. */
+/** A znode holds something else than this layout says. Nothing was changed. */
 export class LayoutError extends Error {
   override readonly name: string = 'LayoutError';
   readonly code = 'LAYOUT';

@@ -1,8 +1,12 @@
 import { InvalidOptionError } from 'incumbent';
 
-/** `host:port` as it stands in every znode, such as `10.0.0.7:6379` or `[::1]:6379`. */
+/**
+ * `host:port` as in every znode, such as `10.0.0.7:6379`. An IPv6 address has brackets:
+ * `[::1]:6379`.
+ */
 export type NodeAddress = string;
 
+/** Host and port of a Redis node. */
 export interface HostAndPort {
   /** Without brackets. */
   readonly host: string;
@@ -11,7 +15,7 @@ export interface HostAndPort {
 
 /**
  * @param what names the value in the error, such as `nodes[1]`
- * @throws InvalidOptionError
+ * @throws InvalidOptionError if the value is not `host:port` with a port from 1 to 65535
  */
 export function parseNodeAddress(what: string, value: unknown): HostAndPort {
   const match =

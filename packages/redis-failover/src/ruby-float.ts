@@ -1,6 +1,7 @@
 /**
- * A number as Ruby writes a Float: `1.0`, `0.000412`, `9.1e-05`. Both take the fewest digits that name
- * the number; they differ in when there is an exponent, and in how it looks.
+ * A number as Ruby writes a Float: `1.0`, `0.000412`, `9.1e-05`. Ruby and JavaScript take the same
+ * digits, the fewest that name the number. They differ in when they use an exponent, and in how it
+ * looks.
  * @param value finite
  */
 export function rubyFloat(value: number): string {

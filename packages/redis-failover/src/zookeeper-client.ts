@@ -1,6 +1,6 @@
 import type { ZooKeeper } from '@incumbent/zookeeper';
 
-/** What managers and views need of a client of ZooKeeper: a simulation has another one. */
+/** The part of a ZooKeeper client that managers and views use. A simulation supplies its own. */
 export type ZooKeeperClient = Pick<
   ZooKeeper,
   | 'state'

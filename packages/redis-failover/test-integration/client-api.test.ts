@@ -1,4 +1,4 @@
-/** What the client offers beside single commands, with the types of each library. */
+/** The client's methods beside single commands, with the types of each library. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -162,7 +162,8 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
     await expect(io.failover.redis.subscribe('c')).rejects.toMatchObject({ code: 'NOT_ROUTABLE' });
     expect(() => io.failover.redis.disconnect()).toThrow('failover.close()');
     expect(() => io.failover.redis.defineCommand('x', { lua: '' })).toThrow('one connection');
-    // By whatever way: on a shared connection it would change what all others do.
+    // Refused in every form, because on a shared connection it would change the commands of all
+    // other callers.
     const refused = { code: 'NOT_ROUTABLE' };
     await expect(redis.sendCommand(['MULTI'])).rejects.toMatchObject(refused);
     const words = [Buffer.from('CLIENT'), Buffer.from('REPLY'), Buffer.from('OFF')];
@@ -224,7 +225,7 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
       runs += 1;
       const refused = redis.set('a', '1');
       if (runs === 1) {
-        // Goes on beside what was refused, as half of a Promise.all does.
+        // Goes on after the refusal, as the other half of a `Promise.all` does.
         const goesOn = refused
           .catch(() => undefined)
           .then(async () => {
@@ -301,7 +302,7 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
     await stage.revoke(addressOf(both()[0]));
     await until('it was told', () => told.some(({ primary }) => primary === undefined));
     await stage.publish(addressOf(both()[0]), []);
-    // Of the record first, and of who may be read from when that is read too.
+    // The record is read first, and the replicas when `nodes` is read, too.
     await until('it was told of the next', () => told.at(-1)?.primary !== undefined);
     expect(told.at(-1)).toEqual({
       primary: addressOf(both()[0]),

@@ -1,4 +1,4 @@
-/** When a reply counts: ZooKeeper cut off, replies late, the primary moved meanwhile. */
+/** When a reply counts: ZooKeeper is cut off, replies are late, the primary is moved meanwhile. */
 import type { RedisServer } from '@incumbent/servers';
 import { connect } from '@incumbent/zookeeper';
 import type { TestProxy } from '@incumbent/zookeeper/testing';
@@ -30,7 +30,7 @@ describe.skipIf(missing !== undefined).concurrent('the view of a client', () => 
     readonly key: string;
   }
 
-  /** A client whose ways to ZooKeeper and to the primary can be cut. */
+  /** A client whose links to ZooKeeper and to the primary can be cut. */
   async function open(
     context: TestContext,
     library: Library,
@@ -51,7 +51,7 @@ describe.skipIf(missing !== undefined).concurrent('the view of a client', () => 
     return { stage, failover, zookeeper, redis, key };
   }
 
-  /** A write is executed, its reply comes when the view has lapsed. */
+  /** A write is executed, and its reply comes when the view is over. */
   async function lateReply({ failover, zookeeper, redis, key }: Scene) {
     redis.holdReplies();
     const writing = watched(failover.redis.set(key, 'second'));
@@ -118,7 +118,7 @@ describe.skipIf(missing !== undefined).concurrent('the view of a client', () => 
       expect([writing.settled, next.settled]).toEqual([false, false]);
       redis.letGo();
       expect(await writing.promise).toBe('OK');
-      // What was not sent waits for the next primary.
+      // A write that was not sent waits for the next primary.
       expect(await both()[0].command('GET', key)).toBe('second');
       await stage.publish(addressOf(redis), [], slow);
       expect(await next.promise).toBe('OK');
@@ -131,7 +131,7 @@ describe.skipIf(missing !== undefined).concurrent('the view of a client', () => 
       await until('it is executed', async () => (await both()[0].command('GET', key)) === 'second');
       await stage.revoke(addressOf(redis), { viewMs });
       await stage.publish(addressOf(both()[0]), [], { viewMs });
-      // commandTimeout is 30 s, and nobody answers here.
+      // `commandTimeout` is 30 s, and the node does not answer.
       await expect(writing.promise).rejects.toMatchObject({
         code: 'OUTCOME_UNKNOWN',
         term: 1,
@@ -162,7 +162,8 @@ describe.skipIf(missing !== undefined).concurrent('the view of a client', () => 
       });
       await failover.redis.set('key', 'of term 1');
       zookeeper.silence();
-      // A planned move, which waits for nobody; then the old one is started anew, as a primary.
+      // A planned move, which waits for no view. Then the old primary is started anew, as a
+      // primary.
       await stage.publish(addressOf(both()[0]), [], long);
       await old.kill();
       await old.start();
@@ -182,7 +183,7 @@ describe.skipIf(missing !== undefined).concurrent('the view of a client', () => 
         code: 'NO_PRIMARY',
         message: expect.stringMatching(/within 5s: ZooKeeper/),
       };
-      // A primary that may be another by now is not read from either.
+      // A primary that may have been replaced serves no reads either.
       await Promise.all([
         expect(failover.redis.set(key, 'second')).rejects.toMatchObject(refusal),
         expect(failover.redis.get(key)).rejects.toMatchObject(refusal),

@@ -1,4 +1,4 @@
-/** Where commands go, and what is done when that changes. The manager is played by hand. */
+/** Where commands go, and what the client does when that changes. The test plays the manager. */
 import type { RedisServer } from '@incumbent/servers';
 import { describe, expect, test } from 'vitest';
 import {
@@ -12,7 +12,7 @@ import {
 } from './support/client-stage.ts';
 import { until } from './support/waiting.ts';
 
-/** Until a replica has the first count: it is told of that after the client. */
+/** Resolves when a replica has the first count, which it gets after the client's reply. */
 function copied(replica: RedisServer): Promise<unknown> {
   return until('it is copied', async () => (await replica.command('GET', 'counter')) === '1');
 }
@@ -36,7 +36,7 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
       });
       await failover.redis.set(key, '1');
       expect(await primary.command('GET', key)).toBe('1');
-      // Only the node that was asked knows of a failed lookup.
+      // Only the node that was asked counts a failed lookup.
       const misses = async ({ command }: RedisServer) =>
         /keyspace_misses:(\d+)/.exec(String(await command.call(replica, 'INFO', 'stats')))?.[1];
       const before = Number(await misses(replica));
@@ -124,7 +124,7 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
         term: 1,
         primary: addressOf(proxy),
       });
-      // It was not sent again.
+      // The client did not send it again.
       expect(await failover.redis.incr(key)).toBe(3);
     });
 
@@ -219,7 +219,7 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
       await next.promote();
       await stage.revoke(addressOf(old));
       await stage.publish(addressOf(next));
-      // The one that the death met may be unknown; those after it are not.
+      // The write during the death of the primary may be of unknown outcome, later ones may not.
       await writing;
       await failover.redis.set('key', 'then');
       expect(await next.command('GET', 'key')).toBe('then');

@@ -13,7 +13,7 @@ import { lasting, until } from './support/waiting.ts';
 const zookeeper = useZooKeeper();
 let roots = 0;
 
-/** One set of servers, and what is always said of it. */
+/** One set of servers, and the options that every command gets for it. */
 class Place {
   readonly where: readonly string[];
   readonly nodes: readonly string[];
@@ -49,12 +49,15 @@ async function readyz(manager: Command): Promise<Ready> {
   return { http: response.status, ...((await response.json()) as Omit<Ready, 'http'>) };
 }
 
-/** Resolves when /readyz says that code; undefined: when it says ready. */
+/**
+ * Resolves when /readyz answers with that code; undefined: when it answers that the manager is
+ * ready.
+ */
 function whenReady(manager: Command, code?: string): Promise<Ready> {
   return manager.until(`/readyz says ${code ?? 'ready'}`, async () => {
     const now = await readyz(manager);
     if (now.code === code && now.http === (code === undefined ? 200 : 503)) return now;
-    // Asked more often, it would keep the processor from what is waited for.
+    // Asking more often would take the processor from the manager that is waited for.
     await lasting(100);
     return undefined;
   });
@@ -142,7 +145,7 @@ describe
       one.signal('SIGTERM');
       expect(await one.result).toMatchObject({ code: 0, stderr: '' });
       expect(one.lines.at(-1)).toMatchObject({ event: 'stopped' });
-      // Resigned, and not waited out.
+      // The manager resigned. Otherwise its session would have had to end first.
       await two.line({ event: 'elected' });
       await watch.line({ change: 'manager', manager: 'one', reports: false });
       watch.signal('SIGINT');
@@ -240,7 +243,7 @@ describe
       await whenReady(one);
       await whenReady(two);
       expect(await readyz(one)).toMatchObject({ primary: first, term: 1 });
-      // What was given up before there were enough is not done afterwards.
+      // A request that was given up is not carried out later, when there are enough managers.
       expect((await set.roles())[first]).toBe('primary');
     });
 
@@ -267,7 +270,7 @@ describe
       await proxy.pass();
       await whenReady(manager);
       await watch.line({ change: 'zookeeper', state: 'connected' });
-      // It goes on where it was.
+      // The set goes on with the primary that it had.
       const [, second] = set.addresses as [string, string];
       expect((await place.run('failover', second)).code).toBe(0);
       await watch.line({ change: 'primary', primary: second, term: 2 });

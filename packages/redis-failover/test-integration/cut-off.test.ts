@@ -9,7 +9,7 @@ import { Stage } from './support/stage.ts';
 import { lasting, until } from './support/waiting.ts';
 
 const zooKeeper = useZooKeeper();
-/** Nobody waits longer than a test can. */
+/** No wait is longer than a test may take. */
 const quick = { maxFailures: 2, checkEvery: '200ms' } as const;
 
 describe.skipIf(missing !== undefined).concurrent('cut off from the primary', () => {
@@ -47,7 +47,7 @@ describe.skipIf(missing !== undefined).concurrent('cut off from the primary', ()
           const path = `${stage.paths.reports}/manager-${index}`;
           return decodeReport(path, (await stage.zk.get(path)).text).unavailable.includes(address);
         });
-        // Long enough for a decision that is not to be.
+        // Long enough for the decision that must not come.
         await lasting(1_000);
       }
       const next = await stage.published(undefined, first.term);
@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined).concurrent('cut off from the primary', ()
     },
   );
 
-  test('managers replace it, and no client that still reaches it is told a lie', async (context) => {
+  test('managers replace it, and every acknowledgement to a client that still reaches it holds', async (context) => {
     const { stage, silence, heal, stale, informed } = await halfCutOff(context, {
       clientView: '3s',
     });
@@ -71,7 +71,7 @@ describe.skipIf(missing !== undefined).concurrent('cut off from the primary', ()
     await stage.verdict(stale, informed);
   });
 
-  test('a client that hears nothing of a failover on request is told no lie', async (context) => {
+  test('a client that hears nothing of a requested failover gets no false acknowledgement', async (context) => {
     const { stage, heal, stale, informed } = await halfCutOff(context, { clientView: '3s' });
     const client = await stage.client();
     const { primary } = await client.manualFailover();
@@ -80,11 +80,12 @@ describe.skipIf(missing !== undefined).concurrent('cut off from the primary', ()
     await stage.verdict(stale, informed);
   });
 
-  test('a client whose write arrives there late is not told that it has written', async (context) => {
+  test('a client whose write arrives there late gets no acknowledgement', async (context) => {
     const { stage, silence, heal, stale, informed, staleLink } = await halfCutOff(context, {});
     const first = await stage.published();
     const link = staleLink(first.primary);
-    // It is on its way to the primary, which is replaced meanwhile and knows nothing of that.
+    // The write is on its way to the primary. That is replaced meanwhile, and has never seen the
+    // write.
     link?.holdRequests();
     await until('a write is held', () => (link?.counters.bytesHeld ?? 0) > 0);
     silence(first.primary);
@@ -96,7 +97,10 @@ describe.skipIf(missing !== undefined).concurrent('cut off from the primary', ()
   });
 });
 
-/** One client hears nothing more of ZooKeeper from when managers begin to move the primary. */
+/**
+ * One client hears nothing more from ZooKeeper from the moment when the managers begin to move the
+ * primary.
+ */
 async function halfCutOff(context: TestContext, settings: { readonly clientView?: string }) {
   const stage = await Stage.open(context, zooKeeper.server);
   const linksToAll = async () => {
@@ -112,22 +116,22 @@ async function halfCutOff(context: TestContext, settings: { readonly clientView?
     reach: (node) => `127.0.0.1:${managersLinks[node]?.port}`,
     async onStep(step) {
       if (isBegun && step === 'before revoke') zooKeeperLink.silence();
-      // What a primary that nobody stopped takes meanwhile nobody else has.
+      // No other node has the writes that a primary takes meanwhile if it was not paused.
       if (isBegun && step === 'before redirect') await lasting(300);
     },
   });
   await stage.published();
-  // Without a pause: what it writes between two steps of a move is what matters.
+  // Without a pause, because the writes between two steps of a move are the ones that matter.
   const stale = await stage.writer({ zooKeeper: zooKeeperLink, redis: staleLinks }, 0);
   const informed = await stage.writer();
   for (const writer of [stale, informed]) await writer.writes();
   isBegun = true;
   return {
     ...{ stage, stale, informed },
-    /** From here on managers do not reach this node. */
+    /** From here on the managers do not reach this node. */
     silence: (node: NodeAddress | null) => managersLinks[node ?? '']?.silence(),
     staleLink: (node: NodeAddress | null) => staleLinks[node ?? ''],
-    /** Everybody reaches everything again, and writes. */
+    /** All reach each other again, and write. */
     async heal() {
       for (const link of Object.values(managersLinks)) await link.pass();
       await zooKeeperLink.pass();
@@ -212,7 +216,7 @@ describe.skipIf(missing !== undefined).concurrent('cut off from ZooKeeper', () =
     await two.stop();
     await stage.set.at(first.primary as NodeAddress).kill();
     await one.story.told('sight', ({ sight }) => sight.state === 'unavailable');
-    // Long enough for a decision that is not to be.
+    // Long enough for the decision that must not come.
     await lasting(1_000);
     const { term, primary, former } = first;
     expect(await stage.reign()).toEqual({ term, primary, former });

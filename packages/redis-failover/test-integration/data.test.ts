@@ -1,5 +1,6 @@
-// Whose data count, on real servers: the ways in which acknowledged writes were lost (A1, F1 to F5). In
-// each a node that can be reached has the writes, and by what it seems another one was taken.
+// Which node's data count, on real servers: the ways in which acknowledged writes were lost (A1, F1
+// to F5). In each case a node that can be reached has the writes, and by appearances another one
+// was promoted.
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
@@ -19,13 +20,13 @@ import { until } from './support/waiting.ts';
 
 const zooKeeper = useZooKeeper();
 const writes = 200;
-/** As it is by default. */
+/** The default. */
 const proven = { rejoin: 'proven' } as const;
 
 describe.skipIf(missing !== undefined)(
   'no write is lost that a node has which can be reached',
   () => {
-    test('when somebody else has promoted a live primary, and a stale replica is left (A1)', async (context) => {
+    test('when a live primary was replaced by hand, and a stale replica is left (A1)', async (context) => {
       const stage = await Stage.open(context, zooKeeper.server);
       const before = stage.manager('before', proven);
       const [first, second, third] = await nodesOf(stage);
@@ -43,14 +44,15 @@ describe.skipIf(missing !== undefined)(
 
     test('when the primary comes back empty, whatever its configuration promises (F1)', async (context) => {
       const stage = await Stage.open(context, zooKeeper.server);
-      // Long enough for it to come back before it counts as down.
+      // Enough failures for the node to come back before it counts as down.
       const { story } = stage.manager('one', { ...proven, maxFailures: 20 });
       const [first] = await nodesOf(stage);
       const { term } = await stage.published(first);
       await stage.set.command(first, 'CONFIG', 'SET', 'appendonly', 'yes');
       await write(stage, first);
       expect(await stage.set.command(first, 'WAIT', 2, 10_000)).toBe(2);
-      // As Redis 7 has it by default. With 0 replicas copy 0.1 s after the start, and no manager is as fast.
+      // The default of Redis 7. With a delay of 0 replicas copy 0.1 s after the start, and no
+      // manager is as fast.
       const delay = ['--repl-diskless-sync-delay', '5'];
       const lost = await emptied(context, stage, first, ['--appendonly', 'yes', ...delay]);
       const next = await stage.published(undefined, term);
@@ -110,7 +112,7 @@ describe.skipIf(missing !== undefined)(
       expect(await stage.set.command(third, 'GET', 'foreign')).toBe('1');
     });
 
-    test('when nobody can read how far the primary was', async (context) => {
+    test('when the last position of the primary cannot be read', async (context) => {
       const stage = await Stage.open(context, zooKeeper.server);
       const before = stage.manager('before', proven);
       const [first] = await nodesOf(stage);
@@ -144,11 +146,11 @@ describe.skipIf(missing !== undefined)(
       });
       expect(await stage.record()).toMatchObject({ primary: first, term });
       expect(await written(stage, first)).toBe(writes);
-      // Nobody is kept waiting.
+      // No writer has to wait.
       await stage.set.command(first, 'SET', 'after', '1');
     });
 
-    test('when the link is lost after the failover was begun: the one of before goes on (F2)', async (context) => {
+    test('when the link is lost after the failover was begun: the former primary goes on (F2)', async (context) => {
       const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
       const [first, second] = stage.set.addresses as [NodeAddress, NodeAddress];
       const onStep: ManagerHooks['onStep'] = async (step) => {
@@ -220,7 +222,7 @@ describe.skipIf(missing !== undefined)(
       await cutLink(stage, third);
       await write(stage, first);
       expect(await stage.set.command(first, 'WAIT', 1, 10_000)).toBe(1);
-      // A copy that takes long: the replica has no partial way back, and its data still.
+      // The copy takes long. The replica cannot continue partially, and still has its data.
       await stage.set.command(first, 'CONFIG', 'SET', 'repl-diskless-sync', 'no');
       await stage.set.command(first, 'CONFIG', 'SET', 'rdb-key-save-delay', 100_000);
       await stage.set.command(first, 'CONFIG', 'SET', 'repl-backlog-size', 16_384);
@@ -240,7 +242,7 @@ describe.skipIf(missing !== undefined)(
 );
 
 describe.skipIf(missing !== undefined)('a node that has what the primary lacks', () => {
-  /** The first one has writes that the second one, the primary, never got. */
+  /** The first node has writes that the second one, the primary, never got. */
   async function forked(context: TestContext) {
     const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
     const { story, manager } = stage.manager('one', proven);
@@ -272,7 +274,7 @@ describe.skipIf(missing !== undefined)('a node that has what the primary lacks',
     await until('it is shown', () => manager.status.quarantined.includes(first));
     expect(await written(stage, first)).toBe(writes);
     await expect(stage.set.command(first, 'SET', 'k', 'v')).rejects.toThrow('READONLY');
-    // As by default: the copy begins some looks later.
+    // The default of Redis: the copy begins some looks later.
     await stage.set.command(second, 'CONFIG', 'SET', 'repl-diskless-sync-delay', 5);
     expect(await ask('discard', first)).toMatchObject({ primary: second });
     await stage.formed();
@@ -300,14 +302,14 @@ describe.skipIf(missing !== undefined)('a node that has what the primary lacks',
 describe.skipIf(missing !== undefined)(
   'a primary that was cut off while another one was made',
   () => {
-    /** The first one goes on by itself, cut off from its manager and its replica. */
+    /** The first node goes on by itself, cut off from its manager and its replica. */
     async function cutOff(
       context: TestContext,
       alone: (stage: Stage, first: NodeAddress) => unknown,
     ) {
       const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
       const [first, second] = stage.set.addresses as [NodeAddress, NodeAddress];
-      // Else the first PING to a replica comes after 10 s.
+      // By default the first PING to a replica comes after 10 s.
       await stage.set.command(first, 'CONFIG', 'SET', 'repl-ping-replica-period', 1);
       const proxy = await stage.redisLink(first);
       const reach = (node: NodeAddress) => (node === first ? addressOf(proxy) : node);
@@ -320,7 +322,7 @@ describe.skipIf(missing !== undefined)(
       proxy.refuse();
       await stage.published(second, term);
       await alone(stage, first);
-      // Redis pings as long as it has a replica: this one never answers, and never copies.
+      // Redis sends PINGs as long as it has a replica. This one never answers, and never copies.
       const before = await offsetOf(stage, first);
       const replica = await fakeReplica(
         context,
@@ -350,7 +352,7 @@ describe.skipIf(missing !== undefined)(
       expect(story.all('quarantined')).toEqual([]);
     });
 
-    test('is set aside when it has a write that nobody else has, and says how many', async (context) => {
+    test('is set aside when it has a write that no other node has, and says how many', async (context) => {
       const { story, manager, first, stage } = await cutOff(context, async ({ set }, node) => {
         await set.command(node, 'SET', 'only here', '1');
       });
@@ -375,7 +377,7 @@ async function offsetOf(stage: Stage, node: NodeAddress) {
   return { stream: info.get('master_replid') ?? '', at: Number(info.get('master_repl_offset')) };
 }
 
-/** Something that Redis takes for a replica. */
+/** A connection that Redis takes for a replica. */
 async function fakeReplica(
   { onTestFinished }: TestContext,
   port: number,
@@ -394,7 +396,7 @@ async function fakeReplica(
   return socket;
 }
 
-/** The primary first, when all is in place. */
+/** The nodes, the primary first, once the set is complete. */
 async function nodesOf(
   stage: Stage,
   manager?: string,
@@ -405,7 +407,7 @@ async function nodesOf(
   return stage.set.addresses as readonly string[] as readonly [string, string, string];
 }
 
-/** So many writes that Redis acknowledges. */
+/** Writes a number of values that Redis acknowledges. */
 async function write(stage: Stage, node: NodeAddress): Promise<void> {
   const values = Array.from({ length: writes }, (_, at) => at);
   expect(await stage.set.command(node, 'RPUSH', 'w', ...values)).toBe(writes);
@@ -415,13 +417,13 @@ async function written(stage: Stage, node: NodeAddress): Promise<unknown> {
   return stage.set.command(node, 'LLEN', 'w');
 }
 
-/** A replica keeps what it has, and gets nothing more. */
+/** Cuts a replica off from its primary: it keeps its data, and gets nothing more. */
 async function cutLink(stage: Stage, replica: NodeAddress): Promise<void> {
   await stage.set.command(replica, 'CONFIG', 'SET', 'masterauth', 'wrong');
   await stage.set.command(replica, 'CLIENT', 'KILL', 'TYPE', 'master');
 }
 
-/** The same node with what it has saved, which it reads for half a second. */
+/** Starts the same node with its saved data, which it reads for half a second. */
 async function startsSlowly(
   { onTestFinished }: TestContext,
   stage: Stage,
@@ -439,7 +441,7 @@ async function startsSlowly(
   return server;
 }
 
-/** The same node with a directory that is lost. */
+/** Starts the same node with an empty directory. */
 async function emptied(
   { onTestFinished }: TestContext,
   stage: Stage,

@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined).concurrent('the primary', () => {
     await frozen.freeze();
     const second = await stage.published(undefined, first.term);
     await writer.writes('a write to the new primary', isAt(second));
-    // What clients had sent to it is executed now.
+    // Now it executes what clients had sent to it.
     frozen.thaw();
     await stage.formed();
     await writer.writes();
@@ -95,7 +95,7 @@ describe.skipIf(missing !== undefined).concurrent('the primary', () => {
     const stage = await Stage.open(context, zooKeeper.server);
     const [primary, filling, good] = stage.set.servers;
     if (primary === undefined || filling === undefined || good === undefined) throw new Error();
-    // A restart must not go on from where it was.
+    // The copy must not continue partially after a restart.
     await primary.command('CONFIG', 'SET', 'repl-backlog-size', 16_384);
     await primary.command(
       'EVAL',
@@ -106,7 +106,7 @@ describe.skipIf(missing !== undefined).concurrent('the primary', () => {
     stage.manager('one');
     const { term } = await stage.published();
     const writer = await stage.writer();
-    // 20 ms a key: it takes longer than the test.
+    // At 20 ms a key the copy takes longer than the test.
     await primary.command('CONFIG', 'SET', 'rdb-key-save-delay', 20_000);
     await filling.kill();
     await filling.start();

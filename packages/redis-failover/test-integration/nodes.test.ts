@@ -18,9 +18,9 @@ import { addressOf } from './support/redis-set.ts';
 import { missing } from './support/servers.ts';
 import { until } from './support/waiting.ts';
 
-/** Long enough for a machine that stands still now and then. */
+/** Long enough for a machine that is suspended now and then. */
 const patient = { timeoutMs: 20_000 };
-/** For what is not going to answer. */
+/** For a node that never answers. */
 const brief = { timeoutMs: 200 };
 
 /** The servers, connections and watchers of one test. */
@@ -52,7 +52,7 @@ class Stage {
     return watched;
   }
 
-  /** Something else that listens. @returns its address */
+  /** Listens as something else than Redis. @returns its address */
   async listen(onSocket: (socket: Socket) => void): Promise<string> {
     const server = createServer(onSocket);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -63,13 +63,13 @@ class Stage {
   }
 }
 
-/** How often a command was called, as the server counts. */
+/** How often a command was called, by the server's own count. */
 async function calls(server: RedisServer, command: string): Promise<number> {
   const stats = String(await server.command('INFO', 'commandstats'));
   return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
 }
 
-/** Connections by name, without the one that asks. */
+/** How many connections have that name, without the one that asks. */
 async function connected(server: RedisServer, name: string): Promise<number> {
   const list = String(await server.command('CLIENT', 'LIST'));
   return list.split('\n').filter((line) => line.includes(` name=${name} `)).length;
@@ -111,7 +111,7 @@ describe.skipIf(missing !== undefined).concurrent('a connection', () => {
     });
     expect(connection.closed.aborted).toBe(true);
     server.thaw();
-    // What was in the server's buffers is executed once, and nothing comes after it.
+    // The server executes what was in its buffers once, and nothing comes after it.
     await until('the command is executed', async () => (await calls(server, 'incr')) === 1);
     await expect(connection.command(['PING'])).rejects.toMatchObject({ code: 'NODE_UNREACHABLE' });
     expect(await server.command('GET', 'counter')).toBe('1');
@@ -143,7 +143,7 @@ describe.skipIf(missing !== undefined).concurrent('a connection', () => {
     await until('the server has dropped it', async () => (await connected(server, 'late')) === 0);
   });
 
-  test('who aborts is heard: in connecting, in a command, and by the connection', async (context) => {
+  test('an abort ends connecting, a command, and the connection', async (context) => {
     const stage = new Stage(context);
     const silent = await stage.listen(() => {});
     const reason = new Error('enough');
@@ -167,7 +167,7 @@ describe.skipIf(missing !== undefined).concurrent('a connection', () => {
     );
   });
 
-  test('what is no Redis, and nobody at all', async (context) => {
+  test('a server that is no Redis, and a port at which nothing listens', async (context) => {
     const stage = new Stage(context);
     const web = await stage.listen((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     await expect(stage.open(web)).rejects.toMatchObject({ code: 'NODE_UNREACHABLE' });
@@ -183,7 +183,7 @@ describe.skipIf(missing !== undefined).concurrent('a connection', () => {
     await expect(stage.open('localhost')).rejects.toMatchObject({ code: 'INVALID_OPTION' });
   });
 
-  test('who is refused is told why, and what to do about it', async (context) => {
+  test('a refusal says why, and what to do about it', async (context) => {
     const stage = new Stage(context);
     const server = await stage.redis();
     const address = addressOf(server);
@@ -283,7 +283,7 @@ describe.skipIf(missing !== undefined).concurrent('what a node says of itself', 
     const promoted = await second.replication();
     expect(promoted).toMatchObject({
       ...{ role: 'primary', formerReplicationId: before.replicationId, linkUp: true },
-      // The first byte of its own history.
+      // The first byte of its own stream.
       formerOffset: alone.offset + 1,
     });
     expect(promoted.replicationId).not.toBe(before.replicationId);
@@ -325,7 +325,7 @@ describe.skipIf(missing !== undefined).concurrent('what a node says of itself', 
   });
 });
 
-/** A watcher and all that it has told. */
+/** A watcher, with everything that it has reported. */
 class Watched {
   readonly told: NodeSight[] = [];
   readonly watcher: NodeWatcher;
@@ -341,7 +341,7 @@ class Watched {
     return this.watcher.sight;
   }
 
-  /** What was told of state and failures, in order and without repetitions. */
+  /** The reported states and failures, in order and without repetitions. */
   get story(): readonly string[] {
     const all = this.told.map(({ state, failures }) => `${state} ${failures}`);
     return all.filter((each, index) => each !== all[index - 1]);
@@ -464,7 +464,7 @@ describe.skipIf(missing !== undefined).concurrent('a watcher', () => {
     const stage = new Stage(context);
     let delayMs = 0;
     const asked = { ping: 0, block: 0 };
-    // Answers everything, after a while, and a blocking call too.
+    // Answers everything after a while, even a blocking call.
     const address = await stage.listen((socket) => {
       socket.on('error', () => {});
       socket.on('data', (chunk) => {
@@ -478,7 +478,7 @@ describe.skipIf(missing !== undefined).concurrent('a watcher', () => {
     await watched.becomes('available');
     const told = () => watched.told.at(-1)?.latencyMs ?? 0;
     delayMs = 200;
-    // What is told is off by up to a half.
+    // The reported latency may be off by up to a half.
     await until('it is worse', () => told() > 100);
     delayMs = 0;
     await until('it is better', () => told() < 75);
@@ -507,7 +507,7 @@ describe.skipIf(missing !== undefined).concurrent('a watcher', () => {
     await watched.becomes('unavailable');
   });
 
-  test('somebody who closes its connections does not make a node a dead one', async (context) => {
+  test('closing its connections from outside does not make a node a dead one', async (context) => {
     const stage = new Stage(context);
     const server = await stage.redis();
     const watched = stage.watch(addressOf(server), { maxFailures: 2 });
@@ -530,7 +530,7 @@ describe.skipIf(missing !== undefined).concurrent('a watcher', () => {
       String(await server.command('CLIENT', 'LIST')).includes('cmd=xread'),
     );
     const before = watched.told.length;
-    // As after a restart that is over before anybody has tried to connect.
+    // As after a restart that is over before a client has tried to connect.
     const list = String(await server.command('CLIENT', 'LIST'));
     const ids = [...list.matchAll(/^id=(\d+) .* name=watch /gm)].map(([, id]) => id as string);
     for (const id of ids) await server.command('CLIENT', 'KILL', 'ID', id);

@@ -1,5 +1,5 @@
-// What a review of the managers has found on real servers (M…: its numbers) stays found. Those that
-// need no server stand in test/move.test.ts.
+// Defects that a review of the managers found, on real servers (M…: the review's numbers). Those
+// that need no server are in test/move.test.ts.
 import { startRedis } from '@incumbent/servers';
 import { startProxy } from '@incumbent/zookeeper/testing';
 import type { Term } from 'incumbent';
@@ -13,13 +13,13 @@ import { Stage } from './support/stage.ts';
 import { until } from './support/waiting.ts';
 
 const zooKeeper = useZooKeeper();
-/** Where nobody is to be taken for down: also not when the machine stands still for a moment. */
+/** So many failures that no node counts as down, even if the machine is suspended for a moment. */
 const patient = { maxFailures: 20 };
 
 describe.skipIf(missing !== undefined).concurrent('the only primary there is', () => {
   test('is not taken when it came back empty, and another node has the data (M1)', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server);
-    // A node that stands still is up for long, and one that refuses connections is soon down.
+    // A frozen node counts as up for long, and one that refuses connections is soon down.
     const { story } = stage.manager('one', { maxFailures: 15, checkEvery: '100ms' });
     const [first, second, third] = await nodesOf(stage);
     await moveTo(stage, second);
@@ -27,7 +27,7 @@ describe.skipIf(missing !== undefined).concurrent('the only primary there is', (
     await story.told('judged', ({ node, state }) => node === first && state === 'unavailable');
     await stage.set.command(second, 'SET', 'key', 'value');
     expect(await stage.set.command(second, 'WAIT', 1, 5_000)).toBe(1);
-    // Else it copies the emptiness by itself, if it is the first to notice.
+    // Otherwise it copies the empty node by itself, if it notices that first.
     await cutLink(stage, third);
     const { term } = await stage.published(second);
     const count = story.all('judged').length;
@@ -39,7 +39,8 @@ describe.skipIf(missing !== undefined).concurrent('the only primary there is', (
         .slice(count)
         .find(({ node }) => node === first),
     );
-    // By its configuration it is a replica of the first one, which is a primary by its own.
+    // Its configuration makes it a replica of the first node, whose configuration makes that a
+    // primary.
     await stage.set.at(second).kill();
     await stage.set.at(second).start();
     const next = await stage.published(undefined, term);
@@ -100,7 +101,7 @@ describe.skipIf(missing !== undefined).concurrent('a set without a primary', () 
 });
 
 describe.skipIf(missing !== undefined).concurrent('the elected manager', () => {
-  test('restores `nodes` after somebody deleted or overwrote it (M11)', async (context) => {
+  test('restores `nodes` after it was deleted or overwritten (M11)', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
     stage.manager('one', patient);
     const [first, second] = await nodesOf(stage);
@@ -180,7 +181,7 @@ describe.skipIf(missing !== undefined).concurrent('the elected manager', () => {
   });
 });
 
-/** The primary first, when all is in place. */
+/** The nodes, the primary first, once the set is complete. */
 async function nodesOf(stage: Stage): Promise<readonly [NodeAddress, NodeAddress, NodeAddress]> {
   await stage.formed();
   await stage.published();
@@ -193,13 +194,13 @@ async function moveTo(stage: Stage, node: NodeAddress): Promise<void> {
   await stage.formed();
 }
 
-/** A replica keeps what it has, and gets nothing more. */
+/** Cuts a replica off from its primary: it keeps its data, and gets nothing more. */
 async function cutLink(stage: Stage, replica: NodeAddress): Promise<void> {
   await stage.set.command(replica, 'CONFIG', 'SET', 'masterauth', 'wrong');
   await stage.set.command(replica, 'CLIENT', 'KILL', 'TYPE', 'master');
 }
 
-/** Redis does this by itself, an hour after the last replica has left. @returns the new name */
+/** Does what Redis does by itself an hour after the last replica has left. @returns the new name */
 async function renameData(stage: Stage, primary: NodeAddress): Promise<string> {
   const nameOf = async () => {
     const info = String(await stage.set.command(primary, 'INFO', 'replication'));

@@ -1,4 +1,4 @@
-/** What managers tell each other, and the lock of the gem's managers, on a real ZooKeeper. */
+/** The reports that managers exchange, and the lock of the gem's managers, on a real ZooKeeper. */
 import type { ZooKeeper } from '@incumbent/zookeeper';
 import { connect, createClient } from '@incumbent/zookeeper';
 import { startProxy } from '@incumbent/zookeeper/testing';
@@ -48,7 +48,7 @@ class Stage {
     return `${this.paths.reports}/${id}`;
   }
 
-  /** Ends a session as a server does that has heard nothing for too long. */
+  /** Ends a session, as a server does after it has heard nothing for too long. */
   async expire(zk: ZooKeeper): Promise<void> {
     const session = zk.exportSession();
     if (session === undefined) throw new Error('there is no session');
@@ -57,7 +57,7 @@ class Stage {
   }
 }
 
-/** What stands in a node; undefined while there is none. */
+/** The text of a node; undefined while there is none. */
 async function textOf(zk: ZooKeeper, path: string): Promise<string | undefined> {
   return (await zk.exists(path)) ? (await zk.get(path)).text : undefined;
 }
@@ -120,7 +120,7 @@ describe.skipIf(missing !== undefined).concurrent('a reporter', () => {
     await until('it is the latest', async () => (await textOf(other, path)) === downText);
   });
 
-  test('makes good what somebody else deletes or writes over', async (context) => {
+  test('restores a report that was deleted or overwritten', async (context) => {
     const stage = new Stage(context);
     const [own, other] = [await stage.client(), await stage.client()];
     const path = stage.pathOf('m-1');
@@ -143,10 +143,10 @@ describe.skipIf(missing !== undefined).concurrent('a reporter', () => {
     await until('it is told', () => stage.troubles.length > 0);
     expect(stage.troubles[0]?.message).toContain('another manager has the same id');
     expect(await textOf(second, path)).toBe(upText);
-    // The other one has gone, or its session has ended at last.
+    // The other manager has gone, or its session has ended at last.
     await first.close();
     await until('it is its turn', async () => (await textOf(second, path)) === downText);
-    // Told once, however often it was tried.
+    // Reported once, however often it was tried.
     expect(stage.troubles.map(({ message }) => message)).toHaveLength(1);
   });
 
@@ -236,13 +236,13 @@ describe.skipIf(missing !== undefined).concurrent('the board', () => {
     await stage.expire(own);
     reporter.publish(down);
     await until('the change is seen', () => board.current().get('m-1')?.unavailable.length === 1);
-    // Those of others do not go with our session.
+    // Reports of other sessions do not go with ours.
     expect(stage.troubles).toEqual([]);
   });
 });
 
 describe.skipIf(missing !== undefined).concurrent('managers of the gem', () => {
-  /** As `zk.locker(name).lock(true)` makes its place. */
+  /** Takes a place in the lock as `zk.locker(name).lock(true)` does. */
   async function lock(zk: ZooKeeper, name: string): Promise<string> {
     const parent = `/_zklocking/${name.split('/').join('__')}`;
     await zk.ensurePath(parent);
@@ -263,7 +263,7 @@ describe.skipIf(missing !== undefined).concurrent('managers of the gem', () => {
     ]);
     stage.reporter(first, 'db1.example.com-4711').publish(up);
     stage.reporter(second, 'db2.example.com-4712').publish(up);
-    // Ours report there too, and hold no such lock.
+    // Our managers report there, too, and hold no such lock.
     stage.reporter(own, 'db1.example.com-1-0badcafe').publish(up);
     await lock(second, name);
     await until('both have reported', async () => {
@@ -289,7 +289,7 @@ describe.skipIf(missing !== undefined).concurrent('managers of the gem', () => {
     await gem.delete(place);
     await lock(later, name);
     expect(await gemManagers(own, paths)).toEqual([]);
-    // Once, however often it is asked for; the gem goes by the number at the end.
+    // One place, however often it is asked for. The gem sorts by the number at the end.
     const parent = place.slice(0, place.lastIndexOf('/'));
     const { children } = await own.getChildren(parent);
     expect(children.toSorted()).toEqual(['ex0000000001', 'ex0000000002']);
@@ -302,7 +302,8 @@ describe.skipIf(missing !== undefined).concurrent('managers of the gem', () => {
     const stage = new Stage(context);
     const [own, other] = [await stage.client(), await stage.client()];
     await lock(other, '/another_set/master_redis_node_manager_lock');
-    // Without a root in its name it is everybody's: only who reports here is ours to wait for.
+    // A lock without a root in its name is shared by all sets. So only managers that report here
+    // count.
     await lock(other, 'master_redis_node_manager_lock');
     expect(await gemManagers(own, stage.paths)).toEqual([]);
     stage.reporter(other, 'db1.example.com-4711').publish(up);
@@ -323,7 +324,7 @@ describe.skipIf(missing !== undefined).concurrent('managers of the gem', () => {
 });
 
 describe.skipIf(missing !== undefined)('a manager of the gem before 1.0', () => {
-  test('counts in every set, because nobody knows whose it is', async (context) => {
+  test('counts in every set, because it does not say which set it manages', async (context) => {
     const stage = new Stage(context);
     const zk = await stage.client();
     await zk.ensurePath('/_zklocking/master_node_manager');

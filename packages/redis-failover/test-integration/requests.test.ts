@@ -1,4 +1,4 @@
-// Moves of the primary that somebody asks for.
+// Requested moves of the primary.
 import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import { anyReplica } from '../src/layout.ts';
@@ -13,8 +13,8 @@ const zooKeeper = useZooKeeper();
 describe.skipIf(missing !== undefined).concurrent('a failover on request', () => {
   test('is acknowledged, and a writer loses nothing by it', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server, { minReplicasToWrite: 1 });
-    // A reply counts while the writer's view holds. A starved machine may confirm it for the last time 1 s
-    // before a move: the write would rightly be of unknown outcome.
+    // A reply counts while the writer's view holds. With the default of 1 s a starved machine may
+    // confirm its view too rarely, and the write would rightly be of unknown outcome.
     const settings = { clientView: '4s' } as const;
     stage.manager('one', settings);
     stage.manager('two', settings);
@@ -41,7 +41,7 @@ describe.skipIf(missing !== undefined).concurrent('a failover on request', () =>
     expect(moved.primary).not.toBe(primary);
     await stage.formed();
     await stage.verdict(...writers);
-    // The primary answered all the time: what it had executed it has acknowledged.
+    // The primary answered all the time, so it has acknowledged all that it had executed.
     expect(writers.flatMap((writer) => writer.failures()).join('\n')).toBe('');
   });
 
@@ -74,7 +74,7 @@ describe.skipIf(missing !== undefined).concurrent('a failover on request', () =>
     await until('it is told', () => told.length > 0);
     expect(told[0]).toMatch(new RegExp(`${second} is still copying the data`));
     expect(await stage.record()).toMatchObject({ primary: first });
-    // Somebody who wants another node is not held up by that.
+    // A request for another node need not wait for that.
     await stage.set.command(first, 'SET', 'meanwhile', '1');
     await copies.end();
     expect(await asked).toMatchObject({ primary: second });
@@ -139,10 +139,10 @@ describe.skipIf(missing !== undefined).concurrent('a failover on request', () =>
     expect(third.primary).not.toBe(second.primary);
     await stage.formed();
     await after.stop();
-    // The node still says what was asked for.
+    // The znode still holds the old request.
     const last = stage.manager('last');
     await last.story.told('elected');
-    // Long enough for what is not to be.
+    // Long enough for the move that must not come.
     await lasting(1_500);
     expect((await stage.record())?.term).toBe(third.term);
     expect(last.story.all('moved')).toEqual([]);
@@ -156,7 +156,7 @@ describe.skipIf(missing !== undefined).concurrent('a failover on request', () =>
     await story.told('trouble', ({ trouble }) => trouble.message.includes('10.0.0.99:6379'));
     await story.told('recovered');
     expect(await stage.record()).toMatchObject({ term: first.term, primary: first.primary });
-    // Only that request: the next one is served.
+    // Only that request was refused: the next one is served.
     await stage.zk.set(stage.paths.manualFailover, anyReplica);
     const next = await stage.published(undefined, first.term);
     expect(next.primary).not.toBe(first.primary);
@@ -183,7 +183,7 @@ async function copying(context: TestContext) {
     return info.includes('master_sync_in_progress:1');
   });
   const copies = {
-    /** The copy that takes a minute is given up, and the next one is quick. */
+    /** Ends the copy that takes a minute. The next one is quick. */
     async end() {
       await stage.set.command(first, 'CONFIG', 'SET', 'rdb-key-save-delay', 0);
       await stage.set.command(first, 'CLIENT', 'KILL', 'TYPE', 'replica');

@@ -1,4 +1,4 @@
-// What a manager finds: sets that are not as they should be, and what others do behind its back.
+// Sets that are not in order when a manager starts, and changes that others make without it.
 import { describe, expect, test } from 'vitest';
 import { encodeNodes } from '../src/layout.ts';
 import type { NodeAddress } from '../src/node-address.ts';
@@ -41,13 +41,13 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     await stage.formed();
   });
 
-  test('takes over a primary that somebody else has made one', async (context) => {
+  test('takes over a primary that was promoted by hand', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server);
     const before = stage.manager('before');
     const first = await stage.published();
     const writer = await stage.writer();
     await writer.writes();
-    // Nobody sees it before it is done.
+    // No client can see this before it is complete.
     await before.stop();
     const [primary, second, third] = stage.set.servers;
     if (second === undefined) throw new Error('no servers');
@@ -92,7 +92,7 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     await stage.formed();
     const client = await stage.client();
     await client.redis.set('k', 'of ours');
-    // The third one keeps what it has of the term on record, and is away meanwhile.
+    // The third node keeps its data of the term on record, and is frozen meanwhile.
     await stage.set.at(third).freeze();
     await ours.stop();
     await moveAsGem(stage, second, [first]);
@@ -103,7 +103,7 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     await client.redis.set('k', 'of the first');
     expect(client.current.term).toBe(undefined);
     stage.set.at(third).thaw();
-    // Under the gem its file names no primary.
+    // The gem has written no primary into its file.
     await stage.set.at(third).promote();
     const again = stage.manager('again');
     const record = await stage.published(first, term);
@@ -133,7 +133,7 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     const stage = await Stage.open(context, zooKeeper.server, { replicas: 1 });
     const lock = `/_zklocking/${stage.paths.root.replaceAll('/', '__')}__master_redis_node_manager_lock`;
     await stage.zk.ensurePath(lock);
-    // As \`zk.locker(name).lock(true)\` makes its place.
+    // Takes a place in the lock as \`zk.locker(name).lock(true)\` does.
     const place = () => stage.zk.create(`${lock}/ex`, '', { ephemeral: true, sequential: true });
     const before = await place();
     const ours = stage.manager('ours');
@@ -170,14 +170,14 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
     await until('it is forgotten', () => whole.manager.status.shortLists.length === 0);
   });
 
-  test('sees to a primary when it was made a replica and nobody the primary', async (context) => {
+  test('provides a primary when it was made a replica and no other node the primary', async (context) => {
     const stage = await Stage.open(context, zooKeeper.server);
     const { story } = stage.manager('one');
     const first = await stage.published();
     const writer = await stage.writer();
     await writer.writes();
     const [primary, second] = stage.set.servers;
-    // Redis itself may lose what both copy from one another: that is not judged here.
+    // Two nodes that copy each other may lose data in Redis itself. That is not judged here.
     await primary?.command('REPLICAOF', '127.0.0.1', second?.port ?? 0);
     const next = await stage.published(undefined, first.term);
     await story.told('moved', ({ reason }) => reason === 'lost-role');
@@ -221,7 +221,7 @@ describe.skipIf(missing !== undefined).concurrent('a manager', () => {
   });
 });
 
-/** As a manager of the gem moves the primary: it knows `nodes` only, and creates it anew. */
+/** Moves the primary as a manager of the gem does: it knows only `nodes`, and creates it anew. */
 async function moveAsGem(
   stage: Stage,
   to: NodeAddress,

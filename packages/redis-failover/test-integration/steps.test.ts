@@ -1,5 +1,5 @@
-// A manager that stands still or is killed in the middle of a move, at every step of it. Half of the
-// combinations; all of them with INCUMBENT_REDIS_ALL=1.
+// A manager that is suspended or killed in the middle of a move, at every step of it. By default
+// half of the combinations; all of them with INCUMBENT_REDIS_ALL=1.
 import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import { managerSteps } from '../src/manager/events.ts';
@@ -30,7 +30,7 @@ describe.skipIf(missing !== undefined).concurrent('in the middle of a move', () 
         await former.story.told('ousted');
         await stage.formed();
         await writer.writes();
-        // What it was about to do it has not done.
+        // It has not done what it was about to do.
         expect(await stage.reign()).toEqual(reign);
         await stage.verdict(writer);
       },
@@ -61,7 +61,7 @@ describe.skipIf(missing !== undefined).concurrent('right after it was sure of it
     const writer = await stage.writer();
     await stage.set.at(first.primary as NodeAddress).kill();
     await former.hasStopped();
-    // It has promoted this one, and is about to make replicas of it of all others.
+    // It has promoted this node, and is about to make all others its replicas.
     const chosen = former.story.all('step').find(({ step }) => step === 'promote')?.node;
     await stage.set.at(chosen as NodeAddress).freeze();
     stage.manager('successor');
@@ -81,7 +81,8 @@ describe.skipIf(missing !== undefined).concurrent('right after it was sure of it
     const stage = await Stage.open(context, zooKeeper.server);
     const former = await stage.managerProcess('former', {
       ...{ stopAt: 'before revoke', by: 'SIGSTOP', broken },
-      // Its session outlives this: of an expired one ZooKeeper itself takes nothing.
+      // The session outlives the suspension: ZooKeeper itself would refuse the writes of an expired
+      // one.
       options: { sessionTimeout: '15s' },
     });
     await former.story.told('elected');
@@ -110,9 +111,9 @@ describe.skipIf(missing !== undefined).concurrent('right after it was sure of it
 interface Scene {
   readonly stage: Stage;
   readonly writer: Writer;
-  /** Has stopped itself at the step. */
+  /** The manager that has stopped itself at the step. */
   readonly former: ManagerProcess;
-  /** The move was asked for: resolves when whoever asked has been answered. */
+  /** If the move was requested: resolves when the requester has its answer. */
   readonly answered: Promise<unknown>;
 }
 
@@ -133,14 +134,14 @@ async function open(
     await stage.set.at(first as NodeAddress).kill();
   } else {
     const client = await stage.client();
-    // How is not what this is about.
+    // The outcome does not matter here.
     answered = client.manualFailover().catch(() => {});
   }
   await former.hasStopped();
   return { stage, writer, former, answered };
 }
 
-/** Another manager has brought everything in order, and clients write. */
+/** Another manager has put the set in order, and clients write. */
 async function carriedOn({ stage, writer, answered }: Scene): Promise<void> {
   const { story } = stage.manager('successor');
   await story.told('elected');

@@ -1,4 +1,4 @@
-/** What the elected manager does, in every situation of three nodes. */
+/** The decisions of the elected manager, in every situation of three nodes. */
 import { describe, expect, test } from 'vitest';
 import type { Decision, Situation } from '../src/manager/decide.ts';
 import { decide, isFollowable, patienceMs, strayAct } from '../src/manager/decide.ts';
@@ -103,7 +103,7 @@ const cases: readonly Case[] = Object.entries(statesOfThePrimary).flatMap(([ofP,
   ),
 );
 
-/** What breaks a rule: their names are easier to read than thousands of tests. */
+/** The situations that break a rule. Their names are easier to read than thousands of tests. */
 const breaking = (rule: (each: Case) => boolean) =>
   cases.filter((each) => !rule(each)).map(({ name, decision }) => [name, decision]);
 
@@ -120,7 +120,7 @@ const hasAllThatOthersHave = ({ known }: Situation, node: NodeAddress) =>
 const isFollowed = ({ known }: Situation, target: NodeAddress) =>
   nodes.every((node) => node === target || known.get(node)?.primary === target);
 
-/** Also what only streams of before the last term have, or data that nobody can place. */
+/** Also all data that only earlier streams have, and data that cannot be placed. */
 const includesAllThatIsKnown = ({ known }: Situation, node: NodeAddress) =>
   [...known].every(([other, its]) => {
     if (other === node) return true;
@@ -162,7 +162,7 @@ describe('the decision', () => {
     expect(broken).toEqual([]);
   });
 
-  test('never keeps an empty primary in another process beside data that nobody can place', () => {
+  test('never keeps an empty primary in another process beside data of unknown position', () => {
     const broken = breaking(({ name, situation, decision }) => {
       if (!name.includes('p anew, empty') || decision.do !== 'keep') return true;
       return [a, b].every((node) => {
@@ -181,7 +181,7 @@ describe('the decision', () => {
     expect(broken).toEqual([]);
   });
 
-  test('follows whom somebody else promoted only if it has all, or all others have copied it', () => {
+  test('follows a primary that was promoted by hand only if it has all, or all others have copied it', () => {
     const broken = breaking(({ situation, decision }) => {
       if (decision.do !== 'move' || decision.reason !== 'found') return true;
       const { target } = decision;
@@ -192,7 +192,7 @@ describe('the decision', () => {
     expect(broken).toEqual([]);
   });
 
-  test('never follows whom somebody promoted with nothing of the last term, unless all others have copied it', () => {
+  test('never follows a primary that was promoted by hand without data of the last term, unless all others have copied it', () => {
     const broken = breaking(({ situation, decision }) => {
       if (decision.do !== 'move' || decision.reason !== 'found') return true;
       const { target } = decision;
@@ -242,10 +242,10 @@ describe('the decision', () => {
     expect(broken).toEqual([]);
   });
 
-  test('does not move a primary again at once that nobody else could replace a moment ago', () => {
+  test('does not move a primary again at once that no other node could replace a moment ago', () => {
     const known = new Map([
       [p, replication({ offset: 120 })],
-      // Its link is half open.
+      // Its connection is half open.
       [a, replication({ runId: 'a', role: 'replica', primary: p, offset: 80 })],
     ]);
     const situation = { record, nodes, others: [], known, position: undefined, returnedForMs: 0 };
@@ -256,7 +256,7 @@ describe('the decision', () => {
     expect(decided(60_000)).toEqual({ do: 'move', reason: 'down' });
   });
 
-  test('waits only for nodes that are missing, and are up or may have more, and no longer than its patience', () => {
+  test('waits only for nodes that are missing, and are up or may have more, and only for a limited time', () => {
     const broken = breaking(({ situation, decision }) => {
       if (decision.do !== 'wait') return true;
       const { known, returnedForMs, isUp, position } = situation;
@@ -273,7 +273,7 @@ describe('the decision', () => {
     expect(broken).toEqual([]);
   });
 
-  test('is made at once where every node answers and has read its data, unless nobody can compare them', () => {
+  test('is made at once where every node answers and has read its data, unless the data cannot be compared', () => {
     const broken = breaking(({ name, situation, decision }) => {
       const { known } = situation;
       const isWhole = nodes.every((node) => known.get(node)?.loading === false);
@@ -301,7 +301,7 @@ describe('another primary, while the one on record is not there,', () => {
   });
 });
 
-describe('a primary that somebody else has made, and nobody follows yet,', () => {
+describe('a primary that was promoted by hand, and that no node follows yet,', () => {
   const promoted = {
     runId: 'a',
     replicationId: 'of a',

@@ -20,7 +20,7 @@ const aside = replication({
   isAside: true,
 });
 
-/** What is done to a set, in order. */
+/** The orders to a set, in their sequence. */
 function world(primary: Partial<Replication>, ofRecord: PrimaryRecord = record) {
   const done: string[] = [];
   let written = ofRecord;

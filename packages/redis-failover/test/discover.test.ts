@@ -32,14 +32,14 @@ describe('the primary of a set that is managed for the first time', () => {
     expect(() => discoverPrimary(sight)).toThrow(/every node must answer.*c:1: it sleeps/);
   });
 
-  it('is nobody where no node is one, with the way out', () => {
+  it('is not found where no node is one, with the way out', () => {
     const sight = see({ 'a:1': replica, 'b:1': replica, 'c:1': replica });
     expect(() => discoverPrimary(sight)).toThrow(
       /none of a:1, b:1, c:1 is a primary: make one of them one \(REPLICAOF NO ONE\)/,
     );
   });
 
-  it('is nobody where several are, and none of them is changed', () => {
+  it('is not found where several are, and none of them is changed', () => {
     const sight = see({ 'a:1': primary, 'b:1': primary, 'c:1': replica });
     expect(() => discoverPrimary(sight)).toThrow(/a:1 and b:1 are primaries/);
   });
@@ -85,12 +85,12 @@ describe('the primary of a set that is managed for the first time', () => {
       expect(discoverPrimary(see({ ...decided, 'c:1': aside }, { nodes }))).toEqual(found);
     });
 
-    it('is replaced when it is a replica by its file, and nobody is a primary', () => {
+    it('is replaced when it is a replica by its file, and no node is a primary', () => {
       const sight = see({ 'a:1': replica, 'b:1': replica }, { nodes });
       expect(discoverPrimary(sight)).toEqual({ primary: 'a:1', isUp: false });
     });
 
-    it('is nobody when the one that is named is a replica now, and several others are primaries', () => {
+    it('is not found when the one that is named is a replica now, and several others are primaries', () => {
       const sight = see({ 'a:1': replica, 'b:1': primary, 'c:1': primary }, { nodes });
       expect(() => discoverPrimary(sight)).toThrow(
         /is a replica now, and b:1 and c:1 are primaries/,
@@ -118,7 +118,7 @@ describe('the record after managers of the gem', () => {
     manualSeen: '5',
   };
 
-  it('is of the next term, has the primary of before as the former, and waits for the longer view', () => {
+  it('is of the next term, has the last primary as the former, and waits for the longer view', () => {
     const answers = replication({ replicationId: 'y', offset: 7 });
     const after = goesOnAfterGem(before, first, answers);
     const { primary, runId, gemViews, manager, manualSeen } = first;
@@ -128,7 +128,7 @@ describe('the record after managers of the gem', () => {
     expect(goesOnAfterGem({ ...before, viewMs: 500 }, first, answers).viewMs).toBe(1_000);
   });
 
-  it('has the streams of before only as far as the primary is in them', () => {
+  it('has the earlier streams only as far as the primary is in them', () => {
     const branched = { formerReplicationId: 'x', formerOffset: 51 };
     const answers = replication({ replicationId: 'y', offset: 60, ...branched });
     expect(goesOnAfterGem(before, first, answers).lineage).toMatchObject({ x: 50 });
@@ -136,7 +136,7 @@ describe('the record after managers of the gem', () => {
     expect(goesOnAfterGem(before, first, strange).lineage).not.toHaveProperty('x');
   });
 
-  it('keeps the streams of before while the primary does not answer', () => {
+  it('keeps the earlier streams while the primary does not answer', () => {
     expect(goesOnAfterGem(before, first, undefined)).toMatchObject({
       ...{ term: 4, primary: 'b:1', replicationId: 'x', lineage: { x: 100 } },
     });

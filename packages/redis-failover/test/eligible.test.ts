@@ -22,10 +22,12 @@ test('a replica that Redis has emptied is not promoted, whatever offset it still
   expect([...fit.keys()]).toEqual(['b:1']);
 });
 
-describe('where nobody who answers has anything of the last term', () => {
+describe('where no node that answers has anything of the last term, the one to promote', () => {
   const [p, a, b] = ['p:1', 'a:1', 'b:1'] as [NodeAddress, NodeAddress, NodeAddress];
   const nodes = [p, a, b];
-  /** It was in `z` up to 50, then in `y` up to 80; the primary on record writes `a`. */
+  /**
+   * The former primary was in `z` up to 50, then in `y` up to 80. The primary on record writes `a`.
+   */
   const later = { ...record, primary: null, former: p, lineage: { z: 50, y: 80, a: 100 } };
   const fitOf = (states: Readonly<Record<string, Partial<Replication>>>) => {
     const known = new Map(
@@ -39,13 +41,13 @@ describe('where nobody who answers has anything of the last term', () => {
   const aside = { isAside: true, primary: '127.0.0.1:1' } as const;
   const fromAof = { replicationId: 'f', offset: 7, ...aside };
 
-  test('is who has the latest of the streams before, whatever its offset', () => {
+  test('is the one with the latest of the earlier streams, whatever its offset', () => {
     expect(fitOf({ a: { replicationId: 'z', offset: 900 }, b: { replicationId: 'y' } })).toEqual([
       b,
     ]);
   });
 
-  test('is the primary of the last term, if it came back with data that nobody can place, and nobody else has any', () => {
+  test('is the primary of the last term, if it came back with data of unknown position, and no other node has any', () => {
     const empty = { replicationId: 'e', isEmpty: true, hasWritten: false };
     expect(fitOf({ p: fromAof, a: empty })).toEqual([p]);
     // Its replica has copied it meanwhile.
@@ -53,11 +55,11 @@ describe('where nobody who answers has anything of the last term', () => {
     expect(fitOf({ p: fromAof, a: empty, b: copied })).toEqual([p]);
   });
 
-  test('is nobody, if the primary may have all of it, or less than one of before', () => {
+  test('is none, if the primary may have all of it, or less than a node in an earlier stream', () => {
     expect(fitOf({ p: fromAof, a: { replicationId: 'z' } })).toEqual([]);
   });
 
-  test('is nobody, if yet another node has data that nobody can place', () => {
+  test('is none, if yet another node has data of unknown position', () => {
     const other = { replicationId: 'g', offset: 9 };
     expect(fitOf({ p: fromAof, a: { replicationId: 'z' }, b: other })).toEqual([]);
   });
@@ -72,7 +74,7 @@ describe('where nobody who answers has anything of the last term', () => {
     const beside = replication({ replicationId: 'g', role: 'replica', ...aside });
     expect(fit('lost-role', new Map([...known, [a, beside]]))).toEqual([p]);
     expect(fit('down', new Map([...known, [a, beside]]))).toEqual([]);
-    // Nobody has decided for it yet.
+    // No manager has decided for it yet.
     const { replicationId, offset } = fromAof;
     const following = replication({ replicationId, offset, role: 'replica', primary: 'x:1' });
     const both = new Map([
@@ -88,13 +90,13 @@ describe('where nobody who answers has anything of the last term', () => {
     expect(fitOf({ p: empty, a: empty, b: empty })).toEqual([p, a, b]);
   });
 
-  test('is nobody, if one that is set aside has more', () => {
+  test('is none, if one that is set aside has more', () => {
     const older = { replicationId: 'z', offset: 14 };
     expect(fitOf({ a: older, b: { replicationId: 'z', offset: 40, ...aside } })).toEqual([]);
     expect(fitOf({ a: older, b: { replicationId: 'z', offset: 14, ...aside } })).toEqual([a]);
   });
 
-  test('and with anything of it who has more of an older stream does not count', () => {
+  test('is one with anything of it, even if another has more of an older stream', () => {
     expect(fitOf({ a: { offset: 60 }, b: { replicationId: 'y', offset: 900 } })).toEqual([a]);
   });
 });

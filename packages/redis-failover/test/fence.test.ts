@@ -1,4 +1,4 @@
-// How the primary of before is kept from acknowledging anything, on nodes that are played.
+// How the former primary is kept from acknowledging writes, on nodes that are played.
 import { describe, expect, it } from 'vitest';
 import type { PrimaryRecord } from '../src/layout.ts';
 import { fence, whileWatched } from '../src/manager/fence.ts';
@@ -37,7 +37,7 @@ describe('a pause of writes', () => {
 });
 
 describe('a primary that comes back in another process while the next one is chosen', () => {
-  it('is set aside before anybody goes on', async () => {
+  it('is set aside before the move goes on', async () => {
     const done: string[] = [];
     let isAsked = (): void => {};
     const asked = new Promise<void>((resolve) => {

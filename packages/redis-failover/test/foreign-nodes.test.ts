@@ -1,4 +1,4 @@
-/** Managers with different lists: what a node has counts also for those that do not list it. */
+/** Managers with different lists. A node's data count also for managers that do not list it. */
 import { describe, expect, it } from 'vitest';
 import type { Report } from '../src/layout.ts';
 import type { Situation } from '../src/manager/decide.ts';
@@ -9,7 +9,7 @@ import type { NodeAddress } from '../src/node-address.ts';
 import { FakeNode, FakeWorld, primary, replicaOf } from './support/move-world.ts';
 import { replication } from './support/replication.ts';
 
-/** F is the primary. The manager lists F and A, others list B, too. */
+/** F is the primary. The manager lists F and A, and others also list B. */
 function withForeign(ofA: number, ofB: number): FakeWorld {
   const world = new FakeWorld(
     new FakeNode('F', primary(100), ['all']),
@@ -70,7 +70,7 @@ describe('a node that only other managers list', () => {
     );
   });
 
-  it('does not begin a move that nobody of the list can end', async () => {
+  it('does not begin a move that no node of the list can end', async () => {
     const world = withForeign(90, 100);
     world.node('F').isSilent = true;
     world.node('A').isSilent = true;
@@ -81,7 +81,7 @@ describe('a node that only other managers list', () => {
   it('is neither promoted nor told to copy where it has as much', async () => {
     const world = withForeign(100, 100);
     world.node('F').isSilent = true;
-    // A better one, if it were on the list.
+    // It would be the better choice if it were on the list.
     world.node('B').says = { ...world.node('B').says, priority: 1 };
     await expect(world.move(down)).resolves.toMatchObject({ primary: 'A' });
     expect(world.node('B').says.primary).toBe('F');
@@ -95,7 +95,7 @@ describe('a node that only other managers list', () => {
     await expect(world.move(down)).rejects.toThrow(/B may have more of the data/);
   });
 
-  it('is waited for with patience where nobody of the list has all that the primary had', async () => {
+  it('is waited for as long as usual where no node of the list has all that the primary had', async () => {
     const world = withForeign(90, 100);
     world.node('F').isSilent = true;
     world.node('B').isSilent = true;
@@ -162,7 +162,7 @@ describe('a node that only other managers list', () => {
     }
   });
 
-  it('is not told to follow itself where others spell the primary of before in another way', async () => {
+  it('is not told to follow itself where others spell the former primary in another way', async () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(100), ['all']),
       new FakeNode('alias', { ...primary(100), runId: 'run-F' }, ['all']),
@@ -214,7 +214,7 @@ describe('the decision, where another manager lists one node more', () => {
     expect(decide(situation({ known }))).toEqual({ do: 'wait', missing: [b] });
   });
 
-  it('is not to follow that node, which somebody has promoted', () => {
+  it('is not to follow that node, if it was promoted by hand', () => {
     const promoted = { replicationId: 'of b', formerReplicationId: 'a', formerOffset: 101 };
     const known = new Map([
       [a, { ...replica(100), primary: b }],
@@ -233,7 +233,7 @@ describe('the decision, where another manager lists one node more', () => {
     expect(decide(situation({ known, isUp }))).toEqual({ do: 'keep' });
   });
 
-  it('is, at first sight, that nobody is the primary where that node is one, too', () => {
+  it('is, at first sight, that there is no primary where that node is one, too', () => {
     const sight = (known: Record<string, ReturnType<typeof replication>>) => () =>
       discoverPrimary({
         ...{ nodes: undefined, all: [p, a], available: [p, a], errors: new Map() },

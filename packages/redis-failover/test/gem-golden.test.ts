@@ -1,4 +1,4 @@
-/** What the znodes hold, against what the Ruby gem writes there: see `golden/gem/make.sh`. */
+/** Our znodes, compared with those that the Ruby gem writes: see `golden/gem/make.sh`. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { Nodes, Report } from '../src/layout.ts';

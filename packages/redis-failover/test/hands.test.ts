@@ -103,7 +103,7 @@ describe('a connection', () => {
     });
     await hands.replication('a:1');
     id = 6;
-    // Numbers count on each node by themselves.
+    // Each node counts its connections by itself.
     lines.push('id=6 addr=x name=incumbent-redis:7:m:2', 'id=8 addr=x name=incumbent-redis:7:m:1');
     await hands.replication('a.alias:1');
     const kills = sent.filter((command) => command.startsWith('CLIENT KILL'));
@@ -111,7 +111,7 @@ describe('a connection', () => {
     expect(told).toEqual([{ type: 'fenced', node: 'a.alias:1', connections: 1 }]);
   });
 
-  it('tells nothing where there is nobody else', async () => {
+  it('tells nothing where there are no others', async () => {
     const { hands, told } = play(clients('id=5 addr=x name=incumbent-redis:7:m'));
     await hands.replication('a:1');
     expect(told).toEqual([]);
@@ -167,7 +167,7 @@ describe('a change', () => {
     ['resumeWrites', ['CLIENT UNPAUSE']],
   ] as const)('%s sends %j, and resolves when the node says so', async ([act, orders]) => {
     const { hands, sent } = play(clients());
-    // Each of them is another role than before.
+    // Each of these changes the role.
     if (act === 'makePrimary') await hands.makeReplica('a:1', 'b:2');
     await hands.replication('a:1');
     const before = sent.length;
@@ -210,7 +210,7 @@ describe('a change', () => {
     },
   );
 
-  it('by a manager whose term is over already is none: nothing is opened', async () => {
+  it('by a manager whose term is over already is not tried: nothing is opened', async () => {
     const { hands, names, endTerm } = play(clients());
     endTerm();
     await expect(hands.makePrimary('a:1')).rejects.toThrow('the term is over');
@@ -288,7 +288,7 @@ it('a node that may be another name of one that is held is looked at, and no con
   expect(names).toEqual(['incumbent-redis-look:m']);
   hands[Symbol.dispose]();
   expect(closed()).toBe(1);
-  // Before changes they are.
+  // Before changes they are closed.
   await hands.replication('a:1').catch(() => {});
   expect(sent).toContain('CLIENT LIST');
 });

@@ -1,5 +1,6 @@
-// Whether a primary has all that a node may have. The tables are the rows of ARCHITECTURE.md; the property
-// plays nodes that write, copy, fork and restart, and compares with the writes that each of them really has.
+// Whether a primary has all that a node may have. The tables are the rows of ARCHITECTURE.md. The
+// property plays nodes that write, copy, fork and restart, and compares with the writes that each
+// of them really has.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Lineage } from '../src/manager/lineage.ts';
@@ -90,7 +91,7 @@ describe('a node whose position is known is included', () => {
     expect(isIncluded(replication({ ...promoted, hasWritten: true }))).toBe(false);
   });
 
-  it('as a primary of before at the offset that it stopped at', () => {
+  it('as a former primary at the offset that it stopped at', () => {
     expect(isIncluded(replication({ replicationId: 's', offset: 100 }))).toBe(true);
     expect(isIncluded(replication({ replicationId: 's', offset: 101 }))).toBe(false);
   });
@@ -124,7 +125,7 @@ describe('what a replica would include if it were the primary', () => {
     expect([...lineageOf(at('x', 7), recorded)]).toEqual([['x', 7]]);
   });
 
-  it('goes one way: that the primary has the stream of before says nothing of the others in it', () => {
+  it('goes one way: that the primary has the earlier stream says nothing of the others in it', () => {
     expect(includes(at('s', 10_000), recorded, primary)).toBe(false);
   });
 
@@ -170,7 +171,7 @@ describe('the lineage on record', () => {
   });
 });
 
-/** A node that really has writes, and says of itself what Redis does. */
+/** A node that really has writes, and reports what Redis would. */
 class Played {
   readonly name: string;
   writes = new Set<number>();
@@ -226,12 +227,14 @@ class Play {
     }
   }
 
-  /** Writes that the offset does not show; then Redis begins a new stream for its next replica. */
+  /** Writes that the offset does not count. Then Redis begins a new stream for its next replica. */
   loseBacklog(node: Played): void {
     if (node.says.role === 'primary') node.tell({ hasBacklog: false });
   }
 
-  /** All that the other one has now; its replicas copy it whole, or go on. */
+  /**
+   * Copies all data that the other node has now. Its replicas copy it whole, or continue partially.
+   */
   copy(from: Played, to: Played): void {
     if (from === to || from.says.role === 'replica' || to.says.role === 'primary') return;
     if (!from.says.hasBacklog) {
@@ -255,7 +258,7 @@ class Play {
     });
   }
 
-  /** A manager never tells this to a node that is not included. */
+  /** A manager never gives this order to a node that is not included. */
   join(node: Played): void {
     if (node === this.primary || this.primary.says.role !== 'primary') return;
     if (!includes(this.primary.says, this.lineage, node.says)) return;
@@ -276,7 +279,7 @@ class Play {
     });
   }
 
-  /** By a manager: who is chosen has a known position, and its lineage is noted first. */
+  /** A move by a manager: the chosen node has a known position, and its lineage is noted first. */
   move(node: Played): void {
     if (node.says.isAside || positionOf(node.says, this.lineage).kind !== 'known') return;
     const held = lineageOf(node.says, this.lineage);
@@ -313,7 +316,10 @@ class Play {
 
 type Act = readonly [kind: number, node: number];
 
-/** The first one begins a stream anew, the third one is promoted and joins, and the second one is behind. */
+/**
+ * The first node begins a new stream, the third one is promoted and joins, and the second one is
+ * behind.
+ */
 const behindWhoJoined: [number, number][] = [
   [0, 0],
   [10, 0],
@@ -356,7 +362,7 @@ describe('whatever nodes do', () => {
       }),
       { numRuns: 2_000, examples: [[behindWhoJoined]] },
     );
-    // Else a rule that includes nobody would do.
+    // Otherwise a rule that includes no node would pass.
     expect(included).toBeGreaterThan(500);
   });
 });

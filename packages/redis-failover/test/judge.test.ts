@@ -1,4 +1,4 @@
-// The judge of the integration tests: what it must find is given to it here.
+// The judge of the integration tests, on evidence that it must reject.
 import { describe, expect, test } from 'vitest';
 import type { Acknowledged, Evidence } from '../test-integration/support/judge.ts';
 import { judge } from '../test-integration/support/judge.ts';

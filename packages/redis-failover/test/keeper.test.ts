@@ -1,4 +1,4 @@
-// What the elected manager writes, on a ZooKeeper that is played.
+// The writes of the elected manager, on a ZooKeeper that is played.
 import type { Term } from 'incumbent';
 import type { ZooKeeperGuard } from 'incumbent/zookeeper';
 import { expect, test } from 'vitest';
@@ -60,7 +60,7 @@ test('writes nothing over what another one has written, nor after its term', asy
   await keeper.write({ record, nodes });
   zk.put(paths.primary, text(paths.primary) ?? '');
   await expect(keeper.write({ record: { ...record, term: 2 } })).rejects.toThrow();
-  // Now it looks again.
+  // Now it reads again.
   await keeper.write({ record: { ...record, term: 3 } });
   zk.put('/place', '');
   await expect(keeper.write({ record: { ...record, term: 4 } })).rejects.toThrow();

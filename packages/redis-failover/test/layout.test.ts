@@ -1,4 +1,7 @@
-/** What the znodes may hold, and what is refused: nothing is changed then. See also `gem-golden.test.ts`. */
+/**
+ * The valid contents of the znodes, and those that are refused without a change. See also
+ * `gem-golden.test.ts`.
+ */
 import { describe, expect, test } from 'vitest';
 import type { FailoverRequest, PrimaryRecord } from '../src/layout.ts';
 import {
@@ -148,10 +151,10 @@ describe('a request', () => {
     '{"requestedBy":"me"}',
     '{"node":"a:1"}',
     '{"node":"a:1","requestedBy":7}',
-    // Nothing that is said of a node without a name, nor anything unknown, is a failover.
+    // A request without a name, and an unknown action, are no failover.
     '{"action":"keep","target":null,"requestedBy":"me"}',
     '{"action":"forget","target":"a:1","requestedBy":"me"}',
-  ])('%s is none', (text) => {
+  ])('%s is no request', (text) => {
     expect(() => decodeRequest(path, text)).toThrow('node, requestedBy');
   });
 
@@ -172,7 +175,7 @@ describe('managers of the gem have moved the primary', () => {
     expect(isMovedByGem(named(a, 6n))).toBe(true);
   });
 
-  test('not when both were written together, nor when nodes names nobody', () => {
+  test('not when both were written together, nor when nodes names no primary', () => {
     expect(isMovedByGem(named(a, 5n))).toBe(false);
     expect(isMovedByGem(named(null, 6n))).toBe(false);
   });

@@ -128,7 +128,7 @@ describe('the primary on record', () => {
     expect(isSameProcess({ ...record, runId: null }, replication({ runId: 'x' }))).toBe(true);
   });
 
-  it('has counted on in its own stream, whatever others have got in those of before', () => {
+  it('has counted on in its own stream, whatever others have got in earlier ones', () => {
     const far = { replicationId: 'b', runId: 'r', lineage: { a: 2_000, b: 1_500 } };
     const renamed = (offset: number) => replication({ replicationId: 'z', offset });
     expect(isSameProcess(far, renamed(1_600))).toBe(true);

@@ -1,5 +1,5 @@
-// Moves of the primary among nodes and a ZooKeeper that are played: what a review of the managers has
-// found (M…: managers, K…: clients), and the chaos (E…), stays found.
+// Moves of the primary among nodes and a ZooKeeper that are played. They repeat what a review of
+// the managers has found (M…: managers, K…: clients), and the chaos tests (E…).
 import { describe, expect, it, test } from 'vitest';
 import { askAll, describe as describeNodes } from '../src/manager/choose.ts';
 import { patienceMs } from '../src/manager/decide.ts';
@@ -33,7 +33,7 @@ describe('what a node says counts only while it is the one that was looked at', 
     expect(played.record.primary).toBeNull();
   });
 
-  it('a node that somebody has promoted, and that has nothing after the fence, is not followed', async () => {
+  it('a node that was promoted by hand, and has nothing after the fence, is not followed', async () => {
     const played = world();
     // Somebody has made it a replica of a node that is not there.
     played.node('F').says = { ...played.node('F').says, ...replicaOf('X', 100), linkUp: false };
@@ -93,7 +93,7 @@ describe('a request for any node', () => {
     expect(world.revokedAtMs).toEqual([]);
   });
 
-  it('waits for nobody where one is not connected, and has all that the primary has', async () => {
+  it('waits for no node where one is not connected, and has all that the primary has', async () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(100), all),
       new FakeNode('A', { ...replicaOf('F', 100), linkUp: false }, all),
@@ -108,7 +108,7 @@ describe('a request for any node', () => {
       new FakeNode('B', replicaOf('F', 90), ['k1']),
     );
     world.whileSleeping = () => {
-      // What was on its way when the primary was paused.
+      // Data that were on their way when the primary was paused.
       world.node('B').says = { ...world.node('B').says, offset: 100 };
     };
     await expect(world.move({ reason: 'request' })).resolves.toMatchObject({ primary: 'B' });
@@ -128,7 +128,7 @@ describe('a request for any node', () => {
     );
   });
 
-  it('is refused at once where the only other node is one that somebody has promoted', async () => {
+  it('is refused at once where the only other node was promoted by hand', async () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(100), all),
       new FakeNode('A', { ...primary(50), hasWritten: true }, ['k1']),
@@ -172,12 +172,12 @@ describe('a request for one node', () => {
   });
 });
 
-describe('who is promoted', () => {
-  it('is nobody without data of the set while the one that has them does not answer (M2)', async () => {
+describe('the promoted node', () => {
+  it('is never one without data of the set while the one that has them does not answer (M2)', async () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(100), all),
       new FakeNode('A', replicaOf('F', 100), all),
-      // Came back empty when there was no primary to copy.
+      // It came back empty when there was no primary to copy.
       new FakeNode('C', { replicationId: 'x' }),
     );
     world.node('F').isSilent = true;
@@ -202,7 +202,7 @@ describe('who is promoted', () => {
         new FakeNode('F', { replicationId: 'x', offset: 60, hasBacklog: true }, ['k']),
         ...others,
       );
-      // A manager died in the middle of a move; F came back empty meanwhile, and was copied.
+      // A manager died in the middle of a move. F came back empty meanwhile, and was copied.
       played.record = { ...played.record, primary: null, former: 'F', runId: 'before' };
       return played;
     };
@@ -215,7 +215,7 @@ describe('who is promoted', () => {
       });
     });
 
-    it('is nobody while one does not answer, or is in a third stream', async () => {
+    it('is none while one does not answer, or is in a third stream', async () => {
       const silent = world(new FakeNode('A', copied(40)), new FakeNode('B', copied(60)));
       silent.node('B').isSilent = true;
       await expect(move(silent)).rejects.toThrow(NoCandidateError);
@@ -227,7 +227,7 @@ describe('who is promoted', () => {
     });
   });
 
-  describe('when nobody who answers has all that the primary was known to have', () => {
+  describe('when no node that answers has all that the primary was known to have', () => {
     const behind = (position: number | undefined) => {
       const world = new FakeWorld(
         new FakeNode('F', primary(100), all),
@@ -238,7 +238,7 @@ describe('who is promoted', () => {
       return { world, move: () => world.move({ reason: 'down', available: ['A'] }) };
     };
 
-    it('is who has all of that, at once', async () => {
+    it('is the one that has all of that, at once', async () => {
       for (const position of [undefined, 90]) {
         const { world, move } = behind(position);
         const before = world.nowMs;
@@ -247,7 +247,7 @@ describe('who is promoted', () => {
       }
     });
 
-    it('is nobody until those that are missing were waited for', async () => {
+    it('is none until those that are missing were waited for', async () => {
       const { world, move } = behind(91);
       const before = world.nowMs;
       for (;;) {
@@ -261,7 +261,7 @@ describe('who is promoted', () => {
       expect(world.primaries).toContain('A');
     });
 
-    it('is nobody as long in the next term, whatever was waited for before', async () => {
+    it('is none for as long in the next term, whatever was waited for before', async () => {
       const { world, move } = behind(91);
       await expect(move()).rejects.toThrow('F may have it');
       world.nowMs += patienceMs;
@@ -270,7 +270,7 @@ describe('who is promoted', () => {
       await expect(move()).rejects.toThrow('F may have it');
     });
 
-    it('is who is left, at once, where an operator has said that the rest may be lost', async () => {
+    it('is the one that is left, at once, where an operator has said that the rest may be lost', async () => {
       const { world, move } = behind(91);
       world.rejoin = 'always';
       await expect(move()).resolves.toMatchObject({ primary: 'A' });
@@ -314,7 +314,7 @@ describe('who is promoted', () => {
       return { world, move };
     };
 
-    it('is nobody that may have less, and the other one when it answers', async () => {
+    it('is none that may have less, and the other one when it answers', async () => {
       const { world, move } = behind();
       for (let attempt = 1; attempt <= 3; attempt += 1) {
         await expect(move()).rejects.toThrow('A may have more of the data');
@@ -325,16 +325,16 @@ describe('who is promoted', () => {
       expect(world.node('B').keys).toEqual(all);
     });
 
-    it('is who is left after other managers have had their turn, and nobody reached it', async () => {
+    it('is the one that is left after other managers have had their turn, and none has reached it', async () => {
       const { world, move } = behind();
       const moved = async () => move().catch(() => undefined);
       let found = await moved();
-      // Whichever number of attempts it is: at some time clients can write again.
+      // After any number of attempts: at some time clients can write again.
       for (let attempt = 1; found === undefined && attempt < 20; attempt += 1) {
         found = await moved();
       }
       expect(found?.primary).toBe('B');
-      // It was not asked, so it was not told either.
+      // It was not asked, so it got no order either.
       expect(world.node('A').keys).toEqual(all);
       expect(world.published?.unavailable).toContain('A');
     });
@@ -356,7 +356,7 @@ describe('who is promoted', () => {
     expect(world.node('F').keys).toEqual(all);
   });
 
-  it('is the former one in its own process, also where its offset says nothing and nobody else is left', async () => {
+  it('is the former one in its own process, even where its offset says nothing and no other node is left', async () => {
     const world = new FakeWorld(
       // It had no replica for an hour.
       new FakeNode('F', { ...primary(100), hasBacklog: false }, all),
@@ -384,7 +384,7 @@ describe('who is promoted', () => {
     const available = ['A', 'Z'];
     const down = { reason: 'down', available } as const;
 
-    it('is nobody, until an operator raises its priority or keeps it', async () => {
+    it('is none, until an operator raises its priority or keeps it', async () => {
       const world = set();
       await expect(world.move(down)).rejects.toThrow(
         /A lacks what Z has \(10 bytes .*replica-priority of Z is 0.*incumbent-redis keep Z/,
@@ -401,7 +401,7 @@ describe('who is promoted', () => {
         const A = world.node('A');
         A.says = { ...A.says, offset, linkUp: true };
         world.at.set('after fence', () => {
-          // What it had received already.
+          // Data that it had received already.
           A.says = { ...A.says, offset: 100 };
         });
         await expect(world.move(down)).resolves.toMatchObject({ primary: 'A' });
@@ -416,7 +416,7 @@ describe('who is promoted', () => {
       await expect(world.move({ reason: 'unfinished' })).resolves.toMatchObject({ primary: 'F' });
     });
 
-    it('is nobody who has only data of before its term', async () => {
+    it('is none that has only data of before its term', async () => {
       const world = set({ replicationId: 'z' });
       world.record = { ...world.record, lineage: { a: 100, z: 200 }, replicationId: 'z' };
       world.node('F').says = { ...world.node('F').says, replicationId: 'z', offset: 200 };
@@ -468,7 +468,7 @@ describe('who is promoted', () => {
     { seen: 'up', available: ['F', 'A', 'B'] },
     { seen: 'still down', available: ['A', 'B'] },
   ])(
-    'is nobody who came back in mid-move with what nobody can compare; that is set aside, $seen as the managers say (E3)',
+    'is none that came back in mid-move with data of unknown position; that is set aside, $seen as the managers say (E3)',
     async ({ available }) => {
       const world = new FakeWorld(
         new FakeNode('F', primary(100), all),
@@ -476,7 +476,7 @@ describe('who is promoted', () => {
       );
       world.node('F').isSilent = true;
       world.at.set('before choose', () => {
-        // From a file of its writes, which does not say of which stream they are.
+        // It starts from a file of its writes, which does not name their stream.
         const F = world.node('F');
         F.says = replication({ replicationId: 'n', offset: 5, runId: 'anew' });
         F.isSilent = false;
@@ -501,8 +501,8 @@ describe('who is promoted', () => {
     expect(world.node('B').keys).toEqual(all);
   });
 
-  it('is who goes furthest in the streams on record, and not who wrote on after a start with less', async () => {
-    // From a file that says how far it was in the stream before.
+  it('is the one that goes furthest in the streams on record, and not one that wrote on after a start with less', async () => {
+    // It starts from a file that tells how far it was in its stream.
     const restarted = { runId: 'another', replicationId: 'n', formerReplicationId: 'z' };
     const world = new FakeWorld(
       new FakeNode('F', { ...restarted, formerOffset: 1, offset: 9_000 }, ['new']),
@@ -515,7 +515,7 @@ describe('who is promoted', () => {
     expect(world.node('F').keys).toEqual(['new']);
   });
 
-  it('is who has more of the stream of before, and not who wrote for itself since (M13)', async () => {
+  it('is the one that has more of the earlier stream, and not one that wrote for itself since (M13)', async () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(150), all),
       new FakeNode('A', replicaOf('F', 100)),
@@ -525,7 +525,7 @@ describe('who is promoted', () => {
     // A manager that did not see B, and died there.
     world.at.set('after promote', () => {
       const { says } = world.node('A');
-      // Keys that expire are deletions in a stream of its own.
+      // Keys that expire are deletions in its own stream.
       world.node('A').says = { ...says, offset: 9_000 };
       throw new Error('died');
     });
@@ -536,12 +536,12 @@ describe('who is promoted', () => {
     const moved = await world.move({ reason: 'unfinished', available: ['A', 'B'] });
     expect(moved.primary).toBe('B');
     expect(world.node('B').keys).toEqual(all);
-    // What it has written for itself nobody else has.
+    // No other node has what it has written for itself.
     expect(world.node('A').says.isAside).toBe(true);
   });
 });
 
-describe('nobody is promoted', () => {
+describe('no node is promoted', () => {
   const set = () =>
     new FakeWorld(
       new FakeNode('F', primary(100), all),
@@ -570,13 +570,13 @@ describe('nobody is promoted', () => {
     expect(world.node(next).promotedAtMs).toBeGreaterThanOrEqual(Number(revokedAtMs) + lapseMs);
   });
 
-  it('that was the primary while somebody may believe that it still is (K1)', async () => {
+  it('that was the primary while a client may still hold that view (K1)', async () => {
     const world = set();
     await world.move({ reason: 'request', target: 'A' });
     const back = await world.move({ reason: 'request', target: 'F' });
     expect(back).toEqual({ primary: 'F', term: 3 });
     const [revokedAtMs] = world.revokedAtMs;
-    // A client's connection of then is open: it takes writes from when it is promoted.
+    // A client still has a connection from that time, and F takes its writes once it is promoted.
     expect(world.node('F').promotedAtMs).toBeGreaterThanOrEqual(Number(revokedAtMs) + lapseMs);
   });
 
@@ -592,7 +592,7 @@ describe('nobody is promoted', () => {
   });
 });
 
-describe('the primary of before, while another one is chosen', () => {
+describe('the former primary, while another one is chosen', () => {
   it('is set aside when it comes back in another process: its replicas would copy it', async () => {
     const world = new FakeWorld(
       new FakeNode('F', primary(150), ['all']),
@@ -635,7 +635,7 @@ describe('a promotion that was not finished', () => {
   const die = () => {
     throw new Error('died');
   };
-  /** Until X is promoted, after all that is waited for. */
+  /** Moves until X is promoted, after all waits are over. */
   const promoteX = async (played: FakeWorld, diesAt: 'after promote' | 'after redirect') => {
     for (const node of ['R', 'N']) played.node(node).isSilent = true;
     played.at.set(diesAt, die);
@@ -656,7 +656,7 @@ describe('a promotion that was not finished', () => {
     expect(played.record).toMatchObject({ lineage, promoting: undefined });
   });
 
-  it('of a node with less does not make others forget who has more of an earlier term', async () => {
+  it('of a node with less does not make others forget a node that has more of an earlier term', async () => {
     const played = set();
     await promoteX(played, 'after redirect');
     const [R, N] = [played.node('R'), played.node('N')];
@@ -673,7 +673,7 @@ describe('a promotion that was not finished', () => {
     const D = played.node('N');
     await promoteX(played, 'after redirect');
     const [X, Y] = [played.node('X'), played.node('Y')];
-    // By a whole copy: it knows no stream of before.
+    // By a full copy, so it knows no earlier stream.
     Y.says = { ...Y.says, replicationId: X.says.replicationId, formerReplicationId: undefined };
     expect(Y.says).toMatchObject({ replicationId: 's1X', primary: 'X' });
     X.isSilent = true;
@@ -753,7 +753,7 @@ describe('a promotion that was not finished', () => {
       const played = kept();
       const [K, R] = [played.node('K'), played.node('R')];
       R.isSilent = true;
-      // The primary of before, as another manager spells it.
+      // The former primary, as another manager spells it.
       const alias = new FakeNode('K.alias', K.says, ['own']);
       (played.nodes as Map<string, FakeNode>).set('K.alias', alias);
       alias.says = { ...alias.says, runId: K.says.runId };
@@ -766,7 +766,7 @@ describe('a promotion that was not finished', () => {
       const played = kept();
       const K = played.node('K');
       K.says = { ...K.says, hasBacklog: false };
-      // Somebody has written meanwhile.
+      // A client has written meanwhile.
       K.promotes = (says) => ({
         ...{ ...says, replicationId: 'new', formerReplicationId: undefined },
         offset: says.offset + 400,
@@ -790,7 +790,7 @@ describe('a promotion that was not finished', () => {
       );
     });
 
-    it('is not carried out where the node had a backlog, and names no stream of before', async () => {
+    it('is not carried out where the node had a backlog, and names no earlier stream', async () => {
       const played = kept();
       played.node('K').promotes = (says) => ({ ...says, formerReplicationId: undefined });
       await expect(played.move({ reason: 'keep', target: 'K' })).rejects.toThrow(
@@ -811,7 +811,7 @@ describe('a promotion that was not finished', () => {
   });
 });
 
-describe('what the primary of before has sent arrives late', () => {
+describe('data of the former primary arrive late', () => {
   const set = () =>
     new FakeWorld(
       new FakeNode('r1', primary(10)),
@@ -821,7 +821,7 @@ describe('what the primary of before has sent arrives late', () => {
   const down = { reason: 'down', available: ['r2', 'r3'] } as const;
 
   it.for(['proven', 'always'] as const)(
-    'who gets it takes the place of who was promoted, before anybody is told (rejoin: %s)',
+    'the node that gets them replaces the promoted one, before any client hears of that (rejoin: %s)',
     async (rejoin) => {
       const world = set();
       world.rejoin = rejoin;
@@ -887,7 +887,7 @@ describe('what the primary of before has sent arrives late', () => {
 
   // Such attempts have an end: each of these nodes is held, and gets nothing more.
   it.for(['proven', 'always'] as const)(
-    'and who gets it takes that place also when all other reasons for another attempt are used up (rejoin: %s)',
+    'and the node that gets them replaces it even when all other reasons for another attempt are used up (rejoin: %s)',
     async (rejoin) => {
       const world = new FakeWorld(
         new FakeNode('r1', primary(10)),
@@ -897,7 +897,7 @@ describe('what the primary of before has sent arrives late', () => {
       );
       world.rejoin = rejoin;
       world.node('r1').isSilent = true;
-      // Up as the managers say: that costs all attempts.
+      // It is up by the managers' verdict, which costs all attempts.
       world.node('r4').isSilent = true;
       const available = ['r2', 'r3', 'r4'];
       const move = () => world.move({ reason: 'unfinished', available });
@@ -943,7 +943,7 @@ describe('a node that was promoted, and is not published', () => {
     expect(world.published?.slaves).toEqual(['r2']);
   });
 
-  it('is a replica again where the move fails later, but not where nobody knows whether it has', async () => {
+  it('is a replica again where the move fails later, but not where the outcome is unknown', async () => {
     const world = set();
     world.at.set('after redirect', () => {
       world.node('r2').says = { ...world.node('r2').says, runId: 'anew' };
@@ -969,7 +969,7 @@ describe('a node that was promoted, and is not published', () => {
   });
 });
 
-it('a node that was set aside and goes on as the primary waits for those who believe in it', async () => {
+it('a node that was set aside and goes on as the primary waits for the views of it', async () => {
   const world = new FakeWorld(
     new FakeNode('r1', { ...replicaOf('r2', 10), isAside: true, linkUp: false }),
     new FakeNode('r2', { ...replicaOf('r1', 5), linkUp: false }),
@@ -1004,7 +1004,7 @@ describe('a node that does not take our password', () => {
   });
 });
 
-it('a new primary keeps its configuration before anybody is told of it', async () => {
+it('a new primary keeps its configuration before any client hears of it', async () => {
   const world = new FakeWorld(
     new FakeNode('F', primary(100), all),
     new FakeNode('A', replicaOf('F', 100), all),
@@ -1034,7 +1034,7 @@ describe('a node counts by what it says now', () => {
     expect(world.primaries).toEqual(['F']);
   });
 
-  it('the primary of before that begins another stream has more than when it was stopped', async () => {
+  it('the former primary that begins another stream has more than when it was stopped', async () => {
     const world = set(100);
     world.at.set('after promote', () => {
       world.node('F').says = { ...world.node('F').says, replicationId: 'b', offset: 120 };
@@ -1044,7 +1044,7 @@ describe('a node counts by what it says now', () => {
     expect(world.node('F')).toMatchObject({ keys: [...all, 'own'], says: { isAside: true } });
   });
 
-  it('the primary of before that starts again and loads is waited out: it may take writes', async () => {
+  it('the former primary that starts again and loads is waited out: it may take writes', async () => {
     const world = set(100);
     world.at.set('after promote', () => {
       world.node('F').says = { ...world.node('F').says, runId: 'anew', loading: true };
@@ -1097,7 +1097,7 @@ it('a request for one node waits while that has no connection, and says what it 
   expect(world.revokedAtMs).toEqual([]);
 });
 
-it('a primary that somebody has made with less is taken only after a wait, unless all follow it', async () => {
+it('a primary that was promoted by hand with less is taken only after a wait, unless all follow it', async () => {
   const world = new FakeWorld(
     new FakeNode('F', primary(100), all),
     new FakeNode('A', {
@@ -1122,7 +1122,7 @@ it('a record with a shorter view than that of clients gets theirs', async () => 
   expect(world.record.viewMs).toBe(viewMs);
 });
 
-describe('why nobody can be promoted', () => {
+describe('the reason why no node can be promoted', () => {
   const errors = new Map([['A', new Error('A does not answer')]]);
   const said = (known: Map<string, Replication>) =>
     describeNodes(known, { errors } as unknown as MoveWorld, 'down');

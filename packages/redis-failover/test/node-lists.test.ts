@@ -20,7 +20,7 @@ describe('the node lists of the managers', () => {
     const reports = new Map([
       ['one', report(['a:1', 'b:1'], ['c:1'])],
       ['two', report(['a:1', 'b:1'])],
-      // Another spelling is another node.
+      // Another spelling counts as another node.
       ['three', report(['a:1', 'b:1', 'C:1'])],
     ]);
     expect(shortLists(reports)).toEqual([

@@ -1,4 +1,5 @@
-// What a manager says of itself, and how it begins and ends. ZooKeeper, the election and the clock are played.
+// The status of a manager, and how it begins and ends. ZooKeeper, the election and the clock are
+// played.
 
 import { NoNodeError } from '@incumbent/zookeeper';
 import type { Election } from 'incumbent';
@@ -23,7 +24,7 @@ const paths = pathsBelow('/set');
 class Played extends FakeZooKeeper {
   readonly session = { id: 1n, timeoutMs: 10_000, readOnly: false };
   attempts = 0;
-  /** What an attempt to connect fails with. */
+  /** The error of every attempt to connect. */
   refusal: Error | undefined;
   holdsClose: Promise<void> = Promise.resolve();
 
@@ -47,7 +48,7 @@ class Played extends FakeZooKeeper {
   }
 }
 
-/** A promise, and what resolves it. */
+/** A promise, and the function that resolves it. */
 function held(): { readonly promise: Promise<void>; readonly release: () => void } {
   let release = () => {};
   const promise = new Promise<void>((resolve) => {
@@ -56,7 +57,9 @@ function held(): { readonly promise: Promise<void>; readonly release: () => void
   return { promise, release };
 }
 
-/** What needs no time needs turns, and how many the libraries between take is their own affair. */
+/**
+ * Such steps take no time but several turns of the event loop. How many depends on the libraries.
+ */
 async function comesTo(condition: () => boolean): Promise<void> {
   for (let rests = 0; rests < 100 && !condition(); rests += 1) await atRest();
 }

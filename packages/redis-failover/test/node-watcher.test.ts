@@ -1,4 +1,4 @@
-// What a watcher makes of the answers of a node, which is played, as its clock is.
+// The reports of a watcher on the answers of a node. The node and the clock are played.
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { NodeSight } from '../src/manager/node-watcher.ts';
 import { NodeWatcher } from '../src/manager/node-watcher.ts';
@@ -14,11 +14,11 @@ class Watched {
   readonly told: NodeSight[] = [];
   readonly watcher: NodeWatcher;
   latencyMs = 1;
-  /** What a PING is answered with instead. */
+  /** The error that answers every PING; undefined: PONG. */
   error: Error | undefined;
-  /** What a blocking call is answered with at once, an error once only; undefined: it blocks. */
+  /** The immediate answer to a blocking call, an error only once; undefined: it blocks. */
   unblocked: 'nothing' | Error | undefined;
-  /** When each connection was asked for, and which one fails: the first is for PING. */
+  /** When each connection was opened, and which one fails. The first is for PING. */
   readonly opensAtMs: number[] = [];
   failsToOpen: number | undefined;
   readonly pingsAtMs: number[] = [];
@@ -38,12 +38,12 @@ class Watched {
     onTestFinished(() => this.watcher.close());
   }
 
-  /** What was told since the last time. */
+  /** The reports since the last time. */
   news(): readonly NodeSight[] {
     return this.told.splice(0);
   }
 
-  /** All connections end. */
+  /** Ends all connections. */
   cut(): void {
     for (const link of this.#links) link.abort();
     this.#links.clear();
@@ -127,7 +127,7 @@ describe('a watcher', () => {
     watched.latencyMs = 16;
     await watched.clock.pass(500);
     expect(watched.news()).toMatchObject([{ latencyMs: 16 }]);
-    // By 1 each time at first: after ten checks it is 8.6 away.
+    // At first by 1 each time. After ten checks it is 8.6 away.
     watched.latencyMs = 24;
     await watched.clock.pass(30_000);
     expect(watched.news()).toEqual([]);

@@ -3,7 +3,7 @@ import type { Clock } from '@incumbent/zookeeper';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { setPatience } from '../src/redis/patience.ts';
 
-/** As a process that is not given the processor: no timer runs, no socket is read. */
+/** Blocks the process, as if it got no processor: no timer runs, no socket is read. */
 function standStill(ms: number): void {
   const untilMs = performance.now() + ms;
   while (performance.now() < untilMs);
@@ -30,7 +30,7 @@ describe('patience', () => {
     const giveUp = vi.fn();
     const cancel = setPatience(300, giveUp);
     standStill(900);
-    // Timers, then sockets, then this: what has arrived meanwhile is seen.
+    // Timers, then sockets, then this: data that arrived meanwhile are read first.
     await nextTurn();
     await nextTurn();
     expect(giveUp).not.toHaveBeenCalled();

@@ -1,4 +1,4 @@
-// What the elected manager makes of requests: nodes and a ZooKeeper are played.
+// How the elected manager serves requests. Nodes and ZooKeeper are played.
 import { describe, expect, it } from 'vitest';
 import { encodeNodes, pathsBelow } from '../src/layout.ts';
 import type { Replication } from '../src/redis/node-connection.ts';
@@ -58,14 +58,14 @@ describe('a request that is withdrawn before the record is revoked', () => {
   });
 });
 
-it('a request of the gem that waits for a node holds up nobody who wants another one', async () => {
+it('a request of the gem that waits for a node does not hold up a request for another one', async () => {
   const world = set();
   world.node('a:1').says = { ...world.node('a:1').says, linkUp: false, syncing: true };
   world.askAsGem('a:1');
   const path = world.ask('b:1');
   await world.looks(3);
   expect(world.request(path).outcome).toMatchObject({ done: true, primary: 'b:1' });
-  // It is not forgotten.
+  // The request is not forgotten.
   world.node('a:1').says = copied(world, 'a:1', 'b:1');
   await world.looks(3);
   expect(world.record.primary).toBe('a:1');
@@ -200,7 +200,7 @@ describe('a manager that can do nothing writes into the requests why', () => {
   });
 });
 
-/** When each look of one term began, from the first one. */
+/** When each look of one term began, counted from the first one. */
 async function looksAt(world: FakeReign, most: number, afterLook: () => void = () => {}) {
   const fromMs = world.nowMs;
   const at = [0];
@@ -314,7 +314,7 @@ describe('a primary that was started anew, with less than a node that is away', 
 describe('a primary that was started anew while its replicas stand still', () => {
   const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-  /** The replicas answer when the primary was told something, or after many turns. */
+  /** The replicas answer when the primary has got an order, or after many turns. */
   const played = async (says: Partial<Replication>) => {
     const world = set();
     const { says: before } = world.node('p:1');
@@ -347,7 +347,7 @@ describe('a primary that was started anew while its replicas stand still', () =>
     expect(world.record).toMatchObject({ primary: 'a:1', term: 2 });
   });
 
-  it('nobody is waited for either while it does not answer: it may be back', async () => {
+  it('no node is waited for either while it does not answer: it may be back', async () => {
     const world = set();
     let goOn: () => void = () => {};
     world.standsStill.set(
@@ -420,7 +420,7 @@ describe('a manager whose list lacks the primary on record', () => {
     const world = misled();
     returns(world);
     await world.looks(2);
-    // Held, and not set aside: the one that judges them may choose them.
+    // Held, and not set aside, because the manager that judges them may choose them.
     for (const node of ['a:1', 'b:1']) {
       expect(world.node(node).says).toMatchObject({ primary: '127.0.0.1:2', isAside: false });
     }
@@ -445,9 +445,9 @@ describe('the first record of ours', () => {
     return world;
   };
 
-  it('comes with a look at whom replicas are about to copy: one with more is set aside', async () => {
+  it('comes with a look at the node that replicas are about to copy: a replica with more is set aside', async () => {
     const world = unmanaged();
-    // It was started anew without data while nobody led.
+    // It was started anew without data while no manager led.
     const empty = { runId: 'anew', replicationId: 'n', offset: 0, isEmpty: true };
     world.node('p:1').says = { ...world.node('p:1').says, ...empty };
     world.node('a:1').says = { ...world.node('a:1').says, linkUp: false };
@@ -467,7 +467,7 @@ describe('the first record of ours', () => {
     expect(world.node('b:1').says.primary).toBe('p:1');
   });
 
-  it('of a primary that is down takes whoever comes back there for another process', async () => {
+  it('of a primary that is down takes a node that comes back there for another process', async () => {
     const world = unmanaged();
     world.node('p:1').isSilent = true;
     world.at.set('before fence', () => {
@@ -486,7 +486,7 @@ function copied(world: FakeReign, node: string, of: string) {
   return { ...world.node(of).says, runId, role: 'replica', primary: of } as const;
 }
 
-it('after the gem has moved the primary, the next term begins when nobody believes in the last one', async () => {
+it('after the gem has moved the primary, the next term begins when no view of the last one holds', async () => {
   const world = set();
   const { nodes } = pathsBelow('/set');
   world.zk.znodes.delete(nodes);
@@ -502,7 +502,7 @@ it('after the gem has moved the primary, the next term begins when nobody believ
   expect((begunAtMs ?? 0) - seenAtMs).toBeGreaterThanOrEqual(lapseMs);
 });
 
-/** The first look was at a set in which all is well: the lineage and the position stand already. */
+/** The first look was at a healthy set, so the lineage and the position are on record already. */
 const known = async () => {
   const world = set();
   await world.looks(1);
@@ -596,7 +596,7 @@ it('a request is told of another trouble a second after the last one, not at eac
 });
 
 describe('a move that waits for a node which may have more', () => {
-  /** `p:1` is down; `b:1`, which may have what `a:1` lacks, is down as well. */
+  /** `p:1` is down. So is `b:1`, which may have data that `a:1` lacks. */
   const waiting = async () => {
     const world = await known();
     world.node('a:1').says = { ...world.node('a:1').says, offset: 50 };

@@ -1,4 +1,4 @@
-/** What servers of several versions say of themselves, and what is made of it. */
+/** INFO of several versions of Redis, and what is read from it. */
 import { describe, expect, test } from 'vitest';
 import { NodeCommandError, NodeRefusedError, NodeUnreachableError } from '../src/redis/errors.ts';
 import type { Ask } from '../src/redis/replication.ts';
@@ -165,7 +165,7 @@ describe('replication', () => {
     expect(await isEmpty(without(info({ ...primary, number_of_functions: 0 })))).toBe(true);
     expect(await isEmpty(without(info({ ...primary, number_of_functions: 1 })))).toBe(false);
     expect(await isEmpty(info(primary))).toBe(false);
-    // Nothing said is not nothing there.
+    // A section that is missing does not say that there are no keys.
     expect(await isEmpty(without(info(primary)).replace('# Keyspace', ''))).toBe(false);
   });
 

@@ -18,7 +18,7 @@ class Played {
   znode: { readonly text: string; readonly owner: bigint } | undefined;
   readonly troubles: string[] = [];
   readonly clock = new HandClock();
-  /** What the next deletion fails with. */
+  /** The error of the next deletion. */
   refusal: Error | undefined;
   readonly reporter: Reporter;
 

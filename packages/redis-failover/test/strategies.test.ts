@@ -8,7 +8,7 @@ import { hasEnoughReports, judge, rankCandidates } from '../src/manager/strategi
 const node = '10.0.0.7:6379';
 const other = '10.0.0.8:6379';
 
-/** So many managers that see the node up, down, and not at all. */
+/** Reports of so many managers that see the node up, down, and not at all. */
 function reportsOf(up: number, down: number, silent = 0): Map<string, Report> {
   const reports: Report[] = [
     ...Array.from({ length: up }, () => ({ available: { [node]: 0.001 }, unavailable: [] })),

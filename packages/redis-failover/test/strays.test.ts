@@ -1,4 +1,5 @@
-// What the elected manager tells nodes that have other data than the primary on record, and when it tells nothing.
+// The orders of the elected manager to nodes that have other data than the primary on record, and
+// when it gives none.
 import { describe, expect, it } from 'vitest';
 import { pathsBelow } from '../src/layout.ts';
 import { FakeNode, primary, replicaOf } from './support/move-world.ts';
@@ -18,7 +19,7 @@ const change = (world: FakeReign, node: string, more: object) => {
 const ordersTo = (world: FakeReign, node: string) =>
   world.orders.filter((order) => order.startsWith(`${node} `));
 
-/** What was told to whom before a move began. */
+/** The orders to nodes before a move began. */
 async function ordersBeforeMove(world: FakeReign): Promise<readonly string[]> {
   let before: readonly string[] | undefined;
   world.at.set('before revoke', () => {
@@ -63,7 +64,7 @@ describe('a primary that came back as another process', () => {
     expect(world.record).toMatchObject({ primary: 'a:1', term: 2 });
   });
 
-  it('goes on where nobody else is there, although nobody can place what it has', async () => {
+  it('goes on where no other node is there, although the position of its data is unknown', async () => {
     const world = new FakeReign(new FakeNode('p:1', primary(100)));
     change(world, 'p:1', { runId: 'anew', hasBacklog: false });
     await world.looks(2);

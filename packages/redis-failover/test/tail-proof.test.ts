@@ -46,7 +46,7 @@ describe('what a primary that was cut off has more', () => {
     expect(await lackedOf(meaningOf(decodeCommands(encoded(...idle))), never)).toBe(undefined);
   });
 
-  it('is every other command, also one that nobody knows yet', async () => {
+  it('is every other command, even an unknown one', async () => {
     const lacked = (...parts: string[]) =>
       lackedOf(meaningOf(decodeCommands(encoded(...idle, parts))), never);
     expect(await lacked('SET', 'k', 'v')).toBe('1 writes (SET)');
@@ -64,7 +64,7 @@ describe('what a primary that was cut off has more', () => {
     );
     expect(await lackedOf(meaning, has(9, 'b'))).toBe(undefined);
     expect(await lackedOf(meaning, has(2, 'b'))).toMatch('a deletion');
-    // Which database it was the stream had said before.
+    // The stream had named the database before.
     expect(await lackedOf(meaning, has(9, 'first'))).toMatch('a deletion');
   });
 

@@ -2,7 +2,7 @@ import type { Clock } from '@incumbent/zookeeper';
 import { expect, test } from 'vitest';
 import { Wake } from '../src/manager/wake.ts';
 
-/** Its timers fire when the test says so. */
+/** The test fires its timers. */
 function clockOf(timers: Set<() => void>): Clock {
   return {
     monotonicMs: () => 0,
@@ -16,7 +16,7 @@ function clockOf(timers: Set<() => void>): Clock {
 
 const going = new AbortController().signal;
 
-test('a wait ends at a call, and a call while nobody waits ends the next wait only', async () => {
+test('a wait ends at a call, and a call while there is no waiter ends the next wait only', async () => {
   const timers = new Set<() => void>();
   const wake = new Wake(clockOf(timers));
   const first = wake.wait(1_000, going);

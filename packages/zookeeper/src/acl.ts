@@ -8,26 +8,27 @@ export const permissions = {
   write: 2,
   create: 4,
   delete: 8,
-  /** Setting ACLs. */
+  /** The right to set the ACL itself. */
   admin: 16,
   all: 31,
 } as const;
 
 /**
- * Makes ACLs. Every function takes the permissions last (default: all).
+ * Makes entries of ACLs. Every function takes the permissions last (default: all of them), and
+ * throws InvalidArgumentError for values that cannot be.
  *
  *     await client.create('/a', null, { acl: [acl.digest('joe', 'secret'), acl.world(permissions.read)] })
  */
 export const acl = {
-  /** Everybody. */
+  /** Every client. */
   world(perms: number = permissions.all): Acl {
     return make('world', 'anyone', perms);
   },
-  /** Whoever the creating session has authenticated as. */
+  /** Every identity with which the session that creates the node has authenticated. */
   auth(perms: number = permissions.all): Acl {
     return make('auth', '', perms);
   },
-  /** A user of the digest scheme. Only the hash of the password travels. */
+  /** A user of the digest scheme. Only the hash of the password is sent. */
   digest(user: string, password: string, perms: number = permissions.all): Acl {
     if (user.includes(':') || user === '') {
       throw new InvalidArgumentError(
@@ -40,7 +41,7 @@ export const acl = {
   ip(address: string, perms: number = permissions.all): Acl {
     return make('ip', address, perms);
   },
-  /** The holder of a client certificate, by its subject such as `CN=joe,O=us`. */
+  /** The holder of a client certificate, by its subject, such as `CN=joe,O=us`. */
   x509(subject: string, perms: number = permissions.all): Acl {
     return make('x509', subject, perms);
   },
@@ -50,7 +51,7 @@ export const acl = {
   },
 } as const;
 
-/** What the digest scheme keeps of `user:password`: base64 of its SHA-1. */
+/** The hash of `user:password` in the digest scheme: base64 of its SHA-1. */
 function digestOf(userAndPassword: string): string {
   return createHash('sha1').update(userAndPassword).digest('base64');
 }
@@ -60,7 +61,7 @@ function make(scheme: string, id: string, perms: number): Acl {
   return { perms, scheme, id };
 }
 
-/** Throws InvalidArgumentError unless `list` can be sent as an ACL. */
+/** @throws InvalidArgumentError unless `list` can be sent as an ACL */
 export function checkAcl(list: readonly Acl[]): void {
   if (!Array.isArray(list) || list.length === 0) {
     throw new InvalidArgumentError('an ACL has at least one entry; acl.world() allows everybody');

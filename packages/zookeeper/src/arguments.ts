@@ -1,24 +1,33 @@
 import { InvalidArgumentError } from './errors.ts';
 import { nearest } from './nearest.ts';
 
-/** What a node holds. A string is sent as UTF-8. null is not the same as no bytes. */
+/**
+ * The data of a node. A string is sent as UTF-8. null differs from an empty array: the node then
+ * has no data at all.
+ */
 export type Data = string | Uint8Array | null;
 
-/** Bounds of one call. */
+/** Limits of one call. */
 export interface CallOptions {
-  /** Aborts: the call rejects with the signal's reason. A write that was sent may be applied. */
+  /**
+   * The call rejects with the signal's reason when it aborts. A write that was sent already may be
+   * applied all the same.
+   */
   readonly signal?: AbortSignal | undefined;
-  /** The call rejects with RequestTimeoutError after it, in ms (default: `requestTimeoutMs`). */
+  /**
+   * How long the call may take, in ms (default: `requestTimeoutMs`). After that it rejects with
+   * RequestTimeoutError.
+   */
   readonly timeoutMs?: number | undefined;
 }
 
-/** A call that may demand a version. */
+/** Options of a call that may demand a version. */
 export interface VersionOptions extends CallOptions {
-  /** The version that the node must have (default -1: any). Not undefined. */
+  /** The version that the node must have. Default -1: any. It must not be undefined. */
   readonly version?: number;
 }
 
-/** The names of an object's members. The compiler sees that none is left out or made up. */
+/** The names of an object's members. The compiler checks that the list is complete. */
 export function namesOf<T>(
   names: {
     readonly [Name in keyof Required<T>]: true;
@@ -35,8 +44,8 @@ export const versionOptions: readonly string[] = namesOf<VersionOptions>({
 });
 
 /**
- * Options without which a call demands less, allows more or keeps longer. A value that is missing by
- * mistake must not do that silently.
+ * Options without which a call demands less, allows more, or keeps the node longer. A value that is
+ * missing by mistake must not do that silently.
  */
 const notUndefined: ReadonlyMap<string, string> = new Map([
   ['version', 'leave it out, or give -1, for any version'],
@@ -49,11 +58,12 @@ const switches: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Throws InvalidArgumentError for options that `of` does not have, and that it would ignore: with
- * the name that may be meant. Also for what other clients take in this place, such as a version or
- * a watcher.
- * @param of whose options they are, such as `set`
- * @param names what it takes (default: the bounds of every call)
+ * Rejects names of options that the call `of` does not have and would ignore, and suggests the name
+ * that may be meant. It also rejects values that other clients take in this place, such as a
+ * version or a watcher.
+ * @param of the call, such as `set`
+ * @param names the options that it has (default: the limits of every call)
+ * @throws InvalidArgumentError
  */
 export function checkOptions(
   of: string,
@@ -108,12 +118,15 @@ export function toBytes(data: Data, path: string): Uint8Array | null {
   );
 }
 
-/** Data that is sent later than it was given, or twice: the caller may change its own meanwhile. */
+/**
+ * Copies data that is sent later than it was given, or twice. The caller may change its own array
+ * meanwhile.
+ */
 export function copyOf(data: Data): Data {
   return data instanceof Uint8Array ? Uint8Array.from(data) : data;
 }
 
-/** @param version undefined only where it was left out */
+/** @param version undefined only if it was left out */
 export function checkVersion(version: number | undefined, path: string): number {
   if (version === undefined) return -1;
   if (!Number.isInteger(version) || version < -(2 ** 31) || version > 2 ** 31 - 1) {

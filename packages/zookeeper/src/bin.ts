@@ -2,11 +2,11 @@
 import type { Host } from './cli/context.ts';
 import { main } from './cli/main.ts';
 
-/** How long what is still going on may take to end by itself. */
+/** How long pending work may take to end by itself. */
 const hangingMs = 500;
 
 process.stderr.on('error', () => {});
-// Also when nobody listens any more: an error of the last write comes late.
+// Also after the last listener has gone, because an error of the last write comes late.
 process.stdout.on('error', () => {});
 
 const host: Host = {
@@ -29,7 +29,7 @@ void main(process.argv.slice(2), host).then((code) => {
   process.exitCode = code;
   process.stdout.write('', () =>
     process.stderr.write('', () => {
-      // Everything is written; what is left may hang, such as a stdin that nobody closes.
+      // Everything is written. The rest may hang, such as a stdin that stays open.
       setTimeout(() => process.exit(), hangingMs).unref();
     }),
   );

@@ -3,8 +3,8 @@ import type { Caller } from './caller.ts';
 import { RequestTimeoutError } from './errors.ts';
 
 /**
- * What is left of the bound of a call that takes several requests.
- * @param writes whether something may have been applied when it has passed
+ * Shares one time limit among the requests of a call: each gets what is left of it.
+ * @param writes whether a change may have been applied when the time is over
  */
 export function boundsOf(
   caller: Caller,

@@ -12,7 +12,7 @@ export class Caller {
   readonly session: Session;
   readonly chroot: Chroot;
   readonly clock: Clock;
-  /** The server says what a node that was made looks like (3.5). */
+  /** Whether the server answers a create with the node's Stat (3.5). */
   readonly withStat: boolean;
 
   constructor(session: Session, chroot: Chroot, clock: Clock, withStat: boolean) {
@@ -22,7 +22,7 @@ export class Caller {
     this.withStat = withStat;
   }
 
-  /** A path that the user gave, as the server knows it. @throws InvalidArgumentError */
+  /** The server's path for a path of the user. @throws InvalidArgumentError */
   serverPath(path: string): string {
     checkPath(path);
     return this.chroot.toServer(path);
@@ -31,7 +31,7 @@ export class Caller {
   /**
    * Sends a request, or lets it wait for a connection. Settles exactly once.
    * @param path as the user gave it; for errors
-   * @param options whose names are checked
+   * @param options names are checked by the caller
    */
   call<Request, Response, Result>(
     operation: Operation<Request, Response, Result>,
@@ -52,7 +52,7 @@ export class Caller {
     });
   }
 
-  /** @returns false when the call has failed already */
+  /** @returns false if the call has failed already */
   #bound(request: PendingRequest, options: CallOptions): boolean {
     const { signal, timeoutMs } = options;
     if (signal === undefined && timeoutMs === undefined) return true;

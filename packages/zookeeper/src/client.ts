@@ -62,18 +62,24 @@ const closeOptions = namesOf<{ keepSession: boolean }>({ keepSession: true });
 let clients = 0;
 
 /**
- * A client at once; it connects in the background, and calls wait for it.
- * @param url such as `zk://h1:2181,h2:2181/chroot?timeout=10s`; `zks://` is TLS
- * @throws InvalidArgumentError
+ * Makes a client at once. It connects in the background, and calls wait for the connection.
+ * @param url such as `zk://h1:2181,h2:2181/chroot?timeout=10s`; `zks://` means TLS
+ * @throws InvalidArgumentError for a url or an option that cannot be used
  */
 export function createClient(url: string, options: ClientOptions = {}): ZooKeeper {
   return new ZooKeeper(url, options);
 }
 
 /**
- * A client that has a session.
- * @returns rejects ConnectError after `connectTimeoutMs`, AuthError when the credentials are
- *   refused, SessionError when `session` has expired, and with the reason of `signal`
+ * Makes a client, and resolves when it has a session.
+ *
+ * Rejects with:
+ *
+ * - InvalidArgumentError: the url or an option cannot be used;
+ * - ConnectError: no server gave a session within `connectTimeoutMs`;
+ * - AuthError: the credentials are refused;
+ * - SessionError: the session of the option `session` has expired;
+ * - the reason of `signal`.
  */
 export async function connect(
   url: string,
@@ -85,7 +91,27 @@ export async function connect(
   return ZooKeeper.connect(url, rest, signal);
 }
 
-/** A ZooKeeper client: one session that outlives connections. See `createClient` and `connect`. */
+/**
+ * A ZooKeeper client. Its session outlives connections: after a lost connection it attaches to
+ * another server, and after an expiry it begins a new session. Made by `createClient` or `connect`.
+ *
+ * Every call may reject with:
+ *
+ * - InvalidArgumentError: nothing was sent;
+ * - ConnectionLossError: the connection broke before the reply; `maybeApplied` tells whether a
+ *   write may have been applied;
+ * - RequestTimeoutError: no reply within the call's time, with `maybeApplied` likewise;
+ * - SessionError: the session expired before the reply;
+ * - AuthError: the ACL or the credentials do not allow it;
+ * - QueueFullError and PacketTooLargeError: nothing was sent;
+ * - RefusedError and ServerError: other refusals of the server;
+ * - ProtocolError: the server's reply cannot be understood;
+ * - ClosedError: the client is closed.
+ *
+ * Calls are sent in the order in which they are made. The client sends no request twice.
+ * Exceptions: a read that was sent together with a handshake that failed, and `create` with the
+ * option `protected`.
+ */
 export class ZooKeeper implements AsyncDisposable {
   readonly #number: number;
   readonly #tally: Tally = new Tally();
@@ -113,24 +139,26 @@ export class ZooKeeper implements AsyncDisposable {
 
   // State ------------------------------------------------------------------------------------------
 
-  /** Judged when it is read: `expired` also if no timer has run since. */
+  /** The state, judged at the time of reading: it is `expired` even if no timer has run since. */
   get state(): State {
     return this.#session.state;
   }
 
-  /** Undefined while there is none. */
+  /** The session; undefined while there is none. */
   get session(): SessionInfo | undefined {
     return this.#session.info;
   }
 
   /**
-   * The latest transaction seen. No server that is behind it is accepted, and it never goes back:
-   * unless the session has expired and all servers turn out to have lost their data.
+   * The zxid of the latest transaction that this client has seen. No server that is behind it is
+   * accepted, and it never goes back. The only exception: the session has expired, and all servers
+   * turn out to have lost their data.
    */
   get lastZxid(): bigint {
     return this.#session.lastZxid;
   }
 
+  /** Counters of this client since it was made. A snapshot. */
   get counters(): Counters {
     const { pipeline, watches } = this.#session;
     const { requests: taken, succeeded, failed } = this.#tally;
@@ -146,7 +174,7 @@ export class ZooKeeper implements AsyncDisposable {
 
   /**
    * Waits until requests can be sent, in a new session if this one expires meanwhile.
-   * @returns rejects ConnectError after `timeoutMs` (default: `connectTimeoutMs`), AuthError,
+   * @returns rejects with ConnectError after `timeoutMs` (default: `connectTimeoutMs`), AuthError,
    *   ClosedError, and with the reason of `signal`
    */
   async connected(options: CallOptions = {}): Promise<void> {
@@ -180,8 +208,8 @@ export class ZooKeeper implements AsyncDisposable {
   }
 
   /**
-   * Calls `listener` at every change of state, in order. What it throws is published on the
-   * diagnostics channel and goes no further.
+   * Calls `listener` at every change of state, in order. An error that it throws is published on
+   * the diagnostics channel `incumbent:zookeeper:trouble` and goes no further.
    * @returns stops it
    */
   onState(listener: (change: StateChange) => void): () => void {
@@ -189,8 +217,9 @@ export class ZooKeeper implements AsyncDisposable {
   }
 
   /**
-   * The state when the first is taken, then every change of it, in order. Ends after `closed` or `auth-failed`, or
-   * when `signal` aborts. If more than 1,000 wait to be taken, the oldest are dropped.
+   * Iterates over states: first the state at the first `next`, then every change, in order. Ends
+   * after `closed` or `auth-failed`, or when `signal` aborts. If more than 1,000 changes wait to be
+   * taken, the oldest are dropped.
    */
   states(options: { readonly signal?: AbortSignal } = {}): StoppableIterator<StateChange> {
     checkOptions('states', options, signalOnly);
@@ -198,24 +227,26 @@ export class ZooKeeper implements AsyncDisposable {
   }
 
   /**
-   * What another client needs to attach to this session; undefined before there is one. Then close
-   * this client with `keepSession`.
+   * The data with which another client can attach to this session, as its option `session`;
+   * undefined while there is none. Close this client with `keepSession` afterwards.
    */
   exportSession(): ExportedSession | undefined {
     return this.#session.export();
   }
 
   /**
-   * Waits for calls that were made before, ends the session on the server and the client in any
-   * case within `closeTimeoutMs`. Calls that are not answered by then reject: with
-   * ConnectionLossError if they were sent, else with ClosedError.
-   * Idempotent. Rejects InvalidArgumentError alone, and has closed nothing then.
+   * Waits for calls that were made before, ends the session on the server, and then ends the
+   * client. The client ends within `closeTimeoutMs` in any case. Calls that are not answered by
+   * then reject: with ConnectionLossError if they were sent, otherwise with ClosedError.
+   * Idempotent. Rejects only with InvalidArgumentError, and then has closed nothing.
+   * @param options `keepSession: true` leaves the session to another client; see `exportSession`
    */
   async close(options: { readonly keepSession?: boolean } = {}): Promise<void> {
     checkOptions('close', options, closeOptions);
     return this.#session.close(options.keepSession ?? false);
   }
 
+  /** Closes the client: see `close`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -223,11 +254,10 @@ export class ZooKeeper implements AsyncDisposable {
   // Nodes ------------------------------------------------------------------------------------------
 
   /**
-   * Makes a node.
-   * @returns rejects NodeExistsError, NoNodeError (no parent), RefusedError
-   *   (NO_CHILDREN_FOR_EPHEMERALS), AuthError, and what every call may: SessionError,
-   *   ConnectionLossError (`maybeApplied`), RequestTimeoutError, QueueFullError,
-   *   PacketTooLargeError, ClosedError, InvalidArgumentError
+   * Makes a node. Rejects with NodeExistsError, or NoNodeError if there is no parent. Also with
+   * RefusedError (NO_CHILDREN_FOR_EPHEMERALS) if the parent is ephemeral, and AuthError if the
+   * parent's ACL denies it or `acl` is invalid.
+   * @returns the path that was made: the server may have appended a number
    */
   async create(path: string, data: Data = null, options: CreateOptions = {}): Promise<CreateReply> {
     checkCreateOptions(options);
@@ -238,14 +268,14 @@ export class ZooKeeper implements AsyncDisposable {
     return sendCreate(this.#caller, path, plan, options);
   }
 
-  /** The data of a node. Rejects NoNodeError. */
+  /** Reads the data of a node. Rejects with NoNodeError. */
   async get(path: string, options?: CallOptions): Promise<GetReply> {
     checkOptions('get', options);
     const body = { path: this.#caller.serverPath(path), watch: false };
     return this.#caller.call(operations.getData, path, body, options);
   }
 
-  /** Replaces the data of a node. Rejects NoNodeError, BadVersionError. */
+  /** Replaces the data of a node. Rejects with NoNodeError or BadVersionError. */
   async set(path: string, data: Data, options: VersionOptions = {}): Promise<StatReply> {
     checkOptions('set', options, versionOptions);
     const body = {
@@ -256,7 +286,9 @@ export class ZooKeeper implements AsyncDisposable {
     return this.#caller.call(operations.setData, path, body, options);
   }
 
-  /** Deletes a node without children. Rejects NoNodeError, BadVersionError, NotEmptyError. */
+  /**
+   * Deletes a node without children. Rejects with NoNodeError, BadVersionError or NotEmptyError.
+   */
   async delete(path: string, options: VersionOptions = {}): Promise<Reply> {
     checkOptions('delete', options, versionOptions);
     const body = {
@@ -266,34 +298,40 @@ export class ZooKeeper implements AsyncDisposable {
     return this.#caller.call(operations.deleteNode, path, body, options);
   }
 
-  /** What is known about a node; `stat` is null when there is none. (`exists` in the protocol.) */
+  /**
+   * Reads the Stat of a node; `stat` is null if there is no such node. (The protocol calls this
+   * `exists`.)
+   */
   async stat(path: string, options?: CallOptions): Promise<MaybeStatReply> {
     checkOptions('stat', options);
     const body = { path: this.#caller.serverPath(path), watch: false };
     return this.#caller.call(operations.exists, path, body, options);
   }
 
+  /** Whether a node exists. */
   async exists(path: string, options?: CallOptions): Promise<boolean> {
     checkOptions('exists', options);
     const { stat } = await this.stat(path, options);
     return stat !== null;
   }
 
-  /** Rejects NoNodeError. */
+  /** Reads the names of a node's children, in no order. Rejects with NoNodeError. */
   async getChildren(path: string, options?: CallOptions): Promise<ChildrenReply> {
     checkOptions('getChildren', options);
     const body = { path: this.#caller.serverPath(path), watch: false };
     return this.#caller.call(operations.getChildren, path, body, options);
   }
 
-  /** The paths of ephemeral nodes of this session that begin with `prefix` (3.6). */
+  /**
+   * The paths of this session's ephemeral nodes that begin with `prefix`. Needs a server of 3.6.
+   */
   async getEphemerals(prefix = '/', options?: CallOptions): Promise<EphemeralsReply> {
     checkOptions('getEphemerals', options);
     const body = { prefixPath: this.#caller.serverPath(prefix) };
     return this.#caller.call(operations.getEphemerals(this.#caller.chroot), prefix, body, options);
   }
 
-  /** How many nodes there are below a node, at any depth (3.6). */
+  /** How many nodes there are below a node, at any depth. Needs a server of 3.6. */
   async getAllChildrenNumber(path: string, options?: CallOptions): Promise<CountReply> {
     checkOptions('getAllChildrenNumber', options);
     const body = { path: this.#caller.serverPath(path) };
@@ -301,9 +339,9 @@ export class ZooKeeper implements AsyncDisposable {
   }
 
   /**
-   * Waits until the server that we are connected to has caught up with the leader: reads after it
-   * see what was committed before it. The leader itself may answer a moment before it has applied all
-   * that it has committed; who must know uses `confirm`.
+   * Waits until the server of this connection has caught up with the leader: later reads see what
+   * was committed before. Not promised: the leader itself may answer a moment before it has applied
+   * all that it has committed. For a proof use `confirm`.
    */
   async sync(path = '/', options?: CallOptions): Promise<Reply> {
     checkOptions('sync', options);
@@ -313,13 +351,17 @@ export class ZooKeeper implements AsyncDisposable {
 
   // Access -----------------------------------------------------------------------------------------
 
+  /** Reads the ACL of a node. Rejects with NoNodeError. */
   async getAcl(path: string, options?: CallOptions): Promise<AclReply> {
     checkOptions('getAcl', options);
     const body = { path: this.#caller.serverPath(path) };
     return this.#caller.call(operations.getAcl, path, body, options);
   }
 
-  /** @param options `version` is that of the ACL (`aversion`) */
+  /**
+   * Replaces the ACL of a node. Rejects with NoNodeError or BadVersionError.
+   * @param options `version` is that of the ACL (`aversion`)
+   */
   async setAcl(
     path: string,
     acl: readonly Acl[],
@@ -337,10 +379,11 @@ export class ZooKeeper implements AsyncDisposable {
   }
 
   /**
-   * Authenticates this session, now and on every connection to come. Refused credentials end the
-   * client: the server closes on them, and would again.
-   * @returns rejects AuthError, and RequestTimeoutError when no server answers; the credentials are
-   *   kept then
+   * Authenticates this session, now and on every later connection. If the credentials are refused,
+   * the client ends in the state `auth-failed`: the server closes the connection, and would do so
+   * again.
+   * @returns rejects with AuthError, and with RequestTimeoutError if no server answers in time; the
+   *   credentials are kept then
    */
   async addAuth(
     scheme: string,
@@ -357,7 +400,7 @@ export class ZooKeeper implements AsyncDisposable {
     return this.#session.addAuth(checked, timeoutMs, signal);
   }
 
-  /** Who the server believes us to be (3.7). */
+  /** The identities with which the server knows this session. Needs a server of 3.7. */
   async whoAmI(options?: CallOptions): Promise<IdentitiesReply> {
     checkOptions('whoAmI', options);
     return this.#caller.call(operations.whoAmI, undefined, {}, options);
@@ -365,7 +408,7 @@ export class ZooKeeper implements AsyncDisposable {
 
   // The ensemble -------------------------------------------------------------------------------------
 
-  /** The ensemble's configuration, one server a line. Never below the chroot. */
+  /** Reads the configuration of the ensemble, one server a line. It is never below the chroot. */
   async getConfig(options?: CallOptions): Promise<GetReply> {
     checkOptions('getConfig', options);
     const path = '/zookeeper/config';
@@ -374,7 +417,9 @@ export class ZooKeeper implements AsyncDisposable {
   }
 
   /**
-   * Changes the members of the ensemble (3.5; needs `reconfigEnabled=true` and rights).
+   * Changes the members of the ensemble. Needs a server of 3.5 with `reconfigEnabled=true`, and the
+   * right to do so. Rejects with RefusedError: RECONFIG_DISABLED, RECONFIG_IN_PROGRESS or
+   * NEW_CONFIG_NO_QUORUM.
    * @returns the new configuration
    */
   async reconfig(change: Reconfiguration, options: ReconfigOptions = {}): Promise<GetReply> {
@@ -383,11 +428,18 @@ export class ZooKeeper implements AsyncDisposable {
 
   // Several at once --------------------------------------------------------------------------------
 
+  /**
+   * Begins a transaction: operations that are applied all together or not at all. Nothing is sent
+   * before `commit`.
+   */
   transaction(): Transaction {
     return new Transaction(this.#caller);
   }
 
-  /** Several reads of one view in one request (3.6). */
+  /**
+   * Several reads in one request, all of the same state of the tree. Needs a server of 3.6. A read
+   * that fails does not disturb the others: its result has the error.
+   */
   async multiRead(
     reads: readonly MultiReadOperation[],
     options?: CallOptions,
@@ -396,11 +448,12 @@ export class ZooKeeper implements AsyncDisposable {
   }
 
   /**
-   * Proves that nodes exist, by committing a transaction that only checks them: unlike a read, a
-   * ping or a session, a server that is cut off from its quorum cannot answer it. What it proves
-   * was true at some time after `sentAt`. It takes a transaction but changes no node and wakes no
-   * watch.
-   * @returns rejects NoNodeError or BadVersionError with `path` and `index` of the first that fails
+   * Proves that nodes exist, by committing a transaction that only checks them. A server that is
+   * cut off from its quorum cannot answer it, unlike a read, a ping or a session. The proved facts
+   * were true at some time after `sentAt`. It changes no node and wakes no watch, but costs the
+   * servers a transaction.
+   * @returns rejects with NoNodeError or BadVersionError, with `path` and `index` of the first node
+   *   that fails
    */
   async confirm(nodes: readonly Confirmed[], options?: CallOptions): Promise<Reply> {
     return confirm(this.#caller, nodes, options);
@@ -409,22 +462,23 @@ export class ZooKeeper implements AsyncDisposable {
   // Watches ----------------------------------------------------------------------------------------
 
   /**
-   * The data of a node, undefined while it does not exist, and a promise of the next change after
-   * it: none is missed between the two, also not while the connection is away.
+   * Reads the data of a node (undefined if it does not exist), and promises its next change. No
+   * change between the two is missed, even if the connection is lost meanwhile.
    */
   async watch(path: string, options?: CallOptions): Promise<NodeWatch<GetReply | undefined>> {
     return watchNode(this.#caller, path, options);
   }
 
-  /** The same for the list of children. Rejects NoNodeError. */
+  /** The same for the list of children. Rejects with NoNodeError. */
   async watchChildren(path: string, options?: CallOptions): Promise<NodeWatch<ChildrenReply>> {
     return watchChildren(this.#caller, path, options);
   }
 
   /**
-   * The data of a node at once, and again after every change; undefined while it does not exist.
-   * The latest wins: whoever takes slowly misses what is over. Goes on over reconnects and
-   * sessions. Throws what no waiting repairs, such as AuthError; ends when `signal` aborts.
+   * Iterates over the data of a node: at once, and again after every change; undefined while it
+   * does not exist. Only the latest data count: a slow consumer misses those in between. It goes on
+   * over reconnects and sessions. It throws an error that no waiting cures, such as AuthError, and
+   * ends when `signal` aborts.
    */
   follow(
     path: string,
@@ -443,7 +497,10 @@ export class ZooKeeper implements AsyncDisposable {
     return followChildren(this, this.#caller.clock, path, options.signal);
   }
 
-  /** A watch that stays (3.6). The node need not exist. */
+  /**
+   * Sets a watch that stays. Needs a server of 3.6. The node need not exist.
+   * @returns rejects with InvalidArgumentError under `compatibility`
+   */
   async addWatch(path: string, options: AddWatchOptions = {}): Promise<PersistentWatch> {
     if (!this.#session.setWatches2) {
       throw new InvalidArgumentError('persistent watches need a server of 3.6; see compatibility');
@@ -451,7 +508,7 @@ export class ZooKeeper implements AsyncDisposable {
     return PersistentWatch.open(this.#caller, path, options);
   }
 
-  /** Whether the server has a watch of this session on a path (3.5). */
+  /** Whether the server has a watch of this session on a path. Needs a server of 3.5. */
   async checkWatches(
     path: string,
     type: WatchType = 'any',
@@ -461,8 +518,8 @@ export class ZooKeeper implements AsyncDisposable {
   }
 
   /**
-   * Removes watches of this session on a path (3.5): one-shots resolve with `lost`, persistent ones
-   * end. Rejects RefusedError (NO_WATCHER) when there is none.
+   * Removes watches of this session on a path. Needs a server of 3.5. One-shot watches resolve with
+   * `lost`, persistent ones end. Rejects with RefusedError (NO_WATCHER) if there is none.
    */
   async removeWatches(path: string, type: WatchType = 'any', options?: CallOptions): Promise<void> {
     return removeWatches(this.#caller, path, type, options);
@@ -470,14 +527,18 @@ export class ZooKeeper implements AsyncDisposable {
 
   // Helpers ----------------------------------------------------------------------------------------
 
-  /** Makes a node and those above it that are missing. `/` makes the chroot. */
+  /**
+   * Makes a node and those above it that are missing. A node that exists is no error. `/` makes the
+   * chroot.
+   */
   async ensurePath(path: string, options: EnsurePathOptions = {}): Promise<void> {
     return ensurePath(this.#caller, path, options);
   }
 
   /**
-   * Deletes a node and all below it, the deepest first; not atomic. Rejects ZooKeeperError
-   * (TOO_MANY_NODES) before anything is deleted when there are more than `maxNodes`.
+   * Deletes a node and all below it, the deepest first. Not atomic. It rejects with ZooKeeperError
+   * (TOO_MANY_NODES), before anything is deleted, if there are more than `maxNodes`.
+   * @returns how many nodes were deleted; 0 if there was none
    */
   async deleteRecursive(
     path: string,

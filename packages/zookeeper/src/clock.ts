@@ -1,20 +1,26 @@
-/** Time as the client sees it; a test may give it another one. */
+/** The client's source of time. A test may supply another one. */
 export interface Clock {
-  /** Milliseconds (with a fraction) that never step; common to all processes of one machine. On
-   *  Linux it stands still while the host is suspended. */
+  /**
+   * Milliseconds (with a fraction) that never step. All processes of one machine share their
+   * origin. On Linux this clock stands still while the host is suspended.
+   */
   monotonicMs(): number;
-  /** Milliseconds since 1970. May step; counts the time a host was suspended. */
+  /**
+   * Milliseconds since 1970. This clock may step, and counts the time in which a host was
+   * suspended.
+   */
   wallMs(): number;
-  /** Calls `callback` once, `delayMs` (0 to 2^31 - 1) from now at the earliest. */
+  /** Calls `callback` once, at the earliest `delayMs` (0 to 2^31 - 1) from now. */
   setTimer(callback: () => void, delayMs: number): Timer;
 }
 
+/** A timer that was set. */
 export interface Timer {
-  /** Idempotent; after it the callback does not run. */
+  /** Cancels it: the callback does not run afterwards. Idempotent. */
   cancel(): void;
 }
 
-/** Both clocks, read together. */
+/** The time on both clocks, read together. */
 export interface Instant {
   readonly monotonicMs: number;
   readonly wallMs: number;
@@ -24,7 +30,10 @@ export function readClocks(clock: Clock): Instant {
   return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
 }
 
-/** The machine's clocks. `hrtime` and not `performance.now()`: its origin is common to processes. */
+/**
+ * The machine's clocks. It uses `hrtime`, because the origin of `performance.now()` differs between
+ * processes.
+ */
 export const systemClock: Clock = {
   monotonicMs() {
     const [seconds, nanoseconds] = process.hrtime();

@@ -8,12 +8,18 @@ import type { MultiOperation } from './protocol/multi.ts';
 import { requests } from './protocol/requests.ts';
 import type { Reply } from './replies.ts';
 
-/** A node that must exist, and may have to have a version (default -1: any; not undefined). */
+/**
+ * A node that must exist, and may have to have a version. Default -1: any. The version must not be
+ * undefined.
+ */
 export type Confirmed = string | { readonly path: string; readonly version?: number };
 
 const confirmed = namesOf<Exclude<Confirmed, string>>({ path: true, version: true });
 
-/** Commits a transaction that only checks that nodes exist: no server without a quorum can. */
+/**
+ * Commits a transaction that only checks that nodes exist. A server without a quorum cannot commit
+ * it.
+ */
 export function confirm(
   caller: Caller,
   nodes: readonly Confirmed[],

@@ -1,17 +1,21 @@
 import { InvalidArgumentError } from './errors.ts';
 import { checkPath } from './paths.ts';
 
+/** Host and port of a server. */
 export interface HostAndPort {
-  /** A name or an address; an IPv6 address without brackets. */
+  /** A name or an address. An IPv6 address has no brackets here. */
   readonly host: string;
   readonly port: number;
 }
 
+/** The parts of a connection string. */
 export interface ConnectionString {
   readonly hosts: readonly HostAndPort[];
-  /** '/' for none. */
+  /** The path below which all paths of the client are; '/' for none. */
   readonly chroot: string;
+  /** true for `zks://`. */
   readonly tls: boolean;
+  /** The parameter `timeout`, in ms; undefined if it is absent. */
   readonly sessionTimeoutMs: number | undefined;
 }
 
@@ -19,8 +23,8 @@ const defaultPort = 2181;
 const form = 'zk://host1:2181,host2:2181/chroot?timeout=10s';
 
 /**
- * Reads `zk://h1:2181,[::1]:2181/chroot?timeout=10s`. `zks://` is TLS. The scheme may be absent
- * (`h1:2181,h2:2181/chroot`, as other clients write it), the port too (2181).
+ * Reads `zk://h1:2181,[::1]:2181/chroot?timeout=10s`. `zks://` means TLS. The scheme may be absent
+ * (`h1:2181,h2:2181/chroot`, as other clients write it). So may the port: it is 2181 then.
  * @throws InvalidArgumentError that names the part that cannot be used
  */
 export function parseConnectionString(text: string): ConnectionString {
@@ -63,7 +67,7 @@ export function parseConnectionString(text: string): ConnectionString {
   return { hosts, chroot, tls: name === 'zks', sessionTimeoutMs: parseQuery(query, fail) };
 }
 
-/** The part of the hosts as it would be written; for messages. */
+/** The hosts as they are written in a connection string; for messages. */
 export function formatHosts(hosts: readonly HostAndPort[]): string {
   return hosts.map(formatHost).join(',');
 }
@@ -104,7 +108,10 @@ function parseQuery(query: string | undefined, fail: (why: string) => never): nu
   return timeoutMs;
 }
 
-/** `500ms`, `10s` or `2m`; undefined for anything else, also without a unit. */
+/**
+ * The milliseconds of `500ms`, `10s` or `2m`; undefined for anything else, even for a number
+ * without a unit.
+ */
 export function parseDuration(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(text.trim());
   if (match === null) return undefined;

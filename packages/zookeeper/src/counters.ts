@@ -1,17 +1,20 @@
-/** What a client has done since it was made. A snapshot; see `client.counters`. */
+/** Counters of a client since it was made. A snapshot; see `client.counters`. */
 export interface Counters {
-  /** Calls taken, by how they ended: their sum and `outstanding` is `requests`. */
+  /** Calls that were taken. It is the sum of `succeeded`, `failed` and `outstanding`. */
   readonly requests: number;
   readonly succeeded: number;
   readonly failed: number;
-  /** Calls not settled yet: waiting, or sent. */
+  /** Calls that are not settled yet: waiting, or sent. */
   readonly outstanding: number;
-  /** Calls that wait to be sent, and their size. */
+  /** Calls that wait to be sent. */
   readonly queued: number;
+  /** The size of these, in bytes. */
   readonly queuedBytes: number;
+  /** Requests that were sent and are not answered. */
   readonly inFlight: number;
-  /** Times when a connection was tried, and when one was ready for requests. */
+  /** How often a connection was tried. */
   readonly attempts: number;
+  /** How often a connection was ready for requests. */
   readonly connects: number;
   /** Sessions that ended without being closed. */
   readonly expirations: number;
@@ -20,15 +23,17 @@ export interface Counters {
   readonly bytesReceived: number;
   /** Events that the server has sent. */
   readonly notifications: number;
-  /** Paths on which one-shot and persistent watches are set. */
+  /** Paths with watches, one-shot and persistent. */
   readonly watches: number;
-  /** From the moment of sending to the reply, of replies to requests, in ms. */
+  /** The sum of the times from sending a request to its reply, in ms. */
   readonly latencySumMs: number;
+  /** The longest of these times. */
   readonly latencyMaxMs: number;
+  /** Replies to requests. */
   readonly replies: number;
 }
 
-/** The part that counts up; the rest is looked up where it stands. */
+/** The counters that only grow. The others are read where their values are kept. */
 export class Tally {
   requests = 0;
   succeeded = 0;

@@ -17,18 +17,25 @@ import { requests } from './protocol/requests.ts';
 import type { CreateReply } from './replies.ts';
 import type { AnswerOf, Operation } from './session/pending-request.ts';
 
-/** What kind of node to make. */
+/** The kind of node to make. */
 export interface NodeOptions {
-  /** Deleted with the session (default false). */
+  /** Deleted with the session. Default false. */
   readonly ephemeral?: boolean | undefined;
-  /** The server appends a number of ten digits to the name that only grows (default false). */
+  /**
+   * The server appends a number of ten digits to the name. The number only grows. Default false.
+   */
   readonly sequential?: boolean | undefined;
-  /** Deleted by the server some time after its last child. Neither of the above. */
+  /**
+   * The server deletes the node some time after its last child. Not together with the options
+   * above, or with `ttlMs`. Default false.
+   */
   readonly container?: boolean | undefined;
-  /** Deleted by the server so long after its last change if it has no children. Not ephemeral, and
-   *  not undefined. */
+  /**
+   * The server deletes the node so many ms after its last change if it has no children: 1 to 2^40 -
+   * 1. Not together with `ephemeral`. It must not be undefined.
+   */
   readonly ttlMs?: number;
-  /** Who may do what (default: everybody everything). Not undefined. */
+  /** The rights on the node. Default: everybody has all rights. It must not be undefined. */
   readonly acl?: readonly Acl[];
 }
 
@@ -36,12 +43,15 @@ const nodeOptions = namesOf<NodeOptions>({
   ...{ ephemeral: true, sequential: true, container: true, ttlMs: true, acl: true },
 });
 
+/** Options of `create`. */
 export interface CreateOptions extends NodeOptions, CallOptions {
   /**
-   * Finds the node again when the reply is lost, instead of making a second one: the name becomes
-   * `_c_<guid>-name`, as Curator writes it. true makes a guid; a string is one (default false).
-   * Ends with the session: SESSION_EXPIRED says of an ephemeral node that it may have been made, and
-   * has gone or will go; of others that is CONNECTION_LOSS, `maybeApplied`.
+   * Makes the call find its node again when the reply was lost, instead of making a second one. The
+   * name becomes `_c_<guid>-name`, as Curator writes it. `true` makes a guid; a string of 8 to 64
+   * letters, digits and `-` is one. Default false.
+   *
+   * This ends with the session. SESSION_EXPIRED means for an ephemeral node: it may have been made,
+   * and is deleted or will be. For other nodes the error is CONNECTION_LOSS with `maybeApplied`.
    */
   readonly protected?: boolean | string | undefined;
 }
@@ -67,12 +77,15 @@ export function checkCreateOptions(options: CreateOptions): void {
   checkOptions('create', options, createOptions);
 }
 
-/** A create in a transaction: the bounds are those of the whole, and nothing of it is done twice. */
+/**
+ * Options of a create in a transaction. Limits of time belong to `commit`, and nothing of a
+ * transaction is sent twice.
+ */
 export function checkNodeOptions(options: NodeOptions): void {
   checkOptions('create in a transaction', options, nodeOptions);
 }
 
-/** Which request makes such a node. @throws InvalidArgumentError */
+/** Chooses the request that makes such a node. @throws InvalidArgumentError */
 export function planCreate(
   caller: Caller,
   path: string,

@@ -1,30 +1,33 @@
 /**
- * What the client tells whoever subscribes with `node:diagnostics_channel`. Nothing is thrown from
- * the background: trouble ends in a state, a rejected call, and here. A subscriber that throws does
- * not disturb the client; Node reports its error as an uncaught exception.
+ * Events for subscribers of `node:diagnostics_channel`. Background work throws nothing. Trouble
+ * ends in a state, in a rejected call, and in these events. A subscriber that throws does not
+ * disturb the client: Node reports its error as an uncaught exception.
  */
 import { channel } from 'node:diagnostics_channel';
 import type { StateChange } from './state.ts';
 
-/** Payloads by channel name. Every payload also has `client`, the client's number in this process. */
+/**
+ * The payloads by the name of the channel. Every payload also has `client`, the client's number in
+ * this process. Times are in ms.
+ */
 export interface DiagnosticEvents {
   'incumbent:zookeeper:state': StateChange;
   /** A connection is tried. */
   'incumbent:zookeeper:attempt': { server: string };
-  /** A server has taken the handshake. `elapsedMs` since the attempt began. */
+  /** A server has accepted the handshake, `elapsedMs` after the attempt began. */
   'incumbent:zookeeper:connected': { server: string; elapsedMs: number; sessionId: bigint };
-  /** An attempt failed, or a connection ended. */
+  /** An attempt has failed, or a connection has ended. */
   'incumbent:zookeeper:disconnected': { server: string; error?: Error | undefined };
-  /** A reply, `elapsedMs` after its request was sent. `error` is the code of the server, or 0. */
+  /** A reply came, `elapsedMs` after its request was sent. `error` is the server's code, or 0. */
   'incumbent:zookeeper:reply': {
     operation: string;
     path?: string | undefined;
     error: number;
     elapsedMs: number;
   };
-  /** The server has told of a change. */
+  /** The server has reported a change. */
   'incumbent:zookeeper:event': { type: string; path: string };
-  /** Trouble that nobody waits for: a name that is not resolved, a listener that throws. */
+  /** Trouble that rejects no call: a name that cannot be resolved, a listener that throws. */
   'incumbent:zookeeper:trouble': { what: string; error: unknown };
 }
 
@@ -39,7 +42,7 @@ export function publish<Name extends keyof DiagnosticEvents>(
   if (target.hasSubscribers) target.publish({ client, ...payload });
 }
 
-/** Whether a payload is worth making. */
+/** Whether the channel has a subscriber, so that a payload is worth making. */
 export function isWatched(name: keyof DiagnosticEvents): boolean {
   return channelOf(name).hasSubscribers;
 }

@@ -1,5 +1,6 @@
 import { errorCodes } from './protocol/constants.ts';
 
+/** The values of `ZooKeeperError.code`. */
 export type ZooKeeperErrorCode =
   | 'NO_NODE'
   | 'NODE_EXISTS'
@@ -34,9 +35,9 @@ export type ZooKeeperErrorCode =
   | 'PROTOCOL'
   | 'SERVER_ERROR';
 
-/** What an error says about the call that failed. */
+/** The context of the call that failed. */
 export interface ErrorContext {
-  /** The path as the caller gave it: without the chroot. */
+  /** The path as the caller gave it, without the chroot. */
   readonly path?: string | undefined;
   /** The request's name in the protocol, such as `getData`. */
   readonly operation?: string | undefined;
@@ -44,22 +45,31 @@ export interface ErrorContext {
   readonly zxid?: bigint | undefined;
   /** The code in the reply's header. */
   readonly serverCode?: number | undefined;
-  /** Index of the operation in a multi. */
+  /** The index of the operation in a multi, from 0. */
   readonly index?: number | undefined;
   readonly cause?: unknown;
 }
 
-/** Base of everything the client throws. Branch on the class, `code` or `retryable`. */
+/**
+ * Base class of everything the client throws. Branch on the class, on `code`, or on `retryable`.
+ */
 export class ZooKeeperError extends Error {
   override readonly name: string = 'ZooKeeperError';
   readonly code: ZooKeeperErrorCode;
-  /** True when the same call can succeed later. */
+  /** true if the same call can succeed later. */
   readonly retryable: boolean;
+  /**
+   * The path as the caller gave it, without the chroot. Absent where it does not apply, like all
+   * fields below.
+   */
   declare readonly path?: string;
+  /** The request's name in the protocol, such as `getData`. */
   declare readonly operation?: string;
+  /** The server's last transaction when it refused. */
   declare readonly zxid?: bigint;
+  /** The server's error code. */
   declare readonly serverCode?: number;
-  /** In a multi: which operation failed, from 0. */
+  /** In a multi: the index of the operation that failed, from 0. */
   declare readonly index?: number;
 
   constructor(
@@ -71,7 +81,7 @@ export class ZooKeeperError extends Error {
     super(message, context.cause === undefined ? undefined : { cause: context.cause });
     this.code = code;
     this.retryable = retryable;
-    // What does not apply is not there: errors are printed with all that they have.
+    // Fields that do not apply are left out, because errors are printed with all their fields.
     if (context.path !== undefined) this.path = context.path;
     if (context.operation !== undefined) this.operation = context.operation;
     if (context.zxid !== undefined) this.zxid = context.zxid;
@@ -80,6 +90,7 @@ export class ZooKeeperError extends Error {
   }
 }
 
+/** Code `NO_NODE`. There is no such node; for a create: no parent. */
 export class NoNodeError extends ZooKeeperError {
   override readonly name: string = 'NoNodeError';
   constructor(context: ErrorContext) {
@@ -90,6 +101,7 @@ export class NoNodeError extends ZooKeeperError {
   }
 }
 
+/** Code `NODE_EXISTS`. */
 export class NodeExistsError extends ZooKeeperError {
   override readonly name: string = 'NodeExistsError';
   constructor(context: ErrorContext) {
@@ -97,6 +109,7 @@ export class NodeExistsError extends ZooKeeperError {
   }
 }
 
+/** Code `BAD_VERSION`. The node has another version than the one that was demanded. */
 export class BadVersionError extends ZooKeeperError {
   override readonly name: string = 'BadVersionError';
   constructor(context: ErrorContext) {
@@ -104,6 +117,7 @@ export class BadVersionError extends ZooKeeperError {
   }
 }
 
+/** Code `NOT_EMPTY`. A node with children cannot be deleted. */
 export class NotEmptyError extends ZooKeeperError {
   override readonly name: string = 'NotEmptyError';
   constructor(context: ErrorContext) {
@@ -111,20 +125,26 @@ export class NotEmptyError extends ZooKeeperError {
   }
 }
 
-/** NO_AUTH, AUTH_FAILED, INVALID_ACL, SASL_REQUIRED: who we are is not enough, or not believed. */
+/**
+ * Codes `NO_AUTH` (the ACL denies it), `AUTH_FAILED` (the credentials are refused), `INVALID_ACL`,
+ * and `SASL_REQUIRED`.
+ */
 export class AuthError extends ZooKeeperError {
   override readonly name: string = 'AuthError';
 }
 
-/** SESSION_EXPIRED, SESSION_MOVED, EPHEMERAL_ON_LOCAL_SESSION. */
+/**
+ * Codes `SESSION_EXPIRED` (the session is gone, with its ephemeral nodes), `SESSION_MOVED`, and
+ * `EPHEMERAL_ON_LOCAL_SESSION`.
+ */
 export class SessionError extends ZooKeeperError {
   override readonly name: string = 'SessionError';
 }
 
-/** The connection ended before the reply came. */
+/** Code `CONNECTION_LOSS`. The connection ended before the reply came. */
 export class ConnectionLossError extends ZooKeeperError {
   override readonly name: string = 'ConnectionLossError';
-  /** Whether a write may have been applied nevertheless. False for requests that only read. */
+  /** Whether a write may have been applied all the same. Always false for reads. */
   readonly maybeApplied: boolean;
   constructor(maybeApplied: boolean, context: ErrorContext) {
     super(
@@ -138,7 +158,10 @@ export class ConnectionLossError extends ZooKeeperError {
   }
 }
 
-/** `connect` reached no server within its bound. */
+/**
+ * Code `CONNECT_TIMEOUT`. No server gave a session in time. The `cause` is the error of the last
+ * attempt.
+ */
 export class ConnectError extends ZooKeeperError {
   override readonly name: string = 'ConnectError';
   constructor(hosts: string, timeoutMs: number, cause?: unknown) {
@@ -152,10 +175,13 @@ export class ConnectError extends ZooKeeperError {
   }
 }
 
-/** A call's own bound passed. */
+/** Code `REQUEST_TIMEOUT`. The call's own time is over. */
 export class RequestTimeoutError extends ZooKeeperError {
   override readonly name: string = 'RequestTimeoutError';
-  /** Whether a write may have been applied, or may still be. False if it was never sent. */
+  /**
+   * Whether a write may have been applied, or may still be. false if it was never sent, and for
+   * reads.
+   */
   readonly maybeApplied: boolean;
   constructor(timeoutMs: number, maybeApplied: boolean, context: ErrorContext) {
     super(
@@ -169,7 +195,10 @@ export class RequestTimeoutError extends ZooKeeperError {
   }
 }
 
-/** More calls wait than `maxQueuedRequests` or `maxQueuedBytes` allow. Nothing was sent. */
+/**
+ * Code `QUEUE_FULL`. More calls wait than `maxQueuedRequests` or `maxQueuedBytes` allow. Nothing
+ * was sent.
+ */
 export class QueueFullError extends ZooKeeperError {
   override readonly name: string = 'QueueFullError';
   constructor(requests: number, bytes: number, context: ErrorContext) {
@@ -183,7 +212,7 @@ export class QueueFullError extends ZooKeeperError {
   }
 }
 
-/** The request is longer than the server takes. Nothing was sent. */
+/** Code `PACKET_TOO_LARGE`. The request is longer than `maxRequestBytes`. Nothing was sent. */
 export class PacketTooLargeError extends ZooKeeperError {
   override readonly name: string = 'PacketTooLargeError';
   constructor(bytes: number, limit: number, context: ErrorContext) {
@@ -196,7 +225,7 @@ export class PacketTooLargeError extends ZooKeeperError {
   }
 }
 
-/** The client was closed; create another one. */
+/** Code `CLOSED`. The client was closed; create another one. */
 export class ClosedError extends ZooKeeperError {
   override readonly name: string = 'ClosedError';
   constructor(context: ErrorContext = {}) {
@@ -204,7 +233,7 @@ export class ClosedError extends ZooKeeperError {
   }
 }
 
-/** An argument or option that cannot be used. Nothing was sent. */
+/** Code `INVALID_ARGUMENT`. An argument or option cannot be used. Nothing was sent. */
 export class InvalidArgumentError extends ZooKeeperError {
   override readonly name: string = 'InvalidArgumentError';
   constructor(message: string, context: ErrorContext = {}) {
@@ -212,12 +241,16 @@ export class InvalidArgumentError extends ZooKeeperError {
   }
 }
 
-/** The server understood and refuses: read-only, quota, throttled, ephemerals have no children … */
+/**
+ * The server understood the request and refuses it. The `code` says why:
+ * `NO_CHILDREN_FOR_EPHEMERALS`, `NOT_READ_ONLY`, `QUOTA_EXCEEDED`, `THROTTLED`, `NO_WATCHER` and
+ * others.
+ */
 export class RefusedError extends ZooKeeperError {
   override readonly name: string = 'RefusedError';
 }
 
-/** What came from the server is not ZooKeeper's protocol. */
+/** Code `PROTOCOL`. The bytes from the server are not ZooKeeper's protocol. */
 export class ProtocolError extends ZooKeeperError {
   override readonly name: string = 'ProtocolError';
   constructor(message: string, context: ErrorContext = {}) {
@@ -225,7 +258,7 @@ export class ProtocolError extends ZooKeeperError {
   }
 }
 
-/** An error code of the server that has no class of its own; `serverCode` has the number. */
+/** Code `SERVER_ERROR`. The server's error has no class of its own; `serverCode` has its number. */
 export class ServerError extends ZooKeeperError {
   override readonly name: string = 'ServerError';
   constructor(context: ErrorContext) {
@@ -237,7 +270,7 @@ export class ServerError extends ZooKeeperError {
   }
 }
 
-/** A session that is gone took the call with it. */
+/** The error of a call whose session has expired. */
 export function sessionExpired(context: ErrorContext): SessionError {
   return new SessionError(
     'SESSION_EXPIRED',
@@ -246,7 +279,7 @@ export function sessionExpired(context: ErrorContext): SessionError {
   );
 }
 
-/** No session is given for such credentials. */
+/** The error of a call whose credentials no server accepts. */
 export function credentialsRefused(context: ErrorContext): AuthError {
   return new AuthError(
     'AUTH_FAILED',
@@ -290,7 +323,10 @@ const authErrors: ReadonlyMap<number, readonly [ZooKeeperErrorCode, string]> = n
   ],
 ] as const);
 
-/** The error for a code in a reply. Any number makes one: a server may be newer than we are. */
+/**
+ * The error for a code in a reply. Every number has one, because a server may be newer than this
+ * client.
+ */
 export function errorForCode(serverCode: number, context: ErrorContext): ZooKeeperError {
   const full: ErrorContext = { ...context, serverCode };
   switch (serverCode) {

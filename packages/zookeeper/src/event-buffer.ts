@@ -1,4 +1,4 @@
-/** Events between one who tells and one who asks, bounded. */
+/** A bounded queue of events between a producer and a consumer. */
 export class EventBuffer<T> {
   readonly #limit: number;
   readonly #onOverflow: (dropped: readonly T[]) => readonly T[];
@@ -8,7 +8,7 @@ export class EventBuffer<T> {
 
   /**
    * @param limit how many events may wait
-   * @param onOverflow what to keep of them, and of the one that was too many
+   * @param onOverflow chooses the events to keep, of those that wait and the one that was too many
    */
   constructor(limit: number, onOverflow: (events: readonly T[]) => readonly T[]) {
     this.#limit = limit;
@@ -26,7 +26,7 @@ export class EventBuffer<T> {
     if (this.#events.length > this.#limit) this.#events = [...this.#onOverflow(this.#events)];
   }
 
-  /** The next event; undefined at the end. What was pushed before the end still comes. */
+  /** The next event; undefined at the end. Events that were pushed before the end still come. */
   next(): Promise<T | undefined> {
     const event = this.#events.shift();
     if (event !== undefined || this.#ended) return Promise.resolve(event);

@@ -7,7 +7,10 @@ import type { NodeWatch } from './node-watch.ts';
 import { pause } from './pause.ts';
 import type { ChildrenReply, GetReply } from './replies.ts';
 
-/** The pause before a failed read is tried again; grows by as much each time, up to ten times. */
+/**
+ * The pause before a failed read is repeated. It grows by as much with each failure, up to ten
+ * times.
+ */
 const retryPauseMs = 100;
 
 export function follow(
@@ -33,7 +36,7 @@ export function followChildren(
       } catch (error) {
         if (!(error instanceof NoNodeError)) throw error;
       }
-      // Its children can only be watched when it is there: until then, itself.
+      // Children can be watched only if the node exists. Until then the node itself is watched.
       const node = await client.watch(path, { signal: stop });
       if (node.value === undefined) return node as NodeWatch<undefined>;
       node.cancel();
@@ -86,16 +89,16 @@ function followWatch<Value>(
   });
 }
 
-/** Whether waiting may repair it. */
+/** Whether waiting may repair the error. */
 function passes(error: unknown): boolean {
   return error instanceof ZooKeeperError && (error.retryable || error.code === 'SESSION_EXPIRED');
 }
 
 /**
- * Waits until it is worth trying again. Also when the client is connected: a server that throttles,
- * or a queue that is full, is not to be asked at once.
- * @param failures how many in a row there were before
- * @returns false when the client is never connected again
+ * Waits until it makes sense to try again. It pauses even if the client is connected: a server that
+ * throttles, or a queue that is full, must not be asked at once.
+ * @param failures how many failures in a row there were before
+ * @returns false if the client will never be connected again
  */
 async function waitOut(
   { client, clock }: Pick<Followed<unknown>, 'client' | 'clock'>,

@@ -5,25 +5,27 @@ import { checkTls } from './net/secure-context.ts';
 import type { TlsOptions } from './net/tls-options.ts';
 import { onAbort } from './on-abort.ts';
 
-/** More than any answer to a word that tells of one server. */
+/** More than any answer to a word about one server. */
 const maxAnswerBytes = 64 * 1024;
 
+/** Options of `askFourLetterWord`. */
 export interface FourLetterWordOptions {
-  /** Speak TLS: `{}` trusts whom Node trusts. Default: a plain connection. */
+  /** Use TLS; `{}` trusts the authorities that Node trusts. Default: a plain connection. */
   readonly tls?: TlsOptions | undefined;
-  /** How long the answer may take, in ms (default 5,000). */
+  /** How long the answer may take, in ms. Default 5,000. */
   readonly timeoutMs?: number | undefined;
+  /** Gives up when it aborts. */
   readonly signal?: AbortSignal | undefined;
 }
 
 const names = namesOf<FourLetterWordOptions>({ tls: true, timeoutMs: true, signal: true });
 
 /**
- * Asks one server a four letter word (`srvr`, `conf`, `mntr` …), on a connection of its own and
- * without a session. A server answers `srvr` always, and others where its `4lw.commands.whitelist`
- * has them; else it says so in a sentence.
- * @returns its answer as it is. Rejects with an Error when nobody listens or answers in time, with
- * InvalidArgumentError, and with the reason of `signal`
+ * Asks one server a four-letter word (`srvr`, `conf`, `mntr` …), over a connection of its own and
+ * without a session. A server always answers `srvr`. It answers others if its
+ * `4lw.commands.whitelist` has them, and otherwise says so in a sentence.
+ * @returns the answer as it is. Rejects with an Error if no server listens or answers in time, with
+ *   InvalidArgumentError, and with the reason of `signal`
  */
 export async function askFourLetterWord(
   { host, port }: HostAndPort,
@@ -56,7 +58,7 @@ export async function askFourLetterWord(
       if (bytes > maxAnswerBytes) finish(new Error('that is no ZooKeeper server'));
     });
     socket.on('error', finish);
-    // The server ends the connection behind its answer; some reset it.
+    // The server ends the connection after its answer; some servers reset it.
     socket.on('close', () => finish());
   });
 }

@@ -1,14 +1,15 @@
 import { onAbort } from './on-abort.ts';
 
-/** An async iterator that can be ended while a `next` of it waits. */
+/** An async iterator that can be ended while its `next` waits. */
 export interface StoppableIterator<T> extends AsyncIterableIterator<T> {
   return(): Promise<IteratorResult<T>>;
 }
 
 /**
- * A generator alone would queue `return` behind the `next` that waits, and so never end.
- * @param generate is told by its signal; it then has to come to an end
- * @param outer aborts: the iteration ends
+ * Makes an iterator that ends at once at `return`. A generator alone would queue `return` behind
+ * the `next` that waits, and so never end.
+ * @param generate must end when its signal aborts
+ * @param outer ends the iteration when it aborts
  */
 export function stoppable<T>(
   outer: AbortSignal | undefined,

@@ -12,17 +12,18 @@ import { GetReply } from './replies.ts';
 /** One read of a multiRead: the data of a node, or the names of its children. */
 export type MultiReadOperation = { readonly get: string } | { readonly children: string };
 
+/** The result of one read, with the path that was read. */
 export type MultiReadResult =
   | { readonly type: 'get'; readonly path: string; readonly value: GetReply }
   | { readonly type: 'children'; readonly path: string; readonly children: readonly string[] }
   | { readonly type: 'error'; readonly path: string; readonly error: ZooKeeperError };
 
 export interface MultiReadReply extends Reply {
-  /** In the order of the reads. One that failed does not disturb the others. */
+  /** In the order of the reads. A read that failed does not disturb the others. */
   readonly results: readonly MultiReadResult[];
 }
 
-/** Several reads in one request (3.6), all of the same view. */
+/** Several reads in one request (3.6), all of the same state of the tree. */
 export function multiRead(
   caller: Caller,
   reads: readonly MultiReadOperation[],

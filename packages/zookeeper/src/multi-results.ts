@@ -3,13 +3,13 @@ import { errorForCode } from './errors.ts';
 import { errorCodes, opcodes } from './protocol/constants.ts';
 import type { MultiResult } from './protocol/multi.ts';
 
-/** The operation that made a multi fail: a refused one has error 0 in its header. */
+/** The operation that made a multi fail. A refused multi has error 0 in its header. */
 export interface FailedOperation {
   readonly index: number;
   readonly error: ZooKeeperError;
 }
 
-/** @param contextOf what to say of the operation at an index */
+/** @param contextOf the context of the operation at an index, for its error */
 export function findFailure(
   results: readonly MultiResult[],
   contextOf: (index: number) => ErrorContext,

@@ -1,4 +1,4 @@
-/** The word that is meant, if it is one or two mistakes away. */
+/** The word that is probably meant: one or two mistakes away. */
 export function nearest(word: string, words: readonly string[]): string | undefined {
   const most = word.length < 4 ? 1 : 2;
   let best: string | undefined;

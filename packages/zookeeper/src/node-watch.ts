@@ -13,16 +13,24 @@ import type { OneShot, OneShotKind, WatchEvent } from './session/watch-registry.
 
 export type { WatchEvent };
 
-/** What was read, and a promise of the next change after it. None between the two is missed. */
+/**
+ * A value that was read, and a promise of the next change after it. No change between the two is
+ * missed.
+ */
 export class NodeWatch<Value> {
+  /** The path as the caller gave it. */
   readonly path: string;
+  /** The value that was read. */
   readonly value: Value;
-  /** Resolves once, and never rejects. */
+  /**
+   * Resolves once, with the change, or with `lost` if none can be reported. Never rejects. In both
+   * cases read again.
+   */
   readonly changed: Promise<WatchEvent>;
   /**
-   * Stops watching: `changed` resolves with `lost`, reason `cancelled`, and the watch is taken from
-   * the server unless another one needs it (servers from 3.5). Idempotent. Can be kept apart from
-   * this object, and then keeps neither it nor what was read.
+   * Stops watching: `changed` resolves with `lost`, reason `cancelled`. The watch is removed from
+   * the server too (3.5), unless another one needs it. Idempotent. You may keep this function
+   * without the object: it keeps neither the object nor the value in memory.
    */
   readonly cancel: () => void;
 
@@ -32,8 +40,8 @@ export class NodeWatch<Value> {
     const serverPath = caller.chroot.toServer(path);
     this.path = path;
     this.value = value;
-    // Of all this only the promise's own function is kept where it waits for the event: neither the
-    // value nor this object, unless the caller keeps them.
+    // Only the promise's own function is kept until the event comes. The value and this object can
+    // be freed, unless the caller keeps them.
     let listener: OneShot = () => {};
     this.changed = new Promise((resolve) => {
       listener = resolve;
@@ -43,7 +51,10 @@ export class NodeWatch<Value> {
   }
 }
 
-/** The data of a node, or undefined while it does not exist, and the next change of either. */
+/**
+ * Reads the data of a node, or undefined while it does not exist, and watches for the next change
+ * of either.
+ */
 export async function watchNode(
   caller: Caller,
   path: string,
@@ -65,7 +76,7 @@ export async function watchNode(
     const absent = await readAndWatch(caller, path, bounds(), {
       watches: 'exist',
       kind: requests.exists,
-      // It was made in between: read it.
+      // The node was made in between, so read it.
       complete: () => undefined,
       absent: () => new NodeWatch<GetReply | undefined>(caller, 'exist', path, undefined),
     });
@@ -73,7 +84,7 @@ export async function watchNode(
   }
 }
 
-/** The children of a node and their next change. Rejects NoNodeError when there is no such node. */
+/** Reads the children of a node, and watches for their next change. Rejects with NoNodeError. */
 export async function watchChildren(
   caller: Caller,
   path: string,
@@ -93,7 +104,7 @@ interface WatchingRead<Response, Result> extends Operation<ReadRequest, Response
   readonly watches: OneShotKind;
 }
 
-/** A read that sets a watch, unless it can ride on a persistent one (see WatchRegistry). */
+/** A read that sets a watch, unless it can rely on a persistent one (see WatchRegistry). */
 function readAndWatch<Response, Result>(
   caller: Caller,
   path: string,
@@ -115,7 +126,7 @@ function readAndWatch<Response, Result>(
   if (absent !== undefined) {
     watching.absent = (answer) => {
       const result = absent(answer);
-      // Only this one of the reads watches what is not there.
+      // Of all reads only `exists` sets a watch on a node that does not exist.
       watches.endRead(read, kind.opcode === opcodes.exists);
       return result;
     };

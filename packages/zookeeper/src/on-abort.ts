@@ -1,4 +1,7 @@
-/** Who waits for a signal. One listener serves all: Node warns of a leak above ten. */
+/**
+ * The callbacks that wait for a signal. They share one listener, because Node warns of a leak above
+ * ten.
+ */
 interface Waiters {
   readonly callbacks: Set<() => void>;
   readonly listener: () => void;
@@ -17,7 +20,7 @@ export function onAbort(signal: AbortSignal | undefined, callback: () => void): 
     const callbacks = new Set<() => void>();
     const listener = () => {
       waitersOf.delete(signal);
-      // One of them may withdraw another.
+      // A callback may withdraw another one.
       for (const waiting of [...callbacks]) if (callbacks.has(waiting)) waiting();
     };
     waiters = { callbacks, listener };

@@ -1,5 +1,6 @@
 /**
- * What a call asks for, and what becomes of the reply. Made once: a call makes nothing but its request and its promise.
+ * The request of each call, and how its reply is read. These objects are made once, so a call makes
+ * only its request and its promise.
  */
 import type { Chroot } from './paths.ts';
 import type {
@@ -72,7 +73,7 @@ export const getAllChildrenNumber: Operation<
   kind: requests.getAllChildrenNumber,
   complete: ({ totalNumber }, { zxid, sentAt }) => ({ count: totalNumber, zxid, sentAt }),
 };
-/** Only those below the chroot. */
+/** Gives only the paths below the chroot. */
 export function getEphemerals(
   chroot: Chroot,
 ): Operation<GetEphemeralsRequest, GetEphemeralsResponse, EphemeralsReply> {

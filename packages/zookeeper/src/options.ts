@@ -12,17 +12,19 @@ import type { Credentials } from './session/handshake.ts';
 import type { SessionOptions } from './session/session-options.ts';
 import type { ExportedSession } from './state.ts';
 
-/** Every duration is a number of milliseconds, and its name ends in `Ms`. Every bound of bytes or of
- *  things begins with `max`. */
+/**
+ * Options of `createClient` and `connect`. Every duration is a number of milliseconds, and its name
+ * ends in `Ms`. Names of limits on bytes or counts begin with `max`.
+ */
 export interface ClientOptions {
   /**
-   * The session timeout to ask for, in ms (default: the `timeout` of the connection string, or 10 s).
-   * The server clamps it, by default to 2 to 20 of its ticks (4 to 40 s).
+   * The session timeout to ask for, in ms. Default: the `timeout` of the connection string, or 10
+   * s. The server keeps it within its limits, by default 2 to 20 of its ticks (4 to 40 s).
    */
   readonly sessionTimeoutMs?: number | undefined;
   /**
-   * @deprecated Use `sessionTimeoutMs`. This one, in ms or as "10s", is taken with a warning, whose
-   *   code is INCUMBENT_ZK_SESSION_TIMEOUT.
+   * @deprecated Use `sessionTimeoutMs`. This one, in ms or as "10s", still works. It emits one
+   *   warning in a process, with the code INCUMBENT_ZK_SESSION_TIMEOUT.
    */
   readonly sessionTimeout?: number | string | undefined;
   /** How long `connect` waits for a session, in ms (default: the session timeout). */
@@ -31,40 +33,53 @@ export interface ClientOptions {
   readonly requestTimeoutMs?: number | undefined;
   /** How long `close` waits for the server, in ms (default 800). */
   readonly closeTimeoutMs?: number | undefined;
-  /** Sent on every connection before anything else: `{scheme: 'digest', credentials: 'joe:secret'}`. */
+  /**
+   * Credentials for every connection, sent before anything else:
+   * `{scheme: 'digest', credentials: 'joe:secret'}`.
+   */
   readonly auth?:
     | readonly { readonly scheme: string; readonly credentials: string | Uint8Array }[]
     | undefined;
   /** Authenticate with SASL DIGEST-MD5. */
   readonly sasl?: { readonly username: string; readonly password: string } | undefined;
-  /** For `zks://`. */
+  /** TLS options; only with `zks://`. */
   readonly tls?: TlsOptions | undefined;
   /**
-   * Accept servers that have no quorum: the state is then `read-only`, writes are refused, and a
-   * server with a quorum is sought meanwhile (default false).
+   * Accept servers that have no quorum. The state is then `read-only`, and writes are refused.
+   * Meanwhile the client looks for a server with a quorum. Default false.
    */
   readonly readOnly?: boolean | undefined;
-  /** Attach to a session of another client; see `exportSession`. */
+  /** A session of another client to attach to; see `exportSession`. */
   readonly session?: ExportedSession | undefined;
-  /** Calls that may wait to be sent; more are refused with QueueFullError (default 100,000). */
+  /** How many calls may wait to be sent (default 100,000). More reject with QueueFullError. */
   readonly maxQueuedRequests?: number | undefined;
-  /** Bytes of requests that may wait to be sent (default 64 MiB). */
+  /**
+   * How many bytes of requests may wait to be sent (default 64 MiB). More reject with
+   * QueueFullError.
+   */
   readonly maxQueuedBytes?: number | undefined;
-  /** Requests sent and not answered; more wait (default 1,000, a server's own default limit). */
+  /**
+   * How many requests may be sent and unanswered. More of them wait. Default 1,000, a server's own
+   * default limit.
+   */
   readonly maxInFlight?: number | undefined;
-  /** The longest request; set it with the server's `jute.maxbuffer` (default 1,048,575 bytes). */
+  /**
+   * The longest request, in bytes. Set it together with the server's `jute.maxbuffer`. Default
+   * 1,048,575.
+   */
   readonly maxRequestBytes?: number | undefined;
   /**
-   * The longest reply; a longer one ends the connection (default 16 MiB). Pings are answered behind
-   * it: the session timeout must be longer than the longest reply takes to arrive.
+   * The longest reply, in bytes. A longer one ends the connection. Default 16 MiB. Pings are
+   * answered behind a reply, so the session timeout must be longer than the longest reply takes to
+   * arrive.
    */
   readonly maxReplyBytes?: number | undefined;
   /**
-   * '3.4' for servers before 3.5: creates give no Stat, and persistent watches do not exist.
-   * '3.5': no persistent watches. Default: 3.6 and later.
+   * For older servers. `'3.4'`: creates give no Stat, and persistent watches do not exist. `'3.5'`:
+   * no persistent watches. Default: servers of 3.6 and later.
    */
   readonly compatibility?: '3.4' | '3.5' | undefined;
-  /** Time, for tests (default: the machine's clocks). */
+  /** A source of time, for tests. Default: the machine's clocks. */
   readonly clock?: Clock | undefined;
 }
 
@@ -194,7 +209,7 @@ function checkSessionTimeout(name: string, ms: number | string): number {
 
 let warned = false;
 
-/** Once in a process. */
+/** Warns once in a process. */
 function warnOfSessionTimeout(ms: number): void {
   if (warned) return;
   warned = true;

@@ -1,9 +1,10 @@
 import { InvalidArgumentError } from './errors.ts';
 
 /**
- * Throws InvalidArgumentError unless the server would take `path`: absolute, no empty, `.` or `..`
- * component, no trailing slash, none of the characters that `PathUtils.validatePath` refuses.
- * @param sequential the server appends digits, so that a trailing slash is allowed
+ * Refuses a path that the server would refuse. A path is absolute, and has no empty, `.` or `..`
+ * component, no trailing slash, and none of the characters that `PathUtils.validatePath` refuses.
+ * @param sequential the server appends digits, so a trailing slash is allowed
+ * @throws InvalidArgumentError
  */
 export function checkPath(path: string, sequential = false): void {
   if (typeof path !== 'string') {
@@ -39,7 +40,9 @@ function flawOf(path: string): string | undefined {
   return undefined;
 }
 
-/** Controls, surrogates, the private use area and specials, as the server refuses them. */
+/**
+ * Controls, surrogates, the private use area and specials: the characters that the server refuses.
+ */
 function isRefused(unit: number): boolean {
   return (unit >= 0x7f && unit <= 0x9f) || (unit >= 0xd800 && unit <= 0xf8ff) || unit >= 0xfff0;
 }
@@ -57,9 +60,9 @@ export function join(parent: string, name: string): string {
   return parent === '/' ? `/${name}` : `${parent}/${name}`;
 }
 
-/** A prefix of every path that the user does not see. */
+/** A prefix of every path, which the user does not see. */
 export class Chroot {
-  /** Empty for none. */
+  /** Empty without a chroot. */
   readonly prefix: string;
 
   constructor(prefix: string) {
@@ -79,7 +82,7 @@ export class Chroot {
     return path.length === prefix.length || path.charCodeAt(prefix.length) === 47;
   }
 
-  /** The user's path; a path outside of the chroot is given as it is. */
+  /** The path as the user sees it. A path outside of the chroot stays as it is. */
   toUser(path: string): string {
     const { prefix } = this;
     if (prefix === '' || !this.has(path)) return path;

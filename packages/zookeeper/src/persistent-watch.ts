@@ -12,26 +12,28 @@ import type {
   RawEventType,
 } from './session/watch-registry.ts';
 
+/** An event of a persistent watch: a change, or a gap in the changes. */
 export type PersistentEvent =
   | {
       readonly type: RawEventType;
       readonly path: string;
-      /** The transaction; only servers of 3.9 and later say it. */
+      /** The zxid of the change. Only servers of 3.9 and later report it. */
       readonly zxid?: bigint;
     }
   | {
       /**
-       * Changes may have been missed: read the state again. After a reconnect, in a new session, or
-       * because more than `maxBuffered` events waited to be taken.
+       * Changes may have been missed, so read the state again. The reason is a reconnect, a new
+       * session, or more than `maxBuffered` events that waited to be taken.
        */
       readonly type: 'gap';
       readonly reason: GapReason | 'overflow';
     };
 
+/** Options of `addWatch`. */
 export interface AddWatchOptions extends CallOptions {
-  /** Also tells of all descendants, but not of `children-changed` (default false). */
+  /** Also reports changes of all descendants, but no `children-changed`. Default false. */
   readonly recursive?: boolean | undefined;
-  /** Events that may wait to be taken (default 10,000). */
+  /** How many events may wait to be taken. Default 10,000. More are replaced by one `gap`. */
   readonly maxBuffered?: number | undefined;
 }
 
@@ -42,10 +44,12 @@ const addWatchOptions = namesOf<AddWatchOptions>({
 /**
  * A watch that stays, over reconnects and sessions, until `close`. Iterate over it: events come in
  * the order in which the server applied the changes. The iteration ends with `close`, with the
- * client, or when the watch is removed by `removeWatches`.
+ * client, or when `removeWatches` removes the watch.
  */
 export class PersistentWatch implements AsyncIterable<PersistentEvent>, AsyncDisposable {
+  /** The path as the caller gave it. */
   readonly path: string;
+  /** Whether it also reports changes of descendants. */
   readonly recursive: boolean;
   readonly #caller: Caller;
   readonly #buffer: EventBuffer<PersistentEvent>;
@@ -62,7 +66,7 @@ export class PersistentWatch implements AsyncIterable<PersistentEvent>, AsyncDis
     const serverPath = caller.chroot.toServer(path);
     this.#listener = {
       onEvent: (event: RawEvent) => {
-        // The server's watch may be recursive because of somebody else on the same path.
+        // The server's watch may be recursive only because of another watch on the same path.
         if (recursive ? event.type === 'children-changed' : event.path !== serverPath) return;
         const { type, zxid } = event;
         const userPath = caller.chroot.toUser(event.path);
@@ -75,7 +79,7 @@ export class PersistentWatch implements AsyncIterable<PersistentEvent>, AsyncDis
     };
   }
 
-  /** Ends the iteration and removes the watch from the server, unless others use it. Idempotent. */
+  /** Ends the iteration, and removes the watch from the server unless others use it. Idempotent. */
   close(): void {
     this.#buffer.end();
     const { session, chroot } = this.#caller;
@@ -114,7 +118,7 @@ export class PersistentWatch implements AsyncIterable<PersistentEvent>, AsyncDis
         kind: requests.addWatch,
         complete: () => undefined,
         failed: () => {
-          // It may have been sent.
+          // The request may have been sent.
           const unused = watches.refusePersistent(serverPath, watch.#listener);
           if (unused) caller.session.removeFromServer(serverPath, 'any');
         },

@@ -1,7 +1,8 @@
 /**
- * Curator's protected create: the name carries a guid. After a lost reply the parent is listed
- * behind a `sync`, so that what was committed is seen; only if the node is not there is it made.
- * Ends with the session: an ephemeral node of an expired one is nobody's.
+ * Curator's protected create: the name carries a guid. After a lost reply the client looks for the
+ * node under its parent, behind a `sync`, so that it sees what was committed. It sends the create
+ * again only if the node is not there. This ends with the session, because an ephemeral node of an
+ * expired session has no owner.
  */
 import { randomUUID } from 'node:crypto';
 import type { CallOptions, Data } from './arguments.ts';
@@ -33,7 +34,7 @@ export class ProtectedCreate {
   readonly #path: string;
   readonly #options: CreateOptions;
   readonly #parent: string;
-  /** With the guid; the server may append a number. */
+  /** The name with the guid. The server may append a number. */
   readonly #name: string;
   readonly #plan: CreatePlan;
   readonly #timeoutMs: number;
@@ -71,7 +72,7 @@ export class ProtectedCreate {
         if (inDoubt) {
           const found = await this.#find();
           if (found !== undefined) return found;
-          // What was lost cannot land any more: from here on the next request speaks for itself.
+          // The lost request cannot be applied any more, so the next one decides alone.
           inDoubt = false;
         }
         return await sendCreate(this.#caller, this.#protectedPath, this.#plan, this.#bounds());
@@ -80,7 +81,8 @@ export class ProtectedCreate {
           throw inDoubt ? this.#stillInDoubt(error) : error;
         }
         inDoubt ||= error.maybeApplied;
-        // In another session it could be made twice: what the old one sent may still be applied.
+        // In another session the node could be made twice: a request of the old session may still
+        // be applied.
         const now = session.info?.id;
         sessionId ??= now;
         if (now === undefined || now !== sessionId) {
@@ -90,10 +92,10 @@ export class ProtectedCreate {
     }
   }
 
-  /** The search for a node that may be there has failed: that it may be there is what to say. */
+  /** The search failed, so the node may still exist, and the error has to say so. */
   #stillInDoubt(error: unknown): unknown {
     if (!(error instanceof ZooKeeperError)) return error;
-    // If it was made, it goes with its session.
+    // If the node was made, it goes with its session.
     if (error instanceof SessionError && this.#options.ephemeral === true) return error;
     const context = this.#contextOf(error);
     return error instanceof RequestTimeoutError
@@ -129,9 +131,9 @@ export class ProtectedCreate {
       {
         kind: requests.exists,
         complete: ({ stat }, { zxid }) => {
-          // A guid may have been used before: by a session whose node the servers still have.
+          // The guid may have been used before, by a session whose node the servers still have.
           const ours = this.#options.ephemeral !== true || stat.ephemeralOwner === session.info?.id;
-          // It was made by one of our requests: by none that was sent earlier than the first.
+          // One of our requests made it, so none that was sent before the first one.
           return ours ? { path: candidate, stat, zxid, sentAt: this.#startedAt } : undefined;
         },
         absent: () => undefined,
@@ -143,7 +145,7 @@ export class ProtectedCreate {
   }
 }
 
-/** Whether the server made `name` of what we asked for: the same, or with its number. */
+/** Whether `name` is the name that the server makes of ours: the same, or with its number. */
 function wasMadeOf(name: string, wanted: string, sequential: boolean): boolean {
   if (!sequential) return name === wanted;
   return (
@@ -157,7 +159,7 @@ const sync: Operation<PathMessage, unknown, undefined> = {
 };
 
 function guidOf(option: boolean | string | undefined): string {
-  // Without the cache: a copy of this process would have a copy of it.
+  // Without the cache of random bytes: a snapshot of this process would repeat it.
   if (option === true) return randomUUID({ disableEntropyCache: true });
   if (typeof option === 'string' && /^[0-9A-Za-z-]{8,64}$/.test(option)) return option;
   throw new InvalidArgumentError(

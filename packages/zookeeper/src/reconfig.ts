@@ -5,19 +5,19 @@ import { InvalidArgumentError } from './errors.ts';
 import { reconfigure } from './operations.ts';
 import type { GetReply } from './replies.ts';
 
-/** What `reconfig` changes. Either `members`, or `joining` and `leaving`. */
+/** A change of the ensemble: either `members`, or `joining` and `leaving`. */
 export interface Reconfiguration {
-  /** Servers to add or change, as `server.5=host:2888:3888;2181`. */
+  /** Servers to add or change, such as `server.5=host:2888:3888;2181`. */
   readonly joining?: readonly string[] | undefined;
-  /** Ids of servers to remove. */
+  /** The ids of servers to remove. */
   readonly leaving?: readonly (string | number)[] | undefined;
-  /** The whole new membership. */
+  /** The complete new membership. */
   readonly members?: readonly string[] | undefined;
 }
 
 /** The options of `reconfig`. */
 export interface ReconfigOptions extends CallOptions {
-  /** The configuration that must be in force (default -1n: any). Not undefined. */
+  /** The configuration that must be in force. Default -1n: any. It must not be undefined. */
   readonly configId?: bigint;
 }
 

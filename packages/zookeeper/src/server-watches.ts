@@ -21,7 +21,7 @@ export function checkWatches(
   return caller.call(hasWatch, path, bodyOf(caller, path, type), options);
 }
 
-/** Takes watches of this session on a path from the server, and ends those who waited for them. */
+/** Removes watches of this session on a path from the server, and ends their listeners' wait. */
 export function removeWatches(
   caller: Caller,
   path: string,
@@ -37,7 +37,8 @@ export function removeWatches(
       kind: requests.removeWatches,
       complete: () => {
         watches.lose(body.path, type);
-        // The server takes half of a persistent watch away; the other half would tell half a story.
+        // The server removes only one type of a persistent watch. The other type would report only
+        // some of the changes.
         if (watches.forgetPersistent(body.path, listeners) && type !== 'any') {
           caller.session.removeFromServer(body.path, 'any');
         }
@@ -49,7 +50,7 @@ export function removeWatches(
   );
 }
 
-/** @throws InvalidArgumentError also where servers do not know such requests */
+/** @throws InvalidArgumentError, also if servers do not know such requests */
 function bodyOf(caller: Caller, path: string, type: WatchType): WatcherTypeRequest {
   checkPath(path);
   if (!caller.session.removeWatches) {

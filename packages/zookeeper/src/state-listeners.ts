@@ -8,12 +8,15 @@ import { orStopped, stoppable } from './iterate.ts';
 import type { Session } from './session/session.ts';
 import type { StateChange } from './state.ts';
 
-/** Listeners for the changes of a client's state: all hear of one change before any hears of the next. */
+/**
+ * Listeners for changes of a client's state. All listeners hear of one change before any hears of
+ * the next.
+ */
 export class StateListeners {
-  /** Of the client, for diagnostics. */
+  /** The client's number, for diagnostics. */
   readonly #number: number;
   readonly #listeners: Set<(change: StateChange) => void> = new Set();
-  /** Those that are still to be told; the first is being told. */
+  /** The changes that listeners have to hear of. The first is being told. */
   readonly #changes: StateChange[] = [];
 
   constructor(number: number) {
@@ -25,13 +28,13 @@ export class StateListeners {
     if (typeof listener !== 'function') {
       throw new InvalidArgumentError(`onState takes a function, not ${describe(listener)}`);
     }
-    // Twice the same function is two listeners.
+    // A function that is added twice is called twice.
     const own = (change: StateChange) => listener(change);
     this.#listeners.add(own);
     return () => this.#listeners.delete(own);
   }
 
-  /** The present state, when it is first asked for, and every change after it. */
+  /** Gives the present state at the first `next`, and then every change. */
   iterate(
     session: Session,
     clock: Clock,
@@ -60,7 +63,10 @@ export class StateListeners {
     });
   }
 
-  /** A listener may cause the next change: all hear of this one first. */
+  /**
+   * Tells listeners of a change. A listener may cause another change, which waits until all have
+   * heard of this one.
+   */
   tell(change: StateChange): void {
     this.#changes.push(change);
     if (this.#changes.length > 1) return;

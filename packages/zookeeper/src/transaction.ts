@@ -12,8 +12,8 @@ import type { Stat } from './protocol/stat.ts';
 import type { Reply } from './replies.ts';
 
 /**
- * What one operation of a committed transaction gave. Servers give no Stat for plain creates in a
- * transaction, but for containers and nodes with a TTL.
+ * The result of one operation of a committed transaction. Of creates only those of containers and
+ * of nodes with a TTL have a Stat: servers give none for others.
  */
 export type OperationResult =
   | { readonly type: 'create'; readonly path: string; readonly stat: Stat | null }
@@ -21,19 +21,24 @@ export type OperationResult =
   | { readonly type: 'delete'; readonly path: string }
   | { readonly type: 'check'; readonly path: string };
 
+/** The results of a committed transaction. */
 export interface CommitReply extends Reply {
   /** In the order of the operations. */
   readonly results: readonly OperationResult[];
 }
 
-/** What became of one operation of a transaction that failed. Nothing of it was applied. */
+/** The outcome of one operation of a transaction that failed. None of them was applied. */
 export type OperationOutcome = 'would-have-succeeded' | 'failed' | 'not-tried';
 
-/** One operation was refused, so none was applied. `cause` is its own error. */
+/**
+ * Code `TRANSACTION_FAILED`. One operation was refused, so none was applied. `cause` is the error
+ * of that operation.
+ */
 export class TransactionError extends ZooKeeperError {
   override readonly name: string = 'TransactionError';
-  /** Of the refused operation, from 0; the message counts from 1. */
+  /** The index of the refused operation, from 0. The message counts from 1. */
   declare readonly index: number;
+  /** The error of the refused operation. */
   declare readonly cause: ZooKeeperError;
   /** In the order of the operations. */
   readonly outcomes: readonly OperationOutcome[];
@@ -67,7 +72,10 @@ interface Planned {
   readonly operation: MultiOperation;
 }
 
-/** Operations that are applied all together or not at all. Arguments are checked when added. */
+/**
+ * Operations that are applied all together or not at all. Each method checks its arguments at once,
+ * and throws InvalidArgumentError.
+ */
 export class Transaction {
   readonly #caller: Caller;
   readonly #planned: Planned[] = [];
@@ -78,10 +86,15 @@ export class Transaction {
     this.#caller = caller;
   }
 
+  /** How many operations were added. */
   get length(): number {
     return this.#planned.length;
   }
 
+  /**
+   * Adds a create. The options are those of `client.create`, without `protected` and limits of
+   * time.
+   */
   create(path: string, data: Data = null, options: NodeOptions = {}): this {
     checkNodeOptions(options);
     const { kind, body } = planCreate(this.#caller, path, copyOf(data), options);
@@ -89,7 +102,10 @@ export class Transaction {
     return this;
   }
 
-  /** @param version the version that the node must have (default -1: any); not undefined */
+  /**
+   * Adds a replacement of a node's data.
+   * @param version the version that the node must have. Default -1: any. It must not be undefined
+   */
   set(path: string, data: Data, ...version: [version?: number]): this {
     const body = {
       path: this.#caller.serverPath(path),
@@ -100,7 +116,10 @@ export class Transaction {
     return this;
   }
 
-  /** @param version the version that the node must have (default -1: any); not undefined */
+  /**
+   * Adds a deletion of a node without children.
+   * @param version the version that the node must have. Default -1: any. It must not be undefined
+   */
   delete(path: string, ...version: [version?: number]): this {
     const body = {
       path: this.#caller.serverPath(path),
@@ -110,7 +129,9 @@ export class Transaction {
     return this;
   }
 
-  /** Demands that a node exists and has the version (default -1: any; not undefined). */
+  /**
+   * Adds a demand: the node exists, and has the version. Default -1: any. It must not be undefined.
+   */
   check(path: string, ...version: [version?: number]): this {
     const body = {
       path: this.#caller.serverPath(path),
@@ -121,8 +142,8 @@ export class Transaction {
   }
 
   /**
-   * Sends it. A transaction is committed once.
-   * @returns rejects TransactionError when an operation is refused
+   * Sends the transaction. It can be committed only once.
+   * @returns rejects with TransactionError if an operation is refused, and like every call
    */
   async commit(options?: CallOptions): Promise<CommitReply> {
     checkOptions('commit', options);
@@ -200,7 +221,9 @@ export class Transaction {
   }
 }
 
-/** @param given what stands behind the other arguments: a version that is undefined is none */
+/**
+ * @param given the arguments behind the others: a version that is given as undefined is an error
+ */
 function versionOf(call: string, given: readonly [version?: number], path: string): number {
   const [version] = given;
   if (given.length > 0) {

@@ -18,10 +18,14 @@ import { join, parentOf } from './paths.ts';
 import type { Acl } from './protocol/messages.ts';
 import { requests } from './protocol/requests.ts';
 
+/** Options of `ensurePath`. */
 export interface EnsurePathOptions extends CallOptions {
-  /** Of the nodes that are made (default: everybody everything). Not undefined. */
+  /**
+   * The ACL of the nodes that are made. Default: everybody has all rights. It must not be
+   * undefined.
+   */
   readonly acl?: readonly Acl[];
-  /** Of the last node, if it is made (default null). */
+  /** The data of the last node, if it is made. Default null. */
   readonly data?: Data | undefined;
 }
 
@@ -40,7 +44,8 @@ export async function ensurePath(
   const { acl, data = null } = options;
   if (acl !== undefined) checkAcl(acl);
   const bounds = boundsOf(caller, options);
-  // From the bottom, so that the usual case takes one request: it is there, or only it is missing.
+  // From the bottom, so that the usual case takes one request: the node exists, or only it is
+  // missing.
   const missing = [serverPath];
   for (;;) {
     const current = missing.at(-1);
@@ -63,7 +68,7 @@ export async function ensurePath(
     } catch (error) {
       if (error instanceof NodeExistsError) missing.pop();
       else if (error instanceof NoNodeError) missing.push(parentOf(current));
-      // Servers look at rights and quotas first, and only then whether the node is there.
+      // Servers check rights and quotas before they check whether the node exists.
       else if (isRefusal(error) && (await isThere(current))) missing.pop();
       else throw error;
     }
@@ -83,10 +88,11 @@ function isRefusal(error: unknown): boolean {
   return error instanceof AuthError || error instanceof RefusedError;
 }
 
+/** Options of `deleteRecursive`. */
 export interface DeleteRecursiveOptions extends CallOptions {
-  /** Refuses, before anything is deleted, when there are more nodes (default 100,000). */
+  /** The most nodes to delete. If there are more, nothing is deleted. Default 100,000. */
   readonly maxNodes?: number | undefined;
-  /** Called as nodes are deleted. */
+  /** Called after each node that was deleted. */
   readonly onProgress?: ((progress: { deleted: number; found: number }) => void) | undefined;
 }
 
@@ -94,15 +100,15 @@ const deleteRecursiveOptions = namesOf<DeleteRecursiveOptions>({
   ...{ signal: true, timeoutMs: true, maxNodes: true, onProgress: true },
 });
 
-/** Nodes that are listed or deleted at the same time. */
+/** How many nodes are listed or deleted at the same time. */
 const concurrency = 100;
-/** So often others may add nodes while theirs is being deleted. */
+/** How often the tree is listed again because others add nodes to it meanwhile. */
 const maxRounds = 10;
 
 /**
- * Deletes a node and all below it, the deepest first. Not atomic. That a node is gone already is no
- * error; nodes that others add meanwhile are deleted too, up to ten rounds of it.
- * @returns how many nodes were deleted; 0 when there was none
+ * Deletes a node and all below it, the deepest first. Not atomic. A node that is gone already is no
+ * error. Nodes that others add meanwhile are deleted too, in up to ten rounds.
+ * @returns how many nodes were deleted; 0 if there was none
  */
 export async function deleteRecursive(
   caller: Caller,
@@ -132,7 +138,7 @@ export async function deleteRecursive(
   }
 
   async function deleteAll(paths: readonly string[]): Promise<void> {
-    // Children come after their parents in the list, so from its end; a level at a time.
+    // In the list children come after their parents, so it goes from the deepest level up.
     const byDepth = new Map<number, string[]>();
     for (const one of paths) {
       const depth = one === '/' ? 0 : one.split('/').length;
@@ -156,7 +162,7 @@ export async function deleteRecursive(
   }
 }
 
-/** All paths below and with `root`, parents first. */
+/** All paths below `root` and itself, parents first. */
 async function listTree(
   caller: Caller,
   root: string,
@@ -189,7 +195,9 @@ async function listTree(
   return paths;
 }
 
-/** Runs `work` for every item, some at a time; rejects with the first error, when all have ended. */
+/**
+ * Runs `work` for every item, some at a time. Rejects with the first error after all have ended.
+ */
 async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   let index = 0;
   const errors: unknown[] = [];

@@ -6,7 +6,7 @@ import type { Session } from './session/session.ts';
 import type { State } from './state.ts';
 import type { StateListeners } from './state-listeners.ts';
 
-/** What the wait looks at. */
+/** The objects that the wait looks at. */
 interface Watched {
   readonly session: Session;
   readonly listeners: StateListeners;
@@ -18,11 +18,11 @@ interface Watched {
 interface Bounds {
   readonly signal: AbortSignal | undefined;
   readonly timeoutMs: number;
-  /** An expired session is the end, though another one would follow. */
+  /** Whether an expired session ends the wait. Otherwise the next session is waited for. */
   readonly rejectExpired: boolean;
 }
 
-/** Waits until requests can be sent. Rejects when they never will be, and when a bound has passed. */
+/** Waits until requests can be sent. Rejects if they never will be, and when a limit is reached. */
 export async function untilConnected(
   { session, listeners, clock, hosts }: Watched,
   { signal, timeoutMs, rejectExpired }: Bounds,

@@ -1,4 +1,4 @@
-// Starts a server, freezes it, says its process id, and ends in the way it was told.
+// Starts a server, freezes it, prints its process id, and ends in the given way.
 import { startServer } from '../dist/testing/index.js';
 
 const server = await startServer();
@@ -7,4 +7,4 @@ process.stdout.write(`${JSON.stringify({ pid: server.pid })}\n`);
 const how = process.argv[2];
 if (how === 'exit') process.exit(0);
 if (how === 'throw') throw new Error('on purpose');
-// Else it is killed from outside.
+// Otherwise it is killed from outside.

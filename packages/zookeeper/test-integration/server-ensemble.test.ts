@@ -43,7 +43,7 @@ describe('an ensemble', () => {
     });
     await expect(ensemble.leader({ timeoutMs: 100 })).rejects.toMatchObject({ code: 'TIMED_OUT' });
 
-    // Alone it can answer, but not serve; a second one makes a majority.
+    // Alone it can answer, but not serve. A second one makes a majority.
     await third.kill();
     await third.restart({ until: 'answering' });
     expect(await third.fourLetterWord('srvr')).toContain('not currently serving');
@@ -119,7 +119,7 @@ describe('an ensemble', () => {
       expect(configurationLine).toBe(
         `server.${index + 1}=${host}:${peerPorts.quorum}:${peerPorts.election}:participant;${host}:${port}`,
       );
-      // What it was started under has become the server.
+      // The process of the wrapper has become the server.
       expect(readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')).toContain(
         `SEAT=${index + 1}`,
       );
@@ -127,7 +127,7 @@ describe('an ensemble', () => {
     }
   });
 
-  it('refuses a size that is none, and members without reconfiguration', async () => {
+  it('refuses a malformed size, and members without reconfiguration', async () => {
     await expect(startEnsemble(0)).rejects.toThrow(TypeError);
     await expect(startEnsemble(2.5)).rejects.toThrow('1 to 9 members, not 2.5');
     const seats = [{ host: '127.0.0.1' }];

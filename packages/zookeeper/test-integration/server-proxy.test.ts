@@ -41,7 +41,7 @@ class Echo implements AsyncDisposable {
   }
 }
 
-/** A client that notes what happens to it. */
+/** A client that records its events. */
 class Probe implements AsyncDisposable {
   readonly socket: Socket;
   received = '';
@@ -161,12 +161,12 @@ describe('a proxy', () => {
     losing.socket.write('lost');
     late.socket.write('lost');
     leaving.socket.destroy();
-    // The server's words are lost as well, and its end is not told.
+    // The server's bytes are lost as well, and the client does not learn of its end.
     const [toLosing] = echo.sockets;
     toLosing!.write('lost');
     toLosing!.end();
     await until('the late one is accepted', () => proxy.counters.connections === 4);
-    // A second exchange that does pass shows that the proxy has had its turn.
+    // A second exchange that does pass proves that the proxy has had its turn.
     const witness = open(await startProxy(echo));
     const through = open(new Probe(witness.port));
     through.socket.write('b');
@@ -192,7 +192,7 @@ describe('a proxy', () => {
     await idle.says('ac');
   });
 
-  it('dropReplies: requests go through, replies do not, and pass resets who missed one', async () => {
+  it('dropReplies: requests go through, replies do not, and pass resets connections that missed one', async () => {
     const { echo, proxy, probe } = await setUp();
     const asking = probe();
     const idle = probe();
@@ -205,7 +205,7 @@ describe('a proxy', () => {
     const late = probe();
     late.socket.write('late');
     await until('that arrives too', () => echo.sockets[2]?.bytesRead === 4);
-    // Its reply comes after those before it: once it has been dropped, they have been.
+    // Its reply comes after the earlier ones. Once it has been dropped, they have been, too.
     echo.sockets[2]!.end();
     expect(asking.received).toBe('a');
     expect(late.received).toBe('');
@@ -381,7 +381,7 @@ describe('a proxy', () => {
     await old.says('ac');
   });
 
-  it('resets the client when nobody listens behind it', async () => {
+  it('resets the client when nothing listens behind it', async () => {
     const { echo, proxy, probe } = await setUp();
     const { port } = echo;
     await echo[Symbol.asyncDispose]().then(() => proxy.switchTo({ port }));

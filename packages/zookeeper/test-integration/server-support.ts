@@ -21,7 +21,7 @@ import {
 } from '../src/protocol/messages.ts';
 import { serverAvailable } from '../src/testing/index.ts';
 
-/** Skips each test of the file, with the reason, where no server can run; in CI it fails instead. */
+/** Skips each test of the file, with the reason, if no server can run. In CI it fails instead. */
 export function needServers(): void {
   beforeEach((context) => {
     const reason = serverAvailable({ tls: {} });
@@ -31,7 +31,7 @@ export function needServers(): void {
   });
 }
 
-/** What is given to the function is closed after the test, the last first. */
+/** Makes a function that closes its arguments after the test, the last first. */
 export function closing(): <T extends AsyncDisposable>(resource: T) => T {
   const open: AsyncDisposable[] = [];
   afterEach(async () => {
@@ -43,7 +43,7 @@ export function closing(): <T extends AsyncDisposable>(resource: T) => T {
   };
 }
 
-/** Asks until the answer is true; the bound only turns a hang into a failure. */
+/** Asks until the answer is true. The limit only turns a hang into a failure. */
 export async function until(what: string, ask: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 30_000;
   while (!(await ask())) {
@@ -52,7 +52,10 @@ export async function until(what: string, ask: () => boolean | Promise<boolean>)
   }
 }
 
-/** Just enough of a client to write a node and read it: one request at a time, no watch, no ping. */
+/**
+ * The least of a client that can write a node and read it: one request at a time, no watch, no
+ * ping.
+ */
 export class BareSession implements AsyncDisposable {
   readonly socket: Socket;
   session: ConnectResponse | undefined;
@@ -79,7 +82,7 @@ export class BareSession implements AsyncDisposable {
     });
   }
 
-  /** Rejects when the connection breaks before the session is there. */
+  /** Rejects if the connection breaks before there is a session. */
   static async open(
     target: { readonly host: string; readonly port: number },
     options: { readonly tls?: ConnectionOptions; readonly readOnly?: boolean } = {},

@@ -25,13 +25,13 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-/** A dead process whose parent has not asked for its end yet (Z) is dead. */
+/** A dead process counts as dead, even if its parent has not asked for its end yet (Z). */
 function isAlive(pid: number): boolean {
   const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
   return /^[^Z\s]/.test(stdout.trim());
 }
 
-/** A folder for temporary ones, where nobody else makes any. */
+/** A folder for temporary ones, in which no other process makes any. */
 function ownTemporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'zookeeper-own-'));
   vi.stubEnv('TMPDIR', folder);
@@ -136,7 +136,7 @@ describe('a standalone server', () => {
   });
 
   it('runs the jars of an unpacked distribution', async (context) => {
-    // Debian's files in a distribution's layout.
+    // Debian's files in the layout of a distribution.
     const jars = '/usr/share/java';
     if (!existsSync(jars)) return context.skip(`there is no ${jars} to make one of`);
     const home = mkdtempSync(join(tmpdir(), 'zookeeper-home-'));
@@ -237,7 +237,7 @@ describe('a start that fails', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('takes other ports when somebody was quicker', async () => {
+  it('takes other ports when another process was quicker', async () => {
     const squatter = createServer();
     await new Promise<void>((resolve) => squatter.listen(0, '127.0.0.1', resolve));
     const taken = (squatter.address() as { port: number }).port;
@@ -296,7 +296,7 @@ describe('the end of the process that started a server', () => {
 
   const child = fileURLToPath(new URL('server-child.mjs', import.meta.url));
 
-  // A frozen server ends by SIGKILL alone, and nobody is left to thaw it.
+  // A frozen server ends by SIGKILL alone, and no process is left to thaw it.
   it.each(['exit', 'throw', 'SIGTERM', 'SIGKILL'])(
     'ends the server with it, also a frozen one: %s',
     async (how) => {

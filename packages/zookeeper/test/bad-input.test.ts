@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ZooKeeper } from '../src/index.ts';
 import { ClosedError, connect, createClient, InvalidArgumentError } from '../src/index.ts';
 
-// Nothing listens there: whatever is refused is refused before anything is sent.
+// Nothing listens there, so every refusal comes before anything is sent.
 const nowhere = 'zk://127.0.0.1:1';
 const clients: ZooKeeper[] = [];
 function client(): ZooKeeper {
@@ -150,7 +150,7 @@ describe('use after close', () => {
 });
 
 describe('callbacks that throw', () => {
-  it('are reported, and disturb nobody', async () => {
+  it('are reported, and disturb no other listener', async () => {
     const trouble: unknown[] = [];
     const onTrouble = (message: unknown) => trouble.push(message);
     subscribe('incumbent:zookeeper:trouble', onTrouble);
@@ -167,7 +167,7 @@ describe('callbacks that throw', () => {
   });
 });
 
-describe('a server that is none', () => {
+describe('a malformed server', () => {
   it.each([
     ['an HTTP server', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')],
     ['a short frame', Buffer.from([0, 0, 0, 1, 7])],

@@ -1,4 +1,4 @@
-// The suite that every server must pass, on the one that needs none installed.
+// The suite that every server must pass, on the server that needs no installation.
 import { FakeZooKeeper } from '../src/testing/fake/fake-zookeeper.ts';
 import { behaviour } from '../test-integration/behaviour/suite.ts';
 

@@ -69,7 +69,7 @@ describe('parseConnectionString', () => {
   ])('refuses %j and says why', (text, why) => {
     expect(() => parseConnectionString(text)).toThrow(InvalidArgumentError);
     expect(() => parseConnectionString(text)).toThrow(why);
-    // The message shows the value and how one looks.
+    // The message shows the value, and an example.
     expect(() => parseConnectionString(text)).toThrow(/zk:\/\/host1:2181/);
   });
 

@@ -14,7 +14,9 @@ function streamOf(count: number, bytes: number): Uint8Array {
   return stream;
 }
 
-/** Splits a stream that arrives in chunks. Counts the bytes that are copied, by whatever means. */
+/**
+ * Splits a stream that arrives in chunks, and counts the bytes that are copied, by whatever method.
+ */
 function split(stream: Uint8Array, chunkBytes: number): { frames: number; copied: number } {
   let [frames, copied, depth] = [0, 0, 0];
   const splitter = new FrameSplitter(16 * 1024 * 1024, () => {

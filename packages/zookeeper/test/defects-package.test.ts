@@ -1,4 +1,4 @@
-// What the native client makes its users pay at install time, and for each call.
+// The costs of the native client that this one avoids: at install time, and for each call.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 

@@ -1,4 +1,4 @@
-// docs/evidence/zookeeper-features.md names the test that shows each line. Here it is held to that.
+// docs/evidence/zookeeper-features.md names the test that shows each line. This test checks that.
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
@@ -81,9 +81,9 @@ describe('docs/evidence/zookeeper-features.md', () => {
     const source = readFileSync(url, 'utf8');
     const [before] = source.split(name);
     expect(source.includes(name), `${file} has no test named "${name}"`).toBe(true);
-    // A title, not a comment: it stands in quotes, perhaps behind what is filled in.
+    // The name is a title, not a comment: it is in quotes, perhaps behind a placeholder.
     expect(before, name).toMatch(/['"`](?:\$\{\w+\}, )?$/);
-    // What is not a file of tests itself is used by one.
+    // A file that is no test file is used by one.
     expect(file).toMatch(/\.test\.ts$|^behaviour\/|^scripts\//);
   });
 });

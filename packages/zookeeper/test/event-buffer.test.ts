@@ -44,7 +44,7 @@ describe('EventBuffer', () => {
     expect(await buffer.next()).toBeUndefined();
   });
 
-  it('ends everybody who waits', async () => {
+  it('ends every waiting consumer', async () => {
     const buffer = new EventBuffer<number>(10, dropOldest);
     const asked = [buffer.next(), buffer.next()];
     buffer.end();

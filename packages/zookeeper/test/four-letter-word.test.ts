@@ -14,7 +14,7 @@ test('asks one server, without a session', async () => {
   expect(fake.sessions).toEqual([]);
 });
 
-test('one that says nothing is waited for as long as is allowed, or until nobody wants to know', async () => {
+test('a silent server is waited for as long as is allowed, or until the caller gives up', async () => {
   const silent = createServer(() => {}).listen(0, '127.0.0.1');
   await once(silent, 'listening');
   onTestFinished(() => void silent.close());

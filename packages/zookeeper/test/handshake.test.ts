@@ -15,7 +15,7 @@ import {
   writeSetWatches,
 } from '../src/session/handshake.ts';
 
-/** What a server may be told at once, unless it says otherwise. */
+/** A server's limit for one packet, unless it is configured otherwise. */
 const defaultMaxBytes = 0xfffff;
 const none: WatchLists = {
   data: [],
@@ -80,7 +80,7 @@ describe('SetWatches', () => {
       for (const kind of kinds) {
         expect(packets.flatMap((packet) => packet.paths[kind])).toEqual(lists[kind]);
       }
-      // No packet is sent for nothing.
+      // No packet is empty.
       expect(packets.every((packet) => kinds.some((kind) => packet.paths[kind].length > 0))).toBe(
         true,
       );
@@ -97,7 +97,7 @@ describe('SetWatches', () => {
     [96, 1],
     [97, 2],
   ])('leave 64 bytes for what a packet has besides its paths: ten of %d bytes', (length, count) => {
-    // Each behind its length, of four bytes.
+    // Each path comes behind its length of four bytes.
     expect(packetsOf({ data: paths('d', 10, length) }, 1_064)).toHaveLength(count);
     expect(packetsOf({ persistent: paths('p', 10, length) }, 1_064)).toHaveLength(count);
   });

@@ -1,4 +1,4 @@
-// When a connection is given up: after what waits in its socket was read.
+// When a connection is given up: after the data in its socket were read.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { Tally } from '../src/counters.ts';
@@ -59,7 +59,7 @@ it('a check of an attempt that has ended gives up no later attempt', async () =>
   clock.runDueAtOnce();
   end();
   begin();
-  // The process stands still again. The second attempt is overdue, and its socket was never read.
+  // The process is suspended again. The second attempt is overdue, and its socket was never read.
   clock.stall(attemptMs);
   await nextTurn();
   expect(givenUp).toEqual([]);

@@ -6,7 +6,7 @@ import { Hosts } from '../src/session/hosts.ts';
 
 type Answer = string[] | Error | 'nothing';
 
-/** What names resolve to, until the end of the test. */
+/** The addresses of names, until the end of the test. */
 function resolveTo(names: Record<string, Answer>): Record<string, Answer> {
   vi.spyOn(dns, 'lookup').mockImplementation((async (name: string) => {
     const answer = names[name];
@@ -116,7 +116,7 @@ describe('Hosts', () => {
     bound.abort();
     expect((await found).map(({ name }) => name)).toEqual(['quick']);
     expect(errors.map(({ message }) => message)).toEqual(['slow could not be resolved in time']);
-    // Also when the bound was over before.
+    // Also if the time was over before.
     expect((await hosts.resolve(bound.signal, ignore)).map(({ name }) => name)).toEqual(['quick']);
   });
 

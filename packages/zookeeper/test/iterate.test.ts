@@ -5,7 +5,7 @@ import { orStopped, stoppable } from '../src/iterate.ts';
 const listeners = (signal: AbortSignal) => getEventListeners(signal, 'abort').length;
 const never = new Promise<number>(() => {});
 
-/** 1, then nothing until it is stopped. Notes that its `finally` has run. */
+/** Gives 1, then nothing until it is stopped. Notes that its `finally` has run. */
 function waiting(outer: AbortSignal | undefined) {
   const ended = { was: false };
   const iterator = stoppable<number>(outer, async function* (stop) {

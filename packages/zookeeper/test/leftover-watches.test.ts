@@ -12,7 +12,7 @@ async function setup(options: ClientOptions = {}) {
   const clock = new TestClock();
   const client = later(createClient(fake.connectionString, { clock, ...options }), clock);
   await client.connected();
-  /** What the server has, once it has all that was sent. */
+  /** The server's watches, once it has all requests that were sent. */
   const onServer = async (one: ZooKeeper = client) => {
     await one.sync();
     return fake.watches(one.session!.id).map(({ kind, path, mode }) => `${mode} ${kind} ${path}`);
@@ -21,7 +21,7 @@ async function setup(options: ClientOptions = {}) {
   return { fake, clock, client, onServer, removals };
 }
 
-describe('a watch that nobody waits for any more', () => {
+describe('a watch that is no longer waited for', () => {
   it.each([
     ['of data', '/there', (client: ZooKeeper) => client.watch('/there')],
     ['of a node that is not there', '/absent', (client: ZooKeeper) => client.watch('/absent')],
@@ -146,12 +146,12 @@ describe('a watch that nobody waits for any more', () => {
     expect(await changed).toMatchObject({ type: 'changed' });
   });
 
-  it('may have told meanwhile: the server has none to remove, and nobody is disturbed', async () => {
+  it('may have told meanwhile: the server has none to remove, and no caller is disturbed', async () => {
     const { fake, client, onServer, removals } = await setup();
     const other = later(await connect(fake.connectionString));
     await client.create('/a');
     const watch = await client.watch('/a');
-    // Its event and everything behind it waits.
+    // Its event, and everything behind it, waits.
     const delayed = fake.faults.next('whoAmI', 'delay');
     const waiting = client.whoAmI();
     await delayed.struck;

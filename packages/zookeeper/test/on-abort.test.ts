@@ -47,7 +47,7 @@ describe('onAbort', () => {
     onAbort(abort.signal, () => {
       calls += 1;
     });
-    // A stop from before concerns nobody who came later.
+    // An earlier stop does not remove a later callback.
     stop();
     expect(listeners(abort.signal)).toBe(1);
     abort.abort();

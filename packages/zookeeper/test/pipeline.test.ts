@@ -65,7 +65,7 @@ function setup({
   };
   const call = (path: string, kind: 'sync' | 'delete' = 'sync') => submit(make(path, kind), kind);
   const turn = () => new Promise<void>((resolve) => process.nextTick(resolve));
-  /** The xids and paths of everything written. */
+  /** The xids and paths of everything that was written. */
   const sent = () => {
     const all = Buffer.concat(written);
     const found: [number, string][] = [];
@@ -201,7 +201,7 @@ describe('Pipeline', () => {
         pipeline.abandon(call(`/${i}`), () => ({ code: 'ABORTED' }));
         most = Math.max(most, pipeline.queueLength);
       }
-      // A thousand and twice those that wait; the next call makes the line anew.
+      // A thousand, and twice those that wait. The next call cleans the queue.
       expect(most).toBe(1_001 + 2 * waiting);
       expect([pipeline.queued, pipeline.queuedBytes]).toEqual([waiting, bytes]);
       open();
@@ -290,7 +290,7 @@ describe('Pipeline', () => {
     advance(100);
     answer(1, '/sent');
     call('/behind');
-    // What waited has been sent; its time goes on to count from when it was called.
+    // The waiting request was sent. Its time still counts from the call.
     expect(pipeline.expireOverdue(200)).toBe(1_100);
     expect(pipeline.expireOverdue(1_100)).toBe(1_200);
   });
@@ -356,7 +356,7 @@ describe('what waits', () => {
     pipeline.attach(sink);
     pipeline.rideAlong();
     pipeline.abandon(ends!, () => ({ code: 'ABORTED' }));
-    // What rides along may have to be sent again.
+    // A request that rides along may have to be sent again.
     expect([rides, writes, ends].map((one) => one!.frame?.length)).toEqual([18, 22, undefined]);
     pipeline.open();
     expect(writes!.frame).toBeUndefined();
@@ -372,7 +372,7 @@ describe('what waits', () => {
     answer(2, '/b');
     await turn();
     expect(sent().map(([, path]) => path)).toEqual(['/a', '/b', '/c', '/d']);
-    // Also behind one that cannot be sent because the connection takes no more.
+    // Also behind a request that cannot be sent because the connection takes no more.
     sink.takesMore = false;
     answer(3, '/c');
     call('/e');
@@ -665,7 +665,7 @@ describe('the output of a turn', () => {
 
   const most = 256 * 1024;
   const large = { maxRequestBytes: 2 * most, maxQueuedBytes: 10 * most };
-  /** Of a sync that takes so many bytes. */
+  /** The path of a sync that takes so many bytes. */
   const pathOf = (bytes: number) => `/${'x'.repeat(bytes - 17)}`;
 
   it.each([
@@ -858,7 +858,7 @@ describe('a reply', () => {
     expect(tally).toMatchObject({ succeeded: 0, failed: 1 });
   });
 
-  it('to a call that was given up is read, and tells nobody', () => {
+  it('to a call that was given up is read, and reaches no caller', () => {
     let completed = 0;
     const { pipeline, request, answer, settled, tally } = setUpOne({
       complete: () => {
@@ -908,7 +908,7 @@ describe('the end of a session', () => {
     expect({ queued, queuedBytes, queueLength, inFlight }).toEqual({
       ...{ queued: 0, queuedBytes: 0, queueLength: 0, inFlight: 0 },
     });
-    // What comes next belongs to the next session.
+    // The next call belongs to the next session.
     await turn();
     call('/e');
     answer(3, '/e');

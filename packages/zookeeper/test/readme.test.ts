@@ -20,7 +20,7 @@ afterAll(async () => {
   await fake.close();
 });
 
-/** Runs an example as it stands; those after the first share a client, as they do on the page. */
+/** Runs an example unchanged. All but the first share a client, as they do on the page. */
 async function run(code: string): Promise<string[]> {
   const printed: string[] = [];
   const body = code
@@ -43,7 +43,7 @@ async function run(code: string): Promise<string[]> {
 describe('every example of the README', () => {
   it('is found', () => expect(examples.length).toBeGreaterThanOrEqual(8));
 
-  // In their order: they build on each other.
+  // In their order, because they build on each other.
   it.each(examples.map((code, i) => [i, code]))('example %i runs', async (i, code) => {
     if (i === 1) shared = await client.connect(`${fake.connectionString}/app`);
     const printed = await run(code as string);

@@ -13,7 +13,7 @@ it.each([
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
   await once(socket, 'connect');
   before(socket);
-  // The end is on its way only in the next turn.
+  // The end is sent only in the next turn.
   await new Promise((resolve) => process.nextTick(resolve));
   const closed = once(socket, 'close');
   resetSocket(socket);

@@ -12,7 +12,7 @@ const challenge = bytes(
   `realm="${realm}",nonce="${nonce}",qop="auth",algorithm=md5-sess,charset=utf-8`,
 );
 
-/** What RFC 2831, 2.1.2.1, says of a response, written down once more. */
+/** The response of RFC 2831, 2.1.2.1, implemented a second time. */
 function responseOf(user: { username: string; password: string }, where: string, method: string) {
   const hash = (data: string | Buffer) => createHash('md5').update(data);
   const secret = hash(`${user.username}:${realm}:${user.password}`).digest();
@@ -35,7 +35,7 @@ describe('DIGEST-MD5', () => {
     const imap = 'imap/elwood.innosoft.com';
     expect(responseOf(chris, imap, 'AUTHENTICATE')).toBe('d388dad90d4bbd760a152321f2143af7');
     expect(responseOf(chris, imap, '')).toBe('ea40f60335c427b5527b84dbabcdfffd');
-    // The same computation for ours, and what an independent program gives for it.
+    // The same computation for ours, and the result of an independent program.
     const ours = 'zookeeper/zk-sasl-md5';
     const answer = answerChallenge(challenge, chris, cnonce);
     expect(fieldsOf(answer.token)['response']).toBe(responseOf(chris, ours, 'AUTHENTICATE'));

@@ -1,4 +1,5 @@
-// What follows from what in the life of a session. `npm run explore` walks all of it; here are its rules, one by one.
+// The rules of a session's state machine, one by one. `npm run explore` walks through all its
+// states.
 import { describe, expect, it } from 'vitest';
 import {
   firstSessionAt,
@@ -18,7 +19,10 @@ interface Options {
   readonly from?: SessionAt;
 }
 
-/** Plays events as the session does: what is written has its event, and what goes on is next. */
+/**
+ * Plays events as the session does: each written part has its event, and a `go-on` is the next
+ * event.
+ */
 function played(events: readonly SessionEvent[], options: Options = {}) {
   const { usesSasl = false, watches = 0, hasAuth = false } = options;
   let at = options.from ?? firstSessionAt('none');
@@ -55,7 +59,7 @@ const close: SessionEvent = { on: 'close-asked', keepSession: false };
 const taken: SessionEvent = { on: 'credentials-taken' };
 
 describe('a connection', () => {
-  it('says who we are behind the handshake, tells listeners, and then opens', () => {
+  it('sends the credentials behind the handshake, tells listeners, and then opens', () => {
     expect(played(connected).did).toEqual([
       ...['greet', 'introduce', 'let-reads-ride', 'adopt', 'catch-up', 'tell connected', 'open'],
     ]);
@@ -75,7 +79,7 @@ describe('a connection', () => {
     expect(toldAt(at)).toBe('connected');
   });
 
-  it('proves by SASL who we are before it says anything else', () => {
+  it('proves its identity by SASL before it says anything else', () => {
     const begun = played(connected, { usesSasl: true });
     expect(begun.did).toEqual(['greet', 'adopt', 'start-sasl']);
     expect(isIntroduced(begun.at)).toBe(false);

@@ -1,4 +1,4 @@
-// One event after the other, and all that is to be done for one before the next.
+// One event after the other, and all effects of one event before the next.
 import { describe, expect, it } from 'vitest';
 import { firstSessionAt } from '../src/session/session-machine.ts';
 import { SessionRunner } from '../src/session/session-runner.ts';
@@ -30,7 +30,7 @@ describe('what happens while something is done', () => {
       if (effect.do === 'greet') of.happen(over);
     });
     connect(runner);
-    // Greeting and introduction belong together.
+    // Handshake and introduction belong together.
     expect(did.slice(0, 2)).toEqual(['greet', 'introduce']);
   });
 
@@ -59,7 +59,7 @@ describe('a close in a listener of `read-only`', () => {
 });
 
 describe('an effect that throws', () => {
-  it('keeps none of the others from being done, and whoever made it happen is told', () => {
+  it('keeps none of the others from being done, and reaches the caller that made it happen', () => {
     const error = new Error('a listener of ours');
     const whole = run();
     connect(whole.runner);
@@ -67,7 +67,7 @@ describe('an effect that throws', () => {
       if (effect.do === 'greet') throw error;
     });
     expect(() => connect(runner)).toThrow(error);
-    // The rest of it is done by hand: the loop above ended with the error.
+    // The rest is done by hand, because the loop above ended with the error.
     runner.happen(granted);
     expect(did).toEqual(whole.did);
     expect(runner.at).toEqual(whole.runner.at);

@@ -16,7 +16,10 @@ import { ScriptedServer } from './hostile-reading/scripted-server.ts';
 
 const later = closeAfterEach();
 const onChannel = subscribeInEach();
-/** Of the sessions here. A ping is due after 3,000 ms, silence after 5,400, expiry after 8,550. */
+/**
+ * The timeout of all sessions here. A ping is due after 3,000 ms, silence after 5,400, expiry after
+ * 8,550.
+ */
 const timeoutMs = 9_000;
 const noPassword = new Uint8Array(16);
 const password = new Uint8Array(16).fill(7);
@@ -50,7 +53,7 @@ async function setup(script: Script = {}, options: ClientOptions = {}) {
   client.onState((change) => changes.push(change));
   const states = () => changes.map(({ state }) => state);
   const named = (name: string) => server.received.filter((request) => request.name === name);
-  /** Lets so much time go by at once; then all answers have arrived. */
+  /** Lets so much time pass at once, and then all answers have arrived. */
   const pass = async (ms: number) => {
     await clock.advance(ms, ms);
     await new Promise((resolve) => setImmediate(resolve));
@@ -287,7 +290,7 @@ describe('time', () => {
   });
 
   it('a ping is due by the timeout that was granted, from when it is granted', async () => {
-    // The first attempt may take 10 s: longer than this session lives.
+    // The first attempt may take 10 s, which is longer than this session lives.
     const { client, states, named, pass } = await setup(
       { onConnect: (_, peer) => peer.accept({ timeoutMs: 3_000 }) },
       { sessionTimeoutMs: 60_000, requestTimeoutMs: 900_000 },
@@ -320,7 +323,7 @@ describe('time', () => {
     await client.connected();
     const before = clock.timersSet;
     await clock.advance(5_000, 10);
-    // The ping; then only silence is due.
+    // The ping. After that only silence is due.
     expect(clock.timersSet - before).toBeLessThan(5);
     expect(clock.longestMs).toBeLessThanOrEqual(timeoutMs);
   });
@@ -347,7 +350,7 @@ describe('time', () => {
         peer.answerUsual(request);
         if (request.name !== 'ping' || stalled) return;
         stalled = true;
-        // The whole process has stood still since: timers run before the socket is read.
+        // The whole process was suspended since. Timers run before the socket is read.
         clock.stall(5_500);
         setTimeout(() => clock.runDueAtOnce(), 1);
         for (const endMs = performance.now() + 5; performance.now() < endMs; );
@@ -395,7 +398,7 @@ describe('time', () => {
       await until('it is heard', () => client.counters.notifications > notifications);
     }
     expect(states()).toEqual(['connected']);
-    // The one that is not answered is enough.
+    // One unanswered ping is enough.
     expect(client.counters.pings).toBe(1);
     server.script = { onConnect: () => {} };
     await pass(1);
@@ -406,7 +409,7 @@ describe('time', () => {
     expect(client.exportSession()).toBeUndefined();
   });
 
-  it('a call after a stall waits for the next session, and is not told of the last one', async () => {
+  it('a call after a stall waits for the next session, and does not hear of the last one', async () => {
     let sessions = 0n;
     const { clock, client } = await setup({
       onConnect: (_, peer) => {
@@ -457,7 +460,7 @@ describe('time', () => {
     later(createClient(`zk://${hosts}`, { clock, session, sessionTimeoutMs: 30_000 }), clock);
     await clock.runUntil('both were asked twice', () => greetedMs.length === 4, 10);
     const [first, second, third, fourth] = greetedMs as [number, number, number, number];
-    // A sixth of the timeout; then half of the 18.4 s that are left.
+    // A sixth of the timeout, then half of the 18.4 s that are left.
     expect(second - first).toBeCloseTo(5_000, -2);
     expect(fourth - third).toBeGreaterThan(9_000);
     expect(fourth - third).toBeLessThan(9_500);
@@ -498,14 +501,14 @@ describe('time', () => {
   ])('a server that %s is asked as often as it may be', async (_, answer, often) => {
     const { clock, server } = await setup({ onConnect: (_greeting, peer) => answer(peer) });
     await clock.advance(20_000, 50, 2);
-    // Each 0.45 s; or more and more seldom, up to a quarter of the timeout.
+    // Every 0.45 s, or less and less often, up to a quarter of the timeout.
     if (often) expect(server.peers.length).toBeGreaterThan(30);
     else expect(server.peers.length).toBeLessThan(25);
   });
 });
 
 describe('a server that closes before TLS has begun', () => {
-  it('is asked as often as one that is not there: it has dropped nobody', async () => {
+  it('is asked as often as a missing one: it has dropped no connection', async () => {
     let taken = 0;
     const server = createServer((socket) => {
       taken += 1;
@@ -559,7 +562,7 @@ describe('what a server says', () => {
       server.peers[0]!.socket.write(notificationFrame(type, 3, '/a', zxid));
       told.push(await changed);
     }
-    // What is not about a node, and what nobody knows.
+    // An event that is not about a node, and an unknown one.
     server.peers[0]!.socket.write(notificationFrame(-1, 3, '', -1n));
     server.peers[0]!.socket.write(notificationFrame(99, 3, '/a', -1n));
     await until('all are heard', () => client.counters.notifications === 5);
@@ -569,7 +572,7 @@ describe('what a server says', () => {
     expect(client.state).toBe('connected');
   });
 
-  it('in answer to a call is published where somebody asks for it', async () => {
+  it('in answer to a call is published to subscribers', async () => {
     const published: unknown[] = [];
     const { clock, client, server } = await setup({
       onRequest: (request, peer) => request.name !== 'exists' && peer.answerUsual(request),
@@ -704,7 +707,7 @@ describe('with SASL', () => {
 describe('authentication', () => {
   const auth = [{ scheme: 'digest', credentials: 'joe:secret' }];
 
-  it('answered before the greeting is, as servers on Netty may, makes nobody connected', async () => {
+  it('answered before the greeting is, as servers on Netty may, does not make the client connected', async () => {
     const { server, client, states, named } = await setup({ onConnect: () => {} }, { auth });
     await until(
       'it is answered',
@@ -871,7 +874,7 @@ describe('the end', () => {
     expect(client.counters.queued).toBe(0);
   });
 
-  it('is closed for all who ask, also from a listener that is told of it', async () => {
+  it('is closed for all callers, even from a listener that is told of it', async () => {
     const { client } = await setup();
     await client.connected();
     const again: Promise<void>[] = [];

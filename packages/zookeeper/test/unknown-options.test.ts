@@ -14,7 +14,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-// Nothing listens there: whatever is refused is refused before anything is sent.
+// Nothing listens there, so every refusal comes before anything is sent.
 const nowhere = 'zk://127.0.0.1:1';
 // biome-ignore lint/suspicious/noExplicitAny: what callers without types may pass
 type Any = any;

@@ -74,7 +74,7 @@ describe('one-shot watches', () => {
   });
 });
 
-describe('what the server may have and nobody needs', () => {
+describe('a watch that the server may have and that is not needed', () => {
   it('goes with the last listener of its kind on the server', () => {
     const { registry, unused, oneShot } = setup();
     const [data, exist, child] = ['data', 'exist', 'child'].map(oneShot) as [
@@ -92,7 +92,7 @@ describe('what the server may have and nobody needs', () => {
     expect(unused).toEqual(['data of /a']);
     registry.cancel('child', '/a', child);
     expect(unused).toEqual(['data of /a', 'children of /a']);
-    // It is told once, and a listener that was told already takes nothing away.
+    // It is told once, and a listener that was told already removes nothing.
     registry.cancel('child', '/a', child);
     expect(unused).toHaveLength(2);
   });
@@ -117,7 +117,7 @@ describe('what the server may have and nobody needs', () => {
     registry.add('data', '/a', listener);
     const reads = [registry.beginRead('data', '/a'), registry.beginRead('data', '/a')];
     registry.cancel('data', '/a', listener);
-    // The server has refused both, and has still what the first listener had asked for.
+    // The server has refused both, and still has the watch of the first listener.
     registry.endRead(reads[0]!, false);
     expect(unused).toEqual([]);
     registry.endRead(reads[1]!, false);

@@ -5,10 +5,10 @@ import type { Host } from './context.ts';
 import { exitCodes } from './failure.ts';
 import { main } from './main.ts';
 
-/** How long what is still going on may take to end by itself. */
+/** How long pending work may take to end by itself. */
 const hangingMs = 500;
 
-// What drivers do that Node deprecates is our business, and not that of whoever reads stderr.
+// Deprecated calls of drivers are our business. A reader of stderr cannot change them.
 if (!process.env['INCUMBENT_DEBUG']) process.noDeprecation = true;
 process.stderr.on('error', () => {});
 let isLogging = false;
@@ -34,12 +34,16 @@ const host: Host = {
 
 let isWatched = false;
 
-/** Touched only by who writes there: Node sets its descriptor to non-blocking, and the log has its own. */
+/**
+ * Used only by commands that write there: Node sets its descriptor to non-blocking, and the log has
+ * its own.
+ */
 function stdout(): NodeJS.WriteStream {
   if (!isWatched) {
     isWatched = true;
     process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-      // Whoever read our output is gone (`incumbent-redis watch | head -1`): nobody is left to tell.
+      // The reader of our output is gone (`incumbent-redis watch | head -1`), so there is nothing
+      // left to do.
       if (error.code === 'EPIPE') process.exit(0);
       process.stderr.write(`incumbent-redis: the output cannot be written: ${error.message}\n`);
       process.exit(exitCodes.output);
@@ -52,7 +56,7 @@ void main(process.argv.slice(2), commands, host).then((code) => {
   process.exitCode = code;
   const end = () =>
     process.stderr.write('', () => {
-      // Everything is written, and nothing is left to do but what hangs, such as a dead server.
+      // Everything is written. Only work that hangs is left, such as a connection to a dead server.
       setTimeout(() => process.exit(), hangingMs).unref();
     });
   if (isLogging) end();

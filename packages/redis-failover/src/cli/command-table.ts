@@ -26,7 +26,7 @@ const configOption = () =>
   new Option('-C, --config <file>', 'configuration file (YAML); flags and variables win over it');
 const environmentOption = () =>
   new Option('-E, --environment <name>', 'which section of the configuration file');
-/** To say what to do instead: the gem has it. */
+/** Hidden, because its only use is a message about the safe way: the gem has this option. */
 const passwordOption = () => new Option('-p, --password [password]').hideHelp();
 const timeoutOption = () =>
   new Option('--timeout <duration>', 'how long ZooKeeper may take to answer')
@@ -173,7 +173,7 @@ export const commands: readonly CommandEntry[] = [
   },
 ];
 
-/** With a unit, as text: what it comes to is judged where it is used. */
+/** A duration with a unit, as text. Its range is checked where it is used. */
 function duration(text: string): string {
   if (/^(?:\d+(?:\.\d+)?|\.\d+)\s*(?:ms|s|m|h)$/.test(text.trim())) return text;
   const why = /^[\d.]+$/.test(text.trim()) ? 'It has no unit' : 'It is not a duration';

@@ -1,4 +1,4 @@
-/** What the commands have of the world. Tests replace all of it. */
+/** The commands' access to the world. Tests replace all of it. */
 
 export interface Output {
   write(text: string): unknown;
@@ -8,7 +8,7 @@ export interface Output {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where `manage` logs. Never waits for whoever reads. */
+/** The log of `manage`. Writing never waits for a reader. */
 export interface LogSink {
   readonly isTerminal: boolean;
   /** A line, with its line break. */
@@ -20,7 +20,7 @@ export interface LogSink {
 interface World {
   readonly env: Environment;
   readonly cwd: string;
-  /** For what was asked for. */
+  /** For the requested output. */
   readonly stdout: Output;
   /** For people: notes and errors. */
   readonly stderr: Output;
@@ -30,15 +30,15 @@ interface World {
 
 export interface Context extends World {
   /**
-   * Aborted by INT and TERM, and by HUP unless the command ignores it, with an `InterruptedError` to
-   * be thrown on. The second time the process ends at once.
+   * Aborted by INT and TERM, and by HUP unless the command ignores it, with an `InterruptedError`
+   * to throw. The second time the process ends at once.
    */
   readonly signal: AbortSignal;
   /** Called at each HUP, by commands that do not end at it. */
   onHangUp(listener: () => void): void;
 }
 
-/** What `main` runs in: the process, or a test. */
+/** The surroundings of `main`: the process, or a test. */
 export interface Host extends World {
   /** @returns a function that removes the listener */
   onSignal(name: SignalName, listener: () => void): () => void;

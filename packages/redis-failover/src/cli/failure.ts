@@ -1,7 +1,7 @@
 import type { Environment, Output, SignalName } from './context.ts';
 import { toJson, visibleLines } from './output/text.ts';
 
-/** What the command ends with. */
+/** The exit codes of the command. */
 export const exitCodes = {
   /** Done; for `status`: healthy. */
   ok: 0,
@@ -10,9 +10,9 @@ export const exitCodes = {
   /** The command line, the environment or the configuration cannot be used. */
   usage: 2,
   zookeeper: 3,
-  /** Our own mistake. */
+  /** A defect of the command itself. */
   internal: 70,
-  /** What we were asked for cannot be written to stdout. */
+  /** The requested output cannot be written to stdout. */
   output: 74,
 } as const;
 
@@ -37,7 +37,7 @@ export class UsageError extends CommandError {
   }
 }
 
-/** What a flag, a variable or the configuration file says cannot be used. */
+/** A flag, a variable or the configuration file has a value that cannot be used. */
 export class SettingError extends CommandError {
   override readonly name: string = 'SettingError';
   constructor(message: string) {
@@ -55,14 +55,14 @@ export class InterruptedError extends CommandError {
   }
 }
 
-/** An error as the exit code and the words it is reported with. */
+/** The exit code of an error, and the words of its report. */
 interface Failure {
   readonly exitCode: number;
   readonly code: string;
   readonly message: string;
 }
 
-/** Codes of errors that are not ours, by what they mean for whoever called us. */
+/** The exit codes for codes of other errors, by their meaning for the caller. */
 const exitCodeOf: Readonly<Record<string, number>> = {
   INVALID_OPTION: exitCodes.usage,
   INVALID_ARGUMENT: exitCodes.usage,
@@ -83,7 +83,7 @@ function describeFailure(error: unknown): Failure {
     const wayOut = 'look at INCUMBENT_ZK_AUTH and INCUMBENT_ZK_SASL';
     return { exitCode: exitCodes.zookeeper, code, message: `ZooKeeper: ${message}; ${wayOut}` };
   }
-  // That of our ZooKeeper client, or of the election that stands on it.
+  // An error of our ZooKeeper client, or of the election on top of it.
   if (error instanceof Error && 'retryable' in error && code !== '') {
     return { exitCode: exitCodes.zookeeper, code, message };
   }
@@ -94,13 +94,13 @@ function describeFailure(error: unknown): Failure {
   };
 }
 
-/** An address may have been written as a URL with a password in it, and is shown in the error. */
+/** An address may be given as a URL with a password in it, and errors show it. */
 function withoutUserInfo(text: string): string {
   return text.replace(/\/\/[^\s/@"']*@/g, '//***@');
 }
 
 /**
- * Tells people, or with `json` programs, what went wrong.
+ * Reports an error: as text for people, or with `json` for programs.
  * @param hint a second line for people
  * @returns the exit code
  */

@@ -95,7 +95,7 @@ function openContext(host: Host): { readonly context: Context; readonly close: (
   const hangUps: (() => void)[] = [];
   const interrupt = (name: SignalName) => {
     const error = new InterruptedError(name);
-    // Whoever asks twice does not want to wait for an orderly end.
+    // A second signal means that the user does not want to wait for an orderly end.
     if (interruption.signal.aborted) host.exit(error.exitCode);
     interruption.abort(error);
   };

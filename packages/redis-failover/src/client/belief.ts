@@ -2,10 +2,11 @@ import type { Instant } from '@incumbent/zookeeper';
 import { Countdown, deadlineAfter } from 'incumbent';
 
 /**
- * Until when a primary is believed in: for so long after the last confirmation was *sent*, by both
- * clocks (the law and its proof are in src/deadline.ts of `incumbent`).
+ * How long a client may rely on a primary: for `viewMs` after the last confirmation was *sent*, by
+ * both clocks. The rule and its proof are in src/base/deadline.ts of `incumbent`.
  *
- * Unlike a leader's belief it may begin again: a later confirmation says that nothing has changed.
+ * Unlike a leader's lease it may begin again after its end: a later confirmation says that nothing
+ * has changed.
  */
 export class Belief {
   readonly #countdown = new Countdown();
@@ -16,14 +17,17 @@ export class Belief {
     return this.#sentMs;
   }
 
-  /** A confirmation that was sent at `sentAt` has come. One that is older than another says nothing new. */
+  /**
+   * Takes a confirmation that was sent at `sentAt`. One that is older than the latest says nothing
+   * new.
+   */
   extend(sentAt: Instant, viewMs: number): void {
     if (sentAt.monotonicMs <= this.#sentMs) return;
     this.#sentMs = sentAt.monotonicMs;
     this.#countdown.set(deadlineAfter(sentAt, viewMs));
   }
 
-  /** Time left by the clock that says less; zero or less when over. */
+  /** The time left, by the clock that says less; zero or less when it is over. */
   remainingMs(now: Instant): number {
     return this.#countdown.look(now);
   }

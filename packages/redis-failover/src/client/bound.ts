@@ -6,7 +6,7 @@ export class TimeUp extends Error {
   override readonly name: string = 'TimeUp';
 }
 
-/** All calls that go on, so that they can be ended together. */
+/** All calls that are under way, so that `close` can end them together. */
 export class Bounds {
   readonly #timers: Clock;
   readonly #bounds = new Set<Bound>();
@@ -32,8 +32,8 @@ export class Bounds {
 }
 
 /**
- * How long one call may go on: its time, its caller's signal, and the life of the client. No
- * AbortSignal of its own unless somebody asks for it: there is one of these for each command.
+ * The limits of one call: its time, its caller's signal, and the life of the client. It makes an
+ * AbortSignal only if something asks for it, because there is one Bound for each command.
  */
 export class Bound implements Disposable {
   readonly #timer: Timer;
@@ -61,7 +61,7 @@ export class Bound implements Disposable {
     return this.#over !== undefined;
   }
 
-  /** Why it is over. */
+  /** The reason of the end, once it is over. */
   get reason(): unknown {
     return this.#over?.reason;
   }
@@ -81,19 +81,19 @@ export class Bound implements Disposable {
     this.#listeners.clear();
   }
 
-  /** Calls `listener` when it is over, if it is not yet. @returns takes it away */
+  /** Calls `listener` when it is over, unless it is over already. @returns removes the listener */
   onOver(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** What `promise` gives, or a rejection with the reason why it is over. */
+  /** Resolves or rejects as `promise` does, or rejects with the reason of the end. */
   race<Value>(promise: Promise<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
       const giveUp = () => reject(this.reason);
       const forget = this.onOver(giveUp);
       if (this.isOver) giveUp();
-      // What comes after the end is nobody's.
+      // A result that comes after the end is dropped.
       promise.then(
         (value) => {
           forget();

@@ -2,7 +2,10 @@ import type { Picture } from './view.ts';
 
 export type ChangeListener = (picture: Picture) => unknown;
 
-/** Tells listeners of changes: what comes in one turn is told once, the latest wins. */
+/**
+ * Calls listeners after changes. Several changes in one turn of the event loop are one call, with
+ * the latest state.
+ */
 export class ChangeTeller {
   readonly #picture: () => Picture;
   readonly #listeners = new Set<ChangeListener>();
@@ -15,13 +18,13 @@ export class ChangeTeller {
   }
 
   add(listener: ChangeListener): () => void {
-    // Twice the same function is two listeners.
+    // A function that is added twice is called twice.
     const own = (picture: Picture) => listener(picture);
     this.#listeners.add(own);
     return () => this.#listeners.delete(own);
   }
 
-  /** Something was heard of. */
+  /** To be called after every possible change. */
   look(): void {
     this.#scheduled ??= setImmediate(() => {
       this.#scheduled = undefined;
@@ -40,7 +43,7 @@ export class ChangeTeller {
     if (text === this.#told) return;
     this.#told = text;
     for (const listener of [...this.#listeners]) {
-      // Also what an async one rejects with.
+      // A rejection of an async listener is ignored, too.
       Promise.resolve(picture)
         .then(listener)
         .catch(() => {});

@@ -1,11 +1,11 @@
 /**
- * Where a command goes. The names are those of Redis in capitals, without what separates words:
+ * Decides where a command goes. The names are those of Redis in capitals, without separators:
  * `OBJECT ENCODING`, `objectEncoding` and `object|encoding` are all OBJECTENCODING.
  */
 
 /**
- * What Redis 7.0 flags `readonly`, without SCAN and its like: a cursor means something to the node
- * only that gave it. A test compares this with a real server.
+ * The commands that Redis 7.0 flags `readonly`, without SCAN and its like: a cursor means something
+ * only to the node that gave it. A test compares this list with a real server.
  */
 const readOnly: ReadonlySet<string> = words(`
   BITCOUNT BITFIELDRO BITPOS DBSIZE DUMP EVALRO EVALSHARO EXISTS EXPIRETIME FCALLRO GEODIST GEOHASH
@@ -18,7 +18,9 @@ const readOnly: ReadonlySet<string> = words(`
   ZREVRANGEBYLEX ZREVRANGEBYSCORE ZREVRANK ZSCORE ZUNION
 `);
 
-/** Methods of node-redis that are one of the above with an argument, and are called otherwise. */
+/**
+ * Methods of node-redis that are one of the above with an argument, and have a name of their own.
+ */
 const readOnlyForms: ReadonlySet<string> = words(`
   GEORADIUSROWITH GEORADIUSBYMEMBERROWITH GEOSEARCHWITH HRANDFIELDCOUNT HRANDFIELDCOUNTWITHVALUES
   LCSIDX LCSIDXWITHMATCHLEN LCSLEN LPOSCOUNT SRANDMEMBERCOUNT XPENDINGRANGE ZDIFFWITHSCORES
@@ -26,7 +28,7 @@ const readOnlyForms: ReadonlySet<string> = words(`
   ZRANKWITHSCORE ZUNIONWITHSCORES
 `);
 
-/** Their second word belongs to the name. */
+/** The second word of these commands is part of the name. */
 const containers: ReadonlySet<string> = words(`
   ACL CLIENT CLUSTER COMMAND CONFIG FUNCTION HIMPORT LATENCY MEMORY MODULE OBJECT PUBSUB SCRIPT SLOWLOG XGROUP XINFO
 `);
@@ -36,11 +38,11 @@ const wayOut = {
   multi: 'use multi(), which keeps its commands together',
 } as const;
 
-/** Block everybody else on the connection that they share. */
+/** These block all other callers on the shared connection. */
 const blocking: ReadonlySet<string> = words(`
   BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPOP BZPOPMAX BZPOPMIN
 `);
-/** Change, or depend on, the state of one connection. */
+/** These change the state of one connection, or depend on it. */
 const stateful: ReadonlySet<string> = words(`
   ASKING AUTH CLIENTCACHING CLIENTNOEVICT CLIENTNOTOUCH CLIENTREPLY CLIENTSETINFO CLIENTSETNAME
   CLIENTTRACKING CLIENTTRACKINGOFF CLIENTTRACKINGON HELLO
@@ -48,7 +50,10 @@ const stateful: ReadonlySet<string> = words(`
   SCRIPTDEBUG SSUBSCRIBE SUBSCRIBE SUNSUBSCRIBE SYNC UNSUBSCRIBE UNWATCH WATCH
 `);
 const transactional: ReadonlySet<string> = words('DISCARD EXEC MULTI');
-/** The last two hold writes back, and let them go, in the middle of a move. */
+/**
+ * These change roles. The last two pause writes and let them go, which a move of the primary does,
+ * too.
+ */
 const roles: ReadonlySet<string> = words('FAILOVER REPLICAOF SLAVEOF CLIENTPAUSE CLIENTUNPAUSE');
 const ends: ReadonlySet<string> = words('DISCONNECT END QUIT');
 const scripts: ReadonlySet<string> = words('EVAL EVALSHA FCALL EVALRO EVALSHARO FCALLRO');
@@ -58,20 +63,23 @@ const none: ReadonlySet<string> = new Set();
 export type Destination = 'any' | 'primary';
 
 export interface Command {
-  /** For messages, such as `XINFO STREAM`, or the method that was called. */
+  /** The name for messages, such as `XINFO STREAM`, or the method that was called. */
   readonly label: string;
   readonly goesTo: Destination;
-  /** Why it cannot be routed, and what to do instead. */
+  /** Why the command cannot be routed, and what to do instead. */
   readonly refused: string | undefined;
-  /** Runs code of the caller on the server: an error may come after a part was done. */
+  /**
+   * Whether it runs the caller's code on the server. An error of that may come after a part was
+   * done.
+   */
   readonly isScript: boolean;
 }
 
 /**
  * @param label the method that was called, or the words of the command
- * @param args what follows; the words of a container are sought there, and BLOCK
- * @param pinned on one connection of one term: WAIT means something there
- * @param own names of scripts and functions that the caller has added: whatever they are called
+ * @param args the arguments. The second word of a container, and BLOCK, are looked for there
+ * @param pinned whether the call goes over one connection of one term, where WAIT has a meaning
+ * @param own names of scripts and functions that the caller has added. They win over names of Redis
  */
 export function classify(
   label: string,
@@ -89,7 +97,7 @@ export function classify(
     label,
     goesTo: isRead ? 'any' : 'primary',
     refused: isOwn ? undefined : refused,
-    // What runs behind a name of a module or a library is not known either.
+    // A command of a module or a library may run anything, too.
     isScript: isOwn || scripts.has(word) || label.includes('.'),
   };
 }
@@ -129,7 +137,7 @@ function saysBlock(value: unknown): boolean {
   return Object.entries(value).some(([key, each]) => saysBlock(key) && each !== undefined);
 }
 
-/** A word of a command. */
+/** A word of a command as text; undefined for anything else. */
 export function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   return value instanceof Uint8Array ? Buffer.from(value).toString() : undefined;

@@ -11,23 +11,29 @@ import { isReply } from './outcome.ts';
 
 export interface ConnectionOptions {
   readonly connectTimeoutMs: number;
-  /** Of each command; the connection is dropped after it. */
+  /** The limit for the reply to each command. The connection is closed after it. */
   readonly commandTimeoutMs: number;
-  /** undefined: it is not verified. */
+  /** The role that the node must report; undefined: it is not verified. */
   readonly role: 'primary' | 'replica' | undefined;
-  /** The process of it that may be written to; undefined: any. Asked when the node has answered. */
+  /**
+   * The process of the primary that may be written to, or undefined for any. Called after the node
+   * has answered.
+   */
   readonly runId?: (() => string | undefined) | undefined;
-  /** Managers of the gem know no processes: while they lead, every process of the primary may be written to. */
+  /**
+   * Whether managers of the gem lead. They record no processes, so then any process of the primary
+   * may be written to.
+   */
   readonly isGemLeading?: (() => Promise<boolean>) | undefined;
   readonly clock: Clock;
-  /** Default: those of the machine. */
+  /** Default: the machine's. */
   readonly timers?: Clock | undefined;
 }
 
-/** A connection to one node, in one reign. */
+/** A connection to one node, for one term of the primary. */
 export class Connection<Client extends object> {
   readonly address: NodeAddress;
-  /** When it had been made, on the monotonic clock. */
+  /** When the connection was ready, on the monotonic clock. */
   readonly establishedMs: number;
   readonly #driver: DriverConnection<Client>;
   readonly #commandTimeoutMs: number;
@@ -55,8 +61,9 @@ export class Connection<Client extends object> {
   }
 
   /**
-   * Connects, logs in, and asks once what the node is.
-   * @returns rejects NodeUnreachableError, NodeRefusedError, WrongRoleError; nothing was sent that changes anything
+   * Connects, logs in, and verifies the node's role once.
+   * @returns rejects with NodeUnreachableError, NodeRefusedError or WrongRoleError; no command was
+   *   sent that changes anything
    */
   static async open<Client extends object>(
     driver: Driver<Client>,
@@ -90,8 +97,8 @@ export class Connection<Client extends object> {
   }
 
   /**
-   * Calls `send` with the client, if it can be sent now. Rejects NotSentError if not, with what the
-   * driver says, and NodeUnreachableError when no reply comes in time.
+   * Calls `send` with the client. Rejects with NotSentError if the connection is closed, with the
+   * driver's error, or with NodeUnreachableError if no reply comes in time.
    */
   run<Value>(send: (client: Client) => Value | Promise<Value>): Promise<Value> {
     return new Promise<Value>((resolve, reject) => {
@@ -114,7 +121,8 @@ export class Connection<Client extends object> {
         this.close(error);
       };
       const forgetTimer = setPatience(this.#commandTimeoutMs, expire, this.#timers);
-      // What the driver throws at once has not been sent, but `kindOf` need not know.
+      // An error that the driver throws at once means that nothing was sent. `kindOf` judges it
+      // like any other.
       new Promise<Value>((done) => done(send(this.#driver.client))).then(
         (value) => finish(() => resolve(value)),
         fail,
@@ -122,24 +130,24 @@ export class Connection<Client extends object> {
     });
   }
 
-  /** The client itself, for who has this connection alone. */
+  /** The driver's client, for a caller that has this connection alone. */
   get client(): Client {
     return this.#driver.client;
   }
 
-  /** Calls `listener` when it is closed, by whomever. */
+  /** Calls `listener` when the connection is closed, for whatever reason. */
   onEnd(listener: () => void): void {
     if (this.#closed) listener();
     else this.#onEnd.add(listener);
   }
 
-  /** Closes it when what was sent is answered. */
+  /** Closes the connection after the commands that were sent are answered. */
   retire(): void {
     this.#retired = true;
     if (this.#rejectAll.size === 0) this.close();
   }
 
-  /** At once. What was sent is rejected: nobody knows what became of it. */
+  /** Closes it at once. Commands that are not answered reject: their outcome is unknown. */
   close(why?: Error): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -181,7 +189,7 @@ async function prepare<Client extends object>(
   const runs = /^run_id:(\w+)/m.exec(String(info ?? ''))?.[1];
   const expected = runId?.();
   if (runs === undefined || expected === undefined || runs === expected) return;
-  // The record is the last one of ours, and nobody keeps it.
+  // Under managers of the gem the record is an old one of ours, which nobody updates.
   if ((await isGemLeading?.()) === true) return;
   throw new WrongRoleError(
     `${address} was started anew, and no manager has said yet that it has all its data: it runs as ` +

@@ -13,19 +13,19 @@ type Slot<Client extends object> = {
 
 type Options = Omit<ConnectionOptions, 'role' | 'runId'> & {
   readonly verifyRole: boolean;
-  /** The process on record of the primary of a reign. */
+  /** The process of a term's primary, as the record has it. */
   readonly runIdOf: (reign: Reign) => string | undefined;
   /** Whether a manager of the Ruby gem holds its lock, or waits for it. */
   readonly isGemLeading: () => Promise<boolean>;
 };
 
-/** One connection to the primary for its reign, and one to each replica that is read from. */
+/** One connection to the primary for each term, and one to each replica that is read from. */
 export class Connections<Client extends object> {
   readonly #driver: Driver<Client>;
   readonly #options: Options;
   #primary: { readonly reign: Reign; readonly slot: Slot<Client> } | undefined;
   readonly #replicas = new Map<NodeAddress, Slot<Client>>();
-  /** Of reigns that are over; they go when what was sent on them is answered. */
+  /** Connections of terms that are over. Each is closed after its commands are answered. */
   readonly #leaving = new Map<Slot<Client>, Reign>();
   #closed = false;
 
@@ -34,11 +34,11 @@ export class Connections<Client extends object> {
     this.#options = options;
   }
 
-  /** Rejects what `Connection.open` does. */
+  /** Rejects as `Connection.open` does. */
   primary(reign: Reign): Promise<Connection<Client>> {
     const known = this.#primary;
     if (known?.reign === reign && isAlive(known.slot)) return known.slot.opening;
-    // A connection is never taken over into another reign.
+    // A connection is never used in another term.
     if (known !== undefined) this.#leave(known.slot, known.reign);
     const slot = this.#open(reign.primary, reign, () => {
       if (this.#primary?.slot === slot) this.#primary = undefined;
@@ -58,14 +58,17 @@ export class Connections<Client extends object> {
   }
 
   /**
-   * A connection of somebody's own.
-   * @param reign undefined: to a replica
+   * A connection for one caller alone.
+   * @param reign the term of the primary; undefined for a replica
    */
   own(address: NodeAddress, reign: Reign | undefined): Promise<Connection<Client>> {
     return this.#open(address, reign, () => {}).opening;
   }
 
-  /** Lets go of connections to nodes that are not what they were: what was sent may still be answered. */
+  /**
+   * Gives up the connections to nodes whose role has changed. Commands that were sent may still be
+   * answered.
+   */
   keep({ replicas }: Picture, reign: Reign | undefined): void {
     if (this.#primary !== undefined && this.#primary.reign !== reign) {
       this.#leave(this.#primary.slot, this.#primary.reign);
@@ -78,7 +81,9 @@ export class Connections<Client extends object> {
     }
   }
 
-  /** Ends what still waits on connections of reigns of which no reply can count any more. */
+  /**
+   * Ends the commands that still wait on connections of terms of which no reply can count any more.
+   */
   abandon(isHopeless: (reign: Reign) => boolean): void {
     for (const [{ connection }, reign] of this.#leaving) {
       if (!isHopeless(reign)) continue;
@@ -110,7 +115,7 @@ export class Connections<Client extends object> {
   #open(address: NodeAddress, reign: Reign | undefined, failed: () => void): Slot<Client> {
     if (this.#closed) {
       const opening = Promise.reject(new ClosedError());
-      opening.catch(() => {}); // whoever waits hears of it
+      opening.catch(() => {}); // The caller gets the rejection.
       return { opening, connection: undefined };
     }
     const { verifyRole, runIdOf, ...options } = this.#options;
@@ -126,13 +131,13 @@ export class Connections<Client extends object> {
         slot.connection = connection;
         if (this.#closed) connection.close(new ClosedError());
       },
-      failed, // whoever waits hears of it by `opening`
+      failed, // The caller gets the rejection of `opening`.
     );
     return slot;
   }
 }
 
-/** It is being opened, or is open. */
+/** Whether the connection is open, or being opened. */
 function isAlive<Client extends object>({ connection }: Slot<Client>): boolean {
   return connection === undefined || connection.isOpen;
 }
@@ -140,6 +145,6 @@ function isAlive<Client extends object>({ connection }: Slot<Client>): boolean {
 function dismiss<Client extends object>({ opening }: Slot<Client>): void {
   opening.then(
     (connection) => connection.retire(),
-    () => {}, // there is none to let go of
+    () => {}, // There is no connection to close.
   );
 }

@@ -3,16 +3,23 @@ import type { Connection } from './connection.ts';
 import { NotSentError } from './errors.ts';
 
 /**
- * A connection of one's own, to the primary of one term or to one replica. What is sent on it is sent at
- * once, and its replies are not judged: see `RedisFailover.write` for writes that are.
+ * A connection of your own, to the primary of one term or to one replica. It is the driver's
+ * client: commands are sent at once, and no reply is checked against the term. For writes with that
+ * check see `RedisFailover.write`.
  */
 export interface Dedicated<Client extends object> extends AsyncDisposable {
+  /** The client of the driver, connected and logged in. Do not close it yourself: use `close`. */
   readonly client: Client;
+  /** The node as `host:port`. */
   readonly address: NodeAddress;
-  /** Of the primary; undefined of a replica, and under Ruby managers. */
+  /** The term of the primary; undefined for a replica, and under managers of the Ruby gem. */
   readonly term: number | undefined;
-  /** Aborts when the node is not any more what it was, or the client is closed; the connection is closed then. */
+  /**
+   * Aborts, with an error as its reason, when the node loses its role, the connection breaks, or
+   * the failover client is closed. The connection is closed then.
+   */
   readonly signal: AbortSignal;
+  /** Closes the connection. Idempotent. */
   close(): void;
 }
 

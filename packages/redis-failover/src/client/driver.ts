@@ -1,25 +1,30 @@
 import type { HostAndPort } from '../node-address.ts';
 
-/** A client library for Redis, as the failover client uses it. Made by `nodeRedis` and `ioredis`. */
+/**
+ * A client library for Redis, as the failover client uses it. Made by `nodeRedis` and `ioredis`.
+ */
 export interface Driver<Client extends object> {
   readonly name: 'node-redis' | 'ioredis';
-  /** Never connected: says which methods there are. */
+  /** A client that is never connected. It tells which methods there are. */
   readonly model: Client;
-  /** Names of scripts and functions that the caller has added to it. */
+  /** Names of the scripts and functions that the caller has added to the client. */
   readonly own: ReadonlySet<string>;
-  /** Connects to nothing yet. */
+  /** Makes a client for one node. It is not connected yet. */
   open(address: HostAndPort): DriverConnection<Client>;
 }
 
-/** One connection: it never reconnects, queues nothing while it is not connected, resends nothing. */
+/**
+ * One connection. It never reconnects, queues nothing while it is not connected, and sends nothing
+ * twice.
+ */
 export interface DriverConnection<Client extends object> {
   readonly client: Client;
-  /** Whether a command that is called now is sent. */
+  /** Whether a command that is called now would be sent. */
   readonly isOpen: boolean;
-  /** Connected, logged in. Rejects with what the library says. Bounded by the caller. */
+  /** Connects and logs in. Rejects with the library's error. The caller limits its time. */
   connect(): Promise<void>;
   command(parts: readonly string[]): Promise<unknown>;
-  /** At once: what is in flight is rejected. Idempotent, never throws. */
+  /** Closes it at once: commands that are not answered reject. Idempotent, never throws. */
   close(): void;
   onClose(listener: () => void): void;
 }

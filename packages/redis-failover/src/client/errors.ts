@@ -1,5 +1,6 @@
 import type { NodeAddress } from '../node-address.ts';
 
+/** The values of `FailoverError.code`. */
 export type FailoverErrorCode =
   | 'NO_PRIMARY'
   | 'OUTCOME_UNKNOWN'
@@ -10,7 +11,7 @@ export type FailoverErrorCode =
   | 'ITERATION_BROKEN'
   | 'CLOSED';
 
-/** Base of what the client itself throws. Branch on the class or on `code`. */
+/** Base class of the errors that the client itself throws. Branch on the class or on `code`. */
 export class FailoverError extends Error {
   override readonly name: string = 'FailoverError';
   readonly code: FailoverErrorCode;
@@ -21,7 +22,10 @@ export class FailoverError extends Error {
   }
 }
 
-/** Nothing was applied: within `maxWait` there was no primary that could be written to, or no node to read from. */
+/**
+ * Code `NO_PRIMARY`. Nothing was applied: within `maxWait` there was no primary that could be
+ * written to, or no node to read from. The message says why.
+ */
 export class NoPrimaryError extends FailoverError {
   override readonly name: string = 'NoPrimaryError';
   constructor(message: string, options?: ErrorOptions) {
@@ -29,20 +33,23 @@ export class NoPrimaryError extends FailoverError {
   }
 }
 
+/** Where a command of unknown outcome was sent; undefined if not known. */
 export interface UnknownOutcome {
   readonly term: number | undefined;
   readonly primary: NodeAddress | undefined;
 }
 
 /**
- * It may have been applied, and may be lost again: the connection broke before the reply, or the
- * primary was moved before its reply could be believed. Whether to repeat it is the caller's choice;
- * `retryAmbiguous` makes it for all.
+ * Code `OUTCOME_UNKNOWN`. The command may have been applied, and may be lost again. Either the
+ * connection broke before the reply, or the primary was moved before its reply could be trusted.
+ * Look at the data before you repeat it: the client has not, unless the option `retryAmbiguous` is
+ * set.
  */
 export class OutcomeUnknownError extends FailoverError {
   override readonly name: string = 'OutcomeUnknownError';
-  /** Where it was sent. */
+  /** The term in which it was sent; undefined if not known, and under managers of the Ruby gem. */
   readonly term: number | undefined;
+  /** The node to which it was sent. */
   readonly primary: NodeAddress | undefined;
 
   constructor(message: string, where?: UnknownOutcome, options?: ErrorOptions) {
@@ -53,9 +60,10 @@ export class OutcomeUnknownError extends FailoverError {
 }
 
 /**
- * The manager's own words why it has not moved the primary. Mostly nothing was changed. If the node did not
- * get all that the primary had within 5 s, the primary goes on: its writers waited for so long, and the term
- * is one higher. Where the move may still be carried out, the message says so.
+ * Code `REQUEST_REFUSED`. The managers have not moved the primary; the message is theirs. Mostly
+ * nothing was changed. If the chosen node did not get all that the primary had within 5 s, the
+ * primary goes on. Then its writers have waited for that time, and the term is one higher. If the
+ * move may still be carried out, the message says so.
  */
 export class FailoverRefusedError extends FailoverError {
   override readonly name: string = 'FailoverRefusedError';
@@ -64,7 +72,9 @@ export class FailoverRefusedError extends FailoverError {
   }
 }
 
-/** No manager has begun a requested failover in time. The request is withdrawn. */
+/**
+ * Code `NO_MANAGER`. No manager has begun the requested failover in time. The request is withdrawn.
+ */
 export class NoManagerError extends FailoverError {
   override readonly name: string = 'NoManagerError';
   constructor(message: string, options?: ErrorOptions) {
@@ -72,7 +82,10 @@ export class NoManagerError extends FailoverError {
   }
 }
 
-/** A node is not what ZooKeeper says it is: another role, or another process than the one on record. */
+/**
+ * Code `WRONG_ROLE`. A node is not what ZooKeeper says: it has another role, or runs in another
+ * process than the one on record.
+ */
 export class WrongRoleError extends FailoverError {
   override readonly name: string = 'WrongRoleError';
   constructor(message: string) {
@@ -80,7 +93,10 @@ export class WrongRoleError extends FailoverError {
   }
 }
 
-/** A command that needs a connection of one's own. The message names the way out. */
+/**
+ * Code `NOT_ROUTABLE`. The command needs a connection of your own. It was not sent. The message
+ * says what to use instead.
+ */
 export class NotRoutableError extends FailoverError {
   override readonly name: string = 'NotRoutableError';
   constructor(message: string) {
@@ -88,7 +104,10 @@ export class NotRoutableError extends FailoverError {
   }
 }
 
-/** The primary was moved in the middle of an iteration: its cursor means nothing to another. Begin anew. */
+/**
+ * Code `ITERATION_BROKEN`. The primary was moved in the middle of an iteration, and its cursor
+ * means nothing to another node. Begin the iteration again.
+ */
 export class IterationBrokenError extends FailoverError {
   override readonly name: string = 'IterationBrokenError';
   constructor(message: string) {
@@ -96,6 +115,7 @@ export class IterationBrokenError extends FailoverError {
   }
 }
 
+/** Code `CLOSED`. The client was closed. The command was not applied. */
 export class ClosedError extends FailoverError {
   override readonly name: string = 'ClosedError';
   constructor(message = 'the client has been closed', options?: ErrorOptions) {
@@ -103,7 +123,7 @@ export class ClosedError extends FailoverError {
   }
 }
 
-/** Not told to callers: a command was not sent, for there was no connection any more. */
+/** Internal: a command was not sent, because the connection was closed already. */
 export class NotSentError extends Error {
   override readonly name: string = 'NotSentError';
 }

@@ -24,7 +24,7 @@ import { show } from './show.ts';
 import type { BrokenRule, Picture, Reign } from './view.ts';
 import { ViewFollower } from './view-follower.ts';
 
-/** What the gem's clients wait for a word before they distrust what they know. */
+/** How long the gem's clients go without news before they no longer trust what they know. */
 const rubyViewMs = 9_000;
 
 /** @internal for tests and chaos */
@@ -32,25 +32,39 @@ export interface ClientHooks {
   readonly broken?: readonly BrokenRule[] | undefined;
 }
 
-/** What may be asked of one call. */
+/** Options of one call. */
 export interface WriteOptions {
+  /**
+   * Gives the call up when it aborts. A command that was sent already may be applied all the same.
+   */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * A client of one Redis primary and its replicas that follows the primary when managers move it. Made by
- * `RedisFailover.connect`.
+ * A client of one Redis primary and its replicas. It follows the primary when the managers move it.
+ * Made by `RedisFailover.connect`.
  */
 export class RedisFailover<Client extends object> implements AsyncDisposable {
   /**
-   * Looks like a client of the driver. What Redis calls read-only goes to a replica (see `reads`), all
-   * else to the primary. A call rejects with what Redis answers, with NoPrimaryError (nothing was
-   * applied), OutcomeUnknownError (it may have been), NotRoutableError (it needs a connection of one's
-   * own), ClosedError, NodeRefusedError (wrong password).
+   * The client for commands. It has the methods of the driver's client. Commands that Redis calls
+   * read-only go to a replica (see the option `reads`), all others to the primary.
    *
-   * Not promised: that a read sees what this client wrote before; that what Redis had acknowledged
-   * survives the loss of the primary (replication is asynchronous: see `min-replicas-to-write`, and
-   * WAIT inside `write`); that two calls which are made one after the other meet the same primary.
+   * A call to the primary resolves only if that was still the primary when the reply arrived. A
+   * call rejects with:
+   *
+   * - the error that Redis answers;
+   * - NoPrimaryError: nothing was applied within `maxWait`;
+   * - OutcomeUnknownError: it may have been applied;
+   * - NotRoutableError: it needs a connection of your own, see `dedicated`;
+   * - NodeRefusedError: a wrong password, or missing rights;
+   * - ClosedError.
+   *
+   * Not promised:
+   *
+   * - A read may not see what this client wrote before: replicas lag behind.
+   * - An acknowledged write may be lost with the primary, because replication is asynchronous. See
+   *   `min-replicas-to-write`, and WAIT inside `write`.
+   * - Two calls, one after the other, may go to different primaries.
    */
   readonly redis: Client;
   readonly #options: ResolvedOptions<Client>;
@@ -80,7 +94,7 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
       isGemLeading: () =>
         gemManagers(zk, this.#paths).then(
           (managers) => managers.length > 0,
-          () => false, // such as an ACL: then ours are waited for
+          () => false, // An error, such as a denied ACL, counts as no. Then the client waits for our managers.
         ),
     });
     this.#router = new Router(this.#view, this.#connections, options);
@@ -92,11 +106,11 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
       this.#connections.abandon((each) => this.#view.isHopeless(each));
       this.#teller.look();
       if (reign === undefined || reign === warm) return;
-      // So that the first write of a term need not wait for it.
+      // Connects in advance, so that the first write of a term need not wait.
       warm = reign;
       this.#connections.primary(reign).then(
         ({ establishedMs }) => this.#view.expectConfirmation(establishedMs),
-        () => {}, // whoever writes hears of it
+        () => {}, // The next write gets the error.
       );
     });
     this.redis = routedClient({
@@ -108,10 +122,15 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
   }
 
   /**
-   * Resolves when ZooKeeper has said what it knows, also when that is that there is no primary yet.
-   * @throws InvalidOptionError
-   * @returns rejects NoPrimaryError when ZooKeeper has not answered within `maxWait`, what it refuses
-   *   with, and with the reason of `signal`
+   * Connects to ZooKeeper, and resolves when it has answered, even if there is no primary yet. It
+   * does not wait for a connection to Redis.
+   *
+   * Rejects with:
+   *
+   * - InvalidOptionError: an option is unknown, missing or out of range;
+   * - NoPrimaryError: ZooKeeper has not answered within `maxWait`;
+   * - an error of ZooKeeper that no waiting cures, such as a denied ACL;
+   * - the reason of `signal`.
    */
   static async connect<Client extends object>(
     options: RedisFailoverOptions<Client>,
@@ -138,14 +157,14 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
     }
   }
 
-  /** What ZooKeeper said last. */
+  /** The roles of the nodes, as ZooKeeper last said. From memory: reading it asks no server. */
   get current(): Picture {
     return this.#view.picture;
   }
 
   /**
-   * Calls `listener` with `current` after every change of it; what is over before it is called is left
-   * out. What it throws goes no further.
+   * Calls `listener` with `current` after every change. Changes in quick succession may be one
+   * call, with the latest state. An error that it throws is ignored.
    * @returns stops it
    */
   onChange(listener: ChangeListener): () => void {
@@ -156,11 +175,18 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
   }
 
   /**
-   * Calls `work` with a client for the primary of one term, on one connection. When the promise
-   * resolves, all that `work` waited for is acknowledged by the primary of `at.term`. `work` is called
-   * again only if surely nothing of it was applied.
-   * @returns what `work` gives; rejects like the calls of `redis`, with what `work` throws, and with the
-   *   reason of `signal` before anything was sent
+   * Calls `work` with a client for the primary of one term. All its commands go over one
+   * connection. When the promise resolves, the primary of `at.term` has acknowledged every command
+   * that `work` waited for. `work` is called again only if surely nothing of it was applied.
+   *
+   * Rejects like the calls of `redis`, and with:
+   *
+   * - InvalidOptionError: `work` is no function;
+   * - an error that `work` throws, unchanged;
+   * - the reason of `signal`, if nothing was sent before.
+   *
+   * @param work may use the client only until its own promise is settled
+   * @returns the result of `work`
    */
   write<Value>(
     work: (redis: Client, at: Reign) => Value | Promise<Value>,
@@ -177,10 +203,12 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
   }
 
   /**
-   * A connection of one's own, for what cannot be routed: subscriptions, blocking commands, WATCH. It
-   * is closed when the primary is moved, or the replica is not one any more: ask for another then.
-   * @returns rejects NoPrimaryError after `maxWait`, NodeRefusedError, ClosedError, and with the reason
-   *   of `signal`
+   * A connection of your own, for commands that cannot be routed: subscriptions, blocking commands,
+   * WATCH. It is closed when the primary is moved, or the replica is no replica any more. Then ask
+   * for another.
+   * @param role default `primary`; `replica`: a random one
+   * @returns rejects with InvalidOptionError, NoPrimaryError after `maxWait`, NodeRefusedError,
+   *   ClosedError, and with the reason of `signal`
    */
   async dedicated(
     role: 'primary' | 'replica' = 'primary',
@@ -213,11 +241,17 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
   }
 
   /**
-   * Asks the managers to make another node the primary, and waits until they have.
-   * @param target a replica, or the primary itself (which is answered at once); none: the best replica
-   * @throws InvalidOptionError
-   * @returns rejects FailoverRefusedError with the manager's words, NoManagerError when nobody took it in
-   *   time (it is withdrawn), OutcomeUnknownError, and with the reason of `signal`
+   * Asks the managers to make another node the primary, and waits until they have. Rejects with:
+   *
+   * - InvalidOptionError: `target` or an option is wrong;
+   * - FailoverRefusedError: the managers refuse, with the reason as message;
+   * - NoManagerError: no manager began it in time, and the request is withdrawn;
+   * - OutcomeUnknownError: it was begun, or may have been;
+   * - ClosedError;
+   * - the reason of `signal`.
+   *
+   * @param target a replica, or the primary itself (then it resolves at once). Left out: the best
+   *   replica
    */
   async manualFailover(
     target?: HostAndPort,
@@ -237,7 +271,8 @@ export class RedisFailover<Client extends object> implements AsyncDisposable {
   }
 
   /**
-   * Ends everything: calls that wait reject with ClosedError, what was sent with OutcomeUnknownError.
+   * Closes the client and its connections; a ZooKeeper client that you passed in stays open. Calls
+   * that wait reject with ClosedError, commands that were sent with OutcomeUnknownError.
    * Idempotent, never rejects.
    */
   close(): Promise<void> {

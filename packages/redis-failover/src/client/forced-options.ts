@@ -1,9 +1,9 @@
 import { InvalidOptionError } from 'incumbent';
 import { show } from './show.ts';
 
-/** Options of a driver that the failover client decides itself. */
+/** The driver's options that the failover client decides itself. */
 export interface Refusals {
-  /** By name: why, and what to do instead. */
+  /** For each option: why it is refused, and what to do instead. */
   readonly [name: string]: string;
 }
 
@@ -13,15 +13,15 @@ export const noReconnect: string =
 export const noResend: string =
   'a command that may have been applied is repeated only with retryAmbiguous: true';
 
-/** Where to connect to: never the caller's business. */
+/** Options that say where to connect. ZooKeeper says that. */
 export function refuseTargets(...names: string[]): Refusals {
   return Object.fromEntries(names.map((name) => [name, byZooKeeper]));
 }
 
 /**
- * @param what the function that takes the options
- * @param allowed a value that changes nothing is passed over
- * @throws InvalidOptionError for an option that cannot hold
+ * @param what the name of the function that takes the options, for the message
+ * @param allowed values that change nothing, and so are accepted
+ * @throws InvalidOptionError for an option that the failover client cannot honour
  */
 export function refuseOptions(
   what: string,

@@ -10,7 +10,7 @@ import {
 } from './forced-options.ts';
 import { show } from './show.ts';
 
-/** What is needed of a client of the package `ioredis` (5 or 6). */
+/** The part of a client of the package `ioredis` (5 or 6) that this package uses. */
 export interface IoredisClient {
   readonly status: string;
   connect(): Promise<void>;
@@ -44,9 +44,10 @@ const allowed = {
 } as const;
 
 /**
- * Connections by the package `ioredis`: `ioredis(Redis, { password })`.
- * @param options of `new Redis`, without those that say where to connect to and when to do it again
- * @throws InvalidOptionError
+ * Makes connections with the package `ioredis`: `ioredis(Redis, { password })`.
+ * @param options of `new Redis`, without those that say where to connect, and when to reconnect or
+ *   resend
+ * @throws InvalidOptionError for an option that the failover client decides itself
  */
 export function ioredis<Client extends IoredisClient>(
   // biome-ignore lint/suspicious/noExplicitAny: the options of one version or another
@@ -71,7 +72,8 @@ export function ioredis<Client extends IoredisClient>(
       autoResendUnfulfilledCommands: false,
       autoResubscribe: false,
       maxRetriesPerRequest: 0,
-      // It would wait for a node that loads its data; another may be there already.
+      // The check would wait for a node that loads its data. Meanwhile another node may be the
+      // primary.
       enableReadyCheck: false,
     });
     return client;
@@ -86,7 +88,7 @@ export function ioredis<Client extends IoredisClient>(
   return {
     name: 'ioredis',
     model,
-    // Each of them twice: the second gives buffers.
+    // ioredis makes a second method for each script, which gives buffers.
     own: new Set(Object.keys(scripts).flatMap((name) => [name, `${name}Buffer`])),
     open: (address) => connectionOf(create(address)),
   };
@@ -94,7 +96,7 @@ export function ioredis<Client extends IoredisClient>(
 
 function connectionOf<Client extends IoredisClient>(client: Client): DriverConnection<Client> {
   let closed = false;
-  /** Such as WRONGPASS: `connect` itself says only that the connection is closed. */
+  /** An error such as WRONGPASS. `connect` itself says only that the connection is closed. */
   let said: Error | undefined;
   client.on('error', (error: Error) => {
     said = error;
@@ -110,7 +112,7 @@ function connectionOf<Client extends IoredisClient>(client: Client): DriverConne
       } catch (error) {
         throw said ?? error;
       }
-      // It goes on when a SELECT of the handshake was refused: in another database.
+      // ioredis goes on if a SELECT of the handshake was refused, and would use another database.
       if (said !== undefined) throw said;
     },
     command: ([command = '', ...parts]) => client.call(command, ...parts),

@@ -8,7 +8,7 @@ import { routedClient } from './routed-client.ts';
 import type { Job } from './router.ts';
 import type { Reign } from './view.ts';
 
-/** One call of the routed client. */
+/** The job of one call of the routed client. */
 export function callJob<Client extends object>(
   call: RoutedCall<Client>,
   tour?: Tour,
@@ -36,7 +36,7 @@ export function callJob<Client extends object>(
   };
 }
 
-/** Several commands on the connection of one term, judged together. */
+/** The job of several commands on the connection of one term, which are judged together. */
 export function writeJob<Client extends object, Value>(
   driver: Driver<Client>,
   work: (redis: Client, at: Reign) => Value | Promise<Value>,
@@ -66,11 +66,13 @@ export function writeJob<Client extends object, Value>(
   };
 }
 
-/** One run of the caller's work. Nothing of it is sent once it is over: the next may have begun. */
+/**
+ * One run of the caller's work. Nothing is sent after its end, because the next run may have begun.
+ */
 class Run<Client extends object> {
   readonly #errors = new WeakSet<object>();
   readonly #inFlight = new Set<Promise<unknown>>();
-  /** What was sent and may have changed something. */
+  /** Commands that were sent and may have changed data. */
   #maybeApplied = 0;
   #ended = false;
 
@@ -98,19 +100,19 @@ class Run<Client extends object> {
     }
   }
 
-  /** Also what the work did not wait for belongs to it. */
+  /** Waits also for commands that the work did not wait for. */
   async end(): Promise<void> {
     this.#ended = true;
     await Promise.allSettled([...this.#inFlight]);
   }
 
   kindOf(error: unknown): ErrorKind {
-    // What the caller throws is the caller's.
+    // An error that the work itself throws goes to the caller unchanged.
     if (typeof error !== 'object' || error === null || !this.#errors.has(error)) return 'misused';
     const kind = kindOf(error, { isPipeline: false, isScript: false });
     if (this.#maybeApplied === 0) return kind === 'unknown' ? 'refused' : kind;
     if (kind !== 'refused') return kind;
-    // A part of it was applied: on another connection it would be repeated.
+    // A part of the work was applied. A second run on another connection would repeat it.
     return error instanceof NotSentError ? 'unknown' : 'answered';
   }
 }

@@ -15,21 +15,25 @@ import { requestFailover } from './request-failover.ts';
 import { show } from './show.ts';
 import type { ViewFollower } from './view-follower.ts';
 
+/** Options of `RedisFailover.manualFailover`. */
 export interface ManualFailoverOptions {
-  /** How long to wait for the managers (default 30 s). */
+  /** How long to wait for the managers. Default 30 s. */
   readonly timeout?: Duration | undefined;
-  /** Gives up; a request that was not begun is withdrawn. */
+  /** Gives up. A request that no manager has begun is withdrawn. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Told what our managers wait for before they begin: "redis2:6379 is still copying the data, 40 %".
-   * What it throws is passed over.
+   * Called with the reason why the managers wait before they begin, such as "redis2:6379 is still
+   * copying the data, 40 %". An error that it throws is ignored. Managers of the Ruby gem report
+   * nothing.
    */
   readonly onProgress?: ((progress: string) => void) | undefined;
 }
 
+/** The result of a requested failover. */
 export interface ManualFailover {
+  /** The primary now, as `host:port`. */
   readonly primary: NodeAddress;
-  /** undefined under Ruby managers. */
+  /** The term of that primary; undefined under managers of the Ruby gem. */
   readonly term: number | undefined;
 }
 
@@ -61,7 +65,10 @@ export function checkTimeout({ timeout = '30s' }: ManualFailoverOptions): number
   return parseDuration('timeout', timeout);
 }
 
-/** Our managers answer a request; Ruby managers only show in `nodes` what they have done. */
+/**
+ * Writes a request that our managers answer. Managers of the gem answer nothing: see
+ * `askRubyManagers`.
+ */
 export async function askManagers(
   zk: ZooKeeper,
   paths: Paths,
@@ -72,7 +79,10 @@ export async function askManagers(
   return requestFailover(zk, paths, { node, requestedBy }, options);
 }
 
-/** What the gem's clients do, and then waits: nothing says no, so silence means it. */
+/**
+ * Writes the request as the gem's clients do, and waits until `nodes` shows the result. The gem
+ * never answers that it refuses, so a timeout means that.
+ */
 export async function askRubyManagers(
   zk: ZooKeeper,
   paths: Paths,

@@ -11,7 +11,7 @@ import {
 } from './forced-options.ts';
 import { show } from './show.ts';
 
-/** What is needed of a client of the `redis` package (4, 5 or 6). */
+/** The part of a client of the package `redis` (4, 5 or 6) that this package uses. */
 export interface NodeRedisClient {
   connect(): Promise<unknown>;
   sendCommand(parts: string[]): Promise<unknown>;
@@ -46,10 +46,11 @@ const allowed = {
 } as const;
 
 /**
- * Connections by the package `redis`: `nodeRedis(createClient, { password })`. For modules, functions
- * and scripts give a function: `nodeRedis((options) => createClient({ ...options, scripts }))`.
- * @param options of `createClient`, without those that say where to connect to and when to do it again
- * @throws InvalidOptionError
+ * Makes connections with the package `redis`: `nodeRedis(createClient, { password })`. For modules,
+ * functions and scripts pass a function:
+ * `nodeRedis((options) => createClient({ ...options, scripts }))`.
+ * @param options of `createClient`, without those that say where to connect and when to reconnect
+ * @throws InvalidOptionError for an option that the failover client decides itself
  */
 export function nodeRedis<Client extends NodeRedisClient>(
   // biome-ignore lint/suspicious/noExplicitAny: the options of one version or another
@@ -67,7 +68,7 @@ export function nodeRedis<Client extends NodeRedisClient>(
   checkObject('nodeRedis socket', socket);
   refuseOptions('nodeRedis', socket, ofSocket, allowed);
   const model = createClient({
-    // A copy: createClient writes into it.
+    // A copy, because createClient writes into its argument.
     ...options,
     socket: { ...socket, reconnectStrategy: false },
     disableOfflineQueue: true,
@@ -80,9 +81,11 @@ export function nodeRedis<Client extends NodeRedisClient>(
     );
   }
   const create = (address: HostAndPort): Client => {
-    // createClient makes a class with all commands each time, which blocks the process for so long.
+    // createClient makes a class with all commands at each call, which blocks the process for a
+    // while.
     const client = model.duplicate({ socket: { ...socket, ...address, reconnectStrategy: false } });
-    // Without a listener an error would end the process; who waits for a reply hears of it anyway.
+    // Without a listener an error would end the process. The caller that waits for a reply gets it
+    // anyway.
     client.on('error', () => {});
     return client as Client;
   };
@@ -97,7 +100,7 @@ export function nodeRedis<Client extends NodeRedisClient>(
 
 function connectionOf<Client extends NodeRedisClient>(client: Client): DriverConnection<Client> {
   let closed = false;
-  // A socket that was not there yet when it was closed comes up all the same.
+  // A socket that was still connecting when the client was closed comes up all the same.
   client.on('connect', () => {
     if (closed) destroy(client);
   });
@@ -122,7 +125,10 @@ function connectionOf<Client extends NodeRedisClient>(client: Client): DriverCon
   };
 }
 
-/** `destroy` since 5, `disconnect` before; both reject what is in flight, and throw when it is over. */
+/**
+ * Version 5 has `destroy`, earlier versions have `disconnect`. Both reject commands that are not
+ * answered, and throw if the client is closed already.
+ */
 function destroy(client: object): void {
   const { destroy: end, disconnect } = client as {
     readonly destroy?: () => void;
@@ -130,8 +136,8 @@ function destroy(client: object): void {
   };
   try {
     if (end !== undefined) end.call(client);
-    else void disconnect?.call(client).catch(() => {}); // it was closed before
+    else void disconnect?.call(client).catch(() => {}); // The client was closed already.
   } catch {
-    // It was closed before.
+    // The client was closed already.
   }
 }

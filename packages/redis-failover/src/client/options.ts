@@ -7,46 +7,57 @@ import type { ChangeListener } from './change-teller.ts';
 import type { Driver } from './driver.ts';
 import { show } from './show.ts';
 
+/** Options of `RedisFailover.connect`. A duration is a number of ms, or a text such as `'2s'`. */
 export interface RedisFailoverOptions<Client extends object> {
-  /** `zk://h1:2181,h2:2181/chroot`, or a client, which is not closed then. */
+  /**
+   * The ZooKeeper servers: `zk://h1:2181,h2:2181/chroot`. Or a client of yours, which then stays
+   * open after `close`.
+   */
   readonly zookeeper: string | ZooKeeper;
-  /** Below which the managers keep their znodes (default `/redis_failover`). */
+  /** The path below which the managers keep their znodes (default `/redis_failover`). */
   readonly root?: string | undefined;
-  /** `nodeRedis(createClient, options)` or `ioredis(Redis, options)`. */
+  /** The Redis client to use: `nodeRedis(createClient, options)` or `ioredis(Redis, options)`. */
   readonly redis: Driver<Client>;
   /**
-   * `replicas` (default): what Redis calls read-only goes to a random replica, and to the primary when
-   * there is none. Replicas lag behind. `primary`: everything goes to the primary.
+   * Where commands go that Redis calls read-only. `replicas` (default): to a random replica, and to
+   * the primary if no replica answers. Replicas lag behind. `primary`: to the primary, like all
+   * other commands.
    */
   readonly reads?: 'replicas' | 'primary' | undefined;
-  /** How long a call may take, with all waiting and all its attempts (default 10 s). */
+  /** How long a call may take, with all waiting and all attempts. Default 10 s, at least 1 ms. */
   readonly maxWait?: Duration | undefined;
-  /** How long making a connection may take, with the login (default 2 s). */
+  /**
+   * How long making a connection to a node may take, with the login. Default 2 s, at least 1 ms.
+   */
   readonly connectTimeout?: Duration | undefined;
-  /** How long one command may go unanswered; its connection is dropped then (default 5 s). */
+  /**
+   * How long one command may go unanswered. Its connection is closed then. Default 5 s, at least 1
+   * ms.
+   */
   readonly commandTimeout?: Duration | undefined;
   /**
-   * true (default): nothing is written, and nothing that was written is called done, unless ZooKeeper
-   * has confirmed the primary. false: goes on with the last one that was known while ZooKeeper is
-   * away. If the primary is moved meanwhile, what is written to the old one is lost.
+   * `true` (default): the client sends a write, and counts a reply, only if ZooKeeper has confirmed
+   * the primary. With `false` the client goes on with the last known primary while ZooKeeper is
+   * away. If the primary is moved meanwhile, writes to the old one are lost.
    */
   readonly safeMode?: boolean | undefined;
   /**
-   * Ask each node by ROLE, once for each connection, whether it is what ZooKeeper says, and the primary by
-   * INFO whether it still runs in the process on record: one that was started anew may have lost something,
-   * and is written to when a manager has looked at it (default true).
+   * `true` (default): on each new connection the client asks whether the node is what ZooKeeper
+   * says. It asks for the role by ROLE, and for the primary's process by INFO. A primary that was
+   * started anew may have lost data. The client writes to it only when a manager has looked at it.
+   * With `false` it asks for neither.
    */
   readonly verifyRole?: boolean | undefined;
   /**
-   * true: a write that may have been applied is sent again. It may then be applied twice (default
-   * false: OutcomeUnknownError).
+   * `true`: a write that may have been applied is sent again, and so may be applied twice. With
+   * `false` (default) the call rejects with OutcomeUnknownError.
    */
   readonly retryAmbiguous?: boolean | undefined;
-  /** See `RedisFailover.onChange`. */
+  /** Called after every change, from the start; see `RedisFailover.onChange`. */
   readonly onChange?: ChangeListener | undefined;
-  /** `connect` gives up when it aborts. */
+  /** Makes `connect` give up when it aborts. It has no effect afterwards. */
   readonly signal?: AbortSignal | undefined;
-  /** Time, for tests (default: the machine's clocks). */
+  /** A source of time, for tests. Default: the machine's clocks. */
   readonly clock?: Clock | undefined;
 }
 
@@ -66,7 +77,7 @@ const known: Readonly<Record<keyof RedisFailoverOptions<object>, true>> = {
   clock: true,
 };
 
-/** Names of the Ruby gem and of habit, and what they are called here. */
+/** Names that the Ruby gem and other libraries use, and what to use here. */
 const otherNames: Readonly<Record<string, string>> = {
   zk: 'zookeeper',
   zkservers: 'zookeeper, such as "zk://h1:2181,h2:2181"',

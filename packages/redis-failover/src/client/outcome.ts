@@ -1,28 +1,29 @@
 import { NotSentError } from './errors.ts';
 
 /**
- * What an error of a driver, or of a connection, says about its command.
- * `refused`: it was surely not applied, and may be elsewhere or later.
- * `answered`: any other answer of Redis: a reply like others.
- * `misused`: the driver did not send it, such as for an argument of a wrong type.
- * `unknown`: it may have been applied.
+ * The meaning of an error of a driver, or of a connection, for its command.
+ *
+ * - `refused`: it was surely not applied, and may succeed elsewhere or later.
+ * - `answered`: any other answer of Redis, which is a reply like others.
+ * - `misused`: the driver did not send it, for example because an argument has a wrong type.
+ * - `unknown`: it may have been applied.
  */
 export type ErrorKind = 'refused' | 'answered' | 'misused' | 'unknown';
 
-/** Said by Redis before it begins with a command. */
+/** Errors that Redis answers before it begins with a command. */
 const refusals =
   /^(READONLY You can't write against a read only|LOADING Redis is loading|MASTERDOWN Link with MASTER is down|NOREPLICAS Not enough good replicas|BUSY Redis is busy running a script|CLUSTERDOWN |TRYAGAIN |UNBLOCKED )/;
 /**
- * Of these also a script surely has done nothing yet: the role of a node does not change under it. Redis says
- * them before it begins, or where a script calls a command; one that returns the same words by itself
- * (`redis.error_reply`) cannot be told from that.
+ * After these errors a script, too, has surely done nothing: the role of a node does not change
+ * while a script runs. Redis answers them before it begins, or when a script calls a command. A
+ * script that returns the same words by itself (`redis.error_reply`) cannot be told from that.
  */
 const refusalsOfScripts =
   /^(READONLY You can't write against|LOADING Redis is loading|MASTERDOWN Link)/;
 
 export interface AskedKind {
   readonly isScript: boolean;
-  /** Several commands without a transaction: of which the others may have been applied. */
+  /** Several commands without a transaction: if one is refused, others may have been applied. */
   readonly isPipeline: boolean;
 }
 
@@ -36,7 +37,7 @@ export function kindOf(error: unknown, { isScript, isPipeline }: AskedKind): Err
   return error instanceof TypeError || isAbort(error) ? 'misused' : 'unknown';
 }
 
-/** Whether all commands of a pipeline were refused, as ioredis tells it: `[error, result]` of each. */
+/** Whether all commands of a pipeline were refused. ioredis gives `[error, result]` for each. */
 export function isAllRefused(results: unknown): boolean {
   return (
     Array.isArray(results) &&
@@ -50,7 +51,7 @@ export function isAllRefused(results: unknown): boolean {
 function isRefusal(error: Error, isScript: boolean): boolean {
   const pattern = isScript ? refusalsOfScripts : refusals;
   if (pattern.test(error.message)) return true;
-  // Nothing of a discarded transaction was applied; ioredis keeps why it was discarded.
+  // Nothing of a discarded transaction was applied. ioredis keeps the reasons in `previousErrors`.
   const { previousErrors } = error as { readonly previousErrors?: readonly Error[] };
   const discarded = /^EXECABORT (?:Transaction discarded because of: )?/.exec(error.message);
   if (discarded === null) return false;
@@ -60,7 +61,10 @@ function isRefusal(error: Error, isScript: boolean): boolean {
   );
 }
 
-/** No driver is imported here: its classes are known by name, up to `ErrorReply` and `ReplyError`. */
+/**
+ * Whether Redis has answered with this error. This package imports no driver, so it knows the error
+ * classes by name: `ErrorReply` and `ReplyError`, or a subclass of these.
+ */
 export function isReply(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   let prototype: object | null = Object.getPrototypeOf(error);
@@ -72,7 +76,10 @@ export function isReply(error: unknown): boolean {
   return error.name === 'ReplyError';
 }
 
-/** node-redis: taken out of its queue before it was written. ioredis has an AbortError that says less. */
+/**
+ * node-redis took the command out of its queue before it was written. An AbortError of ioredis does
+ * not tell that.
+ */
 function isAbort(error: Error): boolean {
   return error.message === 'The command was aborted';
 }

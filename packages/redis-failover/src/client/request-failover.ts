@@ -15,20 +15,21 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   /** How long to wait for the outcome. */
   readonly timeoutMs: number;
-  /** Told what the manager waits for, when that is another thing than before. */
+  /** Called with the reason why the manager waits, when it is a new one. */
   readonly onProgress?: ((progress: string) => void) | undefined;
 }
 
-/** How long the withdrawal may take: it is one write, or one read. */
+/** The time for the withdrawal, which is one write, or one read. */
 const withdrawTimeoutMs = 5_000;
 
 /**
- * Asks the elected manager to move the primary, and waits until it has. Who gives up takes the request
- * back, so that nobody carries it out later.
- * @param request `node`: whom to promote, null for the best replica
- * @returns rejects FailoverRefusedError (with the manager's words), NoManagerError (nobody began it in
- *   time; it is withdrawn), OutcomeUnknownError (it was begun, or may have been), what ZooKeeper rejects
- *   with, and with the reason of `signal` when it was withdrawn before a manager had dealt with it
+ * Asks the elected manager to move the primary, and waits until it has. A caller that gives up
+ * withdraws the request, so that no manager carries it out later.
+ * @param request `node`: the node to promote, null for the best replica
+ * @returns rejects with FailoverRefusedError (with the manager's message), NoManagerError (not
+ *   begun in time, and withdrawn), or OutcomeUnknownError (begun, or maybe begun). Also with an
+ *   error of ZooKeeper, and with the reason of `signal` if it was withdrawn before a manager had
+ *   handled it
  */
 export async function requestFailover(
   zk: ZooKeeper,
@@ -47,7 +48,8 @@ export async function requestFailover(
   }
   let path: string;
   try {
-    // Ephemeral: whoever asks and dies is not served later. Protected: a lost reply leaves no second one.
+    // Ephemeral: the request of a client that died is not served later. Protected: a lost reply
+    // leaves no second request.
     const options = { ephemeral: true, sequential: true, protected: true, signal: stop };
     const data = encodeRequest({ ...request, waitMs: Math.ceil(timeoutMs) });
     ({ path } = await zk.create(`${paths.requests}/request-`, data, options));
@@ -67,7 +69,7 @@ export async function requestFailover(
     try {
       onProgress?.(progress);
     } catch {
-      // The request goes on, whatever is made of that.
+      // The request goes on, whatever the listener throws.
     }
   }
   return withdraw(zk, path, {
@@ -89,7 +91,7 @@ function requestAt(path: string, reply: GetReply | undefined): FailoverRequest {
 }
 
 async function settle(zk: ZooKeeper, path: string, outcome: Outcome): Promise<RequestedFailover> {
-  // It goes with the session at the latest.
+  // If this fails, the request goes with the session.
   await zk.delete(path, { timeoutMs: withdrawTimeoutMs }).catch(() => {});
   if (!outcome.done) throw new FailoverRefusedError(outcome.error);
   const { primary, term } = outcome;
@@ -98,7 +100,7 @@ async function settle(zk: ZooKeeper, path: string, outcome: Outcome): Promise<Re
 
 interface GivenUp {
   readonly timeoutMs: number;
-  /** undefined: the time was over. */
+  /** undefined if the time was over. */
   readonly reason: unknown;
 }
 
@@ -110,10 +112,10 @@ async function withdraw(
   const bounded = { timeoutMs: withdrawTimeoutMs };
   let progress: string | undefined;
   try {
-    // A manager writes what it waits for once a second.
+    // Repeated, because a manager that waits writes its reason into the request once a second.
     for (let version = 0; ; ) {
       try {
-        // Of the version that was read: nobody has written an outcome since.
+        // Deletes only the version that was read, so no manager has written an outcome since.
         await zk.delete(path, { version, ...bounded });
         break;
       } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * What looks like a client of the driver, and takes each call to where it belongs. Nothing is called on
- * the model: it says which names are methods.
+ * A proxy that looks like a client of the driver, and takes each call to where it belongs. No
+ * method of the model is called: the model only tells which names are methods.
  */
 import type { Command } from './commands.ts';
 import { classify, textOf } from './commands.ts';
@@ -10,23 +10,23 @@ import type { Reign } from './view.ts';
 
 export interface RoutedCall<Client extends object> {
   readonly command: Command;
-  /** Several commands that are not a transaction. */
+  /** Whether it is several commands without a transaction. */
   readonly isPipeline: boolean;
   send(client: Client): unknown;
 }
 
-/** An iteration by cursors, which stays with the primary of its first reply. */
+/** An iteration by cursors. It stays with the primary that gave the first reply. */
 export interface Tour {
   reign: Reign | undefined;
 }
 
 export interface RoutedOptions<Client extends object> {
   readonly driver: Driver<Client>;
-  /** On one connection of one term. */
+  /** Whether all calls go over one connection of one term. */
   readonly pinned: boolean;
   /**
    * @param signal of `withAbortSignal`, or of the options of a command
-   * @param tour the iteration that it belongs to
+   * @param tour the iteration that the call belongs to
    */
   perform(
     call: RoutedCall<Client>,
@@ -41,7 +41,7 @@ type Methods = Record<string, Method | undefined>;
 
 /** Methods of node-redis that give another client for the same connection. */
 const derivations = words('withCommandOptions withTypeMapping withAbortSignal asap');
-/** They only call methods of `this`. */
+/** These only call other methods of `this`. */
 const iterators =
   /^(scan|hScan|hScanValues|hScanNoValues|sScan|zScan)Iterator$|^[hsz]?scan(Buffer)?Stream$|^createScanStream$/;
 const raw = words('sendCommand send_command call callBuffer');
@@ -49,7 +49,7 @@ const chains = words('multi MULTI pipeline');
 const transactions = words('multi MULTI');
 const executions = words('exec EXEC execTyped execBuffer execAsPipeline execAsPipelineTyped');
 const pipelines = words('execAsPipeline execAsPipelineTyped');
-/** Of an event emitter, and of the life of a connection. */
+/** Methods of an event emitter, and those that make, change or end a connection. */
 const ownConnection = words(`
   on once off addListener removeListener removeAllListeners prependListener prependOnceListener emit
   listeners listenerCount eventNames setMaxListeners getMaxListeners connect close destroy disconnect
@@ -89,7 +89,7 @@ function routed<Client extends object>(
       return (...args) =>
         withCallback(args, (rest) => {
           const [first, ...others] = rest.flat(1) as unknown[];
-          // A Command of ioredis can be sent once only.
+          // A Command of ioredis can be sent only once, and a routed call may be sent again.
           if (typeof first !== 'string' && !(first instanceof Uint8Array)) {
             throw new NotRoutableError(
               `${name} takes the words of a command here: redis.call('GET', 'key')`,
@@ -102,7 +102,7 @@ function routed<Client extends object>(
   };
 
   const look = (path: readonly string[], target: object): object =>
-    // Whoever prints it prints what is inside: not the model, which knows the password.
+    // A proxy of an empty object: printing it must not print the model, which holds the password.
     new Proxy({} as object, {
       get(_, key) {
         if (typeof key !== 'string' || key === 'then') return undefined;
@@ -142,7 +142,7 @@ function routed<Client extends object>(
   return proxy;
 }
 
-/** Commands that are recorded until they are executed together: the connection is chosen then. */
+/** Records commands until they are executed together. Only then a connection is chosen. */
 function chain<Client extends object>(
   { driver, perform, pinned }: RoutedOptions<Client>,
   derive: (client: Client) => Client,
@@ -161,7 +161,7 @@ function chain<Client extends object>(
     );
   }
   const calls: [name: string, args: unknown[]][] = [];
-  // `multi([['set', 'k', 'v']])`, as ioredis has it.
+  // `multi([['set', 'k', 'v']])` of ioredis.
   if (Array.isArray(first)) {
     calls.push(['addBatch', [first]]);
     begin = begin.slice(1);
@@ -200,7 +200,10 @@ function chain<Client extends object>(
   return recorder;
 }
 
-/** What is refused alone is refused in a transaction, too. A batch of ioredis is several commands. */
+/**
+ * The commands of one recorded call. A command that is refused alone is refused in a transaction,
+ * too. A batch of ioredis is several commands.
+ */
 function classifyChained(
   name: string,
   args: readonly unknown[],
@@ -219,7 +222,7 @@ function classifyChained(
   return [classify(textOf(first) ?? String(first), rest, pinned)];
 }
 
-/** Of the calls of node-redis that give a client with a signal. */
+/** The signal of a call of node-redis that gives a client with one. */
 function signalIn(name: string, [first]: readonly unknown[]): AbortSignal | undefined {
   const signal =
     name === 'withAbortSignal'
@@ -242,7 +245,7 @@ function refuseConnection(name: string): never {
   );
 }
 
-/** The methods of ioredis also take a callback at the end. */
+/** Methods of ioredis also take a callback as their last argument. */
 function withCallback(args: unknown[], go: (args: unknown[]) => unknown): unknown {
   const callback = args.at(-1);
   if (typeof callback !== 'function') return go(args);

@@ -12,26 +12,28 @@ import type { ErrorKind } from './outcome.ts';
 import type { Reign } from './view.ts';
 import type { ViewFollower } from './view-follower.ts';
 
-/** The pause before a node is tried again that could not be reached, or refused a command. */
+/**
+ * The pause after a node could not be reached, or refused a command. It doubles with each failure.
+ */
 const pauses = { shortestMs: 10, longestMs: 250 };
 
 export interface RouterOptions {
   readonly maxWaitMs: number;
   readonly reads: 'replicas' | 'primary';
   readonly retryAmbiguous: boolean;
-  /** Default: those of the machine. */
+  /** Default: the machine's. */
   readonly timers?: Clock;
 }
 
-/** What is to be sent, and how its reply is to be read. */
+/** A job: the commands to send, and how to read their reply. */
 export interface Job<Client extends object, Value> {
-  /** For messages. */
+  /** The name for messages. */
   readonly label: string;
-  /** Changes nothing, and may go to a replica. */
+  /** Whether it changes nothing, and so may go to a replica. */
   readonly isRead: boolean;
   /**
-   * @param reign undefined on a replica
-   * @param mayGoOn false when nobody waits for it any more, or the view has lapsed
+   * @param reign the term of the primary; undefined on a replica
+   * @param mayGoOn false once no caller waits for it any more, or the view is over
    */
   use(
     connection: Connection<Client>,
@@ -43,19 +45,24 @@ export interface Job<Client extends object, Value> {
   isRefused(value: Value): boolean;
 }
 
-/** See `connectAlone`. */
+/** A connection for one caller alone; see `connectAlone`. */
 export interface Alone<Client extends object> {
   readonly connection: Connection<Client>;
-  /** undefined: of a replica. */
+  /** The term of the primary; undefined for a replica. */
   readonly reign: Reign | undefined;
 }
 
-/** One attempt. If it is not over: why, and where it may have been applied. */
+/**
+ * The result of one attempt. If it has to be repeated: why, and the term in which it may have been
+ * applied.
+ */
 type Attempt<Value> =
   | { readonly done: true; readonly value: Value }
   | { readonly done: false; readonly why: unknown; readonly maybeApplied?: Reign };
 
-/** Takes commands to where they belong, until they are answered or their time is over. */
+/**
+ * Takes commands to the nodes that they belong to, until they are answered or their time is over.
+ */
 export class Router<Client extends object> {
   readonly #view: ViewFollower;
   readonly #connections: Connections<Client>;
@@ -75,14 +82,15 @@ export class Router<Client extends object> {
     return this.#bounds.begin(ms, signal);
   }
 
-  /** Ends all calls, also those that are still to come. */
+  /** Ends all calls, including those that begin later. */
   close(reason: Error): void {
     this.#bounds.close(reason);
   }
 
   /**
-   * @returns what the driver gives; rejects NoPrimaryError, OutcomeUnknownError, ClosedError,
-   *   NodeRefusedError, what Redis answers, and with the reason of `signal` when nothing was sent
+   * @returns the driver's result. Rejects with NoPrimaryError, OutcomeUnknownError, ClosedError,
+   *   NodeRefusedError, the error that Redis answers, and with the reason of `signal` if nothing
+   *   was sent
    */
   async perform<Value>(job: Job<Client, Value>, signal?: AbortSignal): Promise<Value> {
     using bound = this.bound(signal);
@@ -109,8 +117,8 @@ export class Router<Client extends object> {
   }
 
   /**
-   * A connection that nobody else has, to the primary of a reign or to a replica.
-   * @returns rejects as `perform`
+   * Makes a connection for one caller alone, to the primary or to a replica.
+   * @returns rejects like `perform`
    */
   async connectAlone(
     role: 'primary' | 'replica',
@@ -129,7 +137,7 @@ export class Router<Client extends object> {
           opening.then(
             (late) => late.close(),
             () => {},
-          ); // nobody waits for it any more
+          ); // The caller no longer waits for it.
           why = unlessFinal(error, bound).why;
         }
         await this.#pause(pauseMs(failures), bound);
@@ -143,7 +151,10 @@ export class Router<Client extends object> {
     return this.#view.until(() => shuffled(this.#view.picture.replicas)[0], bound);
   }
 
-  /** On the primary, and judged: a read that may be stale is tried again like a write that was refused. */
+  /**
+   * One attempt on the primary, whose reply is judged by the view. A read whose reply may be stale
+   * is repeated, like a refused write.
+   */
   async #onPrimary<Value>(job: Job<Client, Value>, bound: Bound): Promise<Attempt<Value>> {
     const reign = await this.#view.waitUntilUsable(bound);
     let connection: Connection<Client>;
@@ -153,7 +164,7 @@ export class Router<Client extends object> {
       return unlessFinal(error, bound);
     }
     this.#view.expectConfirmation(connection.establishedMs);
-    // While it was opened the view may have lapsed, or the primary moved.
+    // While the connection was opened the view may have ended, or the primary moved.
     const mayGoOn = () => !bound.isOver && this.#view.usable() === reign;
     if (!mayGoOn()) return { done: false, why: undefined };
     let answer: { readonly value: Value } | { readonly error: unknown };
@@ -167,7 +178,7 @@ export class Router<Client extends object> {
       if (kind === 'unknown') return this.#maybeAgain(job, reign, error);
       answer = { error };
     }
-    // Nothing may come between the arrival of the reply and this.
+    // Nothing may be awaited between the arrival of the reply and this.
     let stands: boolean;
     try {
       stands = await this.#view.settle(reign, connection.establishedMs, bound);
@@ -180,12 +191,12 @@ export class Router<Client extends object> {
     return { done: true, value: answer.value };
   }
 
-  /** Anywhere: a random replica, then the others, then the primary. */
+  /** One attempt of a read: on a random replica, then on the others, then on the primary. */
   async #read<Value>(job: Job<Client, Value>, bound: Bound): Promise<Attempt<Value>> {
     let why: unknown;
     const isReplica = (address: NodeAddress) => this.#view.picture.replicas.includes(address);
     for (const address of shuffled(this.#view.picture.replicas)) {
-      // It may have been declared unavailable while others were tried.
+      // The managers may have judged it unavailable while other replicas were tried.
       if (!isReplica(address)) continue;
       try {
         const connection = await bound.race(this.#connections.replica(address));
@@ -229,7 +240,7 @@ export class Router<Client extends object> {
     );
   }
 
-  /** Until another reign, or the time is over. */
+  /** Waits for `ms`, or until there is another term, or until the call's time is over. */
   async #pause(ms: number, bound: Bound): Promise<void> {
     const before = this.#view.usable();
     let timer: Timer | undefined;
@@ -249,7 +260,7 @@ export class Router<Client extends object> {
     }
   }
 
-  /** What a call that was not answered rejects with. */
+  /** The error of a call that was not answered. */
   #over(label: string, error: unknown, why: unknown): unknown {
     if (error instanceof ClosedError) {
       return new ClosedError(`${label}: ${error.message}`, { cause: error });
@@ -266,7 +277,9 @@ export class Router<Client extends object> {
   }
 }
 
-/** Scripts are loaded on the primary, and only their effects are replicated. */
+/**
+ * Scripts are loaded on the primary. Replicas get only their effects, so they may lack a script.
+ */
 function lacksScript(error: unknown): boolean {
   return (error as Error).message.startsWith('NOSCRIPT');
 }
@@ -275,7 +288,7 @@ function pauseMs(failures: number): number {
   return Math.min(pauses.shortestMs * 2 ** failures, pauses.longestMs);
 }
 
-/** A node that refuses us is not going to change its mind. */
+/** A node that refuses our credentials will refuse them again, so the call is not repeated. */
 function unlessFinal(
   error: unknown,
   bound: Bound,

@@ -1,4 +1,4 @@
-/** A value for a message. Never what an object holds: it may be a password. */
+/** A value for a message. The contents of an object are never shown: they may be a password. */
 export function show(value: unknown): string {
   if (typeof value === 'function') return 'a function';
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? String(value);

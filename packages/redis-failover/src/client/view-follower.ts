@@ -8,13 +8,13 @@ import type { Bound } from './bound.ts';
 import type { Picture, Proposal, Reign, Seen, ViewOptions } from './view.ts';
 import { View } from './view.ts';
 
-/** The longest and the shortest pause before a confirmation that failed is tried again. */
+/** The shortest and the longest pause before a confirmation that failed is tried again. */
 const retryPausesMs = { shortest: 20, longest: 500 };
 
-/** How often the clocks are looked at while something is believed. */
+/** How often the clocks are read while a view holds. */
 const lookEveryMs = 250;
 
-/** Keeps a view up to date: follows the two znodes, confirms what they say, judges replies. */
+/** Keeps a view up to date: follows the two znodes, confirms what they say, and judges replies. */
 export class ViewFollower {
   readonly #zk: ZooKeeperClient;
   readonly #paths: Paths;
@@ -27,13 +27,13 @@ export class ViewFollower {
   /** Ends the pause of the loop that confirms. */
   #wakeConfirmer: () => void = () => {};
   #looking: { cancel(): void } | undefined;
-  /** Replies wait for a confirmation that is sent after this. */
+  /** Replies wait for a confirmation that is sent after this time. */
   #wantedAfterMs = Number.NEGATIVE_INFINITY;
   /** Since when ZooKeeper is away, on the monotonic clock. */
   #awaySinceMs: number | undefined;
-  /** What was read last cannot be gone by. */
+  /** The znode that was read last cannot be understood. */
   #trouble: LayoutError | undefined;
-  /** A znode is not followed any more. */
+  /** Why a znode is no longer followed. */
   #failure: Error | undefined;
   /** Since when there is no primary, on the monotonic clock. */
   #movingSinceMs: number | undefined;
@@ -57,24 +57,24 @@ export class ViewFollower {
     return this.#view.picture;
   }
 
-  /** The reign that ZooKeeper showed last, confirmed or not; undefined while the primary moves. */
+  /** The term that ZooKeeper showed last, confirmed or not; undefined while the primary moves. */
   get reign(): Reign | undefined {
     return this.#view.named;
   }
 
-  /** The process that the primary of a reign ran in, as the record said last. */
+  /** The process of a term's primary, as the record last said. */
   runIdOf(reign: Reign): string | undefined {
     return this.#view.runIdOf(reign);
   }
 
-  /** The reign that a write may be sent in now; undefined while nobody is believed in. */
+  /** The term in which a write may be sent now; undefined while no view holds. */
   usable(): Reign | undefined {
     return this.#view.usable(readClocks(this.#clock));
   }
 
   /**
-   * Waits for a reign that a write may be sent in. Rejects with the reason of `bound`, and with what
-   * ZooKeeper refuses for good.
+   * Waits for a term in which a write may be sent. Rejects with the reason of `bound`, and with an
+   * error of ZooKeeper that no waiting cures.
    */
   waitUntilUsable(bound: Bound): Promise<Reign> {
     return this.until(() => {
@@ -92,9 +92,10 @@ export class ViewFollower {
   }
 
   /**
-   * Has to be called in the turn in which a reply arrives: what is read here first are the clocks.
-   * @returns false when the primary was moved, so that nobody knows whether the write survives;
-   *   rejects with the reason of `bound` while that cannot be found out
+   * Judges a reply. To be called in the turn of the event loop in which the reply arrives: it first
+   * reads the clocks.
+   * @returns false if the primary was moved, so that it is unknown whether the write survives.
+   *   Rejects with the reason of `bound` if that could not be found out in time
    */
   settle(reign: Reign, connectedMs: number, bound: Bound): boolean | Promise<boolean> {
     const arrivedAt = readClocks(this.#clock);
@@ -114,17 +115,17 @@ export class ViewFollower {
     this.#wakeConfirmer();
   }
 
-  /** What was read last and cannot be gone by; undefined when all is well. */
+  /** Why the znodes cannot be followed or understood; undefined when all is well. */
   get trouble(): Error | undefined {
     return this.#failure ?? this.#trouble;
   }
 
-  /** Whether no reply to what was sent in a reign can count any more. */
+  /** Whether no reply to a command of that term can count any more. */
   isHopeless(reign: Reign): boolean {
     return this.#view.isHopeless(reign, readClocks(this.#clock));
   }
 
-  /** Calls `look` now and after every change, until it gives something or throws. */
+  /** Calls `look` now and after every change, until it returns a value or throws. */
   async until<Value>(look: () => Value | undefined, bound: Bound): Promise<Value> {
     const now = look();
     if (now !== undefined) return now;
@@ -149,7 +150,7 @@ export class ViewFollower {
     });
   }
 
-  /** Calls `listener` after everything that was heard of. @returns stops it */
+  /** Calls `listener` after every change that may matter. @returns stops it */
   onChange(listener: () => void): () => void {
     this.#looks.add(listener);
     return () => this.#looks.delete(listener);
@@ -205,7 +206,7 @@ export class ViewFollower {
         this.#tell();
       }
     } catch (error) {
-      // Such as an ACL that lets us not read: no waiting repairs that.
+      // An error such as a denied ACL, which no waiting repairs.
       this.#failure = error as Error;
       this.#tell();
     }
@@ -223,13 +224,16 @@ export class ViewFollower {
       const value = decode(path, reply.text);
       return { value, version, createdZxid: czxid, modifiedZxid: mzxid };
     } catch (error) {
-      // It may be repaired; until then there is nothing to go by.
+      // The znode may be repaired. Until then it says nothing.
       this.#trouble = error as LayoutError;
       return null;
     }
   }
 
-  /** One confirmation at a time: every third of a view, and at once where somebody waits for it. */
+  /**
+   * Confirms the view, one confirmation at a time: three times in the life of a view, and at once
+   * if a reply waits for one.
+   */
   async #confirm(): Promise<void> {
     const { signal } = this.#stop;
     let sentMs = Number.NEGATIVE_INFINITY;
@@ -263,14 +267,15 @@ export class ViewFollower {
         if (this.#looking === undefined) this.#keepLooking();
         this.#tell();
       } catch {
-        // Another version: the news of it is on its way. Else ZooKeeper is away, which its state says.
+        // If the version is another one, the news of that is on its way. Otherwise ZooKeeper is
+        // away, which its state says.
         const times = failed?.proposal === proposal ? failed.times + 1 : 1;
         failed = { proposal, times, atMs: this.#clock.monotonicMs() };
       }
     }
   }
 
-  /** As long as something is believed, also while ZooKeeper does not answer. */
+  /** Reads the clocks regularly as long as a view holds, even while ZooKeeper does not answer. */
   #keepLooking(): void {
     const isBelieved = this.#view.look(readClocks(this.#clock));
     this.#looking =
@@ -286,7 +291,7 @@ export class ViewFollower {
     return checks;
   }
 
-  /** Until the time is over, or something was heard of. */
+  /** Waits until the time is over, or something has changed. */
   async #pause(ms: number | undefined): Promise<void> {
     if (this.#stop.signal.aborted) return;
     await new Promise<void>((resolve) => {

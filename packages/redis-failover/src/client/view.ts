@@ -1,18 +1,18 @@
 /**
- * What a client believes of who is primary. No clock is read here and nothing is sent: what was read
- * comes in, with its time.
+ * A client's view of the primary: what it may rely on, and for how long. This file reads no clock
+ * and sends nothing. The caller passes in what it has read, with the time.
  *
- * The rule for the reply to a write, and why it holds. Whoever moves the primary away from a node
- * revokes the record first, and promotes nobody before every view that was confirmed before the
- * revocation is over (or the old primary has stood still by command, with all that it had replied to
- * copied).
- * 1. The belief in the write's own term holds when the reply arrives: nobody can have been promoted.
- *    That a revocation has been noticed meanwhile changes nothing: the mover waits for us.
- * 2. It has lapsed: the reply is held until a confirmation that was *sent after it arrived* says
- *    that the term is still the same. A term's primary is revoked once and never restored under the
- *    same number, so at the arrival it was primary too.
- * 3. The record shows another term, or the term's primary revoked, and the belief has lapsed: nobody
- *    knows whether the write survives.
+ * The rule for the reply to a write. A manager that moves the primary away from a node first
+ * revokes the record. It promotes no other node before every view that was confirmed before the
+ * revocation is over. (Or the old primary was paused, and all that it had replied to is copied.)
+ * 1. The view of the write's own term holds when the reply arrives: acknowledged. No other node can
+ *    have been promoted yet. A revocation that was noticed meanwhile changes nothing, because the
+ *    manager waits for us.
+ * 2. The view is over: the reply is held until a confirmation that was *sent after it arrived* says
+ *    that the term is still the same. A term's primary is revoked once, and never restored under
+ *    the same number. So it was the primary when the reply arrived.
+ * 3. The view is over, and the record shows another term or no primary: it is unknown whether the
+ *    write survives.
  */
 import type { Instant } from '@incumbent/zookeeper';
 import type { Nodes, PrimaryRecord } from '../layout.ts';
@@ -24,46 +24,61 @@ import { Belief } from './belief.ts';
 export interface Seen<Value> {
   readonly value: Value;
   readonly version: number;
-  /** Tells a node from one of the same path before it. */
+  /** Tells a znode from an earlier one at the same path. */
   readonly createdZxid: bigint;
   readonly modifiedZxid: bigint;
 }
 
-/** One node's time as primary. Commands and connections belong to one and never outlive it. */
+/**
+ * A term: the time in which one node is the primary. Commands and connections belong to one term
+ * and never outlive it.
+ */
 export interface Reign {
-  /** undefined where Ruby managers lead: they do not count. */
+  /**
+   * The number of the term. It grows with every move. undefined under managers of the Ruby gem,
+   * which have no terms.
+   */
   readonly term: number | undefined;
+  /** The node as `host:port`. */
   readonly primary: NodeAddress;
 }
 
 export type Verdict = 'acknowledged' | 'held' | 'changed';
 
-/** What has to be checked in one transaction to confirm a reign. */
+/** The versions that one transaction has to check in order to confirm a term. */
 export interface Proposal {
   readonly reign: Reign;
   readonly viewMs: number;
-  /** undefined: there is none, so there is nothing to check. */
+  /** undefined: there is no record, so there is nothing to check. */
   readonly recordVersion: number | undefined;
   readonly nodesVersion: number;
 }
 
+/** The roles of the nodes, as ZooKeeper says. Nodes are `host:port`. */
 export interface Picture {
-  /** undefined while it moves. */
+  /** undefined while the primary moves, and before the first one. */
   readonly primary: NodeAddress | undefined;
-  /** While the primary moves: those that were known last. */
+  /** The replicas that can be read from. While the primary moves: those that were last known. */
   readonly replicas: readonly NodeAddress[];
+  /** Nodes of the set that are down, or cannot be read from. */
   readonly unavailable: readonly NodeAddress[];
-  /** undefined under Ruby managers. */
+  /**
+   * The term of the primary; while it moves, that of the last one. undefined under managers of the
+   * Ruby gem.
+   */
   readonly term: number | undefined;
 }
 
 /**
- * Rules that a test takes away, to see what they are good for. `no-reply-rule`: every reply counts.
- * `no-view`: the primary that was known last is written to, and counts, whatever is known.
+ * Rules that a test takes away, to prove what they are good for. `no-reply-rule`: every reply
+ * counts. `no-view`: writes go to the last known primary and count, whatever is known.
  */
 export type BrokenRule = 'no-reply-rule' | 'no-view';
 
-/** A primary that is demoted as planned refuses what it has held back, a moment before or after the next is known. */
+/**
+ * How long a refusal may take after a planned failover. The former primary has held its writes
+ * back, and refuses them a moment before or after clients know the next one.
+ */
 const lateRefusalMs = 300;
 
 class KnownReign implements Reign {
@@ -72,9 +87,12 @@ class KnownReign implements Reign {
   readonly key: string;
   readonly belief: Belief = new Belief();
   runId: string | undefined;
-  /** The znodes have shown that it is over. */
+  /** The znodes have shown that this term is over. */
   over = false;
-  /** The znodes name two primaries: only a confirmation shows that both were read at one time. */
+  /**
+   * The two znodes name different primaries. Only a confirmation proves that both were read at the
+   * same time.
+   */
   isDoubtful = false;
 
   constructor(key: string, term: number | undefined, primary: NodeAddress) {
@@ -85,41 +103,44 @@ class KnownReign implements Reign {
 }
 
 export interface ViewOptions {
-  /** How long a view holds where no record says it: under Ruby managers. */
+  /** How long a view holds under managers of the Ruby gem, which record no time. */
   readonly rubyViewMs: number;
-  /** false: a view that has lapsed is used as long as nothing else is known. */
+  /** false: the client uses a view beyond its time, as long as it knows of no other. */
   readonly safeMode: boolean;
   readonly broken?: readonly BrokenRule[] | undefined;
 }
 
 export class View {
   readonly #options: ViewOptions;
-  /** null: not read yet, or what it holds cannot be understood. */
+  /** null: not read yet, or not understood. */
   #record: Seen<PrimaryRecord> | undefined | null = null;
   #nodes: Seen<Nodes> | undefined | null = null;
-  /** While the primary moves there are none: replicas go on being read from. */
+  /**
+   * Kept while the primary moves and there is no `nodes`, because clients go on reading from
+   * replicas.
+   */
   #lastNodes: Nodes | undefined;
-  /** The latest that was seen; it may be over. */
+  /** The latest term that was seen; it may be over. */
   #reign: KnownReign | undefined;
   #proposal: Proposal | undefined;
-  /** Replies to what was sent in these may count by time, also where another reign is known by now. */
+  /** Terms whose view may still hold. Replies of these may count, even if a later term is known. */
   readonly #believed: Set<KnownReign> = new Set();
 
   constructor(options: ViewOptions) {
     this.#options = options;
   }
 
-  /** Both znodes have been read at least once. */
+  /** Whether both znodes have been read at least once. */
   get complete(): boolean {
     return this.#record !== null && this.#nodes !== null;
   }
 
-  /** What to confirm; undefined while the znodes name no primary, or not the same. */
+  /** The versions to confirm; undefined while the znodes name no primary, or different ones. */
   get proposal(): Proposal | undefined {
     return this.#proposal;
   }
 
-  /** What the znodes name; undefined while they name nobody, or it is in doubt. */
+  /** The term that the znodes show; undefined while they show none, or contradict each other. */
   get named(): Reign | undefined {
     const reign = this.#proposal?.reign as KnownReign | undefined;
     return reign?.isDoubtful === true ? undefined : reign;
@@ -129,7 +150,7 @@ export class View {
     return this.#record?.value;
   }
 
-  /** The process that the primary of a reign ran in, as the record said last; undefined: it names none. */
+  /** The process of a term's primary, as the record last said; undefined if it names none. */
   runIdOf(reign: Reign): string | undefined {
     return (reign as KnownReign).runId;
   }
@@ -140,12 +161,15 @@ export class View {
 
   get picture(): Picture {
     const { slaves = [], unavailable = [] } = this.#lastNodes ?? {};
-    // While it moves it is that of before.
+    // While the primary moves: the last term.
     const term = this.named === undefined ? this.record?.term : this.named.term;
     return { primary: this.named?.primary, replicas: slaves, unavailable, term };
   }
 
-  /** @param seen undefined: there is no such znode; null: it cannot be read, which says nothing */
+  /**
+   * @param seen undefined if there is no such znode; null if it cannot be understood, which says
+   *   nothing
+   */
   seeRecord(seen: Seen<PrimaryRecord> | undefined | null): void {
     this.#record = seen;
     this.#understand();
@@ -157,7 +181,7 @@ export class View {
     this.#understand();
   }
 
-  /** What was proposed has been confirmed by a transaction that was sent at `sentAt`. */
+  /** Takes note of a confirmation by a transaction that was sent at `sentAt`. */
   confirmed({ reign, viewMs }: Proposal, sentAt: Instant): void {
     (reign as KnownReign).isDoubtful = false;
     (reign as KnownReign).belief.extend(sentAt, viewMs);
@@ -165,9 +189,9 @@ export class View {
   }
 
   /**
-   * Judges by both clocks what is believed, also of reigns that are known to be over. To be called often: a
-   * suspension and a clock that is set back must not both come between two looks.
-   * @returns whether something is believed
+   * Judges by both clocks which views still hold, even of terms that are over. To be called often:
+   * a suspended process and a clock that is set back must not both happen between two calls.
+   * @returns whether any view holds
    */
   look(now: Instant): boolean {
     for (const reign of this.#believed) {
@@ -176,37 +200,39 @@ export class View {
     return this.#believed.size > 0;
   }
 
-  /** What the znodes say now has been confirmed, not too long ago. */
+  /** Whether the view of the present term holds. */
   believes(now: Instant): boolean {
     this.look(now);
     const { reign } = this.#proposal ?? {};
     return reign !== undefined && (reign as KnownReign).belief.remainingMs(now) > 0;
   }
 
-  /** The reign that a write may be sent in now. */
+  /** The term in which a write may be sent now. */
   usable(now: Instant): Reign | undefined {
     if (this.#isBroken('no-view')) return this.#reign;
     return this.believes(now) || !this.#options.safeMode ? this.named : undefined;
   }
 
   /**
-   * To be asked in the moment in which a reply arrives.
-   * @param connectedMs when its connection had been made, on the monotonic clock. A node that is
-   *   demoted may be started anew as a primary before a view of it is over; who connects to it then has
-   *   to have asked after that.
+   * Judges a reply at the moment when it arrives.
+   * @param connectedMs when the reply's connection was ready, on the monotonic clock. A node that
+   *   was demoted may be started anew as a primary before a view of it is over. So the view counts
+   *   only if it was confirmed after the connection was made
    */
   judgeArrival(asked: Reign, arrivedAt: Instant, connectedMs: number): Verdict {
     if (this.#isBroken('no-view') || this.#isBroken('no-reply-rule')) return 'acknowledged';
     const { belief, term, over } = asked as KnownReign;
-    // Ruby managers wait for nobody, and ours who take over from them know nothing of such a view.
+    // Managers of the gem do not wait for views, and our managers that take over from them do not
+    // know of such a view.
     const counts = belief.sentMs > connectedMs && !(over && term === undefined);
     if (counts && belief.remainingMs(arrivedAt) > 0) return 'acknowledged';
     return this.judgeHeld(asked, arrivedAt);
   }
 
   /**
-   * Whether no reply to what was sent in a reign can count any more: another primary is believed in, and
-   * the belief in the reign has been over for so long that a refusal by the old one would be here.
+   * Whether no reply to a command of that term can count any more. That is so if the view of
+   * another primary holds, and the view of this term has been over for a while. A refusal by the
+   * old primary would have arrived by then.
    */
   isHopeless(asked: Reign, now: Instant): boolean {
     const { belief, over, term } = asked as KnownReign;
@@ -214,7 +240,7 @@ export class View {
     return term === undefined || belief.remainingMs(now) <= -lateRefusalMs;
   }
 
-  /** Of a reply that was held: to be asked again after every change. */
+  /** Judges a reply that is held. To be called again after every change. */
   judgeHeld(asked: Reign, arrivedAt: Instant): Verdict {
     const { belief, over } = asked as KnownReign;
     if (belief.sentMs > arrivedAt.monotonicMs) return 'acknowledged';
@@ -256,7 +282,8 @@ export class View {
     const runId = value.runId ?? undefined;
     const master = nodes?.value.master ?? null;
     if (nodes === undefined || nodes === null || master === null) return undefined;
-    // After ours had gone; or the news of the record is still on its way, and nobody confirms these versions.
+    // Managers of the gem lead after ours. Or the news of the record is still on its way, and then
+    // these versions cannot be confirmed.
     if (primary === null || isMovedByGem({ record, nodes })) {
       const ruby = this.#rubyReign();
       return ruby && { ...ruby, key: `${ruby.key} after ${term}`, recordVersion: version };
@@ -285,7 +312,10 @@ export class View {
     return { key, term, primary, runId, viewMs, recordVersion, nodesVersion: nodes.version };
   }
 
-  /** That `nodes` alone is gone may be half of what is going on: the record decides, where there is one. */
+  /**
+   * Whether a term is over. If only `nodes` is gone, that may be one half of a change, so the
+   * record decides if there is one.
+   */
   #isOver({ term, primary }: KnownReign): boolean {
     const record = this.#record?.value;
     if (record === undefined || term === undefined) return true;

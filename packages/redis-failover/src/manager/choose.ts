@@ -1,4 +1,4 @@
-/** Who is promoted: nobody who has less of the data than another one. */
+/** Chooses the node to promote: never one that has less of the data than another one. */
 import { formatDuration } from 'incumbent';
 import type { PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
@@ -28,21 +28,33 @@ import { everyNode, memoryOf, NoCandidateError, PatienceError } from './move-wor
 import { oncePerProcess } from './node-lists.ts';
 import { rankCandidates } from './strategies.ts';
 
-/** For how long a replica may lack what a primary that was told to stop has written before. */
+/**
+ * How long the chosen replica may lack writes that the paused primary has: it is still receiving
+ * them.
+ */
 const catchUpMs = 5_000;
 
-/** More than one manager makes before it resigns: then others have tried, too. */
+/**
+ * Attempts that may be given up because a node did not answer. It is more than one manager makes
+ * before it resigns, so others have tried, too.
+ */
 const mostIncompleteAttempts = 5;
 
 export interface Choice {
   readonly chosen: NodeAddress;
-  /** What it had when it was chosen. */
+  /** The chosen node's state when it was chosen. */
   readonly has: Replication;
-  /** The others of the list, and the one of before, that have answered: only those are told to copy it. */
+  /**
+   * The other nodes of this manager's list, and the former primary, as far as they answered. Only
+   * these are told to copy the chosen node.
+   */
   readonly answered: readonly NodeAddress[];
-  /** The others that have nothing that this one lacks, also where they are never promoted. */
+  /**
+   * The nodes among those that have nothing the chosen one lacks, also if they may never be
+   * promoted.
+   */
   readonly included: ReadonlySet<NodeAddress>;
-  /** Whoever asked for another one is refused: the node of before goes on. */
+  /** Why a request for another node is refused, in words: the former primary stays the primary. */
   readonly refusal?: string | undefined;
 }
 
@@ -54,7 +66,8 @@ export async function choose(
   world: MoveWorld,
 ): Promise<Choice> {
   const choice = await pick(former, fenced, record, plan, world);
-  // Else somebody may go on with it in the term of before, beside others in the new one.
+  // Without this wait a client could go on with the former primary in the old term, beside clients
+  // in the new term.
   if (choice.chosen === former) await waitForViews(record, world);
   return choice;
 }
@@ -82,12 +95,13 @@ async function pick(
     record,
     world,
   );
-  // Another manager may spell the one of before as this one does not; nor need an operator.
+  // One Redis may have two names: another manager, or the operator, may spell a node differently.
+  // The names that the record and the operator use win.
   const kept = plan.reason === 'keep' ? plan.target : undefined;
   const names = [kept, former].filter((node) => typeof node === 'string');
   const known = oncePerProcess(answers, [...names, ...world.nodes]);
   const fit = new Map(eligible(known, record, plan, { nodes: everyNode(world) }));
-  // The one of before counts as one of the list: it was promoted once.
+  // The former primary counts as a node of the list: it was promoted once.
   const isOwn = (node: NodeAddress) => node === former || world.nodes.includes(node);
   await expectPatience(onlyThose(isOwn, fit), known, record, plan, world);
   const choice = (chosen: NodeAddress, has: Replication, refusal?: string): Choice => {
@@ -95,7 +109,7 @@ async function pick(
     const lineage = recordedLineage(record);
     const isIncluded = ([node, each]: readonly [NodeAddress, Replication]) =>
       node !== former && node !== chosen && isOwn(node) && includes(has, lineage, each);
-    // For an operator who keeps one it does not count what the others have.
+    // An operator who keeps a node's data has decided that the data of the others do not count.
     const others = plan.reason === 'keep' ? [] : [...known].filter(isIncluded);
     const included = new Set(others.map(([node]) => node));
     return { chosen, has, answered, included, refusal };
@@ -103,7 +117,8 @@ async function pick(
   const stood = fenced.how === 'paused' ? fenced.replication : undefined;
   if (former !== null && fenced.how === 'paused' && plan.target !== former) {
     const isWanted = ['request', 'found', 'keep'].includes(plan.reason);
-    // In its own process it has all that it ever had, also where its offset says nothing.
+    // In its own process the former primary has all that it ever had, even if its offset does not
+    // count.
     const last = fit.get(former) ?? (fit.size === 0 && !isWanted ? stood : undefined);
     fit.delete(former);
     const isLeft = last !== undefined && onlyThose(isOwn, fit).size === 0 && !isWanted;
@@ -125,7 +140,7 @@ async function pick(
       : bestOf(onlyThose(isOwn, candidates), record, plan, world);
   const chosen = plan.target ?? best;
   const has = fit.get(chosen ?? '');
-  // Those two compare the node that is wanted with all others by themselves.
+  // For these two reasons the code below compares the wanted node with all others itself.
   const isCompared = plan.reason === 'request' || plan.reason === 'found';
   if (!isCompared && first !== best) expectNoMore(first, has, fit, record, world);
   if (best === undefined || chosen === undefined || has === undefined) {
@@ -140,18 +155,19 @@ async function pick(
     );
   }
   if (plan.reason === 'found' || plan.reason === 'keep') return choice(chosen, has);
-  // A primary that was stopped has all that any replica has of it.
+  // A paused primary has everything that any replica got from it, so no replica can have more.
   const better = stood === undefined ? barredOf(has, known, record, plan, world) : undefined;
   if (chosen === former && better === undefined) return choice(chosen, has);
   const others = [...fit].filter(([node]) => node !== chosen && node !== former);
   const needed: [NodeAddress, Replication][] = isRequest ? others : [];
   if (stood !== undefined && former !== null) needed.push([former, stood]);
   if (better !== undefined) needed.push(better);
-  // Asked to stop, it said that it is a replica, or is another process: it has what it says now.
+  // The former primary could not be paused: it says that it is a replica, or it runs in another
+  // process. It counts with what it says now.
   if (isRequest && stood === undefined && former !== null && former !== chosen && own) {
     needed.push([former, own]);
   }
-  // Who is not connected gets nothing more.
+  // A node without a connection to its primary gets nothing more, so waiting would not help.
   const forMs = isRequest || has.linkUp ? catchUpMs : 0;
   const lacks = await waitForAll(chosen, needed, forMs, record, world);
   if (typeof lacks !== 'string') {
@@ -166,11 +182,15 @@ async function pick(
     );
   }
   if (former === null || stood === undefined) throw new NoCandidateError(lacks);
-  // It has what nobody else has, and nobody has written anywhere since: so it goes on.
+  // It has data that no other node has, and no client has written anywhere since. So it stays the
+  // primary.
   return choice(former, stood, isRequest ? lacks : undefined);
 }
 
-/** A primary that was told to stop has what it had then: its PINGs move its offset. */
+/**
+ * A paused primary counts with what it had when it was paused, because its own PINGs move its
+ * offset on.
+ */
 function withStood(
   known: Replications,
   former: NodeAddress | null,
@@ -179,7 +199,10 @@ function withStood(
   return former === null || stood === undefined ? known : new Map([...known, [former, stood]]);
 }
 
-/** A node of another list may have what nobody of this one has: a manager that lists it can promote it. */
+/**
+ * Ends the attempt if a node that only other managers list has data that no node of this list has.
+ * A manager that lists that node can promote it.
+ */
 function expectNoMore(
   first: NodeAddress | undefined,
   has: Replication | undefined,
@@ -204,8 +227,9 @@ function onlyThose(isThat: (node: NodeAddress) => boolean, known: Replications):
 }
 
 /**
- * Who is up and does not answer may have more than all others. Another manager may reach it; when
- * nobody seems to, it is gone on without.
+ * A node that other managers can reach, but this one cannot, may have the newest data. Then the
+ * attempt is given up, so that another manager tries. After enough attempts the move goes on
+ * without that node.
  */
 function expectAll(
   asked: readonly NodeAddress[],
@@ -225,8 +249,9 @@ function expectAll(
 }
 
 /**
- * Where nobody who may be promoted has all that the primary was known to have, or anything of its term:
- * those that are missing may have it, also those that the managers say are down.
+ * Waits for missing nodes if every candidate has no data of the last term, or lacks something that
+ * the primary was known to have. A missing node may have those data, even one that the managers say
+ * is down. The wait ends after `patienceMs`.
  */
 async function expectPatience(
   fit: Replications,
@@ -258,7 +283,10 @@ async function expectPatience(
   );
 }
 
-/** Ends an attempt, so that the next one, here or in another manager, finds more; but not for ever. */
+/**
+ * Ends this attempt, so that the next one, here or in another manager, may find more nodes. After a
+ * bounded number of attempts it returns, and the move goes on.
+ */
 function giveUpFor(record: PrimaryRecord, world: MoveWorld, why: string): void {
   const most = world.managers() > 1 ? mostIncompleteAttempts : 2;
   const memory = memoryOf(record, world.memory);
@@ -267,7 +295,9 @@ function giveUpFor(record: PrimaryRecord, world: MoveWorld, why: string): void {
   throw new NoCandidateError(`nobody is promoted yet: ${why}`);
 }
 
-/** Of a node that was silent. It may have been started again since, with all that was written. */
+/**
+ * Asks a node that was silent once more: it may have been started again with all that was written.
+ */
 async function answersSoon(node: NodeAddress, world: MoveWorld): Promise<boolean> {
   const answer = world.hands.replication(node).then(
     () => true,
@@ -276,7 +306,10 @@ async function answersSoon(node: NodeAddress, world: MoveWorld): Promise<boolean
   return Promise.race([answer, world.sleep(lastCallMs).then(() => false)]);
 }
 
-/** Whether a node has all that the primary has, or gets it soon: a request stops writes for no other node. */
+/**
+ * Whether a node has all that the primary has, or will get it soon. A planned failover pauses
+ * writes only for such a node.
+ */
 export function isReady(
   node: Replication,
   primary: Replication | undefined,
@@ -298,7 +331,7 @@ function bestOf(
   const whole = [...fit].filter(([node, each]) =>
     [...fit].every(([other, its]) => other === node || includes(each, lineage, its)),
   );
-  // Where streams have forked, nobody has all: then what counts are the streams on record.
+  // If streams have forked, no node has all data. Then the streams on record decide.
   const pool = isBroken ? [...fit] : whole.length === 0 ? furthest(fit, record) : whole;
   const ranked = rankCandidates(
     pool.map(([address, replication]) => ({
@@ -310,7 +343,7 @@ function bestOf(
     })),
   );
   const [first] = ranked;
-  // Who could not be made a primary is passed over where another one has as much.
+  // A node that could not be made a primary before is passed over if another one has as much.
   const able = ranked.find(
     ({ address, offset }) => !world.refused.has(address) && offset === first?.offset,
   );
@@ -318,8 +351,8 @@ function bestOf(
 }
 
 /**
- * Those that go furthest in the stream of the term on record, or else in the one before it, and so on.
- * Streams of moves that were not finished do not count: nobody has written there.
+ * The nodes that are furthest in the stream of the term on record; among equals, in the stream
+ * before it, and so on. Streams of unfinished moves do not count: no client has written there.
  */
 function furthest(fit: Replications, record: PrimaryRecord): [NodeAddress, Replication][] {
   const lineage = recordedLineage(record);
@@ -337,8 +370,9 @@ function furthest(fit: Replications, record: PrimaryRecord): [NodeAddress, Repli
 }
 
 /**
- * Nothing was written anywhere since the record names nobody, so the node of before lacks nothing: it
- * goes on when it is there again, unless somebody wants another one or the managers say it is down.
+ * Whether the former primary may stay the primary. While the record names no primary nothing is
+ * written, so the former one lacks nothing. It goes on if it is back, unless a request names
+ * another node or the managers say that it is down.
  */
 function isGivenBack(
   last: Replication,
@@ -356,8 +390,8 @@ function isGivenBack(
 }
 
 /**
- * All of the set: that managers do not see a node does not make its data worth less. Nobody waits for
- * long for a node that they do not see.
+ * Asks all given nodes. A node that the managers do not see may still have the newest data, so it
+ * is asked as well, but waited for only briefly.
  */
 export async function askEverybody(
   nodes: readonly NodeAddress[],
@@ -384,12 +418,14 @@ export async function askEverybody(
   );
 }
 
-/** It answers, and does not take our password: no waiting, and no other manager, cures that. */
+/**
+ * The node answers, but refuses our credentials. Neither waiting nor another manager changes that.
+ */
 export function isRefusing(node: NodeAddress, { errors }: Pick<MoveWorld, 'errors'>): boolean {
   return errors.get(node) instanceof NodeRefusedError;
 }
 
-/** Those that answer, each with what it says of itself. */
+/** The nodes that answer, each with what it says of itself. */
 export async function askAll(
   nodes: readonly NodeAddress[],
   world: MoveWorld,
@@ -412,7 +448,7 @@ export async function askAll(
   return new Map(answers.filter((answer) => answer !== undefined));
 }
 
-/** Who has data of the set, and may be promoted. */
+/** The nodes that have data of the set and may be promoted. */
 export function eligible(
   known: Replications,
   record: PrimaryRecord,
@@ -421,7 +457,8 @@ export function eligible(
 ): Replications {
   const former = record.primary ?? record.former;
   const isKept = (node: NodeAddress) => node === target && reason === 'keep';
-  // A move that was not finished has set it aside beside one that is gone: nobody has written since.
+  // An unfinished move has set such a node aside, beside one that is gone. No client has written
+  // since.
   const isOfTerm = (each: Replication) => {
     const position = positionOf(each, publishedLineage(record));
     return position.kind === 'known' && position.stream === record.replicationId;
@@ -430,13 +467,14 @@ export function eligible(
     [...known].filter(
       ([node, each]) =>
         !each.loading &&
-        // One that has just started is at 0.
+        // A node that has just started is at offset 0.
         !(isEmptied(each) && each.offset > 0) &&
         (each.priority > 0 || node === target) &&
         (!each.isAside || node === former || isKept(node) || isOfTerm(each)),
     ),
   );
-  // Whom somebody else made the primary may have other data: the others have copied them already.
+  // A primary that somebody else has made may have other data, but the other nodes have copied them
+  // already.
   if (reason === 'found') return ready;
   if (reason === 'keep') return new Map([...ready].filter(([node]) => node === target));
   if (record.replicationId === null) return largestGroup(ready);
@@ -447,31 +485,33 @@ export function eligible(
   if (ofReign.length > 0) return new Map(ofReign);
   const own = former === null ? undefined : ready.get(former);
   if (former !== null && own !== undefined && kindOf(own) === 'unknown') {
-    // Nobody is known to have anything of its term: what it came back with may be all of it, or next to
-    // nothing. So nobody else may have data.
+    // No node is known to have data of its term. The data it came back with may be all of them, or
+    // next to nothing. So it is eligible only if no other node has data.
     const others = [...known.values()].filter((each) => each !== own);
     const isPlaced = others.some((each) => kindOf(each) === 'known');
     const isBeside = others.some(
       (each) => kindOf(each) === 'unknown' && each.replicationId !== own.replicationId,
     );
-    // It was decided for it while others were waited for, and it was set aside for so long.
+    // That was decided while the manager waited for other nodes, and the node was set aside for
+    // that time.
     const isDecided = reason === 'lost-role' && own.isAside;
     return new Map(isPlaced || (isBeside && !isDecided) ? [] : [[former, own]]);
   }
-  // A node that answers may have anything: to take one of before in its place is for an operator.
+  // A node that answers may have anything. Only an operator may promote a node with older data in
+  // its place.
   const isUnplaced = [...known.values()].some(
     (each) => kindOf(each) === 'unknown' && !each.isAside && !each.isEmpty,
   );
   if (placed.length > 0 && isUnplaced) return new Map();
   if (placed.length > 0) {
     const others = [...known].filter(
-      // The node of before is set aside by the move itself, and is one of those to choose from.
+      // The move itself has set the former primary aside, and may choose it.
       ([node, each]) => node !== former && each.isAside && kindOf(each) === 'known',
     );
     const most = Math.max(...[...placed, ...others].map(([, each]) => latestStream(each, lineage)));
     const isOfMost = ([, each]: readonly [NodeAddress, Replication]) =>
       latestStream(each, lineage) === most;
-    // One that is set aside may have more of it: then an operator decides.
+    // A node that is set aside may have more of that stream. Then an operator decides.
     return new Map(
       placed
         .filter(isOfMost)
@@ -480,21 +520,22 @@ export function eligible(
         ),
     );
   }
-  // One that has nothing takes over only where nobody can have anything.
+  // A node without data takes over only if no node can have any.
   const isEmpty =
     world.nodes.every((node) => known.has(node)) &&
     [...known.values()].every((each) => kindOf(each) === 'nothing');
   if (isEmpty) return ready;
   const some = oneStream(known, world);
   const most = Math.max(...some.map(([, { offset }]) => offset));
-  // One that is set aside may be the furthest: then an operator decides.
+  // A node that is set aside may be the furthest. Then an operator decides.
   return new Map(some.filter(([node, { offset }]) => ready.has(node) && offset === most));
 }
 
 /**
- * Where nobody's position is known: all that have data, if they have them in one and the same stream. Then
- * the one that is furthest has all that is left. So it is when the primary came back empty and was copied
- * while no manager led.
+ * For a set in which no node's position is known. If all data are in one and the same stream, the
+ * node that is furthest has all that is left. That happens if the primary came back empty, and was
+ * copied while no manager led.
+ * @returns all nodes that have data; none if a node is missing or the data are in several streams
  */
 function oneStream(
   known: Replications,
@@ -509,7 +550,7 @@ function oneStream(
   return isOne ? some : [];
 }
 
-/** Who could be promoted, if a priority of 0 did not matter. */
+/** The nodes that would be eligible if a priority of 0 did not matter. */
 function ofAnyPriority(
   known: Replications,
   record: PrimaryRecord,
@@ -523,8 +564,8 @@ function ofAnyPriority(
 }
 
 /**
- * Who would be promoted, if its priority were not 0, and has what `has` lacks. Nobody else takes over then:
- * that may have been acknowledged.
+ * The best node that only its priority of 0 keeps from being promoted, if it has data that `has`
+ * lacks. Then no node takes over, because those data may have been acknowledged.
  */
 function barredOf(
   has: Replication,
@@ -542,7 +583,7 @@ function barredOf(
   return includes(has, recordedLineage(record), its) ? undefined : [first, its];
 }
 
-/** Whether a node has still, or more of, what it had when it was judged. */
+/** Whether a node still has what it had when it was judged, or more. */
 function isMoreOf(now: Replication, then: Replication, record: PrimaryRecord): boolean {
   if (now.runId !== then.runId || now.loading || (isEmptied(now) && !then.isEmpty)) return false;
   return now.replicationId === then.replicationId
@@ -550,7 +591,7 @@ function isMoreOf(now: Replication, then: Replication, record: PrimaryRecord): b
     : includes(now, recordedLineage(record), then);
 }
 
-/** @returns what the node says when it has all of that; else what it lacks, in words */
+/** @returns what the node says, once it has all of that; else what it lacks, in words */
 async function waitForAll(
   node: NodeAddress,
   needed: readonly (readonly [NodeAddress, Replication])[],
@@ -590,8 +631,8 @@ export function describe(
   });
   const others = [...errors].flatMap(([node, { message }]) => (known.has(node) ? [] : [message]));
   const found = [...(answers.length === 0 ? ['no other node answers'] : answers), ...others];
-  // Waiting cures it where somebody is loading: what that one has is known then.
-  // And whoever asks for a move has a primary.
+  // If a node is loading, waiting helps: its data are known afterwards. A planned failover needs no
+  // way out either: its primary still runs. Otherwise only an operator can decide.
   const isStuck =
     reason !== 'request' && known.size > 0 && [...known.values()].every(({ loading }) => !loading);
   const wayOut = 'an operator may decide whose data count: incumbent-redis keep NODE';

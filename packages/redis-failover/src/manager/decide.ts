@@ -1,6 +1,6 @@
 /**
- * What the elected manager does about what it sees: rows 2 to 6 of the table in ARCHITECTURE.md. It asks
- * nobody, so every situation can be tried.
+ * Decides what the elected manager does about the nodes as they are: rows 2 to 6 of the table in
+ * ARCHITECTURE.md. It is a pure function, so tests can try every situation.
  */
 import type { PositionRecord, PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
@@ -16,21 +16,24 @@ import {
 } from './lineage.ts';
 
 export interface Situation {
-  /** It names a primary. */
+  /** The record; it names a primary. */
   readonly record: PrimaryRecord & { readonly primary: NodeAddress };
-  /** Those of this manager's list: only they are made the primary. */
+  /** The nodes of this manager's list. Only these may become the primary. */
   readonly nodes: readonly NodeAddress[];
-  /** Nodes that only other managers list: what they have counts. */
+  /** Nodes that only other managers list. Their data count. */
   readonly others: readonly NodeAddress[];
-  /** Those that have answered. */
+  /** The nodes that have answered. */
   readonly known: Replications;
-  /** As the managers judge. */
+  /** The managers' common verdict. */
   readonly isUp: (node: NodeAddress) => boolean;
-  /** How far the primary on record was when it was looked at last. */
+  /** How far the primary on record was when it was last looked at. */
   readonly position: PositionRecord | undefined;
-  /** Since when its term began by a move to itself, because nobody else could get all it has. */
+  /**
+   * The time since a primary that was judged down kept its role, because no other node could get
+   * all its data. Absent if this term did not begin so.
+   */
   readonly cameBackForMs?: number | undefined;
-  /** Since when the primary on record is seen in another process; 0 at first sight. */
+  /** How long the primary on record has been seen in another process; 0 at first sight. */
   readonly returnedForMs: number;
 }
 
@@ -40,17 +43,29 @@ export type Decision =
   /** Somebody else has made `target` the primary. */
   | { readonly do: 'move'; readonly reason: 'found'; readonly target: NodeAddress }
   | { readonly do: 'move'; readonly reason: 'down' | 'lost-role' }
-  /** The primary on record lacks what others have. It is set aside first, so that nobody copies it. */
+  /**
+   * The primary on record lacks data that others have. It is set aside first, so that no node
+   * copies it.
+   */
   | { readonly do: 'move'; readonly reason: 'lost-data' }
-  /** It is set aside until these have answered, or for `patienceMs`: they may have more. */
+  /**
+   * The primary is set aside until these nodes have answered, or for `patienceMs`: they may have
+   * more.
+   */
   | { readonly do: 'wait'; readonly missing: readonly NodeAddress[] }
-  /** It has nothing, or nobody can place what it has, and these may have more. Only an operator can know. */
+  /**
+   * The primary has no data, or data that no stream on record names, and these nodes may have more.
+   * Only an operator can know.
+   */
   | { readonly do: 'ask-operator'; readonly missing: readonly NodeAddress[] };
 
-/** For how long a primary that came back waits for nodes that are up and do not answer. */
+/** The longest wait for nodes that do not answer and may have newer data. */
 export const patienceMs: number = 10_000;
 
-/** After that a primary that is judged down is moved again, although nobody could get all it has before. */
+/**
+ * A primary that is judged down, and kept its role because only it has all data, is not moved again
+ * before this time.
+ */
 const movedAgainAfterMs = 60_000;
 
 export function decide(situation: Situation): Decision {
@@ -68,19 +83,21 @@ export function decide(situation: Situation): Decision {
     const objection = objectionTo(primary, situation);
     if (objection !== undefined) return objection;
   }
-  // By its configuration, by somebody's hand, or because it was set aside while others were waited for.
+  // The cause may be its configuration, an operator, or a manager that set it aside while it waited
+  // for others.
   return primary?.role === 'replica' ? { do: 'move', reason: 'lost-role' } : { do: 'keep' };
 }
 
-/** The primary on record runs in another process, and has read its data. */
+/** Whether the primary on record runs in another process, and has read its data. */
 export function isReturned({ record, known }: Pick<Situation, 'record' | 'known'>): boolean {
   const primary = known.get(record.primary);
   return primary !== undefined && !primary.loading && !isSameProcess(record, primary);
 }
 
 /**
- * A primary that somebody else has made. It is taken for the one of the set if it goes on from the
- * stream on record and includes all others that do, or if all others have copied it already.
+ * A primary that somebody else has made. It becomes the primary of the set if it continues the
+ * stream on record and includes all other nodes that do. It also does if all others have copied it
+ * already.
  */
 function otherPrimary({ record, nodes, known }: Situation): NodeAddress | undefined {
   const found = [...known.keys()].filter(
@@ -90,7 +107,10 @@ function otherPrimary({ record, nodes, known }: Situation): NodeAddress | undefi
   return only !== undefined && found.length === 1 && nodes.includes(only) ? only : undefined;
 }
 
-/** Whether all nodes of the list are there, and all that answer are replicas of that one, and connected. */
+/**
+ * Whether all nodes of the list answer, and all others that answer are replicas connected to this
+ * one.
+ */
 export function isFollowedByAll(
   node: NodeAddress | undefined,
   known: Replications,
@@ -103,7 +123,7 @@ export function isFollowedByAll(
   );
 }
 
-/** Whether a primary that somebody else has made may be taken for the one of the set. */
+/** Whether a primary that somebody else has made may become the primary of the set. */
 export function isFollowable(
   node: NodeAddress,
   known: Replications,
@@ -119,9 +139,10 @@ export function isFollowable(
 }
 
 /**
- * What becomes of another primary while the one on record is not there: replicas that were told so before
- * would copy it. It may stay where it has something of the last term. One that a move has promoted and not
- * published may still be chosen; without a backlog its offset would not say what it has taken.
+ * The treatment of another primary while the one on record is gone. Replicas whose files name that
+ * other primary would copy it, so it is set aside unless it has data of the last term. If a move
+ * has promoted it and not published it, it is only held, because it may still be chosen. Without a
+ * backlog its offset would not count what it has taken, so it is set aside even then.
  */
 export function strayAct(node: Replication, record: PrimaryRecord): 'leave' | 'hold' | 'set-aside' {
   if (node.role !== 'primary' || node.loading || isOfReign(node, record)) return 'leave';
@@ -129,14 +150,14 @@ export function strayAct(node: Replication, record: PrimaryRecord): 'leave' | 'h
   return isPromoted && node.hasBacklog ? 'hold' : 'set-aside';
 }
 
-/** Its position is known, and it has something of the stream on record. */
+/** Whether its position is known, and it has data of the stream on record. */
 function goesOn(node: Replication, record: PrimaryRecord): boolean {
   return positionOf(node, recordedLineage(record)).kind === 'known' && isOfReign(node, record);
 }
 
 /**
- * The managers say that it is down, and this one reaches it: it goes on where no other node has, or can
- * still get, all that it has.
+ * Whether a primary that the managers judge down, but this one reaches, has to stay the primary. It
+ * has to if no other node has, or can still get, all its data.
  */
 function isIrreplaceable({ record, nodes, known }: Situation, primary: Replication): boolean {
   const lineage = recordedLineage(record);
@@ -152,14 +173,15 @@ function isIrreplaceable({ record, nodes, known }: Situation, primary: Replicati
   );
 }
 
-/** To move it again at once would only keep everybody from writing. */
+/** Moving it again at once would only keep clients from writing. */
 function cameBack({ cameBackForMs = Infinity }: Situation): boolean {
   return cameBackForMs < movedAgainAfterMs;
 }
 
 /**
- * In another process it may have lost something: it is taken as it is only if it includes all others that
- * go on from the stream on record. Who has only streams of before counts where it has no more itself.
+ * Why a primary in another process is not accepted as it is, since it may have lost something. It
+ * has to include all other nodes that have data of the last term. If it has only older data itself,
+ * it has to include all other nodes whose data are known.
  */
 function objectionTo(primary: Replication, situation: Situation): Decision | undefined {
   const { record, nodes, known, isUp, position, returnedForMs } = situation;
@@ -169,7 +191,7 @@ function objectionTo(primary: Replication, situation: Situation): Decision | und
   const others = [...known].filter(([node]) => node !== record.primary);
   const hasLost = others.some(([, each]) => {
     const { kind } = positionOf(each, lineage);
-    // Data that nobody can place may be all that there is.
+    // Data that cannot be placed may be all that there is.
     if (kind === 'unknown') return isOfBefore && !each.isEmpty;
     const counts = kind === 'known' && (isOfBefore || isOfReign(each, record));
     return counts && !includes(primary, lineage, each);
@@ -179,12 +201,13 @@ function objectionTo(primary: Replication, situation: Situation): Decision | und
     (node) => node !== record.primary && known.get(node)?.loading !== false,
   );
   if (own === 'nothing' && missing.length > 0) return { do: 'ask-operator', missing };
-  // It may have all of its last term, or next to nothing of anything.
+  // It may have all data of its last term, or next to nothing.
   const before = others.flatMap(([node, each]) =>
     positionOf(each, lineage).kind === 'known' ? [node] : [],
   );
   if (own === 'unknown' && before.length > 0) return { do: 'ask-operator', missing: before };
-  // It may lack, or lacks for sure, what somebody has who is away, and would copy it.
+  // It lacks, or may lack, the data of a node that is away, and that node would copy it when it
+  // comes back.
   const lacks = position !== undefined && !reaches(primary, lineage, position);
   const mayLack = (own === 'unknown' || lacks) && missing.length > 0;
   const isWaitedFor = (mayLack || missing.some((node) => isUp(node))) && returnedForMs < patienceMs;

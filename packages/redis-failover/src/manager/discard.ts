@@ -1,4 +1,7 @@
-/** What an operator allows by `discard`: a node copies the primary, and loses what only it has. */
+/**
+ * Carries out an operator's `discard`: the node copies the primary, and loses the data that only it
+ * has.
+ */
 import type { PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
@@ -8,11 +11,11 @@ import { isSameProcess } from './lineage.ts';
 import { MoveRefusedError } from './move-world.ts';
 
 /**
- * Makes a node a replica of the primary, and notes that in the record: the copy may take longer than a look,
- * and until it is there the node has what the primary lacks.
+ * Makes a node a replica of the primary, and notes that in the record. The copy may take longer
+ * than one look of the manager, and until it is complete the node still has what the primary lacks.
  * @returns the primary
- * @throws MoveRefusedError where the primary is not the one that was judged: it may have lost more than the
- *   operator knows of
+ * @throws MoveRefusedError if the primary is not the one that was judged: it may have lost more
+ *   than the operator knows
  */
 export async function discard(
   node: NodeAddress,
@@ -38,7 +41,7 @@ export async function discard(
   return primary;
 }
 
-/** Whether an operator has allowed that this node, in this process, copies the primary of this term. */
+/** Whether an operator has allowed this node, in this process, to copy the primary of this term. */
 export function isDiscarded(
   record: PrimaryRecord,
   node: NodeAddress,

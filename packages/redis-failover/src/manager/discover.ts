@@ -11,29 +11,29 @@ import {
 } from './lineage.ts';
 import { TroubleError } from './trouble.ts';
 
-/** What the managers and their nodes say where no record of ours stands yet. */
+/** The state of a set for which our managers have no record yet. */
 export interface FirstSight {
   /** As a manager of the Ruby gem left it. */
   readonly nodes: Nodes | undefined;
   readonly all: readonly NodeAddress[];
-  /** Up, as the managers say. */
+  /** The nodes that are up by the managers' verdict. */
   readonly available: readonly NodeAddress[];
-  /** Those that answer this manager, also those that only others list. */
+  /** The nodes that answer this manager, including those that only others list. */
   readonly known: ReadonlyMap<NodeAddress, Replication>;
-  /** Why the others do not. */
+  /** Why the other nodes do not answer. */
   readonly errors: ReadonlyMap<NodeAddress, Error>;
 }
 
 export type Discovery =
-  /** It is the primary already. */
+  /** The node is the primary already. */
   | { readonly primary: NodeAddress; readonly isUp: true }
-  /** It was, and is down, or a replica: to be replaced. */
+  /** The node was the primary, and is down or a replica now: another one has to replace it. */
   | { readonly primary: NodeAddress; readonly isUp: false };
 
 /**
- * Who is the primary of a set that is managed for the first time: the one that the gem's `nodes` names,
- * else the only one among all nodes, which must all answer.
- * @throws TroubleError with what stands in the way; nothing is changed then
+ * The primary of a set that our managers see for the first time. It is the node that the gem's
+ * `nodes` names. Without that znode it is the only primary among all nodes, which must all answer.
+ * @throws TroubleError with the reason if no node qualifies; nothing is changed then
  */
 export function discoverPrimary({ nodes, all, available, known, errors }: FirstSight): Discovery {
   const named = nodes?.master ?? null;
@@ -47,8 +47,9 @@ export function discoverPrimary({ nodes, all, available, known, errors }: FirstS
     if (replication.role === 'primary') return { primary: named, isUp: true };
     const others = primariesOf(known);
     const [only] = others;
-    // The gem never writes a node's file: one that starts again is what it was before, also the only primary.
-    // A move chooses by the data, unless an operator has decided.
+    // The gem never rewrites a node's configuration file. So a restart makes a node what it was
+    // before, and the only primary may be such a node. A move chooses by the data, unless an
+    // operator has decided.
     if (only === undefined) return { primary: named, isUp: false };
     if (others.length === 1 && all.includes(only)) {
       const own = known.get(only);
@@ -105,7 +106,7 @@ export function strangePrimary(node: NodeAddress, all: readonly NodeAddress[]): 
   );
 }
 
-/** The first record: nothing was moved. */
+/** The first record, for a primary that keeps its role. */
 export function firstRecord(
   primary: NodeAddress,
   replication: Replication | undefined,
@@ -117,7 +118,7 @@ export function firstRecord(
   return { term: 1, primary, former: null, replicationId, runId, ...lineage, ...more };
 }
 
-/** After managers of the gem, who do not know the record. */
+/** The next record after managers of the gem led: they do not write it. */
 export function goesOnAfterGem(
   before: PrimaryRecord,
   first: PrimaryRecord,
@@ -128,11 +129,11 @@ export function goesOnAfterGem(
     ...{ term: term + 1, former: primary ?? former },
     viewMs: Math.max(before.viewMs, first.viewMs),
   };
-  // Of one that is down only this is known.
+  // Of a primary that is down only the streams before the gem are known.
   if (replication === undefined) {
     return { ...first, ...more, replicationId, ...(lineage === undefined ? {} : { lineage }) };
   }
-  // What the new primary is not in, it does not include.
+  // The new primary does not include streams that it has not gone through.
   const held = lineageOf(replication, recordedLineage(before));
   return { ...first, ...more, lineage: writtenLineage(goesOn(held, replication)) };
 }

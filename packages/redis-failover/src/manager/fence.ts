@@ -1,36 +1,43 @@
-/** How the primary of before is kept from acknowledging anything more. */
+/** Fencing: how the former primary is kept from acknowledging another write. */
 import type { PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
 import { isSameProcess } from './lineage.ts';
 import type { MovePlan, MoveWorld } from './move-world.ts';
 
-/** Of clock rates, as everywhere in `incumbent`: one clock 5 % fast, the other 5 % slow. */
+/**
+ * The drift of clock rates that we allow, as everywhere in `incumbent`: one clock 5 % fast, the
+ * other 5 % slow.
+ */
 const viewFactor = 1.05 / 0.95;
 
-/** At least; longer than the whole move, or writes would be let in again in the middle of it. */
+/**
+ * The shortest pause of writes. It has to be longer than the whole move, or writes would be let in
+ * again in the middle of it.
+ */
 const leastPauseMs = 15_000;
 
-/** For how long a node that was silent is listened to once more before somebody else is promoted. */
+/** How long a silent node is listened to once more before another one is promoted. */
 export const lastCallMs: number = 200;
 
 /** How often a primary that is gone is asked whether it is back. */
 const watchEveryMs = 50;
 
-/** How the primary of before cannot acknowledge any more. */
+/** Why the former primary cannot acknowledge writes any more. */
 export type Fenced =
-  /** It answers, and keeps those waiting who write. `cameBack`: it did not answer at first. */
+  /** It answers, and makes its writers wait. `cameBack`: it did not answer at first. */
   | {
       readonly how: 'paused';
       readonly replication: Replication;
       readonly cameBack: boolean;
-      /** Until then nothing was written there since `replication`. */
+      /** Until this time it has taken no write since `replication`. */
       readonly untilMs: number;
     }
   /** It answers, and is a replica. */
   | { readonly how: 'replica' }
   /**
-   * It does not answer, or cannot be told to stop (`answers`): what clients believe must have lapsed.
+   * It does not answer, or answers but cannot be paused (`answers`). So the views of all clients
+   * must be over before another node is promoted.
    */
   | { readonly how: 'silent'; readonly answers?: boolean };
 
@@ -46,15 +53,16 @@ export async function fence(
     throw new Error(`${former} is up and could not be told to stop its writes: nothing is moved`);
   }
   await waitForViews(record, world);
-  // It may be there again, perhaps after a restart and with more than its replicas have.
+  // It may be back, perhaps after a restart, and with more data than its replicas have.
   const again = tryToStop(former, record, true, world).catch(() => asked);
   return Promise.race([again, world.sleep(lastCallMs).then(() => asked)]);
 }
 
 /**
- * While `act` stops the primary of before and chooses the next one, its replicas go on copying it. When it
- * ends meanwhile and comes back as a primary in another process, it may have less: it is set aside, so that
- * nobody copies that. Nothing of that is under way any more when this resolves.
+ * Runs `act`, which fences the former primary and chooses the next one, and watches the former
+ * primary meanwhile. Its replicas go on copying it. If it comes back as a primary in another
+ * process, it may have less data. So it is set aside before they copy that. When this resolves,
+ * nothing of the watch is under way.
  */
 export async function whileWatched<T>(
   former: NodeAddress,
@@ -96,7 +104,7 @@ async function tryToStop(
     answers = true;
     if (says.role === 'replica') return { how: 'replica' };
     if (!isSameProcess(record, says)) {
-      // Nobody shall copy what it has come back with, before it is known what it lacks.
+      // No node may copy what it has come back with, before a manager knows what it lacks.
       await world.hands.setAside(former);
       return { how: 'replica' };
     }
@@ -105,7 +113,7 @@ async function tryToStop(
     if (!world.hooks.broken?.includes('no-pause')) {
       await world.hands.pauseWrites(former, Math.ceil(pauseMs));
     }
-    // Asked after the pause: this is all that was ever written.
+    // Asked after the pause, so this is all that was ever written.
     return { how: 'paused', replication: await world.hands.replication(former), cameBack, untilMs };
   } catch {
     world.signal.throwIfAborted();
@@ -113,7 +121,7 @@ async function tryToStop(
   }
 }
 
-/** Until no client can take an answer of the node of before for an acknowledgement. */
+/** Waits until no client can take an answer of the former primary for an acknowledgement. */
 export async function waitForViews({ viewMs }: PrimaryRecord, world: MoveWorld): Promise<void> {
   if (world.hooks.broken?.includes('no-view-wait')) return;
   const since = world.revokedAtMs ?? world.nowMs();
@@ -121,8 +129,8 @@ export async function waitForViews({ viewMs }: PrimaryRecord, world: MoveWorld):
 }
 
 /**
- * A node that was the primary a moment ago, and is to be it again, must not meet who believes that it
- * still is.
+ * For a node that was the primary a moment ago, and is to be it again. Waits until no client can
+ * write to it by a view of its earlier term.
  */
 export async function waitForEarlierViews(
   { viewMs }: PrimaryRecord,
@@ -131,7 +139,10 @@ export async function waitForEarlierViews(
   await waitForViewsSince(world.earlierRevokedAtMs, { viewMs }, world);
 }
 
-/** Until nobody believes any more what stood there before a moment, as if that moment had been a revocation. */
+/**
+ * Waits until all views from before a moment are over, as if the record had been revoked at that
+ * moment.
+ */
 export async function waitForViewsSince(
   sinceMs: number,
   { viewMs }: Pick<PrimaryRecord, 'viewMs'>,
@@ -142,7 +153,7 @@ export async function waitForViewsSince(
 }
 
 async function waitUntil(lapsedAtMs: number, world: MoveWorld): Promise<void> {
-  // A timer may be early.
+  // A timer may fire early.
   for (let leftMs = lapsedAtMs - world.nowMs(); leftMs > 0; leftMs = lapsedAtMs - world.nowMs()) {
     await world.sleep(Math.ceil(leftMs));
     world.signal.throwIfAborted();

@@ -8,8 +8,12 @@ import type { ReadTail, TailCommands, TailQuestion } from '../redis/tail.ts';
 import type { ManagerEvent } from './events.ts';
 import type { ManagerHooks } from './hooks.ts';
 
-/** Connections over which a manager changes the role of a Redis bear this, its token and its id. */
+/**
+ * The names of connections over which a manager changes roles begin with this. The fencing token
+ * and the manager's id follow.
+ */
 const namePrefix = 'incumbent-redis:';
+/** The names of connections over which a manager only asks. */
 const lookPrefix = 'incumbent-redis-look:';
 
 export interface HandsSettings {
@@ -23,32 +27,38 @@ export interface HandsSettings {
   readonly readTail?: ReadTail | undefined;
 }
 
-/** A PING is 14 bytes, and comes every 10 s. */
+/** The longest end of a stream that is read. A PING takes 14 bytes, and comes every 10 s. */
 const mostTailBytes = 1 << 20;
 
 /**
- * With these the elected manager changes what a Redis is, in one term. A manager that stood still
- * while another one was elected could go on with what it was about to send. So:
+ * The connections to the nodes over which the elected manager changes their roles, in one term of
+ * its leadership. A manager that was suspended while another one was elected could still send its
+ * next command. So:
  *
- * - a connection bears a name with the token before anything is sent over it, and is never made anew
- *   by itself; whether the term holds is asked right before each change;
- * - before the first change on a node all others of such connections are closed there.
+ * - A connection gets a name with the fencing token before anything is sent over it, and never
+ *   reconnects.
+ * - Right before each change the manager checks that its term holds.
+ * - Before the first change on a node all other connections of this kind are closed there.
  *
- * A connection of an older term is either known to the server by its name, and is closed; or its name
- * has not arrived, then its owner waits for the answer to that, and finds its term over. A change by
- * an older term thus comes before the closing, or never; and what is published was looked at after it.
+ * If the server knows the name of an older term's connection, the newer manager closes it. If the
+ * name has not arrived yet, its owner still waits for the answer to it, and then finds its term
+ * over. So a change by an older term comes before the closing, or never. The newer manager looks at
+ * the node after the closing, and publishes only what it finds then.
  */
 export class Hands implements Disposable {
   readonly #settings: HandsSettings;
   readonly #term: Term;
   readonly #held = new Map<NodeAddress, Promise<NodeLink>>();
-  /** By what `CLIENT LIST` says of each: one node may have two names. */
+  /**
+   * Connections of this term, by name and id as in `CLIENT LIST`. One node may have two addresses,
+   * and so two of these.
+   */
   readonly #own = new Map<string, NodeLink>();
   #opened = 0;
-  /** Over these nothing is changed. */
+  /** Connections that only ask. */
   readonly #looking = new Map<NodeAddress, NodeLink>();
   readonly #close = () => this[Symbol.dispose]();
-  /** Nodes that did not keep in their configuration what they are. */
+  /** Nodes that have refused `CONFIG REWRITE`. */
   readonly #notKept = new Set<NodeAddress>();
   #closed = false;
 
@@ -59,14 +69,16 @@ export class Hands implements Disposable {
     if (term.signal.aborted) this.#close();
   }
 
-  /** @returns rejects NodeUnreachableError, NodeRefusedError, or that the term has ended */
+  /**
+   * @returns rejects with NodeUnreachableError or NodeRefusedError, or because the term has ended
+   */
   async replication(node: NodeAddress): Promise<Replication> {
     return (await this.#on(node)).replication();
   }
 
   /**
-   * The same of what may be another name of a node: such a connection closes no others there, and ours
-   * to that node would be among those.
+   * Asks a node that only other managers list. That may be another name of a node on the own list,
+   * so this connection closes no others there: they may be ours.
    */
   async look(node: NodeAddress): Promise<Replication> {
     const held = this.#looking.get(node);
@@ -78,14 +90,14 @@ export class Hands implements Disposable {
       timeoutMs: nodeTimeoutMs,
       signal: this.#term.signal,
     });
-    // Another question may have opened one meanwhile.
+    // Another call may have opened one meanwhile.
     this.#looking.get(node)?.close();
     this.#looking.set(node, connection);
     if (this.#closed) connection.close();
     return connection.replication();
   }
 
-  /** Resolves when the node has said that it is a primary. */
+  /** Resolves when the node says that it is a primary. */
   async makePrimary(node: NodeAddress): Promise<Replication> {
     const connection = await this.#on(node);
     await this.#change(connection, ['REPLICAOF', 'NO', 'ONE']);
@@ -94,7 +106,7 @@ export class Hands implements Disposable {
     throw new Error(`${node} was told to be a primary, and says that it is a replica`);
   }
 
-  /** Resolves when the node has said that it is a replica of that one. */
+  /** Resolves when the node says that it is a replica. It may not be connected to `primary` yet. */
   async makeReplica(node: NodeAddress, primary: NodeAddress): Promise<void> {
     const connection = await this.#on(node);
     const { host, port } = parseNodeAddress('a node', primary);
@@ -105,15 +117,16 @@ export class Hands implements Disposable {
   }
 
   /**
-   * It takes no writes from now on, copies nobody, and keeps its data.
-   * @returns what it has: nothing can be added to that any more
+   * Sets a node aside: from now on it takes no writes, copies no node, and keeps its data.
+   * @returns what it has; nothing can be added to that
    */
   setAside(node: NodeAddress): Promise<Replication> {
     return this.#cutOff(node, asideAddress);
   }
 
   /**
-   * A replica gets nothing more from whom it follows, and may become the primary, for every manager.
+   * Holds a replica: it gets nothing more from its primary. Any manager may still promote it,
+   * unlike a node that is set aside.
    * @returns what it has
    */
   hold(node: NodeAddress): Promise<Replication> {
@@ -124,14 +137,18 @@ export class Hands implements Disposable {
     const connection = await this.#on(node);
     const { host, port } = parseNodeAddress('a node', from);
     await this.#change(connection, ['REPLICAOF', host, `${port}`]);
-    // Replicas that wait for a copy already would get it. Redis before 5.0 knows only this word.
+    // Replicas that wait for a copy already would still get it. Redis before 5.0 knows only the
+    // word `slave`.
     await this.#change(connection, ['CLIENT', 'KILL', 'TYPE', 'slave']);
     const replication = await connection.replication();
     if (replication.role === 'replica') return replication;
     throw new Error(`${node} was told to follow nobody, and says that it is a primary`);
   }
 
-  /** After a restart it is what it is now. Where the node does not want to, that is told once. */
+  /**
+   * Has the node write its present role into its configuration file, for the next restart. A
+   * refusal is reported once for each node.
+   */
   async keepConfig(node: NodeAddress): Promise<void> {
     try {
       await this.#change(await this.#on(node), ['CONFIG', 'REWRITE']);
@@ -143,7 +160,7 @@ export class Hands implements Disposable {
     }
   }
 
-  /** @returns undefined where it cannot be read: the backlog has it no more, or the node refuses */
+  /** @returns undefined if it cannot be read: the backlog no longer has it, or the node refuses */
   async readTail(node: NodeAddress, question: TailQuestion): Promise<TailCommands | undefined> {
     const { readTail, access, nodeTimeoutMs, hooks, id } = this.#settings;
     const { after, upTo, stream } = question;
@@ -165,7 +182,10 @@ export class Hands implements Disposable {
     }
   }
 
-  /** @param db undefined: any. @returns true also where it cannot be known */
+  /**
+   * @param db undefined: any database
+   * @returns whether the node has one of the keys; true also if that cannot be known
+   */
   async hasAny(
     node: NodeAddress,
     db: number | undefined,
@@ -187,7 +207,7 @@ export class Hands implements Disposable {
     }
   }
 
-  /** Clients that write are kept waiting for that long; what reads or replicates goes on. */
+  /** Makes clients that write wait for that long. Reads and replication go on. */
   async pauseWrites(node: NodeAddress, forMs: number): Promise<void> {
     await this.#change(await this.#on(node), ['CLIENT', 'PAUSE', `${forMs}`, 'WRITE']);
   }
@@ -203,13 +223,13 @@ export class Hands implements Disposable {
     for (const connecting of this.#held.values()) {
       connecting.then(
         (connection) => connection.close(),
-        // Whoever asked for it was told.
+        // Its caller has got the error.
         () => {},
       );
     }
   }
 
-  /** The term is asked about without anything between that and the sending. */
+  /** Checks the term, and sends in the same turn of the event loop. */
   async #change(connection: NodeLink, command: readonly string[]): Promise<void> {
     if (!this.#settings.hooks.broken?.includes('no-assert')) this.#term.assertLeading();
     await connection.command(command);
@@ -221,7 +241,7 @@ export class Hands implements Disposable {
       const connection = await held.catch(() => undefined);
       if (connection?.isOpen === true) return connection;
     }
-    // Of those who found it closed together only the first one opens another.
+    // Of several callers that found the connection closed only the first opens another.
     const current = this.#held.get(node);
     if (current !== undefined && current !== held) return current;
     const opening = this.#open(node);
@@ -251,10 +271,10 @@ export class Hands implements Disposable {
   }
 
   /**
-   * Closes what other managers, and we ourselves, have open here: all, and not only those with a lower
-   * token, for in a ZooKeeper that was set up anew tokens begin anew. Also our own ones of this term, but
-   * those we go on with under another name of the node: a change that was sent over one that we gave up may
-   * still be on its way.
+   * Closes all other connections of managers on the node, not only those with a lower token: after
+   * ZooKeeper was set up anew, tokens begin anew. This manager's own older connections are closed,
+   * too, because a change that was sent over one may still be on its way. Those that it still uses
+   * under another name of the node stay open.
    */
   async #fence(node: NodeAddress, name: string, connection: NodeLink): Promise<void> {
     const own = String(await connection.command(['CLIENT', 'ID']));
@@ -269,7 +289,7 @@ export class Hands implements Disposable {
     });
     for (const client of others) {
       this.#term.assertLeading();
-      // 0 when it is gone meanwhile.
+      // Redis answers 0 if that connection is gone.
       await connection.command(['CLIENT', 'KILL', 'ID', client]);
     }
     if (others.length > 0) {

@@ -1,4 +1,6 @@
-/** How a node becomes a replica: only if nothing is lost by that. Else it is set aside. */
+/**
+ * Makes a node a replica, but only if no data are lost by that. Otherwise the node is set aside.
+ */
 import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
 import type { ManagerEvent } from './events.ts';
@@ -11,9 +13,11 @@ export interface JoinWorld {
   readonly hands: Hands;
   readonly tell: (event: ManagerEvent) => void;
   readonly nowMs: () => number;
-  /** `always`: an operator has said beforehand that what only one node has may be thrown away. */
+  /**
+   * `always`: an operator has allowed in advance that data which only one node has are thrown away.
+   */
   readonly rejoin: 'always' | 'proven';
-  /** What was told of each quarantine, so that it is told once. */
+  /** The last report of each quarantine, so that the same one is not reported twice. */
   readonly quarantined: Map<NodeAddress, string>;
 }
 
@@ -21,11 +25,12 @@ export interface Joining {
   readonly node: NodeAddress;
   readonly primary: NodeAddress;
   readonly streams: StreamNotes;
-  /** What it had when its writes were stopped: since then only PINGs have moved its offset. */
+  /** The node's state when its writes were paused. Since then only PINGs have moved its offset. */
   readonly stoodAt?: Replication | undefined;
   /**
-   * It had nothing more when the primary was chosen, and that is not published yet. If it has more now, it is
-   * `ahead`, and follows nobody until the next attempt has chosen.
+   * The node had nothing more than the primary when that was chosen, and the primary is not
+   * published yet. If the node has more now, it is `ahead`: it follows no node until the next
+   * attempt has chosen.
    */
   readonly wasIncluded?: boolean;
 }
@@ -40,7 +45,7 @@ export async function join(joining: Joining, world: JoinWorld): Promise<Joined> 
   let stoodAt = joining.stoodAt;
   let missing: string | undefined;
   const isHeld = says.role === 'replica' && !says.isAside && says.primary !== primary;
-  // What another node has sent could arrive between the question and the order.
+  // Writes of the node that it follows could arrive between the question and the order.
   if (isHeld) says = await hands.hold(node);
   if (says.role === 'primary') {
     const tail = world.rejoin === 'proven' ? await readEnd(joining, says, world) : undefined;
@@ -57,14 +62,15 @@ export async function join(joining: Joining, world: JoinWorld): Promise<Joined> 
     }
   }
   const has = stoodStill(says, stoodAt) ?? says;
-  // Asked after the node, which may be ahead of what its primary said before.
+  // Asked after the node, which may be ahead of what the primary said before.
   const own = await hands.replication(primary);
   if (own.role !== 'primary') throw new Error(`${primary} is not a primary any more`);
   const isIncluded = includes(own, streams.lineage, has);
   const hasGotMore = isHeld && joining.wasIncluded === true && !isIncluded;
   if (hasGotMore && positionOf(says, streams.lineage).kind === 'known') return 'ahead';
   if (isIncluded || world.rejoin === 'always') {
-    // Else its PINGs would count as more than the primary has, while it waits for its copy.
+    // Without this its PINGs would count as data that the primary lacks, while it waits for its
+    // copy.
     if (isIncluded && has !== says) await streams.include(says);
     await hands.makeReplica(node, primary);
     world.quarantined.delete(node);
@@ -78,9 +84,11 @@ export async function join(joining: Joining, world: JoinWorld): Promise<Joined> 
 }
 
 /**
- * Whether a node that was told to follow the primary before will copy it in place of more: it has no
- * connection with it, whatever it believes, and is further in a stream on record.
- * @param isFirstSight nobody of ours has judged the primary before, so that no stream of before is on record
+ * Whether a node that was told to follow the primary earlier is about to replace more data by a
+ * copy of it. Such a node has no connection with the primary yet, even if it says so, and is
+ * further in a stream on record.
+ * @param isFirstSight our managers have not judged the primary before, so no earlier stream is on
+ *   record
  */
 export function wouldLose(
   node: Replication,
@@ -88,30 +96,32 @@ export function wouldLose(
   lineage: Lineage,
   isFirstSight = false,
 ): boolean {
-  // Where nothing arrives a replica believes for seconds in a connection with a process that is gone.
+  // If nothing arrives, a replica reports for seconds that it is connected, although that process
+  // is gone.
   const isConnected = node.linkUp && node.replicationId === primary.replicationId;
   if (isConnected || node.loading) return false;
-  // Else an operator has told it to follow.
+  // A node whose position is unknown follows because an operator told it to.
   if (!isFirstSight && positionOf(node, lineage).kind !== 'known') return false;
   return !includes(primary, lineage, node);
 }
 
-/** For so long writes are held up while the end of the stream is read. */
+/** How long writes are paused while the end of the stream is read. */
 const readPauseMs = 10_000;
 
 interface EndOfStream {
-  /** What it had when its writes were stopped. */
+  /** The node's state when its writes were paused. */
   readonly stoodAt: Replication;
-  /** Until then nothing was written there since. */
+  /** Until this time it has taken no write since `stoodAt`. */
   readonly untilMs: number;
-  /** What the primary lacks of it; undefined: nothing but PINGs and the like. */
+  /** The data of it that the primary lacks; undefined: nothing but PINGs and the like. */
   readonly missing: string | undefined;
 }
 
 /**
- * Of a primary that somebody cut off: PINGs and expired keys move its offset, too. Its own stream says
- * what has moved it. It is read while the node is a primary: set aside it refuses to give it.
- * @returns undefined where nothing is to be read, or it cannot be
+ * Reads the end of the stream of a primary that was cut off. PINGs and expired keys move its
+ * offset, too, and only the stream tells what did. It is read before the node is set aside, because
+ * Redis refuses it afterwards.
+ * @returns undefined if there is nothing to read, or it cannot be read
  */
 async function readEnd(
   { node, primary, streams }: Joining,
@@ -138,11 +148,11 @@ async function readEnd(
   return { stoodAt, untilMs, missing };
 }
 
-/** The lineage on record, in which a stream is raised before a node of it copies. */
+/** The lineage on record. Before a node copies the primary, its stream is raised there. */
 export class StreamNotes {
   #lineage: Lineage;
   readonly #write: (lineage: Lineage) => Promise<void>;
-  /** Nodes join side by side, and there is one record. */
+  /** Several nodes join at a time, and there is one record. */
   #writing: Promise<void> = Promise.resolve();
 
   constructor(lineage: Lineage, write: (lineage: Lineage) => Promise<void>) {
@@ -154,7 +164,7 @@ export class StreamNotes {
     return this.#lineage;
   }
 
-  /** The primary has all that this node has in its stream: what is more there are PINGs and the like. */
+  /** Notes that the primary has all of this node's stream: the rest of it is PINGs and the like. */
   include({ replicationId, offset }: Replication): Promise<void> {
     return this.#change((lineage) => reaching(lineage, replicationId, offset));
   }
@@ -172,7 +182,7 @@ export class StreamNotes {
   }
 }
 
-/** What the primary would need to include the node. */
+/** The data that the primary lacks, or the reason why that is unknown, in words. */
 export function missingFrom(primary: Replication, lineage: Lineage, node: Replication): string {
   const held = lineageOf(primary, lineage);
   const position = positionOf(node, new Map([...lineage, ...held]));

@@ -15,35 +15,38 @@ import {
 import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import type { ManagerHooks } from './hooks.ts';
 
-/** What stands in ZooKeeper; undefined where there is no such node. */
+/** The content of the two znodes; undefined for a znode that does not exist. */
 export interface Kept {
   readonly record: PrimaryRecord | undefined;
   readonly nodes: Nodes | undefined;
-  /** A manager of the gem has moved the primary since the record was written. */
+  /** Whether a manager of the gem has moved the primary since the record was written. */
   readonly isMovedByGem: boolean;
 }
 
-/** What is to stand there. Left out: as it is. `nodes: null`: no such node. */
+/**
+ * The wanted content of the two znodes. A field that is left out stays as it is. `nodes: null`
+ * deletes that znode.
+ */
 export interface Change {
   readonly record?: PrimaryRecord;
   readonly nodes?: Nodes | null;
-  /** What else belongs to it. */
+  /** Adds operations that belong into the same transaction. */
   readonly also?: (transaction: Transaction) => void;
 }
 
 /**
- * The two znodes that say who is the primary, in one term of the elected manager. Every write is one
- * transaction with a check that the term's place is there, and of the versions that were read: a
- * manager that stood still changes nothing.
+ * The two znodes that name the primary, in one term of the elected manager. Every write is one
+ * transaction that also checks the versions that were read, and that the manager's place in the
+ * election still exists. So a manager that was suspended changes nothing.
  */
 export class Keeper {
   readonly #zk: ZooKeeperClient;
   readonly #paths: Paths;
   readonly #term: Term<ZooKeeperGuard>;
   readonly #hooks: ManagerHooks;
-  /** Unknown after a write whose outcome is not known. */
+  /** undefined before the first read, and after a write whose outcome is unknown. */
   #kept: (Kept & { readonly versions: Versions }) | undefined;
-  /** undefined: not read yet, or unknown after a write that failed. */
+  /** undefined before the first read, and after a write that failed. */
   #position: { readonly exists: boolean; readonly value: PositionRecord | undefined } | undefined;
 
   constructor(zk: ZooKeeperClient, paths: Paths, term: Term<ZooKeeperGuard>, hooks: ManagerHooks) {
@@ -53,24 +56,28 @@ export class Keeper {
     this.#hooks = hooks;
   }
 
-  /** What is known may have been changed by others: the next `read` looks again. */
+  /** Discards what was read, because others may have changed it: the next `read` asks ZooKeeper. */
   forget(): void {
     this.#kept = undefined;
   }
 
-  /** @returns rejects LayoutError where something else stands there */
+  /** @returns rejects with LayoutError if something else stands there */
   async read(): Promise<Kept> {
     this.#kept ??= await this.#read();
     return this.#kept;
   }
 
-  /** @returns rejects when it was refused, and when nobody knows: then `read` looks again */
+  /**
+   * @returns rejects if the write was refused, and if its outcome is unknown. Then the next `read`
+   *   asks ZooKeeper
+   */
   async write(change: Change): Promise<void> {
     const { primary, nodes } = this.#paths;
     const before = this.#kept ?? (await this.#read());
     this.#kept = undefined;
     const transaction = this.#begin();
-    // Else it would look as if a manager of the gem had created `nodes`.
+    // A manager has to write the record when it creates `nodes`. Otherwise it would look as if a
+    // manager of the gem had created it.
     const creates = before.nodes === undefined && (change.nodes ?? null) !== null;
     const record = change.record ?? (creates ? before.record : undefined);
     if (record !== undefined) {
@@ -96,8 +103,9 @@ export class Keeper {
   }
 
   /**
-   * How far the primary on record was when it was looked at last; undefined: nobody has looked, or something
-   * else stands there. It only says for whom it is worth while to wait, so nothing fails without it.
+   * How far the primary on record was when it was last looked at; undefined if no manager has
+   * looked, or something else stands there. It only tells which nodes are worth waiting for, so
+   * nothing fails without it.
    */
   async position(): Promise<PositionRecord | undefined> {
     this.#position ??= await this.#readPosition();
@@ -145,7 +153,7 @@ export class Keeper {
   async #read(): Promise<Kept & { readonly versions: Versions }> {
     const { primary, nodes } = this.#paths;
     const { signal } = this.#term;
-    // What a server knows that is behind is refused at the write, by its version.
+    // The server may still be behind. Then the version check refuses the write.
     await this.#zk.sync(primary, { signal });
     const [record, known] = await Promise.all([
       readNode(this.#zk, primary, decodePrimary, signal),

@@ -3,24 +3,25 @@ import type { NodeAddress } from '../node-address.ts';
 import type { Replication } from '../redis/node-connection.ts';
 
 /**
- * What the data of a primary include: for each stream of writes the offset up to which they do. The
- * oldest stream comes first, that of the primary itself last.
+ * The streams of writes that a primary's data include, each with the offset up to which they do.
+ * The oldest stream comes first, the primary's own last.
  */
 export type Lineage = ReadonlyMap<string, number>;
 
-/** How far a node's data are, as far as anybody can know. */
+/** How far a node's data are, as far as a manager can know. */
 export type Position =
   | { readonly kind: 'known'; readonly stream: string; readonly offset: number }
-  /** Redis has emptied it, or it never had data. */
+  /** Redis has emptied the node, or it never had data. */
   | { readonly kind: 'nothing' }
-  /** It reads its files: what it has is not known before it has read them. */
+  /** The node reads its files. Its data are known only afterwards. */
   | { readonly kind: 'loading' }
-  /** It may have anything. */
+  /** The node may have any data. */
   | { readonly kind: 'unknown' };
 
 /**
- * Whether the primary has all that the node may have, so that the node may be emptied. It goes one way:
- * that the primary has a stream up to an offset does not say that this stream has what is the primary's.
+ * Whether the primary has all that the node may have, so that the node may be emptied. The relation
+ * has one direction. If the primary includes a stream up to an offset, a node in that stream need
+ * not have anything of the primary's.
  * @param lineage as on record
  * @param node asked before the primary: a replica may have got more since
  */
@@ -32,21 +33,21 @@ export function includes(primary: Replication, lineage: Lineage, node: Replicati
   return position.offset <= (held.get(position.stream) ?? -1);
 }
 
-/** Whether a node has all that a primary had when it was looked at last. */
+/** Whether a node has all that a primary had when it was last looked at. */
 export function reaches(node: Replication, lineage: Lineage, primary: PositionRecord): boolean {
   if (positionOf(node, lineage).kind !== 'known') return false;
   return (lineageOf(node, lineage).get(primary.stream) ?? -1) >= primary.offset;
 }
 
 /**
- * What a node would include if it were the primary.
- * @param lineage as on record: of the primary there
+ * The lineage that a node would have as the primary.
+ * @param lineage as on record: that of the primary there
  */
 export function lineageOf(node: Replication, lineage: Lineage): Lineage {
   const { replicationId, formerReplicationId, offset } = node;
   const branch = branchOf(node, lineage);
   const streams = [...branch.keys()];
-  // Whoever is in a stream has all streams before that, up to where the record says.
+  // A node in a stream has all streams before it, up to where the record says.
   const at = streams.indexOf(replicationId);
   const from =
     at >= 0 || formerReplicationId === undefined ? at : streams.indexOf(formerReplicationId);
@@ -56,7 +57,7 @@ export function lineageOf(node: Replication, lineage: Lineage): Lineage {
   return held;
 }
 
-/** @param lineage the streams that are known */
+/** @param lineage the known streams */
 export function positionOf(node: Replication, lineage: Lineage): Position {
   const { replicationId, formerReplicationId, offset } = node;
   const isKnown = lineage.has(replicationId);
@@ -71,7 +72,7 @@ export function positionOf(node: Replication, lineage: Lineage): Position {
   if (node.loading) return { kind: 'loading' };
   const isOffsetFrozen = isMute(node);
   const hasBegun = isOffsetFrozen || offset > forkOf(node);
-  // PINGs and expired keys move the offset of a primary, too.
+  // PINGs and expired keys also move the offset of a primary.
   if (wasKnown && !(node.hasWritten && hasBegun)) {
     return { kind: 'known', stream: formerReplicationId, offset: forkOf(node) };
   }
@@ -80,16 +81,18 @@ export function positionOf(node: Replication, lineage: Lineage): Position {
 }
 
 /**
- * Whether its offset may not count what it has taken: a primary without a backlog does not count. As a replica it
- * gets one with the first write that arrives; so one that has written without was such a primary before.
+ * Whether the node's offset may not count writes that it has taken. A primary without a backlog
+ * does not count them. A replica gets a backlog with the first write that arrives, so one that has
+ * writes and no backlog was such a primary before.
  */
 export function isMute({ role, isAside, hasBacklog, hasWritten }: Replication): boolean {
   return !hasBacklog && (role === 'primary' || isAside || hasWritten);
 }
 
 /**
- * Whether a node has anything of the stream that the primary on record writes, or of one after it. Whoever
- * has only streams of before lacks all of its term.
+ * Whether a node has data of the current term: anything of the stream that the primary on record
+ * writes, or of a later one. A node with older streams only lacks all writes of that term. (The
+ * code calls the current term a reign.)
  */
 export function isOfReign(node: Replication, record: StreamsOnRecord): boolean {
   const lineage = recordedLineage(record);
@@ -97,7 +100,7 @@ export function isOfReign(node: Replication, record: StreamsOnRecord): boolean {
   return latestStream(node, lineage) >= Math.max(since, 0);
 }
 
-/** Which of the streams is the latest one that the node has anything of; -1: it has none. */
+/** The index of the latest stream of which the node has data; -1 if there is none. */
 export function latestStream(node: Replication, lineage: Lineage): number {
   const streams = [...lineage.keys()];
   const held = [...lineageOf(node, lineage).keys()];
@@ -105,17 +108,18 @@ export function latestStream(node: Replication, lineage: Lineage): number {
 }
 
 /**
- * For a copy that broke off. It still says the stream and the offset of what it had. One that begins to
- * read its files after a start says the same, and has them.
+ * Whether Redis has emptied the node for a copy that then broke off. Such a node still reports the
+ * stream and offset of its lost data. So does one that begins to read its files after a start, and
+ * that one has its data.
  */
 export function isEmptied({ isEmpty, role, linkOffset, loading }: Replication): boolean {
   return isEmpty && role === 'replica' && linkOffset === 1 && !loading;
 }
 
-/** More streams than that are not kept: the oldest goes first. */
+/** The most streams that a lineage keeps. The oldest goes first. */
 export const mostStreams: number = 16;
 
-/** What the lineage of a primary is after it has begun a stream of its own, or has written on. */
+/** The lineage of a primary after it has begun a stream of its own, or has written more. */
 export function goesOn(lineage: Lineage, primary: Replication): Lineage {
   const { replicationId, formerReplicationId, offset } = primary;
   const next = new Map(lineage);
@@ -123,7 +127,7 @@ export function goesOn(lineage: Lineage, primary: Replication): Lineage {
   if (formerReplicationId !== undefined) {
     raise(next, formerReplicationId, forkOf(primary));
   } else if (last !== undefined && last !== replicationId) {
-    // The same process has renamed its stream, as without replicas, and counts on.
+    // Without replicas Redis renames the stream of a process after a time, and goes on counting.
     raise(next, last, offset);
   }
   next.delete(replicationId);
@@ -132,8 +136,9 @@ export function goesOn(lineage: Lineage, primary: Replication): Lineage {
 }
 
 /**
- * The same with a stream on record that is included up to there at least. Others are not added: only the
- * primary of now includes them, and whoever is behind it would count as one that does, too.
+ * The lineage with a stream on record raised to at least that offset. A stream that is not on
+ * record is not added. Only the present primary includes it, and a replica that is behind would
+ * count as including it, too.
  */
 export function reaching(lineage: Lineage, stream: string, offset: number): Lineage {
   if (!lineage.has(stream)) return lineage;
@@ -143,8 +148,9 @@ export function reaching(lineage: Lineage, stream: string, offset: number): Line
 }
 
 /**
- * Of the streams of promotions that were not finished only the last two: a node that is promoted again and
- * again begins one each time, and would push those of the last term out.
+ * The lineage without old streams of unfinished promotions: only the last two of them stay. A node
+ * that is promoted again and again begins a new stream each time, and would push out those of the
+ * last term.
  */
 export function withoutUnfinished(lineage: Lineage, record: StreamsOnRecord): Lineage {
   const published = publishedLineage(record);
@@ -152,7 +158,7 @@ export function withoutUnfinished(lineage: Lineage, record: StreamsOnRecord): Li
   return new Map([...lineage].filter(([stream]) => published.has(stream) || last.includes(stream)));
 }
 
-/** All streams that the record names, those of a promotion that is not finished included. */
+/** All streams that the record names, including those of an unfinished promotion. */
 export function recordedLineage(record: StreamsOnRecord): Lineage {
   const published = publishedLineage(record);
   const { promoting } = record;
@@ -161,8 +167,8 @@ export function recordedLineage(record: StreamsOnRecord): Lineage {
 }
 
 /**
- * Of the last term that was published; of a record that version 0.1.0 has written only the stream of the
- * primary is known.
+ * The lineage of the last published term. Of a record that version 0.1.0 wrote only the primary's
+ * stream is known.
  */
 export function publishedLineage({ lineage, replicationId }: StreamsOnRecord): Lineage {
   if (lineage !== undefined) return new Map(Object.entries(lineage));
@@ -172,8 +178,9 @@ export function publishedLineage({ lineage, replicationId }: StreamsOnRecord): L
 type StreamsOnRecord = Pick<PrimaryRecord, 'lineage' | 'promoting' | 'replicationId'>;
 
 /**
- * Two lineages that part somewhere: that of the last term, and that of a node that was promoted since, which
- * may lack some of the first. Streams of the second one only come first: nobody has written there.
+ * Two lineages with a common beginning. One is that of the last term. The other is that of a node
+ * that was promoted since, and may lack a part of the first. Streams that only the second has stand
+ * first, because no client has written there.
  */
 class BranchedLineage extends Map<string, number> {
   readonly published: Lineage;
@@ -186,7 +193,7 @@ class BranchedLineage extends Map<string, number> {
   }
 }
 
-/** The one of the two lineages that the node is in. */
+/** The one of the two lineages that the node belongs to. */
 function branchOf({ replicationId, formerReplicationId = '' }: Replication, lineage: Lineage) {
   if (!(lineage instanceof BranchedLineage)) return lineage;
   const stream = lineage.has(replicationId) ? replicationId : formerReplicationId;
@@ -194,15 +201,18 @@ function branchOf({ replicationId, formerReplicationId = '' }: Replication, line
   return promoted.has(stream) && !published.has(stream) ? promoted : published;
 }
 
-/** As it stands in the record. */
+/** A lineage as the record has it. */
 export function writtenLineage(lineage: Lineage): Readonly<Record<string, number>> {
   return Object.fromEntries(lineage);
 }
 
-/** On record for a primary that was down when it was seen first: whoever comes back there is another one. */
+/**
+ * The process on record for a primary that was down at first sight. Any process that comes back
+ * there differs from it.
+ */
 export const noProcess: string = '0'.repeat(40);
 
-/** Whether the primary on record still runs in the process on record, and nobody has emptied it. */
+/** Whether the primary on record still runs in the process on record, and was not emptied. */
 export function isSameProcess(
   record: StreamsOnRecord & Pick<PrimaryRecord, 'runId'>,
   primary: Replication,
@@ -212,9 +222,11 @@ export function isSameProcess(
   const lineage = recordedLineage(record);
   const { replicationId, formerReplicationId, offset } = primary;
   if (lineage.size === 0 || lineage.has(replicationId)) return true;
-  // Demoted and promoted again by hand: if it has copied somebody meanwhile, it names another one.
+  // It was made a replica and promoted again by hand. If it has copied another node meanwhile, it
+  // names another stream.
   if (formerReplicationId !== undefined) return formerReplicationId === record.replicationId;
-  // Without replicas Redis begins a new stream, and counts on. Streams of before may have gone further elsewhere.
+  // Without replicas Redis begins a new stream, and goes on counting. Only the stream on record
+  // counts, because earlier ones may have gone further elsewhere.
   return offset >= (publishedLineage(record).get(record.replicationId ?? '') ?? 0);
 }
 
@@ -222,23 +234,25 @@ function raise(lineage: Map<string, number>, stream: string, offset: number): vo
   lineage.set(stream, Math.max(offset, lineage.get(stream) ?? -1));
 }
 
-/** Nodes by what they say of their data, asked at one time. */
+/** Nodes, with what each says of its data, asked at one time. */
 export type Replications = ReadonlyMap<NodeAddress, Replication>;
 
-/** Whether the data of a node are those of that stream, or go on from it. */
+/** Whether a node's data belong to that stream, or continue it. */
 export function isOfLineage(replication: Replication, replicationId: string): boolean {
   const { replicationId: id, formerReplicationId } = replication;
   return id === replicationId || formerReplicationId === replicationId;
 }
 
-/** The last byte of the stream of before: Redis gives the first one that is not of it. */
+/**
+ * The last byte of the former stream. Redis reports the first byte that is no longer part of it.
+ */
 function forkOf({ formerOffset }: Replication): number {
   return formerOffset - 1;
 }
 
 /**
- * How much a node has of a stream of writes, as an offset in it: what it wrote of its own since it was
- * promoted does not count.
+ * How much a node has of a stream, as an offset in it. Writes of its own since its promotion do not
+ * count.
  */
 export function offsetIn(replication: Replication, known: string | null): number {
   const { replicationId, formerReplicationId, offset } = replication;
@@ -246,7 +260,7 @@ export function offsetIn(replication: Replication, known: string | null): number
   return Math.min(offset, forkOf(replication));
 }
 
-/** Where no stream is on record: the nodes that share one, as many as there are. */
+/** The largest group of nodes with a common stream, for a set whose record names no stream. */
 export function largestGroup(replications: Replications): Replications {
   let groups: Map<NodeAddress, Replication>[] = [];
   for (const [node, replication] of replications) {

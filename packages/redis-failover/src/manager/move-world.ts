@@ -5,31 +5,34 @@ import type { ManagerHooks } from './hooks.ts';
 import type { JoinWorld } from './join.ts';
 import type { Change, Keeper } from './keeper.ts';
 
-/** What a move goes by. */
+/** The plan of a move. */
 export interface MovePlan {
   readonly reason: MoveReason;
-  /** Whom to promote. Left out: the best. */
+  /** The node to promote. Left out: the best one. */
   readonly target?: NodeAddress | undefined;
-  /** Nodes of any list that the managers say are up, also the primary of before. */
+  /**
+   * Nodes of any list that are up by the managers' verdict. The former primary may be one of them.
+   */
   readonly available: readonly NodeAddress[];
-  /** Mean of what the managers see, in ms. */
+  /** The mean latency that the managers report, in ms. */
   readonly latencyMs: (node: NodeAddress) => number;
-  /** How many managers do not see it. */
+  /** How many managers do not see the node. */
   readonly unavailableTo: (node: NodeAddress) => number;
-  /** What belongs into the write that publishes the new primary. */
+  /** Operations that belong into the write that publishes the new primary. */
   readonly withPublication?: Publication | undefined;
 }
 
-/** The answer to whoever asked for a move. */
+/** The answer to the client or operator that requested the move. */
 export interface Publication {
   readonly manualSeen?: string;
-  /** Left out when `path` is gone meanwhile. */
+  /** The request's znode. The answer is left out if it is gone by then. */
   readonly path?: string;
-  /** Refuses a write at `path` when the request is withdrawn. */
+  /** Makes a write fail with a refusal at `path` if the request was withdrawn. */
   readonly stillAsked?: NonNullable<Change['also']>;
   readonly also?: (moved: Moved) => NonNullable<Change['also']>;
 }
 
+/** Everything that a move works with. */
 export interface MoveWorld extends JoinWorld {
   readonly keeper: Keeper;
   readonly hooks: ManagerHooks;
@@ -37,48 +40,56 @@ export interface MoveWorld extends JoinWorld {
   readonly nowMs: () => number;
   readonly sleep: (forMs: number) => Promise<void>;
   readonly clientViewMs: number;
-  /** Those of this manager's list: only they are promoted, or told to copy. */
+  /** The nodes of this manager's list. Only these are promoted, or told to copy. */
   readonly nodes: readonly NodeAddress[];
-  /** Nodes that only other managers list. They are asked, and what they have counts. */
+  /** Nodes that only other managers list. They are asked, and their data count. */
   readonly others: () => readonly NodeAddress[];
-  /** What the record says of who wrote it. */
+  /** The author of a record, as it stands there. */
   readonly author: Pick<PrimaryRecord, 'manager' | 'token'>;
   /**
-   * When this manager first knew that the record names no primary, by `nowMs`: nobody's view of an
-   * earlier one can be younger.
+   * When this manager first knew that the record names no primary, by `nowMs`. No client can have
+   * confirmed an earlier primary after that.
    */
   revokedAtMs: number | undefined;
-  /** The same of the move before this one; of an earlier manager's: when this one began. */
+  /**
+   * The same time of the move before this one. If another manager made that move: the time at which
+   * this one began.
+   */
   earlierRevokedAtMs: number;
-  /** Who could not be made a primary: taken only when nobody else has as much. */
+  /** Nodes that could not be made a primary. One is chosen only if no other node has as much. */
   readonly refused: Set<NodeAddress>;
-  /** Why nodes did not answer when they were asked last. */
+  /** Why nodes did not answer when they were last asked. */
   readonly errors: Map<NodeAddress, Error>;
-  /** What is not forgotten between terms of this manager. */
+  /** Kept between the terms of this manager's leadership. */
   readonly memory: MoveMemory;
-  /** How many managers report: whether another one can try. */
+  /** How many managers report. With more than one, another manager can try. */
   readonly managers: () => number;
   /**
-   * Until when clients may go by what managers of the gem have published, by `nowMs`: our clients
-   * believe that for longer.
+   * Until when clients may go by what managers of the gem have published, by `nowMs`. Our clients
+   * use that for longer than a view of our own.
    */
   othersLapseAtMs: number;
 }
 
-/** All of the set: whoever decides asks them. */
+/** All nodes of the set. */
 export function everyNode({ nodes, others }: Pick<MoveWorld, 'nodes' | 'others'>): NodeAddress[] {
   return [...nodes, ...others()];
 }
 
-/** Of one term on record: what was waited for in an earlier one says nothing of the next. */
+/** A manager's memory of one term on record. It says nothing about the next term. */
 export interface MoveMemory {
-  /** undefined: before the first move. */
+  /** undefined before the first move. */
   term: number | undefined;
   /** Attempts that were given up because a node that is up did not answer. */
   incompleteAttempts: number;
-  /** Since when those are waited for that may have what was written in the last term, by `nowMs`. */
+  /**
+   * Since when the manager has waited for nodes that may have writes of the last term, by `nowMs`.
+   */
   waitsSinceMs: number | undefined;
-  /** When the term began by a move of a primary that was down to itself: nobody else could get all it has. */
+  /**
+   * When this term began with a primary that was judged down and kept its role, because no other
+   * node could get all its data.
+   */
   cameBackAtMs: number | undefined;
 }
 
@@ -89,32 +100,35 @@ export function newMemory(): MoveMemory {
   };
 }
 
-/** What is remembered of the term on record. */
+/** The memory of the term on record. It is cleared when the term is another one. */
 export function memoryOf({ term }: Pick<PrimaryRecord, 'term'>, memory: MoveMemory): MoveMemory {
   return memory.term === term ? memory : Object.assign(memory, newMemory(), { term });
 }
 
-/** No node can be promoted. The record is as it was before, or names no primary. */
+/** No node can be promoted. The record is as before, or names no primary. */
 export class NoCandidateError extends Error {
   override readonly name: string = 'NoCandidateError';
   readonly code = 'NO_CANDIDATE';
 }
 
-/** Somebody is waited for who may have more of the data. */
+/** The manager waits for a node that may have newer data. */
 export class PatienceError extends NoCandidateError {
   override readonly name: string = 'PatienceError';
 }
 
 /**
- * A wish that cannot be carried out. Nothing was changed, unless the node was waited for with the writes
- * stopped: then the primary of before goes on, with the next term.
+ * A request that cannot be carried out. Mostly nothing was changed. If the manager had paused the
+ * writes to wait for the node, the former primary goes on in the next term.
  */
 export class MoveRefusedError extends Error {
   override readonly name: string = 'MoveRefusedError';
   readonly code = 'MOVE_REFUSED';
 }
 
-/** What an operator is told whose wish has failed: another attempt may still find it half done. */
+/**
+ * The message for an operator whose request failed. It says so if a later attempt may still finish
+ * the move.
+ */
 export function refusalOf(
   { message, name }: Error,
   before: Pick<PrimaryRecord, 'primary'>,
@@ -122,15 +136,18 @@ export function refusalOf(
 ): string {
   const isBegun =
     after?.primary !== before.primary ||
-    // While nobody is the primary, the record does not show it.
+    // If there was no primary before, the record cannot show whether the move was begun.
     (before.primary === null && name !== 'NoCandidateError' && name !== 'MoveRefusedError');
   return isBegun ? `${message} (it was begun, and may still be carried out)` : message;
 }
 
-/** A wish that cannot be carried out yet: the node is still copying. Nothing was changed. */
+/**
+ * A request that cannot be carried out yet, because the node is still copying or not connected.
+ * Nothing was changed.
+ */
 export class MoveTooEarlyError extends MoveRefusedError {
   override readonly name: string = 'MoveTooEarlyError';
-  /** It copies: that may take long. Else it may be about to connect, or it may never. */
+  /** true: the node copies, which may take long. false: it may connect soon, or never. */
   readonly isCopying: boolean;
 
   constructor(message: string, isCopying: boolean) {
@@ -139,7 +156,7 @@ export class MoveTooEarlyError extends MoveRefusedError {
   }
 }
 
-/** Whoever asked has taken the request back in time. Nothing was changed. */
+/** The request was withdrawn in time. Nothing was changed. */
 export class MoveWithdrawnError extends MoveRefusedError {
   override readonly name: string = 'MoveWithdrawnError';
 }

@@ -27,13 +27,14 @@ import {
 } from './move-world.ts';
 
 /**
- * Moves the primary: `revoke`, `fence`, `choose`, `promote`, `redirect`, `publish`.
+ * Moves the primary in six steps: `revoke`, `fence`, `choose`, `promote`, `redirect`, `publish`.
  *
- * From `revoke` to `publish` the record names nobody, and nobody is written to. What fails in between
- * leaves it so, and the next attempt, here or in another manager, begins at `fence` with the reason
- * `unfinished`: it may give the node of before back, for nothing was written anywhere since.
+ * From `revoke` to `publish` the record names no primary, and clients write to no node. A failure
+ * in between leaves it so. The next attempt, here or in another manager, begins at `fence` with the
+ * reason `unfinished`. It may make the former primary the primary again, because nothing was
+ * written anywhere since.
  *
- * @returns rejects MoveRefusedError, NoCandidateError, or what a server said
+ * @returns rejects with MoveRefusedError, NoCandidateError, or an error of a server
  */
 export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Moved> {
   const began = world.nowMs();
@@ -56,7 +57,7 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
   if (before.primary !== null) await checkPlan(plan, before, world);
 
   const viewMs = Math.max(before.viewMs, world.clientViewMs);
-  // An operator has spoken of the primary of that term.
+  // An operator's `discard` was about the primary of that term only.
   const { discarded: _, ...going } = before;
   const record = { ...going, primary: null, former, viewMs, ...world.author };
   await step('revoke', former, () => revoke(before, record, plan, world));
@@ -83,7 +84,7 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
       redirect(chosen, answered, { former, fenced, streams, included }, record, world),
     ),
   );
-  // What whoever asked is told when it goes wrong, is not that it is done.
+  // If the request is refused, its answer must not say that it is done.
   const told = refusal === undefined ? plan : { ...plan, withPublication: undefined };
   await step('publish', chosen, async () => {
     const own = await orTakeBack(chosen, has, world, () => lookAgain(chosen, promoted, world));
@@ -110,7 +111,7 @@ export async function movePrimary(plan: MovePlan, world: MoveWorld): Promise<Mov
 
 const nobody: Promise<Fenced> = Promise.resolve({ how: 'silent' });
 
-/** Before anything is changed. */
+/** Checks, before anything is changed, that the move can succeed. */
 async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld): Promise<void> {
   const { target, available, reason } = plan;
   const nodes = everyNode(world);
@@ -132,7 +133,7 @@ async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld
     const isTaken = ([node, each]: readonly [NodeAddress, Replication]) =>
       world.nodes.includes(node) &&
       isOther(node) &&
-      // Whom the managers say is down would be replaced at once.
+      // A node that is down by the managers' verdict would be replaced at once.
       (reason !== 'request' || (available.includes(node) && isReady(each, primary, record)));
     if ([...fit].some(isTaken)) return;
     if (reason === 'request') expectNoCopying(known, fit, record, plan);
@@ -145,7 +146,7 @@ async function checkPlan(plan: MovePlan, record: PrimaryRecord, world: MoveWorld
   if (why !== undefined) throw new MoveRefusedError(`${target} cannot be promoted: ${why}`);
 }
 
-/** Whoever asks for any node waits for one that will be ready soon. */
+/** A request for any replica waits for one that will be ready soon. */
 function expectNoCopying(
   known: Replications,
   fit: Replications,
@@ -172,7 +173,7 @@ function expectNoCopying(
   }
 }
 
-/** Whoever asks for one waits while it gets what the primary has. */
+/** A request for one node waits while that gets what the primary has. */
 function expectConnection(
   target: NodeAddress,
   known: Replications,
@@ -182,7 +183,7 @@ function expectConnection(
 ): void {
   const wanted = known.get(target);
   if (wanted === undefined) return;
-  // The managers may say that it is down: while it loads, it refuses their PING.
+  // The managers may say that it is down: a node that loads refuses their PING.
   if (wanted.loading || wanted.syncing) {
     throw new MoveTooEarlyError(`${target} is ${stateOf(wanted)}`, true);
   }
@@ -190,7 +191,7 @@ function expectConnection(
   if (wanted.role !== 'replica' || wanted.isAside || wanted.linkUp) return;
   const why = whyNot(target, known, fit, record, plan);
   if (why === undefined) return;
-  // Where a primary delays its copies, it is in this state for seconds.
+  // If a primary delays its copies, a new replica is in this state for seconds.
   const lacks = fit.has(target)
     ? why
     : 'it has no connection with its primary, and no data of the set';
@@ -235,20 +236,23 @@ async function revoke(
   world: MoveWorld,
 ): Promise<void> {
   if (before.primary === null) {
-    // By whoever began this move; when, is not known here.
+    // Another manager has begun this move. Its time of revocation is not known here.
     world.revokedAtMs ??= world.nowMs();
-    // Whatever was sent before, and is on its way still, comes too late after this.
+    // Every write that an earlier manager sent before this one now fails its version check.
     await writeIfAsked(record, plan, world);
     return;
   }
   world.earlierRevokedAtMs = world.revokedAtMs ?? world.earlierRevokedAtMs;
   world.revokedAtMs = undefined;
   await writeIfAsked(record, plan, world);
-  // After the answer: no confirmation that was sent later can have succeeded.
+  // Taken after the answer: a confirmation that a client sends later cannot succeed.
   world.revokedAtMs = world.nowMs();
 }
 
-/** In one transaction with the look at the request: what was withdrawn before that is never begun. */
+/**
+ * Writes the record in one transaction with a check of the request. A request that was withdrawn
+ * earlier is never begun.
+ */
 async function writeIfAsked(
   record: PrimaryRecord,
   { withPublication }: MovePlan,
@@ -267,8 +271,10 @@ async function writeIfAsked(
 }
 
 /**
- * Until it is published, its lineage stands beside that of the last term: by that nodes are judged.
- * @returns the lineage of the new primary, as it will stand in the record, and what it says itself
+ * Promotes the chosen node. Until it is published, its lineage stands in the record beside that of
+ * the last term, and nodes are judged by both.
+ * @returns the lineage of the new primary, as the record will have it, and what the node says
+ *   itself
  */
 async function promote(
   chosen: NodeAddress,
@@ -276,15 +282,16 @@ async function promote(
   record: PrimaryRecord,
   world: MoveWorld,
 ): Promise<{ readonly streams: StreamNotes; readonly promoted: Replication }> {
-  // Before it takes writes: somebody may have a connection to it from when it was the primary last.
+  // Done before the node takes writes, because clients may still have connections from its last
+  // time as the primary.
   await waitForEarlierViews(record, world);
   const before = recordedLineage(record);
   const lineage = withoutUnfinished(lineageOf(has, before), record);
   const note = (next: Lineage) =>
     world.keeper.write({ record: { ...record, promoting: writtenLineage(next) } });
-  // Redis forgets it with the promotion.
+  // Redis forgets that stream with the promotion.
   if (!before.has(has.replicationId)) await note(lineage);
-  // The node of before has replicas already, which would copy what it has come back with.
+  // The former primary still has replicas. They would copy what it came back with.
   if (has.role === 'primary') {
     const { runId } = await world.hands.replication(chosen);
     expectStillThere(chosen, runId === has.runId);
@@ -297,22 +304,24 @@ async function promote(
     world.refused.add(chosen);
     throw error;
   }
-  // Its offset counts on in a stream of its own: what it has of the one before is what it had.
+  // The offset goes on counting in a stream of the node's own. So the note says where that stream
+  // began.
   const fork = { formerReplicationId: has.replicationId, formerOffset: has.offset + 1 };
   const goingOn = hasBegunStream(has, promoted) ? { ...promoted, ...fork } : promoted;
   const streams = new StreamNotes(goesOn(lineage, goingOn), note);
   await orTakeBack(chosen, has, world, async () => {
     expectStillThere(chosen, isStillThere(has, promoted));
-    // Nobody copies a stream that the record does not name.
+    // No node copies a stream that the record does not name.
     if (!before.has(promoted.replicationId)) await note(streams.lineage);
   });
   return { streams, promoted };
 }
 
 /**
- * What is done with a promoted node before anybody can have been told of it. When that fails, the node is a
- * replica again: as a primary it would let keys expire, and had then what nobody else has. One that was a
- * primary before stays one: without a backlog its offset does not say what it has taken.
+ * Runs a step between the promotion and the publication, when no client can know of the promoted
+ * node. If the step fails, the node becomes a replica again. As a primary it would let keys expire,
+ * and then have data of its own. A node that was a primary before stays one: without a backlog its
+ * offset does not show what it has taken.
  */
 async function orTakeBack<T>(
   chosen: NodeAddress,
@@ -335,12 +344,17 @@ function expectStillThere(chosen: NodeAddress, isThere: boolean): void {
   throw new Error(`${chosen} has not the data any more that it was chosen by: it is looked again`);
 }
 
-/** Its first replica has come: with its first backlog Redis begins a stream, and forgets the one before. */
+/**
+ * The node's first replica has come. With its first backlog Redis begins a new stream, and forgets
+ * the one before.
+ */
 function hasBegunStream(has: Replication, promoted: Replication): boolean {
   return !has.hasBacklog && promoted.formerReplicationId === undefined;
 }
 
-/** It may have been emptied for a copy since, or have been started anew. */
+/**
+ * Whether the chosen node still has its data. It may have been emptied for a copy, or started anew.
+ */
 export function isStillThere(has: Replication, promoted: Replication): boolean {
   if (promoted.runId !== has.runId) return false;
   if (hasBegunStream(has, promoted)) return has.isEmpty || !promoted.isEmpty;
@@ -364,8 +378,8 @@ async function redirect(
   const { former, fenced, streams, included } = from;
   const follows = new Set<NodeAddress>();
   const ahead: NodeAddress[] = [];
-  // Only of one that was paused is it known what it has sent: a process that was started anew does not
-  // know what the one before has, and a replica may have been a primary a moment ago.
+  // Only a paused primary is known to have sent nothing more. A process that was started anew does
+  // not know what the one before it has sent. A replica may have been a primary a moment ago.
   const mayGetMore = fenced.how !== 'paused' && !world.hooks.broken?.includes('any-replica');
   let isStopped = false;
   await Promise.all(
@@ -379,28 +393,29 @@ async function redirect(
         if (joined === 'ahead') ahead.push(node);
         if (node !== former || joined === 'loading') return;
         isStopped = true;
-        // Now whoever was kept waiting there is refused.
+        // Writers that were kept waiting there are refused now.
         await world.hands.resumeWrites(node);
       } catch {
-        // Who cannot be reached now is reconciled when it can.
+        // A node that cannot be reached now is made a replica when it can.
         world.signal.throwIfAborted();
       }
     }),
   );
   if (ahead.length > 0) {
-    // Nobody has been told of the new primary yet: the next attempt chooses who has more. Each of these is
-    // held, and gets nothing more, so there are fewer such attempts than nodes.
+    // No client knows of the new primary yet, so the next attempt may choose a node with more data.
+    // Each such node is held and gets nothing more, so there are fewer of these attempts than
+    // nodes.
     throw new NoCandidateError(
       `nobody is promoted yet: ${ahead.join(', ')} has got more since ${chosen} was chosen`,
     );
   }
-  // It answered, and then went away: whether it takes writes again cannot be known.
+  // It answered, and then went away. Whether it takes writes again cannot be known.
   const isLost = fenced.how !== 'silent' && former !== null && former !== chosen;
   if (isLost && !isStopped) await waitForViews(record, world);
   return [...follows];
 }
 
-/** @returns what it has now */
+/** @returns what the node has now */
 async function lookAgain(
   chosen: NodeAddress,
   promoted: Replication,
@@ -410,11 +425,12 @@ async function lookAgain(
   if (own.role !== 'primary') {
     throw new Error(`${chosen} was made the primary, and says now that it is a replica`);
   }
-  // Nobody has looked at what another process of it has. (It renames its stream for its first replica.)
+  // No manager has looked at the data of another process. (The stream may differ: Redis renames it
+  // for the first replica.)
   if (own.runId !== promoted.runId) {
     throw new Error(`${chosen} was started anew while the others were told to follow it`);
   }
-  // It may have been told to keep writers waiting, by a manager that ended in the middle.
+  // A manager that ended in the middle may have paused its writes.
   await world.hands.resumeWrites(chosen);
   return own;
 }
@@ -433,7 +449,8 @@ async function publish(
     unavailable: world.nodes.filter((node) => node !== chosen && !followers.includes(node)),
   };
   const next = { ...record, term: record.term + 1, primary: chosen, replicationId, runId };
-  // Started anew it would copy whom its file names, also when this manager ends before it can say so.
+  // A node that is started anew follows its configuration file, even if this manager ends before it
+  // can correct that.
   await world.hands.keepConfig(chosen);
   const { also, path, manualSeen = record.manualSeen } = plan.withPublication ?? {};
   const change = { record: { ...next, manualSeen }, nodes };
@@ -442,7 +459,7 @@ async function publish(
       also === undefined ? change : { ...change, also: also({ primary: chosen, term: next.term }) },
     );
   } catch (error) {
-    // Whoever asked has given up meanwhile, and has taken the request away. It is done all the same.
+    // The requester has given up and withdrawn the request. The move is done all the same.
     if (path === undefined || !isRefusedAt(error, path)) throw error;
     await world.keeper.write(change);
   }

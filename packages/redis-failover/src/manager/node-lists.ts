@@ -1,14 +1,15 @@
-/** Whether all managers watch the same nodes: each reports on all of its own. */
+/** Whether all managers watch the same nodes. Each manager reports on all nodes of its list. */
 import type { Report } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
 
+/** A manager whose list lacks nodes that other managers watch. */
 export interface ShortList {
   readonly manager: string;
-  /** What others watch, and this one does not. */
+  /** The nodes that others watch, and this manager does not. */
   readonly lacks: readonly NodeAddress[];
 }
 
-/** @param reports by the managers' ids. One that has looked at nothing yet is left out */
+/** @param reports by the managers' ids. A manager that has looked at nothing yet is left out */
 export function shortLists(reports: ReadonlyMap<string, Report>): readonly ShortList[] {
   const lists = [...reports]
     .map(([manager, { available, unavailable }]) => ({
@@ -23,7 +24,7 @@ export function shortLists(reports: ReadonlyMap<string, Report>): readonly Short
   });
 }
 
-/** Nodes that only other managers watch. */
+/** The nodes that only other managers watch. */
 export function foreignNodes(
   own: readonly NodeAddress[],
   reports: ReadonlyMap<string, Report>,
@@ -36,8 +37,8 @@ export function foreignNodes(
 }
 
 /**
- * One entry for each Redis. Of several names of one the first in `preferred` stays: a manager may spell
- * a node as others do not.
+ * One entry for each Redis process. A manager may spell a node differently than others, so one
+ * process may have several names. The first of them in `preferred` stays.
  */
 export function oncePerProcess<Each extends { readonly runId: string }>(
   known: ReadonlyMap<NodeAddress, Each>,

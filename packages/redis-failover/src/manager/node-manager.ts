@@ -27,8 +27,8 @@ import { troubleOf } from './trouble.ts';
 import { Wake } from './wake.ts';
 
 /**
- * Watches a set of Redis nodes and, when it is elected among its like, sees to it that exactly one of
- * them is the primary.
+ * Watches a set of Redis nodes. The managers of a set elect one of themselves, and the elected one
+ * keeps exactly one node the primary and the others its replicas.
  */
 export class NodeManager {
   readonly #options: ResolvedOptions;
@@ -48,10 +48,10 @@ export class NodeManager {
   readonly #memory: MoveMemory = newMemory();
 
   /**
-   * Touches nothing yet.
+   * Connects to nothing before `run`.
    * @param hooks for this package's own tests
    * @param surroundings for a simulation
-   * @throws InvalidOptionError
+   * @throws InvalidOptionError for an option that is unknown, missing or out of range
    */
   constructor(
     options: ManagerOptions,
@@ -64,10 +64,12 @@ export class NodeManager {
     this.#paths = pathsBelow(this.#options.root);
   }
 
+  /** Unique among the managers; see the option `id`. */
   get id(): string {
     return this.#options.id;
   }
 
+  /** The state at this moment, from memory: reading it asks no server. */
   get status(): ManagerStatus {
     const { id, nodes, requiredNodeManagers } = this.#options;
     const isLeading = this.#state === 'leading';
@@ -90,9 +92,10 @@ export class NodeManager {
   }
 
   /**
-   * Runs until `signal` aborts, and resolves when everything is given back. While ZooKeeper is away
-   * it waits for it.
-   * @returns rejects what no waiting cures, such as a refused login to ZooKeeper, or StoreUnsuitableError
+   * Runs until `signal` aborts. Resolves when the session and all connections are closed. While
+   * ZooKeeper cannot be reached, it waits and tries again.
+   * @returns rejects with an error that no waiting cures: a refused login to ZooKeeper, or
+   *   StoreUnsuitableError
    */
   async run(signal: AbortSignal): Promise<void> {
     const { zookeeper: url, sessionTimeoutMs, zookeeperOptions, id, nodes } = this.#options;
@@ -105,7 +108,8 @@ export class NodeManager {
       if (state === 'connected' && isAway) this.#show({ trouble: undefined });
     });
     this.#tell({ type: 'started', id, nodes });
-    // The client is patient; whoever looks at the log after a misspelt address is not.
+    // The client waits for ever, but an operator who misspelt the address wants to read of it in
+    // the log.
     const hurry: Timer = clock.setTimer(() => this.#missZooKeeper(zk), 1_000);
     try {
       while (!signal.aborted) await this.#workUntilTrouble(zk, signal);
@@ -127,14 +131,14 @@ export class NodeManager {
     this.#show({ trouble: { code: 'ZOOKEEPER_AWAY', message } });
   }
 
-  /** What waiting may cure is tried again a moment later. */
+  /** If waiting may cure the error, the work begins again a second later. */
   async #workUntilTrouble(zk: ZooKeeperClient, signal: AbortSignal): Promise<void> {
     try {
       await zk.connected({ signal });
       await this.#work(zk, signal);
     } catch (error) {
       if (signal.aborted) return;
-      // A session may end at any moment, also right after one has waited for it.
+      // A session may end at any moment, even right after `connected` resolved.
       const isLost =
         error instanceof SessionError ||
         (error instanceof StoreUnsuitableError && zk.session === undefined);
@@ -156,7 +160,8 @@ export class NodeManager {
       name: this.#paths.election,
       backend: zookeeper(zk, { root: this.#paths.root }),
       candidate: { id: this.#options.id },
-      // The states of the client say when ZooKeeper is away, and when it is back: see #listen.
+      // The state of the client tells already when ZooKeeper is away, and when it is back: see
+      // #listen.
       onTrouble: () => {},
     });
     const wake = new Wake(clock);
@@ -205,7 +210,7 @@ export class NodeManager {
       );
     } finally {
       this.#state = 'waiting';
-      // Not mended, but another one's from now on.
+      // The trouble may go on, but from now on another manager has to report it.
       this.#trouble = undefined;
       const { reason } = term.signal;
       this.#tell({ type: 'ousted', token, reason: reason?.reason ?? 'another manager shall try' });
@@ -231,7 +236,10 @@ export class NodeManager {
     });
   }
 
-  /** For requests, which would else be seen at the next look only. */
+  /**
+   * Wakes the manager when a request arrives. Without this it would see the request only at its
+   * next look.
+   */
   #listen(zk: ZooKeeperClient, wake: Wake, signal: AbortSignal): () => void {
     const stop = new AbortController();
     const { signal: ends } = stop;
@@ -240,7 +248,7 @@ export class NodeManager {
       try {
         for await (const change of changes) onChange(change);
       } catch {
-        // It is looked at all the same, only later.
+        // The next look finds the change all the same, only later.
       }
     };
     const options = { signal: ends };
@@ -250,7 +258,7 @@ export class NodeManager {
     return () => stop.abort();
   }
 
-  /** What the record says. The elected one reads it for itself before it decides anything. */
+  /** Takes the record for the status. The elected manager reads it again before it decides. */
   #note(text: string | undefined): void {
     try {
       const record = text === undefined ? undefined : decodePrimary(this.#paths.primary, text);
@@ -288,7 +296,7 @@ export class NodeManager {
 
   #showRecord(record: PrimaryRecord | undefined): void {
     const before = this.#record;
-    // Of two that are read side by side the older one may come last.
+    // Two reads are under way side by side, and the older record may arrive last.
     if (record !== undefined && before !== undefined && record.term < before.term) return;
     this.#record = record;
     if (record === undefined) return;
@@ -303,7 +311,7 @@ export class NodeManager {
     try {
       this.#options.onEvent(event);
     } catch {
-      // Whoever listens has a bug of his own; a failover does not wait for that.
+      // The listener has an error of its own. A failover does not wait for that.
     }
   }
 }

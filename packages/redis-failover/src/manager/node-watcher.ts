@@ -6,34 +6,34 @@ import type { NodeAccess, NodeLink, OpenNode } from '../redis/node-connection.ts
 import { NodeConnection } from '../redis/node-connection.ts';
 import { Wake } from './wake.ts';
 
-/** What one manager sees of a node. */
+/** A node as one manager sees it. */
 export interface NodeSight {
   readonly address: NodeAddress;
   /**
-   * `unknown` at first. `available` after one good check. `unavailable` after `maxFailures` bad ones
-   * in a row; fewer change nothing.
+   * `unknown` before the first result. `available` after one good check. `unavailable` after
+   * `maxFailures` bad checks in a row; fewer change nothing.
    */
   readonly state: 'unknown' | 'available' | 'unavailable';
-  /** Of a PING, smoothed; of the last good checks. undefined before there was one. */
+  /** The smoothed round trip of a PING in ms, over good checks. undefined before the first one. */
   readonly latencyMs: number | undefined;
-  /** Bad checks in a row, counted up to `maxFailures`. */
+  /** Bad checks in a row, at most `maxFailures`. */
   readonly failures: number;
   /**
-   * Why the last check was bad. Also how the node refuses us (NodeRefusedError), which is a good one:
-   * that a manager has a wrong password is no reason to take a node for dead.
+   * Why the last check was bad. A NodeRefusedError belongs to a good check: a manager's wrong
+   * password is no reason to count a node as down.
    */
   readonly error: Error | undefined;
 }
 
 export interface NodeWatcherOptions extends NodeAccess {
   readonly maxFailures: number;
-  /** From the start of one check to the start of the next. */
+  /** From the start of one check to the start of the next, in ms. */
   readonly checkEveryMs: number;
-  /** How long connecting may take, and each answer. */
+  /** How long connecting may take, and each answer, in ms. */
   readonly timeoutMs: number;
-  /** Of its connections, for CLIENT LIST. */
+  /** The name of its connections in CLIENT LIST. */
   readonly name: string;
-  /** Where the node is reached, if not at its address. */
+  /** The address at which the node is reached, if it is another one. */
   readonly reach?: NodeAddress | undefined;
   readonly clock?: Clock;
   /** Default: NodeConnection.open. */
@@ -42,18 +42,20 @@ export interface NodeWatcherOptions extends NodeAccess {
 
 /** How long one blocking call waits. */
 const blockMs = 2_000;
-/** Nobody writes it: a blocking read of it ends with the connection, or with the role of the node. */
+/**
+ * No client writes this key. So a blocking read of it ends only with the connection, or when the
+ * node changes its role.
+ */
 const watchKey = 'incumbent-redis:watch';
 
 /**
- * Watches one node over two connections. On one a PING is sent every `checkEveryMs` with a timer of
- * ours: that finds a node that stands still, whose connections stay open. On the other a read
- * blocks, so that the death of a node is seen at once, and a change of its role too. A blocking read of
- * a stream and not BLPOP, which counts as a write, so that replicas refuse it and a pause of writes
- * holds it up.
+ * Watches one node over two connections. On one it sends a PING every `checkEveryMs`, with a timer
+ * of its own. That finds a node that is frozen, whose connections stay open. On the other a read
+ * blocks, so that the watcher learns at once that the node died or changed its role. It reads a
+ * stream: BLPOP counts as a write, so replicas refuse it, and a pause of writes would hold it up.
  *
- * From the death of a node to `unavailable` it takes `checkEveryMs` × (`maxFailures` - 1); from its
- * freezing up to `checkEveryMs` × `maxFailures` + `timeoutMs`.
+ * From a node's death to `unavailable` it takes `checkEveryMs` × (`maxFailures` - 1). From its
+ * freezing it takes up to `checkEveryMs` × `maxFailures` + `timeoutMs`.
  */
 export class NodeWatcher {
   readonly #options: NodeWatcherOptions;
@@ -63,7 +65,9 @@ export class NodeWatcher {
   readonly #wake: Wake;
   /** The connection for PING. */
   #checking: NodeLink | undefined;
-  /** The node ended that connection, and answers over another one: it may be another process. */
+  /**
+   * Whether the node ended that connection and answers over another one: it may be another process.
+   */
   #isAnew = false;
   #isBlocking = false;
   #blockedAtMs = Number.NEGATIVE_INFINITY;
@@ -72,9 +76,9 @@ export class NodeWatcher {
 
   /**
    * Begins at once.
-   * @param onChange told when state, failures or error have changed, when the latency is another
-   *   one by half of it and 2 ms at least, and, without any of these, when the node has changed its role
-   *   or may have been started again
+   * @param onChange called when state, failures or error have changed, or the latency by more than
+   *   half of it and more than 2 ms. Also called, with none of these changed, when the node has
+   *   changed its role or may have been started again
    */
   constructor(
     address: NodeAddress,
@@ -99,7 +103,7 @@ export class NodeWatcher {
     return this.#sight;
   }
 
-  /** At once; nothing is told after it. Idempotent. */
+  /** Ends it at once; `onChange` is not called afterwards. Idempotent. */
   close(): void {
     this.#stop.abort(new Error('the watcher was closed'));
     this.#checking?.close();
@@ -112,7 +116,7 @@ export class NodeWatcher {
       const startedAtMs = this.#clock.monotonicMs();
       await this.#check();
       const restMs = Math.max(0, startedAtMs + checkEveryMs - this.#clock.monotonicMs());
-      // One death is one failure, however many connections it has ended.
+      // A dying node may end several connections. Its death counts as one failure.
       if (this.#sight.failures === 0) await this.#wake.wait(restMs, signal);
       else await pause(this.#clock, restMs, signal);
     }
@@ -132,7 +136,7 @@ export class NodeWatcher {
     }
   }
 
-  /** @returns how long the answer took */
+  /** @returns how long the answer took, in ms */
   async #ping(): Promise<number> {
     if (this.#checking?.isOpen !== true) {
       this.#isAnew = this.#checking !== undefined;
@@ -142,7 +146,7 @@ export class NodeWatcher {
     try {
       await this.#checking.command(['PING']);
     } catch (error) {
-      // A replica without its primary may refuse everything. It can be promoted all the same.
+      // A replica without its primary may refuse every command. It can be promoted all the same.
       if (!(error instanceof NodeCommandError) || !error.reply.startsWith('MASTERDOWN'))
         throw error;
     }
@@ -187,7 +191,7 @@ export class NodeWatcher {
     this.#onChange(this.#sight);
   }
 
-  /** Resolves when the connection is gone; the next check says why. */
+  /** Resolves when the connection is gone. The next check finds out why. */
   async #block(): Promise<void> {
     this.#isBlocking = true;
     this.#blockedAtMs = this.#clock.monotonicMs();
@@ -196,7 +200,7 @@ export class NodeWatcher {
       while (connection.isOpen) await this.#blockOnce(connection);
       this.#wake.call();
     } catch {
-      // It could not be opened. It is tried again after a good check.
+      // The connection could not be opened. The next good check tries again.
     } finally {
       this.#isBlocking = false;
     }
@@ -217,7 +221,7 @@ export class NodeWatcher {
         return;
       }
     }
-    // It will not have such a call, now or ever: the end of the connection is seen without.
+    // The node refuses such a call. The end of the connection is noticed without one.
     const restMs = Math.min(checkEveryMs, blockMs);
     await pause(this.#clock, restMs, connection.closed);
   }
@@ -232,7 +236,7 @@ export class NodeWatcher {
   }
 }
 
-/** Better and worse alike. */
+/** Whether the latency has become so much better or worse that listeners should know. */
 function isAnother(latencyMs: number, toldMs: number | undefined): boolean {
   return toldMs === undefined || Math.abs(latencyMs - toldMs) > Math.max(2, toldMs / 2);
 }

@@ -11,52 +11,78 @@ import type { NodeAccess } from '../redis/node-connection.ts';
 import type { ManagerEvent } from './events.ts';
 
 /**
- * How the reports of several managers make one verdict on a node. `majority`: down when more say so
- * than not, so a tie is up. `consensus`: down when all say so. `single`: down when anyone does.
+ * How the reports of several managers make one verdict on a node. `majority`: it is down if more
+ * managers say so than not; a tie counts as up. `consensus`: it is down if all say so. `single`: it
+ * is down if any of them says so. A manager that does not report on the node does not count.
  */
 export type NodeStrategy = 'majority' | 'consensus' | 'single';
 
+/**
+ * Options of a NodeManager. A duration is a number of ms, or a text such as `'500ms'` or `'2s'`.
+ */
 export interface ManagerOptions extends NodeAccess {
-  /** Every Redis of the set, as `host:port`: exactly as clients and replicas are to reach it. */
+  /**
+   * Every Redis of the set as `host:port`, exactly as clients and replicas reach it. Give all
+   * managers the same nodes, spelt alike.
+   */
   readonly nodes: readonly string[];
-  /** `zk://host:port,host:port/chroot`, or without the scheme. */
+  /** The ZooKeeper servers: `zk://host:port,host:port/chroot`, or without the scheme. */
   readonly zookeeper: string;
-  /** How we log in to ZooKeeper, and its TLS: as `connect` of `@incumbent/zookeeper` takes it. */
+  /** The login to ZooKeeper and its TLS, as `connect` of `@incumbent/zookeeper` takes them. */
   readonly zookeeperOptions?: Pick<ClientOptions, 'auth' | 'sasl' | 'tls'>;
-  /** The node below which everything is kept. Default `/redis_failover`, as the Ruby gem has it. */
+  /**
+   * The path of the node below which everything is kept. Default `/redis_failover`, as in the Ruby
+   * gem.
+   */
   readonly root?: string;
-  /** Default: host name, process id and eight random digits. Unique among the managers. */
+  /**
+   * Unique among the managers: 1 to 100 letters, digits and the characters . _ @ -. Default: host
+   * name, process id and eight random digits.
+   */
   readonly id?: string;
-  /** A node counts as down after so many failures in a row, 1 to 100. Default 3. */
+  /** A node counts as down after so many bad checks in a row, 1 to 100. Default 3. */
   readonly maxFailures?: number;
-  /** Between two looks at a node, and between two failures. Default 500 ms. */
+  /**
+   * From the start of one check of a node to the start of the next: 10 ms to 1 min. Default 500 ms.
+   */
   readonly checkEvery?: Duration;
-  /** How long a node may take to answer. Default 500 ms. */
+  /**
+   * How long connecting to a node may take, and each of its answers: 10 ms to 1 min. Default 500
+   * ms.
+   */
   readonly nodeTimeout?: Duration;
-  /** Default `majority`. */
+  /** How several managers' reports make one verdict. Default `majority`. */
   readonly nodeStrategy?: NodeStrategy;
-  /** `latency`, the only one: the best replica by what it has of the data, then by mean latency. */
+  /**
+   * How the node to promote is chosen. `latency` is the only strategy, and the default. The replica
+   * with the most data wins. Among equals the order is: seen by most managers, lowest
+   * `replica-priority`, lowest mean latency.
+   */
   readonly failoverStrategy?: 'latency';
-  /** Nothing is done unless so many managers report on every node. Default 1. */
+  /**
+   * The elected manager does nothing unless so many managers report on every node, 1 to 100.
+   * Default 1.
+   */
   readonly requiredNodeManagers?: number;
   /**
-   * Of the session with ZooKeeper: how long a manager that died is waited for. Default 6 s; the server
-   * may grant another one.
+   * The timeout of the session with ZooKeeper, and so the time until another manager replaces one
+   * that died: 1 s to 1 h. Default 6 s. The server may grant another one.
    */
   readonly sessionTimeout?: Duration;
   /**
-   * How long a client goes on with a primary that it cannot confirm with ZooKeeper, and so how long a
-   * failover from a primary that does not answer waits. 100 ms to 1 min, default 1 s. Kept in
-   * ZooKeeper and never lowered there.
+   * How long a client relies on a primary that it cannot confirm with ZooKeeper. A failover from a
+   * primary that does not answer waits for that time: 100 ms to 1 min. Default 1 s. The value is
+   * kept in ZooKeeper, and never lowered there.
    */
   readonly clientView?: Duration;
   /**
-   * `proven` (default): a node that comes back copies the primary only if the primary has all that the node
-   * may have; else it is set aside until an operator decides. `always`: in any case, and what only that
-   * node had is thrown away. Right for caches.
+   * Decides about a node that comes back with data. `proven` (default): it copies the primary only
+   * if the primary has all that the node may have. Otherwise it is set aside until an operator
+   * decides. `always`: it copies the primary in any case, and data that only it had are thrown
+   * away. Right for caches.
    */
   readonly rejoin?: 'proven' | 'always';
-  /** Told of everything that happens; what it throws is passed over. */
+  /** Called with everything that happens. An error that it throws is ignored. */
   readonly onEvent?: (event: ManagerEvent) => void;
 }
 
@@ -179,10 +205,13 @@ function resolveRoot(root: unknown): string {
   return root;
 }
 
-/** The gem's `<fqdn>-<pid>` collides in containers, where every process has the same id. */
+/**
+ * The gem's id `<fqdn>-<pid>` is not unique in containers, in which every process has the same pid.
+ */
 function resolveId(id: unknown): string {
   if (id === undefined) return `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
-  // It stands in the name of a connection to Redis, where no spaces may be, and in that of a znode.
+  // The id is part of the name of a Redis connection, which may have no spaces, and of the name of
+  // a znode.
   if (typeof id !== 'string' || !/^[\w.@-]{1,100}$/.test(id)) {
     throw new InvalidOptionError(
       'id has 1 to 100 letters, digits, and of the signs only . _ @ -, not ' +

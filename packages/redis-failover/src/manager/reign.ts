@@ -50,7 +50,10 @@ import type { Wake } from './wake.ts';
 import type { Wish } from './wishes.ts';
 import { manualSeenNow, manualWish, openRequests } from './wishes.ts';
 
-/** What the elected manager works with. */
+/**
+ * The context of the elected manager: its options, its ZooKeeper client, and what it sees and
+ * reports.
+ */
 export interface Realm {
   readonly options: ResolvedOptions;
   readonly hooks: ManagerHooks;
@@ -61,7 +64,7 @@ export interface Realm {
   /** Called whenever there may be something to do. */
   readonly wake: Wake;
   readonly tell: (event: ManagerEvent) => void;
-  /** For the status of the manager. */
+  /** Updates the status of the manager. */
   readonly show: (shown: {
     readonly record?: PrimaryRecord | undefined;
     readonly trouble?: Trouble | undefined;
@@ -74,40 +77,48 @@ export interface Realm {
   readonly memory: MoveMemory;
 }
 
-/** After so many attempts to move the primary another manager shall try. */
+/** After so many failed attempts to move the primary the manager lets another one lead. */
 const mostAttempts = 3;
 
-/** Our clients believe what managers of the gem have published for 9 s: they know no term there. */
+/**
+ * Our clients rely for 9 s on what managers of the gem have published, because that carries no
+ * term.
+ */
 const rubyViewMs = 1.1 * 9_000;
 
-/** A manager that is in trouble for so long lets another one try. */
+/** A manager that is in trouble for so long lets another one lead. */
 const mostTroubleMs = 15_000;
 
-/** The same where only the lists of others name the primary. */
+/** The same limit if only other managers list the primary. */
 const mostListMs = 1_000;
 
-/** For how long a manager waits for its own report without a word. */
+/** How long a manager waits silently for its own report. */
 const mostSilenceMs = 10_000;
 
-/** How often everything is looked at while the primary does not answer: it may come back empty. */
+/** The interval of looks while the primary does not answer: it may come back empty. */
 const watchEveryMs = 50;
 
-/** For how long a requested node without a connection is waited for: a primary may delay its copies by 5 s. */
+/**
+ * How long a request waits for a node without a connection. A primary may delay its copies by 5 s.
+ */
 const connectsWithinMs = 10_000;
 
-/** Each time is a write. */
+/** How often at most a waiting request is told its progress. Each time is a write. */
 const tellEveryMs = 1_000;
 
 /** How often at most the position of the primary is written. */
 const positionEveryMs = 900;
 
-/** How often everything is looked at while a request waits for a node. */
+/** The interval of looks while a request waits for a node. */
 const waitingEveryMs = 200;
 
-/** How often everything is looked at when nothing is told. */
+/** The interval of looks while nothing happens. */
 const lookEveryMs = 1_000;
 
-/** One term of the elected manager. Resolves when it is over, or when others shall try. */
+/**
+ * One term of the elected manager's leadership. Resolves when it is over, or when another manager
+ * shall try.
+ */
 export async function reign(realm: Realm, term: Term<ZooKeeperGuard>): Promise<void> {
   using hands = new Hands(
     {
@@ -130,12 +141,15 @@ export async function reign(realm: Realm, term: Term<ZooKeeperGuard>): Promise<v
       await realm.wake.wait(ruler.nextLookMs(), term.signal);
     }
   } finally {
-    // Nobody waits for that: with the session it goes by itself.
+    // Not waited for: without it the place in the gem's lock goes with the session.
     leaveGemPlace(realm.zk, realm.paths).catch(() => {});
   }
 }
 
-/** With some of the reports only, a few would be the majority. */
+/**
+ * Waits until all reports have been read. With only some of them a few managers would be the
+ * majority.
+ */
 async function untilRead(board: ReportBoard, signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     const end = () => {
@@ -148,6 +162,10 @@ async function untilRead(board: ReportBoard, signal: AbortSignal): Promise<void>
   });
 }
 
+/**
+ * The elected manager at work in one term of its leadership: it looks at the set again and again,
+ * and does what is due.
+ */
 class Ruler {
   readonly #realm: Realm;
   readonly #term: Term<ZooKeeperGuard>;
@@ -155,7 +173,9 @@ class Ruler {
   readonly #keeper: Keeper;
   readonly #world: MoveWorld;
   #failedAttempts = 0;
-  /** In this look: what goes wrong then keeps no request waiting. */
+  /**
+   * In this look the requests have been served. A failure afterwards does not keep them waiting.
+   */
   #hasServed = false;
   #toldRequestsAtMs = Number.NEGATIVE_INFINITY;
   #troubledSinceMs: number | undefined;
@@ -164,18 +184,24 @@ class Ruler {
   #returnedAtMs: number | undefined;
   #primary: NodeAddress | undefined;
   #positionAtMs = Number.NEGATIVE_INFINITY;
-  /** The last move was put off for a node that may have more. */
+  /** The last move was put off for a node that may have newer data. */
   #waitsForNode = false;
-  /** When each request was first seen that waits for a node, and what was told of that last. */
+  /**
+   * The requests that wait for a node: when each was first seen, and when its progress was last
+   * told.
+   */
   #waiting = new Map<string, { readonly sinceMs: number; toldAtMs: number }>();
   #verdicts: ReadonlyMap<NodeAddress, Verdict> = new Map();
   #known: ReadonlyMap<NodeAddress, Replication> = new Map();
-  /** The processes that stood around a primary that nobody of ours had judged before. */
+  /** The processes around a primary that our managers had not judged before. */
   #firstSeen: ReadonlySet<string> = new Set();
   #errors: ReadonlyMap<NodeAddress, Error> = new Map();
-  /** In which process, and following whom, each node has kept its configuration. */
+  /**
+   * The state in which each node has kept its configuration: its process, and the node that it
+   * follows.
+   */
   readonly #kept = new Map<NodeAddress, string>();
-  /** Names that others have for nodes of the own list. */
+  /** Names that other managers have for nodes of the own list. */
   readonly #aliases = new Set<NodeAddress>();
 
   constructor(realm: Realm, term: Term<ZooKeeperGuard>, hands: Hands) {
@@ -190,7 +216,7 @@ class Ruler {
       nodes: options.nodes,
       others: () => this.#others(),
       signal: term.signal,
-      // Whoever sleeps looks at the signal.
+      // The caller looks at the signal when the pause is over.
       sleep: (forMs) => pause(clock, forMs, term.signal),
       clientViewMs: options.clientViewMs,
       author: { manager: options.id, token: `${term.token}` },
@@ -206,7 +232,7 @@ class Ruler {
     };
   }
 
-  /** Looks at everything once, and does what is to be done. @returns false: others shall try */
+  /** Looks at everything once, and does what is due. @returns false if another manager shall try */
   async look(): Promise<boolean> {
     const { board, show } = this.#realm;
     const { nowMs } = this.#world;
@@ -225,7 +251,7 @@ class Ruler {
       if (!this.#hasServed) await this.#tellRequests(trouble);
       this.#troubledSinceMs ??= nowMs();
       if (this.#failedAttempts >= mostAttempts) return false;
-      // It may be this one's fault: another one may see more, or be told the right nodes.
+      // The fault may be this manager's: another one may reach more nodes, or have the right list.
       const mostMs = this.#isLedByOthers() ? mostListMs : mostTroubleMs;
       const isLong = nowMs() - this.#troubledSinceMs >= mostMs;
       if (isLong && board.current().size > 1) return false;
@@ -233,7 +259,7 @@ class Ruler {
     return true;
   }
 
-  /** Whoever asked would take silence for a manager that is not there. */
+  /** Tells each requester about the trouble, because silence looks as if no manager were there. */
   async #tellRequests({ message }: Trouble): Promise<void> {
     const { zk, paths } = this.#realm;
     const now = this.#world.nowMs();
@@ -243,12 +269,12 @@ class Ruler {
       const wishes = await openRequests(zk, paths, this.#term.signal);
       for (const wish of wishes) await wish.tell?.(message);
     } catch {
-      // Perhaps ZooKeeper is the trouble.
+      // ZooKeeper may be the trouble.
     }
   }
 
   async #look(): Promise<void> {
-    // Anybody may have changed it, also by mistake.
+    // Anybody may have changed the record, even by mistake.
     this.#keeper.forget();
     const { record, nodes, isMovedByGem } = await this.#keeper.read();
     this.#realm.show({ record });
@@ -256,7 +282,7 @@ class Ruler {
     if (record === undefined) return this.#begin(nodes, undefined);
     if (isMovedByGem) return this.#begin(nodes, record);
     if (record.gemViews) await this.#outliveTheGem(record);
-    // An operator is heard also while there is no primary.
+    // An operator's decision counts also while there is no primary.
     if (await this.#serveDecision(record)) return;
     if (record.primary === null) {
       await this.#askAll();
@@ -302,7 +328,8 @@ class Ruler {
     const returnedForMs = nowMs() - (this.#returnedAtMs ?? nowMs());
     const isUp = (node: NodeAddress) => this.#isUp(node);
     const memory = memoryOf(record, this.#world.memory);
-    // Who throws away in advance what one node has more waits for nobody.
+    // With `rejoin: 'always'` the data that only one node has may be lost, so no node is waited
+    // for.
     const position = options.rejoin === 'always' ? undefined : await this.#keeper.position();
     const { cameBackAtMs } = memory;
     const cameBackForMs = cameBackAtMs === undefined ? undefined : nowMs() - cameBackAtMs;
@@ -310,14 +337,15 @@ class Ruler {
       ...{ record, nodes, others, known, isUp },
       ...{ position, cameBackForMs, returnedForMs },
     });
-    // A move that follows has waited already.
+    // The time of this wait counts for a move that follows.
     if (decision.do === 'wait') memory.waitsSinceMs ??= this.#returnedAtMs;
     return decision;
   }
 
   /**
-   * The primary is not in this manager's list, so it does not lead it; but nobody shall copy what it may have
-   * come back with before a manager judges that.
+   * The primary is not on this manager's list, so another manager has to lead. Until then this one
+   * keeps nodes from copying what that primary may have come back with, because no manager has
+   * judged it yet.
    */
   async #leaveToOthers(record: Situation['record']): Promise<never> {
     const says = await this.#hands.look(record.primary).catch(() => undefined);
@@ -328,14 +356,17 @@ class Ruler {
       ),
     );
     if (says !== undefined) {
-      // Not set aside: whoever judges this has to find them as they are.
+      // Held, not set aside: the manager that judges this has to find the nodes as they are.
       const hold = (node: NodeAddress) => this.#hands.hold(node);
       await this.#keepFromCopying(record, new Map([...known, [record.primary, says]]), hold);
     }
     throw strangePrimary(record.primary, this.#realm.options.nodes);
   }
 
-  /** Replicas copy by themselves whom they follow: those that may have more are set aside first. */
+  /**
+   * A replica copies its primary by itself. Replicas that may have data which the primary lacks are
+   * cut off from it first.
+   */
   async #keepFromCopying(
     record: Situation['record'],
     known: Replications,
@@ -350,10 +381,10 @@ class Ruler {
       if (includes(primary, lineage, each)) continue;
       try {
         await cutOff(node);
-        // Started again it would copy whom its file names.
+        // If the node were started again, it would copy the primary that its file names.
         await this.#hands.keepConfig(node);
       } catch (error) {
-        // The others are to be kept from it all the same.
+        // The other nodes must be cut off all the same.
         this.#term.signal.throwIfAborted();
         this.#errors = new Map([...this.#errors, [node, error as Error]]);
       }
@@ -361,13 +392,13 @@ class Ruler {
   }
 
   /**
-   * Primaries that have nothing of the term on record, while nobody else is the primary: replicas that were
-   * told so before would copy them.
+   * Sets other primaries aside that have no data of the last term, while the set has no working
+   * primary. Replicas that were once told to follow them would copy them.
    */
   async #setStraysAside(record: PrimaryRecord): Promise<void> {
-    // Where no stream is on record nobody can be told from the others.
+    // If the record names no stream, such primaries cannot be told from others.
     if (this.#realm.options.rejoin === 'always' || record.replicationId === null) return;
-    // A move looks at the node of before by itself.
+    // A move looks at the former primary itself.
     const reigning = record.primary ?? record.former;
     for (const [node, each] of this.#known) {
       const act = node === reigning || !this.#isOwn(node) ? 'leave' : strayAct(each, record);
@@ -380,19 +411,21 @@ class Ruler {
         await this.#hands.setAside(node);
         await this.#hands.keepConfig(node);
       } catch (error) {
-        // The others have to get a primary all the same.
+        // The other nodes need a primary all the same.
         this.#term.signal.throwIfAborted();
         this.#errors = new Map([...this.#errors, [node, error as Error]]);
       }
     }
   }
 
-  /** Nobody shall copy what it has lost. */
+  /** Sets the primary aside, so that no node copies what is left of its data. */
   async #setPrimaryAside(node: NodeAddress): Promise<void> {
     if (this.#known.get(node)?.role === 'primary') await this.#hands.setAside(node);
   }
 
-  /** Until nobody can believe any more what managers of the gem have published. */
+  /**
+   * Waits, over several looks, until no client can go by what managers of the gem have published.
+   */
   async #outliveTheGem(record: PrimaryRecord): Promise<void> {
     const { nowMs } = this.#world;
     if (this.#world.othersLapseAtMs === Number.NEGATIVE_INFINITY) {
@@ -402,7 +435,7 @@ class Ruler {
     await this.#keeper.write({ record: { ...record, gemViews: false } });
   }
 
-  /** Whoever of the gem came before this one decides. */
+  /** A manager of the gem that came before this one in the lock leads, and not this one. */
   async #expectNoRubyManagers(): Promise<void> {
     const { zk, paths } = this.#realm;
     await takeGemPlace(zk, paths);
@@ -471,7 +504,7 @@ class Ruler {
     return this.#realm.options.nodes.includes(node);
   }
 
-  /** The primary on record is not in this manager's list. */
+  /** The primary on record is not on this manager's list. */
   get #isStranger(): boolean {
     return this.#primary !== undefined && !this.#isOwn(this.#primary);
   }
@@ -482,14 +515,17 @@ class Ruler {
     return this.#isStranger && foreign.includes(this.#primary ?? '');
   }
 
-  /** Nodes that only other managers list: they are asked, and neither promoted nor told to copy. */
+  /** Nodes that only other managers list. They are asked, but neither promoted nor told to copy. */
   #others(): readonly NodeAddress[] {
     const { options, board } = this.#realm;
     const foreign = foreignNodes(options.nodes, board.current());
     return foreign.filter((node) => !this.#aliases.has(node));
   }
 
-  /** @param record nobody is waited for who could copy its primary before that is judged */
+  /**
+   * @param record if its primary is there in another process, the others are waited for only
+   *   briefly: they could copy it before it is judged
+   */
   async #askAll(record?: Situation['record']): Promise<void> {
     const answers = new Map<NodeAddress, Replication>();
     const errors = new Map<NodeAddress, Error>();
@@ -498,7 +534,7 @@ class Ruler {
     const nodes = [...options.nodes, ...foreign];
     const asking = nodes.map(async (node) => {
       const { state, error } = sightOf(node);
-      // Each attempt would wait for as long as a node may take.
+      // The manager's own checks do not reach the node, so asking would only wait for the timeout.
       if (state === 'unavailable' || (foreign.includes(node) && !this.#isUp(node))) {
         errors.set(node, error ?? new Error(`${node} is down`));
         return;
@@ -523,7 +559,7 @@ class Ruler {
       if (answers.has(node) || errors.has(node)) continue;
       errors.set(node, new Error(`${node} has not answered within ${lastCallMs} ms`));
     }
-    // In the order of the nodes, whoever answered first: what is told of them stays the same.
+    // In the order of the lists, and not of the answers, so that messages stay the same.
     const known = new Map(
       [...options.nodes, ...foreign].flatMap((node) => {
         const answer = answers.get(node);
@@ -551,8 +587,9 @@ class Ruler {
   }
 
   /**
-   * A primary that comes back with less is copied by whoever was told to follow it, as soon as that one can:
-   * also by one that stands still now. Once it is set aside there is time.
+   * Whether the nodes have to be cut off from the primary quickly. If a primary comes back with
+   * less data, each of its replicas copies it as soon as that can, even one that is frozen now.
+   * Once the primary is set aside there is time.
    */
   #isUrgent(record: Situation['record'], known: Replications): boolean {
     const primary = known.get(record.primary);
@@ -562,12 +599,13 @@ class Ruler {
   }
 
   /**
-   * The first manager of this library in this set, or the first one after managers of the gem.
-   * @param before what stood in the record before those
+   * Writes the first record: no manager of this library has led in this set, or managers of the gem
+   * led since.
+   * @param before the record from before managers of the gem led
    */
   async #begin(nodes: Nodes | undefined, before: PrimaryRecord | undefined): Promise<void> {
     const { options, zk, paths } = this.#realm;
-    // A client that hears nothing may still write in the term that the gem has ended.
+    // A client that hears nothing may still write in the term that the gem's move has ended.
     if (before !== undefined) await waitForViewsSince(this.#world.nowMs(), before, this.#world);
     await this.#askAll();
     this.#expectNoRefusal();
@@ -577,7 +615,7 @@ class Ruler {
       ...{ known: this.#known, errors: this.#errors },
     });
     const says = this.#known.get(found.primary);
-    // A replica that has nothing tells nothing of what its term had.
+    // An empty replica tells nothing about the data of its term.
     const replication = found.isUp || says?.isEmpty === false ? says : undefined;
     const manualSeen = await manualSeenNow(zk, paths, this.#term.signal);
     const gemViews = nodes !== undefined;
@@ -619,7 +657,7 @@ class Ruler {
       this.#waitsForNode = error instanceof PatienceError;
       if (!this.#term.signal.aborted && !(error instanceof MoveRefusedError)) {
         if (!this.#waitsForNode) this.#failedAttempts += 1;
-        // It is tried five times a second then.
+        // While the move waits for a node, it is tried five times a second. The log has that once.
         const isTold = hasWaited && this.#waitsForNode;
         if (!isTold) this.#realm.tell({ type: 'move-failed', reason, error: error as Error });
       }
@@ -637,7 +675,7 @@ class Ruler {
     return isWaiting ? waitingEveryMs : lookEveryMs;
   }
 
-  /** Its last check was bad, and it does not count as down yet. */
+  /** The last check of the primary was bad, and it does not count as down yet. */
   #isPrimaryShaky(): boolean {
     const node = this.#primary;
     if (node === undefined) return false;
@@ -645,7 +683,10 @@ class Ruler {
     return state === 'available' && failures > 0;
   }
 
-  /** What an operator says of a node that is set aside. @returns whether something was done */
+  /**
+   * Serves an operator's decision about a node that is set aside. @returns whether something was
+   * done
+   */
   async #serveDecision(record: PrimaryRecord): Promise<boolean> {
     const { zk, paths, tell, wake } = this.#realm;
     const wishes = await openRequests(zk, paths, this.#term.signal);
@@ -678,8 +719,8 @@ class Ruler {
   }
 
   /**
-   * To keep a node's data is a move that waits for nothing. A replica of a primary that goes on has nothing
-   * but what it got from there, and may lack the last writes.
+   * Refuses to `keep` the data of a node that is not set aside while the primary works. A `keep`
+   * waits for nothing, and a replica may lack the last writes. A planned failover waits for them.
    */
   async #expectAside(node: NodeAddress, record: PrimaryRecord): Promise<void> {
     const { primary } = record;
@@ -690,14 +731,14 @@ class Ruler {
     this.#term.signal.throwIfAborted();
     if (own?.role !== 'primary' || own.loading || !isSameProcess(record, own)) return;
     if (node === primary) throw new MoveRefusedError(`${node} is the primary already`);
-    // Of one that does not answer the move says so.
+    // If the node does not answer, the move reports that.
     if (says === undefined || says.isAside) return;
     throw new MoveRefusedError(
       `${node} is not set aside, and ${primary} is the primary: use incumbent-redis failover ${node}`,
     );
   }
 
-  /** How the primary calls its stream now, and which process it is. */
+  /** Notes in the record the present stream of the primary, and its process. */
   async #noteLineage(primary: Replication): Promise<void> {
     const { record } = await this.#keeper.read();
     const { replicationId, runId, loading } = primary;
@@ -705,13 +746,13 @@ class Ruler {
     const isNoted = record.lineage !== undefined || record.replicationId === null;
     if (record.replicationId === replicationId && record.runId === runId && isNoted) return;
     const before = recordedLineage(record);
-    // Another process may have lost something: it has what it says itself.
+    // Another process may have lost data. So it counts only with what it says itself.
     const now = isSameProcess(record, primary)
       ? goesOn(before, primary)
       : lineageOf(primary, before);
     const lineage = writtenLineage(now);
     const { discarded, ...going } = record;
-    // An operator has spoken of the process that is gone.
+    // An operator's `discard` was about the process that is gone.
     const more = record.runId === runId && discarded !== undefined ? { discarded } : {};
     await this.#keeper.write({ record: { ...going, ...more, replicationId, runId, lineage } });
   }
@@ -723,7 +764,7 @@ class Ruler {
     this.#positionAtMs = now;
   }
 
-  /** @returns whether something was done, so that everything is to be looked at again */
+  /** @returns whether something was done, so that everything has to be looked at again */
   async #serve(primary: NodeAddress): Promise<boolean> {
     const { zk, paths } = this.#realm;
     const { signal } = this.#term;
@@ -738,7 +779,7 @@ class Ruler {
     const keys = new Set(all.map(({ key }) => key));
     for (const key of this.#waiting.keys()) if (!keys.has(key)) this.#waiting.delete(key);
     for (const wish of all) {
-      // Who waits for a node holds up nobody who wants another one.
+      // A request that waits for one node must not hold up a request for another.
       if (!(await this.#fulfil(wish, record, primary))) continue;
       this.#waiting.delete(wish.key);
       this.#realm.wake.call();
@@ -755,7 +796,7 @@ class Ruler {
     );
   }
 
-  /** @returns false: it waits for a node that is still copying */
+  /** @returns false if the request waits for a node that is not ready yet */
   async #fulfil(wish: Wish, record: PrimaryRecord, primary: NodeAddress): Promise<boolean> {
     const { node, publication } = wish;
     if (node === primary) {
@@ -771,8 +812,8 @@ class Ruler {
       this.#term.signal.throwIfAborted();
       if (error instanceof MoveWithdrawnError) return true;
       if (error instanceof MoveTooEarlyError && (await this.#waits(wish, error))) return false;
-      // Also when it was begun: whoever finishes it may give the primary of before back, and to try it
-      // again and again would keep everybody from writing.
+      // Refused even if the move was begun. The next attempt may make the former primary the
+      // primary again, and trying again and again would keep clients from writing.
       const { record: after } = await this.#keeper.read();
       await wish.refuse?.(refusalOf(error as Error, record, after));
       if (after !== undefined) await this.#noteSeen(wish, after);
@@ -797,15 +838,18 @@ class Ruler {
     if (manualSeen !== undefined) await this.#keeper.write({ record: { ...record, manualSeen } });
   }
 
-  /** Makes replicas of the primary of those that are not, and says in `nodes` who is there. */
+  /**
+   * Makes replicas of the nodes that do not follow the primary, and writes the roles of all into
+   * `nodes`.
+   */
   async #reconcile(primary: NodeAddress): Promise<void> {
-    // Others are told to copy it: what it was a moment ago is not enough.
+    // Asked again, because other nodes are about to copy it.
     const own = this.#known.has(primary) ? await this.#hands.replication(primary) : undefined;
     if (own !== undefined) {
       const { record } = await this.#keeper.read();
-      // It may have been loading when all were asked, and nobody has judged what it has come back with.
+      // It may have loaded its data meanwhile, and no manager has judged what it came back with.
       const isAnother = own.runId !== this.#known.get(primary)?.runId;
-      // Whoever follows it copies that: it is looked again at once.
+      // Its replicas copy that, so the next look follows at once.
       if (isAnother && !own.loading) this.#realm.wake.call();
       if (record === undefined || !isSameProcess(record, own)) return;
       if (isAnother || own.role !== 'primary' || own.loading) return;
@@ -815,7 +859,8 @@ class Ruler {
         ([node, each]) =>
           node !== primary &&
           !isDiscarded(record, node, each) &&
-          // What only others list is kept from losing data, and else left to them.
+          // A node that only others list is kept from losing data. All else is left to managers
+          // that list it.
           ((this.#isOwn(node) && each.primary !== primary) ||
             (isProven && wouldLose(each, own, lineage, this.#firstSeen.has(each.runId)))),
       );
@@ -828,7 +873,7 @@ class Ruler {
         try {
           const joined = await join({ node, primary, streams }, this.#world);
           if (joined === 'loading') continue;
-          // A pause that a move has left there would hold up what it is to copy.
+          // A pause that a move has left there would hold up the data that the node is to copy.
           await this.#hands.resumeWrites(node);
           if (joined === 'joined') this.#realm.tell({ type: 'reconciled', node, primary });
         } catch (error) {
@@ -845,7 +890,10 @@ class Ruler {
     this.#expectNoRefusal();
   }
 
-  /** Once for each state: who was told so by a manager that has ended since may not have kept it. */
+  /**
+   * Has the nodes write their configuration files, once for each state. The manager that gave a
+   * node its role may have ended before it could.
+   */
   async #keepConfigs(primary: NodeAddress): Promise<void> {
     await Promise.all(
       [...this.#known].map(async ([node, { runId, primary: followed, isAside }]) => {
@@ -858,7 +906,7 @@ class Ruler {
     );
   }
 
-  /** Of a node that answers and will not have us: no waiting cures that. */
+  /** Reports a node that answers and refuses our credentials: no waiting cures that. */
   #expectNoRefusal(): void {
     const refused = [...this.#errors].find(
       ([node, error]) =>
@@ -867,13 +915,13 @@ class Ruler {
     if (refused !== undefined) throw refused[1];
   }
 
-  /** Which of the others can be read from. */
+  /** The roles for `nodes`: the replicas from which clients can read, and the rest. */
   #nodesAround(primary: NodeAddress): Nodes {
     const others = this.#realm.options.nodes.filter((node) => node !== primary);
     const serves = (node: NodeAddress) => {
       if (!this.#isUp(node)) return false;
       const replication = this.#known.get(node);
-      // Others see it, and this manager does not: what it says is not known.
+      // Other managers see the node, and this one does not, so its state is unknown.
       if (replication === undefined) return true;
       const { role, linkUp, syncing, loading, isAside, servesStaleReads } = replication;
       return (

@@ -4,17 +4,19 @@ import type { Paths, Report } from '../layout.ts';
 import { decodeReport } from '../layout.ts';
 import type { ZooKeeperClient } from '../zookeeper-client.ts';
 
-/** What all managers report, ours and those of the Ruby gem. */
+/** The reports of all managers, ours and those of the Ruby gem. */
 export class ReportBoard {
   readonly #zk: ZooKeeperClient;
   readonly #parent: string;
   readonly #onChange: () => void;
   readonly #onTrouble: (error: Error) => void;
   readonly #stop: AbortController = new AbortController();
-  /** Of each child; undefined until it was read, and for what is no report. */
+  /**
+   * For each child of the znode; undefined before it was read, and for content that is no report.
+   */
   readonly #children: Map<string, { readonly stop: AbortController; report?: Report | undefined }> =
     new Map();
-  /** Children of the first list that have not been read. */
+  /** Children of the first list that have not been read yet. */
   readonly #unread: Set<string> = new Set();
   #hasList = false;
   #settleRead: () => void = () => {};
@@ -24,8 +26,8 @@ export class ReportBoard {
 
   /**
    * Begins at once.
-   * @param onTrouble told of a report that is not what managers write, once for each version of it; it
-   *   counts as none
+   * @param onTrouble called for a report that cannot be understood, once for each version of it.
+   *   Such a report does not count
    */
   constructor(
     zk: ZooKeeperClient,
@@ -40,7 +42,7 @@ export class ReportBoard {
     void this.#followAll();
   }
 
-  /** By the ids of managers. Empty before the first were read. */
+  /** The reports by the ids of the managers. Empty before the first were read. */
   current(): ReadonlyMap<string, Report> {
     return new Map(
       [...this.#children].flatMap(([id, { report }]) =>
@@ -50,14 +52,14 @@ export class ReportBoard {
   }
 
   /**
-   * Resolves when all reports that there were at first have been read, and when it is closed: with
-   * some of them only, whoever is seen by all others could be taken for dead.
+   * Resolves when all reports of the first list have been read, or the board is closed. With only
+   * some of them a node that most managers see could count as down.
    */
   whenRead(): Promise<void> {
     return this.#read;
   }
 
-  /** At once; nothing is told after it. Idempotent. */
+  /** Ends it at once; `onChange` is not called afterwards. Idempotent. */
   close(): void {
     this.#stop.abort();
     for (const { stop } of this.#children.values()) stop.abort();
@@ -115,7 +117,7 @@ export class ReportBoard {
     if (this.#hasList && this.#unread.size === 0) this.#settleRead();
   }
 
-  /** Until it is stopped, or the client cannot go on. */
+  /** Takes each value until the iteration is stopped or fails. */
   async #through<Value>(
     values: StoppableIterator<Value>,
     take: (value: Value) => void,

@@ -13,21 +13,24 @@ export { ReportBoard } from './report-board.ts';
 const retryMs = 250;
 const foreverMs = 2 ** 31 - 1;
 
-/** What is told to all managers of what one of them sees. A node of which nothing is known is left out. */
+/**
+ * The report of one manager about the nodes that it watches. Nodes without a first check are left
+ * out.
+ */
 export function reportOf(sights: Iterable<NodeSight>): Report {
   const available: Record<NodeAddress, number> = {};
   const unavailable: NodeAddress[] = [];
   for (const { address, state, latencyMs } of sights) {
     if (state === 'unavailable') unavailable.push(address);
-    // Seconds, as the gem has it, in whole microseconds.
+    // In seconds, as the gem has it, rounded to whole microseconds.
     if (state === 'available') available[address] = Math.round((latencyMs ?? 0) * 1e3) / 1e6;
   }
   return { available, unavailable };
 }
 
 /**
- * Keeps the report of one manager in ZooKeeper, as an ephemeral child of `manager_node_state`: it goes
- * with the session, and is there again in the next one.
+ * Keeps the report of one manager in ZooKeeper, as an ephemeral child of `manager_node_state`. It
+ * goes with the session, and is written again in the next one.
  */
 export class Reporter {
   readonly #zk: ZooKeeperClient;
@@ -38,16 +41,17 @@ export class Reporter {
   readonly #clock: Clock;
   readonly #wake: Wake;
   readonly #running: Promise<unknown>;
-  /** Sessions in which we have published. */
+  /** The sessions in which this reporter has published. */
   readonly #ours: Set<bigint> = new Set();
   #wanted: string | undefined;
-  /** What was told last, if it has not passed since. */
+  /** The last reported trouble, unless it has passed. */
   #trouble: string | undefined;
 
   /**
    * Publishes nothing before the first `publish`.
    * @param id of the manager
-   * @param onTrouble told why the report cannot be published, once; it is tried again and again
+   * @param onTrouble called with the reason if the report cannot be published. The same reason is
+   *   told once, and the reporter tries again and again
    */
   constructor(
     zk: ZooKeeperClient,
@@ -65,13 +69,13 @@ export class Reporter {
     this.#running = Promise.all([this.#follow(), this.#keep()]);
   }
 
-  /** The latest counts. Call it whenever a watcher tells something. */
+  /** Publishes the latest report. To be called whenever a watcher has news. */
   publish(report: Report): void {
     this.#wanted = encodeReport(report);
     this.#wake.call();
   }
 
-  /** Takes the report away, as well as that can be done. Never rejects. Idempotent. */
+  /** Deletes the report, as well as that can be done. Never rejects. Idempotent. */
   async close(): Promise<void> {
     if (this.#stop.signal.aborted) return;
     this.#stop.abort();
@@ -79,11 +83,11 @@ export class Reporter {
     const present = await this.#read().catch(() => undefined);
     if (present === undefined || !this.#ours.has(present.stat.ephemeralOwner)) return;
     const { version } = present.stat;
-    // Else it goes with the session.
+    // If this fails, the report goes with the session.
     await this.#zk.delete(this.#path, { version }).catch(() => {});
   }
 
-  /** Somebody else deleted or changed it, or it went with a session. */
+  /** Wakes the loop if somebody else deleted or changed the report, or it went with a session. */
   async #follow(): Promise<void> {
     try {
       for await (const _ of this.#zk.follow(this.#path, { signal: this.#stop.signal })) {
@@ -129,7 +133,7 @@ export class Reporter {
             'another manager has the same id, or this one was started again before its session ended',
         );
       }
-      // It would go with our last session, and with it what we wrote.
+      // This znode would go with our earlier session, and the report with it.
       await this.#zk.delete(this.#path, { version });
       await this.#create(wanted);
     } catch (error) {
@@ -138,7 +142,7 @@ export class Reporter {
         error instanceof NodeExistsError ||
         error instanceof BadVersionError;
       if (!isOvertaken) throw error;
-      // It is looked at again.
+      // Another change came first, so the loop looks at the report again.
       this.#wake.call();
     }
   }

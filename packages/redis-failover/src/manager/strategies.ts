@@ -1,6 +1,6 @@
 /**
- * How the reports of all managers become verdicts, and who is promoted. Pure: what they say is all that
- * counts here.
+ * Turns the reports of all managers into verdicts, and ranks the candidates for a promotion. Pure
+ * functions of the reports.
  */
 import type { Report } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
@@ -8,15 +8,15 @@ import type { NodeStrategy } from './options.ts';
 
 export type Reports = ReadonlyMap<string, Report>;
 
-/** What all managers together say of a node. */
+/** The common verdict of all managers on a node. */
 export interface Verdict {
   readonly state: 'available' | 'unavailable';
-  /** Ids of managers. One that does not report on the node is in neither. */
+  /** Ids of managers. A manager that does not report on the node is in neither list. */
   readonly availableTo: readonly string[];
   readonly unavailableTo: readonly string[];
 }
 
-/** A node that nobody reports on is `available`, as the gem has it: nothing is done because of it. */
+/** A node without reports is `available`, as in the gem: nothing is done because of it. */
 export function judge(strategy: NodeStrategy, node: NodeAddress, reports: Reports): Verdict {
   const availableTo: string[] = [];
   const unavailableTo: string[] = [];
@@ -28,36 +28,40 @@ export function judge(strategy: NodeStrategy, node: NodeAddress, reports: Report
   return { state: isDown ? 'unavailable' : 'available', availableTo, unavailableTo };
 }
 
-/** Whether a node is down when so many managers say that it is, and so many that it is not. */
+/**
+ * For each strategy: whether a node is down, by the number of managers that say so and that deny
+ * it.
+ */
 const rules: Readonly<Record<NodeStrategy, (down: number, up: number) => boolean>> = {
   majority: (down, up) => down > up,
   consensus: (down, up) => down > 0 && up === 0,
   single: (down) => down > 0,
 };
 
-/** Whether as many managers as are required report on a node, up or down. */
+/** Whether at least the required number of managers report on a node, up or down. */
 export function hasEnoughReports(required: number, node: NodeAddress, reports: Reports): boolean {
   const { availableTo, unavailableTo } = judge('single', node, reports);
   return new Set([...availableTo, ...unavailableTo]).size >= required;
 }
 
-/** A replica that can be promoted. */
+/** A node that may be promoted. */
 export interface Candidate {
   readonly address: NodeAddress;
-  /** Of writes, all of one history. */
+  /** Its offset in the stream of writes. All candidates are in the same stream. */
   readonly offset: number;
-  /** Mean of what the managers report; infinite when none does. */
+  /** The mean of the managers' reports; infinite without one. */
   readonly latencyMs: number;
   /** How many managers do not see it (default 0). */
   readonly unavailableTo?: number | undefined;
-  /** `replica-priority` (default 100); a lower one is preferred, as Sentinel has it. */
+  /** `replica-priority` (default 100). A lower number is preferred, as in Sentinel. */
   readonly priority?: number | undefined;
 }
 
 /**
- * The best first: who has the most of the data, as any other loses some; who is seen by most
- * managers; then priority, latency, and the address, so that the order is always the same one. The
- * gem's strategy `latency` knows nothing of offsets, and takes only who is seen by all.
+ * Sorts candidates, the best first. The most data come first, because every other choice loses
+ * some. Then: seen by most managers, priority, latency. The address decides last, so that the order
+ * is always the same. The gem's strategy `latency` ignores offsets, and takes only nodes that all
+ * managers see.
  */
 export function rankCandidates<Each extends Candidate>(candidates: readonly Each[]): Each[] {
   return [...candidates].sort(
@@ -70,7 +74,7 @@ export function rankCandidates<Each extends Candidate>(candidates: readonly Each
   );
 }
 
-/** Infinities too, of which the difference is no number. */
+/** Infinite latencies have no difference that is a number, so they are compared. */
 function compare<Value extends number | string>(a: Value, b: Value): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;

@@ -9,17 +9,17 @@ import type { ReadTail } from '../redis/tail.ts';
 import { readTail } from '../redis/tail.ts';
 import type { ZooKeeperClient } from '../zookeeper-client.ts';
 
-/** All that a manager takes from outside. A simulation gives it a world of its own. */
+/** Everything that a manager takes from outside. A simulation supplies its own. */
 export interface Surroundings {
   readonly clock: Clock;
-  /** The election knows the machine's clocks by itself. */
+  /** Empty by default: the election finds the machine's clocks itself. */
   readonly forElection: Pick<ElectionOptions<ZooKeeperGuard>, 'clock' | 'random'>;
   /** Default: createElection. */
   readonly openElection?: (
     options: ElectionOptions<ZooKeeperGuard>,
   ) => Pick<Election<ZooKeeperGuard>, 'close' | 'lead'>;
   readonly openNode: OpenNode;
-  /** Absent: nobody's stream can be read, so nothing is proved by that. */
+  /** Absent: the end of a stream cannot be read, so it proves nothing. */
   readonly readTail?: ReadTail;
   /** Connects in the background. */
   readonly openZooKeeper: (url: string, options: ClientOptions) => ZooKeeperClient;

@@ -1,22 +1,24 @@
-/** What a node has written that the primary lacks: often nothing but PINGs. */
+/** Finds out what a node has written that the primary lacks. Often that is nothing but PINGs. */
 import type { TailCommands } from '../redis/tail.ts';
 
-/** What a tail means for the data. */
+/** The meaning of the end of a stream for the data. */
 export interface TailMeaning {
-  /** What was written, as Redis calls it: each name once. */
+  /** The names of the commands that write, each once. */
   readonly writes: readonly string[];
   readonly writeCount: number;
-  /** Deleted, as expired keys are. `db` undefined: the stream has not said yet. */
+  /**
+   * Deleted keys; expired ones look the same. `db` is undefined before the stream names a database.
+   */
   readonly deleted: readonly {
     readonly db: number | undefined;
     readonly keys: readonly string[];
   }[];
 }
 
-/** They change no data. PUBLISH is only heard by who listens at that moment. */
+/** Commands that change no data. A PUBLISH reaches only those that listen at that moment. */
 const harmless = new Set(['PING', 'REPLCONF', 'MULTI', 'EXEC', 'PUBLISH', 'SPUBLISH']);
 
-/** Redis tells its replicas of an expired key by one of these. */
+/** Redis sends one of these to its replicas when a key expires. */
 const deletions = new Set(['DEL', 'UNLINK']);
 
 export function meaningOf(commands: TailCommands): TailMeaning {
@@ -32,7 +34,7 @@ export function meaningOf(commands: TailCommands): TailMeaning {
       continue;
     }
     const keys = parts.map((part) => part.toString());
-    // A key that is no text would be asked for by another name.
+    // A key that is no valid UTF-8 could not be looked up by its name.
     const isText = parts.every((part, at) => Buffer.from(keys[at] ?? '').equals(part));
     if (deletions.has(command) && isText) {
       deleted.push({ db, keys });
@@ -45,8 +47,9 @@ export function meaningOf(commands: TailCommands): TailMeaning {
 }
 
 /**
- * @param hasAny of the primary. A key that was deleted here, and is not there either, is no difference.
- * @returns undefined: the primary has all; else what it lacks, in words
+ * @param hasAny whether the primary has one of the keys. A key that was deleted here and is missing
+ *   there makes no difference
+ * @returns what the primary lacks, in words; undefined if it has everything
  */
 export async function lackedOf(
   { writes, writeCount, deleted }: TailMeaning,

@@ -1,6 +1,6 @@
 import type { Trouble, TroubleCode } from './events.ts';
 
-/** Why a manager does nothing at the moment. Nothing was changed. */
+/** Why a manager does nothing at the moment. It has changed nothing. */
 export class TroubleError extends Error {
   override readonly name: string = 'TroubleError';
   readonly code: TroubleCode;

@@ -1,7 +1,7 @@
 import type { Clock } from '@incumbent/zookeeper';
 import { systemClock } from '../clock.ts';
 
-/** Ends the wait of one waiter; a call that comes while nobody waits ends the next wait. */
+/** Ends the wait of one waiter. A call that comes while there is none ends the next wait. */
 export class Wake {
   readonly #clock: Clock;
   #called = false;

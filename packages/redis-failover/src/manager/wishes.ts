@@ -5,32 +5,38 @@ import type { NodeAddress } from '../node-address.ts';
 import type { ZooKeeperClient } from '../zookeeper-client.ts';
 import type { Moved, Publication } from './move-world.ts';
 
-/** Somebody asks for another primary. */
+/**
+ * A request for another primary, by a client of ours or of the gem, or an operator's decision. (The
+ * code calls a request a wish.)
+ */
 export interface Wish {
   /** null: the best replica. */
   readonly node: NodeAddress | null;
   /** Left out: a failover. */
   readonly action?: FailoverRequest['action'];
-  /** The same in each look at it. */
+  /** The identity of the request, the same in each look. */
   readonly key: string;
-  /** For how long a node is waited for that is still copying. */
+  /** How long a node that still copies is waited for. */
   readonly waitMs: number;
-  /** Tells whoever asked what is waited for. */
+  /** Tells the requester what the manager waits for. */
   readonly tell: ((progress: string) => Promise<void>) | undefined;
-  /** What a publication that fulfils it writes besides. */
+  /** Operations that belong into the publication that fulfils it. */
   readonly publication: Publication;
-  /** How the refusal is told to whoever asked; undefined where the record takes note of it. */
+  /**
+   * Refuses the request with a reason. undefined if the requester cannot be told; then the record
+   * notes that the request was handled.
+   */
   readonly refuse: ((error: string) => Promise<void>) | undefined;
-  /** The same as an answer without a move: it is the primary already. */
+  /** Answers a request that needs no move, because the node is the primary already. */
   readonly fulfil: ((moved: Moved) => Promise<void>) | undefined;
 }
 
-/** Where the request does not say. */
+/** For requests that name no time. */
 const usualWaitMs = 30_000;
 
 /**
- * The requests of our clients that wait for an answer, the oldest first. One that cannot be read is
- * passed over: it is its owner's, and goes with its session.
+ * The open requests of our clients, the oldest first. One that cannot be read is skipped: it
+ * belongs to its client, and goes with its session.
  */
 export async function openRequests(
   zk: ZooKeeperClient,
@@ -55,8 +61,8 @@ export async function openRequests(
 }
 
 /**
- * What a client of the Ruby gem has written to `manual_failover` since the record was written last.
- * The gem does not clear it, so what counts is when.
+ * The request that a client of the Ruby gem has written to `manual_failover`, unless it was
+ * handled. The gem never clears that znode, so the zxid of its last write decides.
  */
 export async function manualWish(
   zk: ZooKeeperClient,
@@ -69,7 +75,7 @@ export async function manualWish(
   const { text, stat: read } = await zk.get(paths.manualFailover, { signal });
   const manualSeen = `${read.mzxid}`;
   const node = text.trim();
-  // The gem passes over it, too.
+  // The gem ignores an empty request, too.
   if (node === '') return undefined;
   return {
     node: node === anyReplica ? null : node,
@@ -82,7 +88,10 @@ export async function manualWish(
   };
 }
 
-/** Up to where `manual_failover` counts as dealt with, where no record says: nothing old is done. */
+/**
+ * The zxid up to which `manual_failover` counts as handled when there is no record yet: old
+ * requests are not carried out.
+ */
 export async function manualSeenNow(
   zk: ZooKeeperClient,
   paths: Paths,
@@ -104,7 +113,7 @@ function wishOf(
     try {
       await zk.set(path, text, { version });
     } catch (error) {
-      // Whoever asked has taken it back, or it was answered by a write that we took for lost.
+      // The request was withdrawn, or an earlier write of ours answered it although it seemed lost.
       if (!(error instanceof NoNodeError || error instanceof BadVersionError)) throw error;
     }
   };

@@ -2,7 +2,7 @@ import type { NodeAddress } from '../node-address.ts';
 
 export type NodeErrorCode = 'NODE_UNREACHABLE' | 'NODE_REFUSED' | 'NODE_COMMAND';
 
-/** Base of what goes wrong with one Redis node. */
+/** Base class of errors of one Redis node. */
 export class NodeError extends Error {
   override readonly name: string = 'NodeError';
   readonly code: NodeErrorCode;
@@ -15,7 +15,10 @@ export class NodeError extends Error {
   }
 }
 
-/** No connection, or no answer in time. Whether a command that was sent was executed is unknown. */
+/**
+ * Code `NODE_UNREACHABLE`. There is no connection, or no answer came in time. It is unknown whether
+ * a command that was sent was executed.
+ */
 export class NodeUnreachableError extends NodeError {
   override readonly name: string = 'NodeUnreachableError';
   constructor(address: NodeAddress, why: string, cause?: unknown) {
@@ -23,9 +26,17 @@ export class NodeUnreachableError extends NodeError {
   }
 }
 
-/** The node answers, but will not have us: no waiting cures that. The message says what does. */
+/**
+ * Code `NODE_REFUSED`. The node answers, but refuses us: a wrong password, missing rights,
+ * protected mode, or no free connection. Or it is a Sentinel or a node of a cluster. No waiting
+ * cures that. The message says what does.
+ */
 export class NodeRefusedError extends NodeError {
   override readonly name: string = 'NodeRefusedError';
+  /**
+   * @param wayOut what to do about it
+   * @param said the node's answer
+   */
   constructor(address: NodeAddress, wayOut: string, said: string, cause?: unknown) {
     super('NODE_REFUSED', address, `the Redis node ${address} refuses us: ${wayOut} (${said})`, {
       cause,
@@ -33,10 +44,13 @@ export class NodeRefusedError extends NodeError {
   }
 }
 
-/** The node answered one command with an error, such as `-LOADING`. The connection is still good. */
+/**
+ * Code `NODE_COMMAND`. The node answered one command with an error, such as `-LOADING`. The
+ * connection can still be used.
+ */
 export class NodeCommandError extends NodeError {
   override readonly name: string = 'NodeCommandError';
-  /** What the node said, such as `READONLY You can't write against a read only replica.` */
+  /** The node's answer, such as `READONLY You can't write against a read only replica.` */
   readonly reply: string;
   constructor(address: NodeAddress, command: string, reply: string, cause?: unknown) {
     super('NODE_COMMAND', address, `the Redis node ${address} answers ${command}: ${reply}`, {
@@ -46,7 +60,7 @@ export class NodeCommandError extends NodeError {
   }
 }
 
-/** @param command without its arguments: they may hold a password */
+/** @param command without its arguments, which may hold a password */
 export function errorOfReply(address: NodeAddress, command: string, reply: Error): NodeError {
   const said = reply.message;
   const wayOut = refusals.find(([pattern]) => pattern.test(said))?.[1];
@@ -55,7 +69,7 @@ export function errorOfReply(address: NodeAddress, command: string, reply: Error
     : new NodeRefusedError(address, wayOut, said, reply);
 }
 
-/** What a node says that will not have us, and what to do about it. */
+/** Answers of a node that refuses us, and what to do about each. */
 const refusals: readonly (readonly [RegExp, string])[] = [
   [/^NOAUTH|^ERR operation not permitted/, 'it wants a password, and none is configured here'],
   [

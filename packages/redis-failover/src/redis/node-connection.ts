@@ -11,15 +11,23 @@ import { readReplication } from './replication.ts';
 
 export type { Replication };
 
-/** How Redis nodes are logged in to. The same for all of them: any may become the primary. */
+/**
+ * The login to the Redis nodes. It is the same for all of them, because any of them may become the
+ * primary.
+ */
 export interface NodeAccess {
-  /** For ACLs (Redis 6); without it the password is that of the user `default`. */
+  /** For ACLs (Redis 6). Left out: the password is that of the user `default`. */
   readonly username?: string | undefined;
+  /** Left out: no login. */
   readonly password?: string | undefined;
-  /** Default false. The certificates are PEM. */
+  /** true, or TLS options, for TLS. Default false. */
   readonly tls?: boolean | NodeTls | undefined;
 }
 
+/**
+ * TLS options for the connections to Redis, as `tls.connect` of Node takes them. Certificates and
+ * keys are PEM texts.
+ */
 export interface NodeTls {
   readonly ca?: string | undefined;
   readonly cert?: string | undefined;
@@ -29,22 +37,22 @@ export interface NodeTls {
 }
 
 export interface NodeConnectionOptions extends NodeAccess {
-  /** CLIENT SETNAME; default `incumbent-redis-failover`. */
+  /** The name for CLIENT SETNAME. Default `incumbent-redis-failover`. */
   readonly name?: string | undefined;
-  /** Of connecting with all that belongs to it, and of each command. */
+  /** The time for connecting, with login and naming, and for each command. */
   readonly timeoutMs: number;
-  /** Ends the connecting, and closes the connection afterwards. */
+  /** Gives up connecting when it aborts, and closes the connection later. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface CommandOptions {
   /** Default: that of the connection. */
   readonly timeoutMs?: number | undefined;
-  /** Closes the connection, and rejects with its reason. */
+  /** Closes the connection when it aborts. The command rejects with its reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What managers need of a connection. */
+/** The part of a connection that managers use. */
 export type NodeLink = Pick<
   NodeConnection,
   'isOpen' | 'closed' | 'command' | 'replication' | 'close'
@@ -54,26 +62,29 @@ export type NodeLink = Pick<
 export type OpenNode = (address: NodeAddress, options: NodeConnectionOptions) => Promise<NodeLink>;
 
 /**
- * One connection to one node. It never reconnects and never sends anything twice: after the first
- * trouble it is closed for good, and who wants another opens another.
+ * One connection to one node. It never reconnects and never sends anything twice: the first failure
+ * closes it for good. For another connection call `open` again.
  */
 export class NodeConnection implements AsyncDisposable {
   readonly address: NodeAddress;
-  /** Aborts when it is closed, by whomever. */
+  /** Aborts when the connection is closed, for whatever reason. */
   readonly closed: AbortSignal;
   readonly #timeoutMs: number;
   readonly #client: ReturnType<typeof createRaw>;
-  /** Of `closed`. It ends the socket, which `destroy` does not while it is still connecting. */
+  /**
+   * The controller of `closed`. It also ends the socket while that is still connecting, which
+   * `destroy` does not.
+   */
   readonly #closing: AbortController = new AbortController();
-  /** Of every command that is not answered: rejects it. */
+  /** For every command that is not answered: rejects it. */
   readonly #waiting: Set<() => void> = new Set();
   #stopListening: () => void = () => {};
-  /** Why it is closed, where it was not by `close`. */
+  /** Why the connection was closed; undefined after `close`. */
   #trouble: unknown;
 
   /**
-   * Connected, logged in and named: nothing else has been sent.
-   * @returns rejects NodeUnreachableError, NodeRefusedError, NodeCommandError (such as -BUSY),
+   * Connects, logs in and names the connection. Nothing else is sent.
+   * @returns rejects with NodeUnreachableError, NodeRefusedError, NodeCommandError (such as -BUSY),
    *   InvalidOptionError for an address that is none, and with the reason of `signal`
    */
   static async open(address: NodeAddress, options: NodeConnectionOptions): Promise<NodeConnection> {
@@ -98,10 +109,10 @@ export class NodeConnection implements AsyncDisposable {
 
   /**
    * @param parts the command and its arguments
-   * @returns strings, numbers, null and arrays of these. Rejects NodeCommandError and
-   *   NodeRefusedError for what the node answers, NodeUnreachableError without an answer in time:
-   *   then the connection is closed, and whether the command was executed is unknown; with the
-   *   reason of `signal`, likewise
+   * @returns strings, numbers, null and arrays of these. Rejects with NodeCommandError or
+   *   NodeRefusedError for an error that the node answers. If no answer comes in time, it rejects
+   *   with NodeUnreachableError and closes the connection; whether the command was executed is
+   *   unknown. The same holds for `signal`, with its reason
    */
   async command(parts: readonly string[], options: CommandOptions = {}): Promise<unknown> {
     options.signal?.throwIfAborted();
@@ -111,12 +122,15 @@ export class NodeConnection implements AsyncDisposable {
     return this.#bounded(what, timeoutMs, signal, this.#client.sendCommand([...parts]));
   }
 
-  /** @returns rejects like `command`; NodeRefusedError also for a Sentinel and a cluster's node */
+  /**
+   * @returns rejects like `command`, and with NodeRefusedError for a Sentinel and a node of a
+   *   cluster
+   */
   replication(): Promise<Replication> {
     return readReplication(this.address, (parts) => this.command(parts));
   }
 
-  /** At once: commands that are not answered reject. Idempotent. */
+  /** Closes it at once: commands that are not answered reject. Idempotent. */
   close(): void {
     this.#end(undefined);
   }
@@ -127,7 +141,7 @@ export class NodeConnection implements AsyncDisposable {
 
   async #open({ signal, timeoutMs }: NodeConnectionOptions): Promise<void> {
     const connecting = this.#client.connect().finally(() => {
-      // It may have succeeded after it was given up.
+      // Connecting may have succeeded after it was given up.
       if (this.closed.aborted) this.#client.destroy();
     });
     try {
@@ -192,9 +206,9 @@ export class NodeConnection implements AsyncDisposable {
 }
 
 /**
- * `createClient` makes a class of all commands anew for each address, which takes a thousand times as
- * long as to make a client of it. RESP 2: AUTH and CLIENT SETNAME, which every version knows, in place
- * of HELLO.
+ * `createClient` makes a class with all commands for each address, which takes a thousand times as
+ * long as making a client of that class. RESP 2 needs AUTH and CLIENT SETNAME, which every version
+ * knows. RESP 3 would need HELLO.
  */
 const respVersion = { RESP: 2 } as const;
 const makeClient = RedisClient.factory(respVersion);
@@ -213,7 +227,7 @@ function createRaw(
     port,
     signal,
     reconnectStrategy: false,
-    // The timer that counts is ours: this one runs on while the process stands still.
+    // Our own timer counts. This one runs on while the process is suspended.
     connectTimeout: 2 * timeoutMs + 1_000,
   };
   return makeClient({
@@ -227,7 +241,7 @@ function createRaw(
   });
 }
 
-/** Never the arguments: they may hold a password. */
+/** The command for messages, never with its arguments: they may hold a password. */
 function commandName(parts: readonly string[]): string {
   const subcommands = new Set(['CLIENT', 'CONFIG']);
   const [command = '', second = ''] = parts.map((part) => part.toUpperCase());

@@ -4,9 +4,9 @@ import { systemClock } from '../clock.ts';
 const steps = 5;
 
 /**
- * Calls `giveUp` once, when this process has waited for `ms`. Time in which the process itself stood
- * still counts as a fifth of `ms` at most: what it did not wait for is nobody else's fault, and
- * what has arrived meanwhile is seen first.
+ * A timeout that is fair to the other side. Calls `giveUp` once, when this process has waited for
+ * `ms`. Time in which the process was suspended counts as at most a fifth of `ms`: the other side
+ * is not to blame for it. Answers that arrived meanwhile are read first.
  * @returns cancels it
  */
 export function setPatience(

@@ -2,68 +2,83 @@ import type { NodeAddress } from '../node-address.ts';
 import { formatNodeAddress } from '../node-address.ts';
 import { NodeCommandError, NodeRefusedError } from './errors.ts';
 
-/** What a node says of itself at one moment. */
+/** A node's own report on itself at one moment. */
 export interface Replication {
-  /** Another one after every start of the process. */
+  /** Names the process: another one after every start. */
   readonly runId: string;
   readonly role: 'primary' | 'replica';
-  /** Names the history of writes that `offset` counts in. */
+  /** Names the stream of writes in which `offset` counts. */
   readonly replicationId: string;
-  /** The history that this one went on from, at the promotion of this node or of its primary. */
+  /** The stream that this one continued, when this node or its primary was promoted. */
   readonly formerReplicationId: string | undefined;
-  /** Up to where `formerReplicationId` is the same history; -1 without one. */
+  /**
+   * Up to where `formerReplicationId` is the same stream (the first offset that is not); -1 without
+   * one.
+   */
   readonly formerOffset: number;
-  /** `master_repl_offset`: how far its data are in the stream that `replicationId` names. */
+  /** `master_repl_offset`: how far the node's data are in the stream `replicationId`. */
   readonly offset: number;
   /**
-   * `slave_repl_offset` of a replica, undefined on a primary. 1: Redis has emptied it for a copy, or its
-   * process has just started without a position. It is no position: Redis forgets it before the data.
+   * `slave_repl_offset` of a replica, undefined on a primary. 1: Redis has emptied it for a copy,
+   * or its process has just started without a position. It does not tell how far the data are:
+   * Redis forgets it before the data.
    */
   readonly linkOffset: number | undefined;
   /** Without a backlog the offset of a primary stands still, whatever is written. */
   readonly hasBacklog: boolean;
-  /** It has no keys in any database, and no functions. */
+  /** Whether it has no keys in any database, and no functions. */
   readonly isEmpty: boolean;
-  /** False: no write has changed the data of this process since its start. */
+  /** false: no write has changed the data of this process since its start. */
   readonly hasWritten: boolean;
-  /** A manager has set it aside: it takes no writes, and copies nobody. */
+  /** Whether a manager has set it aside: it takes no writes, and copies no node. */
   readonly isAside: boolean;
-  /** As the replica was told; undefined on a primary. */
+  /** The node that the replica was told to follow; undefined on a primary. */
   readonly primary: NodeAddress | undefined;
-  /** A replica's connection to its primary; true on a primary. */
+  /** Whether a replica is connected to its primary; true on a primary. */
   readonly linkUp: boolean;
-  /** It takes a whole copy from its primary. It has its own data until it loads what it has got. */
+  /**
+   * Whether it takes a full copy from its primary. It keeps its own data until it loads that copy.
+   */
   readonly syncing: boolean;
-  /** How much of that copy has arrived, in percent; undefined where the primary does not say how much it is. */
+  /**
+   * The part of that copy that has arrived, in percent; undefined if the primary does not say how
+   * much it is.
+   */
   readonly copiedPercent: number | undefined;
-  /** It reads its data, from its disk or from such a copy, and refuses nearly all commands. */
+  /**
+   * Whether it reads its data, from its disk or from a copy. It refuses nearly all commands then.
+   */
   readonly loading: boolean;
-  /** It loads what it has copied: of what it had before nothing is left. */
+  /** Whether it loads a copy. Nothing is left of the data that it had before. */
   readonly loadsCopy: boolean;
-  /** Whether a replica answers reads while its link is down. True where CONFIG GET is refused. */
+  /** Whether a replica answers reads while its link is down. true if CONFIG GET is refused. */
   readonly servesStaleReads: boolean;
-  /** `replica-priority`: 0 is never to be promoted. */
+  /** `replica-priority`. 0: never promote it. */
   readonly priority: number;
   readonly connectedReplicas: number;
-  /** `min-replicas-to-write`. 0 where CONFIG GET is refused. */
+  /** `min-replicas-to-write`. 0 if CONFIG GET is refused. */
   readonly minReplicasToWrite: number;
 }
 
 /**
- * Whom a node follows that is set aside. Nobody listens there, so it copies nothing; and it refuses
- * every replica of its own, for its link is down.
+ * The address that a node follows when it is set aside. Nothing listens there, so the node copies
+ * nothing. Its link is down, so it refuses every replica of its own.
  */
 export const asideAddress: NodeAddress = '127.0.0.1:1';
 
-/** Whom a replica is told to follow for a moment, so that nothing more arrives there: its data count. */
+/**
+ * The address that a replica follows for a moment when it is held: nothing more arrives there, and
+ * its data still count.
+ */
 export const heldAddress: NodeAddress = '127.0.0.1:2';
 
-/** Sends one command and gives its answer. */
+/** Sends one command and resolves with its answer. */
 export type Ask = (parts: readonly string[]) => Promise<unknown>;
 
-/** @returns rejects NodeRefusedError for what is no node that can be moved, such as a Sentinel */
+/** @returns rejects with NodeRefusedError for a node that cannot be moved, such as a Sentinel */
 export async function readReplication(address: NodeAddress, ask: Ask): Promise<Replication> {
-  // In one INFO all belongs together. Without sections: several at once are known since 7.0 only.
+  // One INFO, so that all fields are of the same moment. Without sections, because several at once
+  // are known only since 7.0.
   const [info, servesStaleReads, minReplicasToWrite] = await Promise.all([
     ask(['INFO']),
     setting(ask, 'replica-serve-stale-data'),
@@ -126,7 +141,10 @@ function replicationOf(
   };
 }
 
-/** A section without databases says that there are no keys; a missing section says nothing. */
+/**
+ * Whether the node has no data. A keyspace section without databases says that there are no keys. A
+ * missing section says nothing.
+ */
 function isEmpty(info: string, fields: ReadonlyMap<string, string>): boolean {
   if (!/^# Keyspace\r?$/m.test(info)) return false;
   const hasKeys = [...fields.keys()].some((name) => /^db\d+$/.test(name));
@@ -134,14 +152,14 @@ function isEmpty(info: string, fields: ReadonlyMap<string, string>): boolean {
   return !hasKeys && (fields.get('number_of_functions') ?? '0') === '0';
 }
 
-/** Whether anything was changed since the process started, or nobody can say. */
+/** Whether data were changed since the process started. true also if that cannot be known. */
 function hasWritten(fields: ReadonlyMap<string, string>): boolean {
   const count = (name: string) => Number(fields.get(name) ?? Number.NaN);
   const changes = count('rdb_changes_since_last_save');
-  // Redis 7.0 counts its saves, and CONFIG RESETSTAT sets that to 0.
+  // Redis 7.0 counts its saves, but CONFIG RESETSTAT sets the count to 0.
   if (fields.has('rdb_saves') && count('rdb_saves') !== 0) return true;
   const startedAt = Math.floor(count('server_time_usec') / 1e6) - count('uptime_in_seconds');
-  // Redis takes its start for a save. Both clocks count whole seconds.
+  // Redis counts its start as a save. Both clocks count whole seconds.
   const neverSaved = count('rdb_last_save_time') <= startedAt + 1;
   return !(changes === 0 && neverSaved);
 }
@@ -153,7 +171,7 @@ function copiedPercent(fields: ReadonlyMap<string, string>): number | undefined 
   return total > 0 && read >= 0 && read <= total ? Math.floor((100 * read) / total) : undefined;
 }
 
-/** undefined where it is unknown, or CONFIG is renamed or forbidden, as hosted servers have it. */
+/** undefined if the setting is unknown, or CONFIG is renamed or forbidden, as on hosted servers. */
 async function setting(ask: Ask, name: string): Promise<string | undefined> {
   try {
     const pair = await ask(['CONFIG', 'GET', name]);

@@ -1,4 +1,4 @@
-/** The end of a node's stream of writes, as its replicas would get it. */
+/** Reads the end of a node's stream of writes, as its replicas would get it. */
 import type { Socket } from 'node:net';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -9,15 +9,15 @@ import type { NodeConnectionOptions } from './node-connection.ts';
 import { setPatience } from './patience.ts';
 
 export interface TailQuestion {
-  /** As `master_replid` has it. */
+  /** The stream, as in `master_replid`. */
   readonly stream: string;
-  /** The offset of the last byte that is not wanted: a command ends there. */
+  /** The offset of the last byte before the part that is read. A command ends there. */
   readonly after: number;
-  /** The offset of the last byte that is wanted. */
+  /** The offset of the last byte that is read. */
   readonly upTo: number;
 }
 
-/** Each with its arguments, in the order of the stream. */
+/** The commands in the order of the stream, each with its arguments. */
 export type TailCommands = readonly (readonly Buffer[])[];
 
 export type ReadTail = (
@@ -27,10 +27,11 @@ export type ReadTail = (
 ) => Promise<TailCommands>;
 
 /**
- * Asks for it as a replica does (PSYNC), and changes nothing there. Redis gives it from its backlog while
- * the node is a primary. Ask only for what the backlog has: for anything else Redis begins to save.
- * @returns rejects NodeUnreachableError, NodeCommandError for what the node says instead, and with the
- *   reason of `signal`
+ * Asks as a replica does (PSYNC), and changes nothing on the node. Redis answers from its backlog
+ * while the node is a primary. Ask only for what the backlog has: for anything else Redis begins to
+ * save its data.
+ * @returns rejects with NodeUnreachableError, NodeCommandError for another answer of the node, and
+ *   with the reason of `signal`
  */
 export const readTail: ReadTail = async (address, question, options) => {
   options.signal?.throwIfAborted();
@@ -76,7 +77,7 @@ export const readTail: ReadTail = async (address, question, options) => {
           return end(() => reject(new NodeCommandError(address, command, reply.slice(1))));
         }
         answered += 1;
-        // One after the other: Redis refuses PSYNC while it has an answer to send.
+        // One command at a time: Redis refuses PSYNC while it still has an answer to send.
         if (answered < lines.length) socket.write(encode(lines[answered] ?? []));
       }
       if (received.length < upTo - after) return;
@@ -94,7 +95,7 @@ export const readTail: ReadTail = async (address, question, options) => {
 
 /**
  * Arrays of bulk strings, as a primary sends commands to its replicas.
- * @throws Error for anything else, also when the last one is not whole
+ * @throws Error for anything else, and if the last command is not complete
  */
 export function decodeCommands(bytes: Buffer): TailCommands {
   const commands: (readonly Buffer[])[] = [];

@@ -1,6 +1,6 @@
-// A client in a process of its own that writes once, closes, and has nothing else to do:
+// A client in a process of its own. It writes once, closes, and then has to exit by itself:
 //
-//   node client-process.mjs <ZooKeeper> <root> <redis or ioredis> <key>
+//     node client-process.mjs <ZooKeeper> <root> <redis or ioredis> <key>
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 

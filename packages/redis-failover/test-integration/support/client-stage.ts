@@ -1,4 +1,4 @@
-/** ZooKeeper, Redis nodes, clients of both libraries, and a manager that is played by hand. */
+/** ZooKeeper, Redis nodes, clients of both libraries, and a manager that the test plays. */
 import type { RedisServer, RedisServerOptions } from '@incumbent/servers';
 import { redisAvailable, startRedis } from '@incumbent/servers';
 import type { ZooKeeper } from '@incumbent/zookeeper';
@@ -21,7 +21,7 @@ if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missi
 export const libraries = ['redis', 'ioredis'] as const;
 export type Library = (typeof libraries)[number];
 
-/** What both libraries have under one name. */
+/** The methods that both libraries have under one name. */
 export interface CommonClient {
   get(key: string): Promise<string | null>;
   set(key: string, value: string): Promise<unknown>;
@@ -35,7 +35,7 @@ export async function raw(client: object, ...words: string[]): Promise<unknown> 
   return call === undefined ? sendCommand?.call(client, words) : call.call(client, ...words);
 }
 
-/** What became of a promise so far; it is no unhandled rejection then. */
+/** The state of a promise so far. A rejection does not count as unhandled then. */
 export function watched<T>(promise: Promise<T>): {
   readonly promise: Promise<T>;
   settled: boolean;
@@ -83,7 +83,7 @@ export function addressOf({ port }: { readonly port: number }): string {
 
 let roots = 0;
 
-/** For one test: a root of its own, and what writes there. */
+/** The clients and servers of one test, on a root of its own. */
 export class ClientStage {
   readonly root: string;
   readonly zk: ZooKeeper;
@@ -107,7 +107,7 @@ export class ClientStage {
     this.root = root;
   }
 
-  /** As a manager: both znodes in one transaction. */
+  /** Publishes a primary as a manager does: both znodes in one transaction. */
   async publish(
     primary: string,
     replicas: readonly string[] = [],
@@ -125,14 +125,19 @@ export class ClientStage {
     await transaction.create(nodes, encodeNodes(names)).commit();
   }
 
-  /** As a manager that has looked at a primary which was started anew: the term goes on. */
+  /**
+   * Accepts a primary that was started anew, as a manager does that has looked at it. The term
+   * stays.
+   */
   async accept(primary: string, runId: string): Promise<void> {
     const { primary: path } = pathsBelow(this.root);
     const value = { ...this.#record({ primary, former: null, viewMs: 1_000 }), runId };
     await this.zk.set(path, encodePrimary(value));
   }
 
-  /** As a manager: nobody is primary, and everybody is told in one transaction. */
+  /**
+   * Revokes the primary as a manager does: in one transaction both znodes show that there is none.
+   */
   async revoke(
     former: string,
     { viewMs = 1_000 }: { readonly viewMs?: number } = {},
@@ -142,7 +147,7 @@ export class ClientStage {
     await this.zk.transaction().set(record, encodePrimary(value)).delete(nodes).commit();
   }
 
-  /** A Ruby manager knows `nodes` only. */
+  /** Publishes a primary as a Ruby manager does, which knows only `nodes`. */
   async publishAsRuby(primary: string, replicas: readonly string[] = []): Promise<void> {
     const { nodes } = pathsBelow(this.root);
     const data = encodeNodes({ master: primary, slaves: replicas, unavailable: [] });
@@ -172,14 +177,14 @@ export class ClientStage {
     return failover;
   }
 
-  /** In front of a server, for this test. */
+  /** A proxy in front of a server, for this test. */
   async proxy(target: { readonly port: number }): Promise<TestProxy> {
     const proxy = await startProxy(target);
     this.#context.onTestFinished(() => proxy.close());
     return proxy;
   }
 
-  /** A Redis of this test alone: its role may be changed. */
+  /** A Redis for this test alone, so the test may change its role. */
   async redis(options?: RedisServerOptions): Promise<RedisServer> {
     const server = await startRedis(options);
     this.#context.onTestFinished(() => server.close());

@@ -9,7 +9,7 @@ import { until } from './waiting.ts';
 const bin: string = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url));
 
 export interface Result {
-  /** 128 + n when signal n ended it. */
+  /** 128 + n if signal n ended it. */
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
@@ -17,14 +17,14 @@ export interface Result {
 
 type Environment = Readonly<Record<string, string>>;
 
-/** A command that runs, and is killed at the end of its block. */
+/** A command that is running. It is killed at the end of its block. */
 export class Command implements AsyncDisposable {
   readonly result: Promise<Result>;
   readonly #child: ChildProcess;
   #stdout = '';
   #stderr = '';
 
-  /** @param env besides PATH, which is all there is */
+  /** @param env besides PATH; nothing else is inherited */
   constructor(args: readonly string[], env: Environment = {}) {
     if (!existsSync(bin)) throw new Error(`${bin} is missing: npm run build`);
     this.#child = spawn(process.execPath, [bin, ...args], {
@@ -55,12 +55,14 @@ export class Command implements AsyncDisposable {
     return this.#stderr;
   }
 
-  /** The objects of its lines. */
+  /** Its lines of JSON, as objects. */
   get lines(): readonly Record<string, unknown>[] {
     return jsonLines(this.#stdout.slice(0, this.#stdout.lastIndexOf('\n') + 1));
   }
 
-  /** Resolves to the first line that has all of `fields`; rejects when the command ends without. */
+  /**
+   * Resolves to the first line that has all of `fields`. Rejects if the command ends without one.
+   */
   line(fields: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> {
     const wanted = Object.entries(fields);
     return this.until(JSON.stringify(fields), () =>
@@ -97,7 +99,7 @@ export class Command implements AsyncDisposable {
   }
 }
 
-/** Runs one to its end. */
+/** Runs a command to its end. */
 export async function incumbentRedis(
   args: readonly string[],
   env: Environment = {},

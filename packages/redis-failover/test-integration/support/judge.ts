@@ -1,25 +1,25 @@
 /**
- * What must be true of every write that a client took for done, whatever has happened to the primary.
+ * The rules for every write that a client counts as done, whatever has happened to the primary.
  * Each rule fails with an error of its own.
  */
 import type { NodeAddress } from '../../src/node-address.ts';
 
-/** One write that was acknowledged to a client. */
+/** A write that a client counts as acknowledged. */
 export interface Acknowledged {
   readonly value: number;
-  /** In which the client says that it wrote. */
+  /** The term in which the client says that it wrote. */
   readonly term: number | undefined;
-  /** Who executed it, as that Redis says itself. */
+  /** The node that executed it, by that Redis' own statement. */
   readonly node: NodeAddress;
-  /** When it was executed, by the clock of that Redis: all of them are on this machine. */
+  /** When it was executed, by the clock of that Redis. All of them share this machine's clock. */
   readonly executedAtUs: number;
 }
 
 export interface Evidence {
   readonly acknowledged: readonly Acknowledged[];
-  /** All values on the last primary. */
+  /** All values that the last primary has. */
   readonly present: readonly number[];
-  /** Who was the primary in each term, as far as it was seen. */
+  /** The primary of each term, as far as the test has seen it. */
   readonly primaries: ReadonlyMap<number, NodeAddress>;
 }
 

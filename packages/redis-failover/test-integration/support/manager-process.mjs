@@ -1,9 +1,9 @@
-// A manager in a process of its own, that can stop itself in the middle of a move:
+// A manager in a process of its own, which can stop itself in the middle of a move:
 //
-//   node manager-process.mjs <JSON of {options, stopAt?, by?, reach?, broken?}>
+//     node manager-process.mjs <JSON of {options, stopAt?, by?, reach?, broken?}>
 //
-// It tells its events as lines of JSON. At the step `stopAt`, such as `after promote`, it says so and
-// sends itself the signal `by`: SIGSTOP or SIGKILL. SIGTERM ends it as an operator would.
+// It writes its events as lines of JSON. At the step `stopAt`, such as `after promote`, it writes a
+// line and sends itself the signal `by`: SIGSTOP or SIGKILL. SIGTERM ends it as an operator would.
 import { writeSync } from 'node:fs';
 
 const { NodeManager } = await import('../../dist/manager/node-manager.js');
@@ -18,7 +18,7 @@ function tell(event) {
     if (!(value instanceof Error)) return value;
     return { name: value.name, message: value.message, code: value.code };
   });
-  // At once: there may be no next moment.
+  // Written synchronously, because the process may stop right after it.
   writeSync(1, `${text}\n`);
 }
 

@@ -14,7 +14,7 @@ export type StepName = Parameters<NonNullable<ManagerHooks['onStep']>>[0];
 
 export interface ManagerProcessPlan {
   readonly options: Omit<ManagerOptions, 'onEvent'>;
-  /** Where in its first move it stops itself. */
+  /** The step of its first move at which it stops itself. */
   readonly stopAt?: StepName;
   readonly by?: 'SIGSTOP' | 'SIGKILL';
   readonly reach?: Readonly<Record<NodeAddress, NodeAddress>>;
@@ -56,7 +56,7 @@ export class ManagerProcess implements AsyncDisposable {
     return this.#child.alive;
   }
 
-  /** Resolves when it has stopped itself where it was told to. */
+  /** Resolves when it has stopped itself at the step. */
   async hasStopped(): Promise<void> {
     await until(
       `${this.story.id} stops itself`,
@@ -81,7 +81,9 @@ export class ManagerProcess implements AsyncDisposable {
     await this.#child.ended;
   }
 
-  /** As an operator ends it. Resolves when it is gone, with what ended it. */
+  /**
+   * Ends it as an operator would. Resolves when it is gone, with the signal or code that ended it.
+   */
   async terminate(): Promise<string> {
     this.#child.send('SIGTERM');
     return this.#child.ended;
@@ -115,7 +117,7 @@ export class ManagerProcess implements AsyncDisposable {
   }
 }
 
-/** Warnings and stack traces come on the same way. */
+/** Warnings and stack traces come over the same stream. */
 function parse(line: string): object {
   try {
     return JSON.parse(line) as object;

@@ -4,11 +4,11 @@ import { createClient } from 'redis';
 import type { NodeAddress } from '../../src/node-address.ts';
 
 export interface RedisSetOptions {
-  /** Besides the primary. Default 2. */
+  /** The number of replicas besides the primary. Default 2. */
   readonly replicas?: number;
   /** Default 0. With 1 a primary that has lost its replicas takes no writes. */
   readonly minReplicasToWrite?: number;
-  /** Of all nodes, set when they are there. */
+  /** The password of all nodes, set when they run. */
   readonly password?: string;
 }
 
@@ -16,7 +16,7 @@ export type Role = 'primary' | 'replica' | 'gone';
 
 /** A primary and its replicas, on loopback. */
 export class RedisSet implements AsyncDisposable {
-  /** The first of them is the primary at the start. */
+  /** The first server is the primary at the start. */
   readonly servers: readonly RedisServer[];
   readonly #password: string | undefined;
 
@@ -52,19 +52,19 @@ export class RedisSet implements AsyncDisposable {
     return this.servers.map(addressOf);
   }
 
-  /** @throws for an address of another set */
+  /** @throws for an address that is not in the set */
   at(address: NodeAddress): RedisServer {
     const found = this.servers.find((server) => addressOf(server) === address);
     if (found === undefined) throw new Error(`${address} is none of ${this.addresses.join(', ')}`);
     return found;
   }
 
-  /** All but one. */
+  /** All servers but one. */
   except(address: NodeAddress): readonly RedisServer[] {
     return this.servers.filter((server) => addressOf(server) !== address);
   }
 
-  /** One command on a connection of its own. */
+  /** Sends one command over a connection of its own. */
   async command(address: NodeAddress, ...parts: (string | number)[]): Promise<RespValue> {
     const { port } = this.at(address);
     if (this.#password === undefined) return this.at(address).command(...parts);
@@ -82,7 +82,7 @@ export class RedisSet implements AsyncDisposable {
     }
   }
 
-  /** As the nodes themselves have it. */
+  /** The roles as the nodes themselves report them. */
   async roles(): Promise<Readonly<Record<NodeAddress, Role>>> {
     const all = await Promise.all(
       this.addresses.map(async (address): Promise<[NodeAddress, Role]> => {
@@ -94,7 +94,7 @@ export class RedisSet implements AsyncDisposable {
     return Object.fromEntries(all);
   }
 
-  /** `formed` when this one is the primary, and all others that run are its linked replicas. */
+  /** `formed` if this node is the primary, and all others that run are its connected replicas. */
   async formation(primary: NodeAddress): Promise<'formed' | readonly RespValue[]> {
     const { port } = this.at(primary);
     const roles = await Promise.all(
@@ -110,7 +110,7 @@ export class RedisSet implements AsyncDisposable {
     return formed ? 'formed' : roles;
   }
 
-  /** Kills all, also those that stand still, and removes what they kept. */
+  /** Kills all servers, even frozen ones, and removes their files. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.servers.map((server) => server.close()));
   }

@@ -3,11 +3,11 @@ import type { TestServer } from '@incumbent/zookeeper/testing';
 import { serverAvailable, startServer } from '@incumbent/zookeeper/testing';
 import { afterAll, beforeAll } from 'vitest';
 
-/** Why no server can be had; in CI that is a failure. */
+/** Why there is no server to test with. In CI that is a failure. */
 export const missing: string | undefined = redisAvailable() ?? serverAvailable();
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
 
-/** One ZooKeeper for the file; each test has a root of its own on it. */
+/** One ZooKeeper for the file. Each test has a root of its own on it. */
 export function useZooKeeper(): { readonly server: TestServer } {
   let server: TestServer | undefined;
   beforeAll(async () => {

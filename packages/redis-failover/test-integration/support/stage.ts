@@ -28,7 +28,7 @@ import { until } from './waiting.ts';
 import type { NodeRedis, Write } from './writer.ts';
 import { Writer, writeByIoredis, writeByNodeRedis } from './writer.ts';
 
-/** What a client goes through to reach the others. */
+/** The proxies between a client and the servers. */
 export interface ClientLinks {
   readonly zooKeeper?: TestProxy;
   readonly redis?: Readonly<Record<NodeAddress, TestProxy>>;
@@ -37,7 +37,7 @@ export interface ClientLinks {
 export interface OwnManager {
   readonly manager: NodeManager;
   readonly story: Story;
-  /** Ends it as an operator would; resolves when it has ended. */
+  /** Ends it as an operator would. Resolves when it has ended. */
   stop(): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ type Ends = Pick<TestContext, 'onTestFinished' | 'onTestFailed'>;
 type BrokenRules = NonNullable<ManagerHooks['broken'] & ClientHooks['broken']>;
 
 /**
- * Rules that all managers and clients break, so that one can see which tests notice:
+ * Rules that all managers and clients break, to see which tests notice:
  * `INCUMBENT_REDIS_BROKEN=no-view-wait npx vitest run --project integration …` must fail.
  */
 const broken = (process.env['INCUMBENT_REDIS_BROKEN'] ?? '')
@@ -58,14 +58,14 @@ export class Stage {
   readonly set: RedisSet;
   readonly root: string;
   readonly paths: Paths;
-  /** A client of the test's own, which no fault touches. */
+  /** A ZooKeeper client of the test's own, which no fault touches. */
   readonly zk: ZooKeeper;
   readonly #zooKeeper: TestServer;
   readonly #access: { readonly password?: string };
   readonly #closers: (() => unknown)[] = [];
   readonly #stories: (() => string)[] = [];
   #writers = 0;
-  /** The record as it was told last: it costs nothing to look at. */
+  /** The latest record from the watch, which costs no request. */
   #told: PrimaryRecord | undefined;
   readonly #primaries = new Map<number, NodeAddress>();
 
@@ -104,23 +104,23 @@ export class Stage {
 
   // Managers ---------------------------------------------------------------------------------------
 
-  /** What every manager and client of this set is given, unless it says otherwise. */
+  /** The default options of every manager and client of this set. */
   options(settings: ManagerSettings = {}): Omit<ManagerOptions, 'onEvent'> {
     return {
       nodes: this.set.addresses,
       zookeeper: this.#zooKeeper.connectionString,
       root: this.root,
-      // The grant is what decides; a successor waits that long.
+      // The servers' grant decides. A successor waits for that time.
       sessionTimeout: '4s',
-      // A primary that stood still executes what was sent to it when it goes on: then nobody else has
-      // that, and it would be set aside. Tests of just that say `proven`.
+      // A primary that was frozen executes what was sent to it when it goes on. No other node has
+      // that, so it would be set aside. Tests of that case say `proven`.
       rejoin: 'always',
       ...this.#access,
       ...settings,
     };
   }
 
-  /** A manager in this process. */
+  /** Starts a manager in this process. */
   manager(id: string, settings: ManagerSettings = {}, hooks: ManagerHooks = {}): OwnManager {
     const story = new Story(id);
     const manager = new NodeManager(
@@ -128,7 +128,7 @@ export class Stage {
       { broken, ...hooks },
     );
     const end = new AbortController();
-    // Whatever it rejects with is of the test that it fails.
+    // The test gets the error.
     const ended = manager.run(end.signal).catch((error: Error) => {
       story.add({ type: 'failed', message: error.stack });
     });
@@ -141,7 +141,7 @@ export class Stage {
     return { manager, story, stop };
   }
 
-  /** A manager in a process of its own. */
+  /** Starts a manager in a process of its own. */
   async managerProcess(
     id: string,
     plan: Partial<Omit<ManagerProcessPlan, 'options'>> & {
@@ -159,7 +159,7 @@ export class Stage {
     return process;
   }
 
-  /** Resolves when a primary stands in the znodes, and is that one if one is named. */
+  /** Resolves when the znodes name a primary, or the given one. */
   async published(primary?: NodeAddress, aboveTerm = 0): Promise<PrimaryRecord> {
     return until(
       `${primary ?? 'some node'} is published as the primary in a term above ${aboveTerm}`,
@@ -174,7 +174,7 @@ export class Stage {
     );
   }
 
-  /** Resolves when who is published is the primary, and all others that run follow it. */
+  /** Resolves when the published primary is one, and all others that run follow it. */
   async formed(): Promise<PrimaryRecord> {
     let seen = '';
     return until(
@@ -242,7 +242,7 @@ export class Stage {
     return writer;
   }
 
-  /** Stops the writers and judges all that they were told. @throws VerdictError */
+  /** Stops the writers and judges every acknowledgement. @throws VerdictError */
   async verdict(...writers: readonly Writer[]): Promise<void> {
     await Promise.all(writers.map((writer) => writer.stop()));
     const { primary } = await this.published();
@@ -256,25 +256,25 @@ export class Stage {
 
   // Faults -----------------------------------------------------------------------------------------
 
-  /** Between one manager or client and ZooKeeper. */
+  /** A proxy between one manager or client and ZooKeeper. */
   async zooKeeperLink(): Promise<TestProxy> {
     return this.#keep(await startProxy(this.#zooKeeper));
   }
 
-  /** Between one manager and a Redis: for `reach`. */
+  /** A proxy between one manager and a Redis, for `reach`. */
   async redisLink(address: NodeAddress): Promise<TestProxy> {
     return this.#keep(await startProxy(this.set.at(address)));
   }
 
-  // What is kept -----------------------------------------------------------------------------------
+  // The znodes, and the end -----------------------------------------------------------------------
 
-  /** Undefined: there is no such node. */
+  /** The record; undefined if there is no such node. */
   async record(): Promise<PrimaryRecord | undefined> {
     const text = await this.#text(this.paths.primary);
     return text === undefined ? undefined : decodePrimary(this.paths.primary, text);
   }
 
-  /** What of the record changes at a move only. */
+  /** The part of the record that changes only at a move. */
   async reign(): Promise<Pick<PrimaryRecord, 'term' | 'primary' | 'former'> | undefined> {
     const record = await this.record();
     if (record === undefined) return undefined;
@@ -291,7 +291,7 @@ export class Stage {
     return this.#stories.map((story) => story()).join('\n');
   }
 
-  /** The latest first. */
+  /** Closes everything, the latest first. */
   async close(): Promise<void> {
     for (const close of this.#closers.splice(0).reverse()) await close();
   }
@@ -310,7 +310,7 @@ export class Stage {
     }
   }
 
-  /** A term may come and go unseen, as changes of a node can. */
+  /** Notes the primary of each term. A term may come and go unseen, like any change of a node. */
   #followTerms(): void {
     const stop = new AbortController();
     this.#closers.push(() => stop.abort());

@@ -1,4 +1,4 @@
-/** What a manager has told, whether it runs in this process or in another one. */
+/** The events of a manager, whether it runs in this process or in another one. */
 import type { ManagerEvent } from '../../src/manager/events.ts';
 import { monotonicMs, until } from './waiting.ts';
 
@@ -10,7 +10,7 @@ type Plain<T> = T extends bigint
       ? { readonly [K in keyof T]: Plain<T[K]> }
       : T;
 
-/** As it comes through JSON: bigints are text, errors have their message. */
+/** An event as it comes through JSON: bigints are texts, and errors have their message. */
 export type ToldEvent = Plain<ManagerEvent> & { readonly atMs: number };
 export type ToldType = ToldEvent['type'];
 export type Told<Type extends ToldType> = Extract<ToldEvent, { readonly type: Type }>;
@@ -26,7 +26,7 @@ export function plain(event: ManagerEvent): object {
   ) as object;
 }
 
-/** In the order in which it was told. */
+/** The events of one manager, in their order. */
 export class Story {
   readonly id: string;
   readonly events: ToldEvent[] = [];
@@ -43,7 +43,7 @@ export class Story {
     return this.events.filter((event): event is Told<Type> => event.type === type);
   }
 
-  /** The first of that type that `fits`, now or later. */
+  /** Resolves to the first event of that type that `fits`, now or later. */
   async told<Type extends ToldType>(
     type: Type,
     fits: (event: Told<Type>) => boolean = () => true,

@@ -1,7 +1,7 @@
-/** A bound for what must come at some time: it only turns a hang into a failure. */
+/** A limit for what must come at some time. It only turns a hang into a failure. */
 const hangMs = 150_000;
 
-/** Many tests wait at a time, on few processors. */
+/** Many tests wait at the same time, on few processors. */
 const pollMs = 25;
 
 /** CLOCK_MONOTONIC in ms: all processes of a machine share its origin. */
@@ -28,7 +28,7 @@ export async function until<T>(
   }
 }
 
-/** Lets so much time pass: for faults that last, not for something to settle. */
+/** Lets so much time pass. For faults that last, not for something to settle. */
 export async function lasting(ms: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -8,16 +8,16 @@ import { monotonicMs, until } from './waiting.ts';
 
 export type NodeRedis = ReturnType<typeof createClient>;
 
-/** Appends a number to a list, and says where and when, by the server's own clock. */
+/** Appends a number to a list, and returns where and when, by the server's own clock. */
 const script = `
 local time = redis.call('TIME')
 redis.call('RPUSH', KEYS[1], ARGV[1])
 return {time[1], time[2], string.match(redis.call('INFO', 'server'), 'tcp_port:(%d+)')}`;
 
-/** One write by some client: rejects unless the write was acknowledged. */
+/** One write by some client. Rejects unless the write was acknowledged. */
 export type Write = (value: string) => Promise<{
   readonly reply: unknown;
-  /** In which it was acknowledged. */
+  /** The term in which it was acknowledged. */
   readonly term: number | undefined;
 }>;
 
@@ -48,11 +48,11 @@ export interface Failure {
   readonly failedAtMs: number;
 }
 
-/** Writes numbers one after the other, each once whatever becomes of it, until it is stopped. */
+/** Writes numbers one after the other until it is stopped, each once, whatever its outcome. */
 export class Writer {
   static readonly key: string = 'written';
   readonly acknowledged: Acceptance[] = [];
-  /** Refused or of unknown outcome. */
+  /** Writes that were refused, or whose outcome is unknown. */
   readonly failed: Failure[] = [];
   readonly #write: Write;
   readonly #pauseMs: number;
@@ -61,7 +61,7 @@ export class Writer {
   #next: number;
 
   /**
-   * @param first the number that it begins with: writers of one list have numbers of their own
+   * @param first the first number. Writers of one list need different numbers
    * @param pauseMs between two writes, so that many writers can share a processor
    */
   constructor(write: Write, first = 1, pauseMs = 20) {
@@ -77,7 +77,7 @@ export class Writer {
     await this.#done;
   }
 
-  /** The first write sent from now on that is acknowledged, and `fits`. */
+  /** Resolves to the first acknowledged write that was sent from now on, and `fits`. */
   async writes(
     what = 'a write is acknowledged',
     fits: (accepted: Acceptance) => boolean = () => true,

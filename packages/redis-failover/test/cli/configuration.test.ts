@@ -1,4 +1,4 @@
-// What flags, variables and files say, and what is refused: each refusal says where it stands.
+// The meaning of flags, variables and files, and what is refused. Each refusal names its source.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ interface Outcome {
   readonly stderr: string;
 }
 
-/** What `manage` makes of it. */
+/** The options that `manage` gives to its manager. */
 async function manage(argv: readonly string[], invocation: Invocation = {}): Promise<Outcome> {
   const managers: FakeManager[] = [];
   const table = tableOf((manager) => managers.push(manager));
@@ -196,7 +196,7 @@ test('TLS', async () => {
   expect(full.options?.tls).toEqual({ ca: 'CA', cert: 'CERT', key: 'KEY', servername: 'n' });
 });
 
-test('who we are to ZooKeeper', async () => {
+test('the login to ZooKeeper', async () => {
   const cwd = directory({
     ca: 'CA',
     'c.yml': 'nodes: a:1\nzookeeper: zks://h\nzookeeper_tls_ca: ca\n',

@@ -5,7 +5,7 @@ import type { ManagerEvent, ManagerStatus } from '../../src/manager/events.ts';
 import type { ManagerOptions } from '../../src/manager/options.ts';
 import { resolveOptions } from '../../src/manager/options.ts';
 
-/** A manager that does nothing but what the test says. */
+/** A manager that does only what the test says. */
 export class FakeManager {
   readonly options: ManagerOptions;
   status: ManagerStatus;
@@ -55,7 +55,7 @@ export class FakeManager {
     this.options.onEvent?.(event);
   }
 
-  /** Ends the run. */
+  /** Ends the run with an error. */
   fail(error: unknown): void {
     this.#fail(error);
   }

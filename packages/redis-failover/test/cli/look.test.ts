@@ -1,4 +1,4 @@
-// What `status` calls a problem, and what `watch` calls a change.
+// The problems that `status` names, and the changes that `watch` reports.
 import { expect, test } from 'vitest';
 import { changesBetween } from '../../src/cli/look/changes.ts';
 import { findProblems } from '../../src/cli/look/judge.ts';
@@ -141,7 +141,7 @@ test('changes', () => {
     'primary a:1, term 4',
   ]);
   expect(sentences(healthy, down)).toEqual(['node b:2 is down']);
-  // While the primary moves nothing is said of the nodes.
+  // While the primary moves, nothing is said of the nodes.
   expect(sentences(down, { ...down, nodes: undefined })).toEqual([]);
   expect(sentences(down, healthy)).toEqual(['node b:2 is up again']);
   expect(sentences(healthy, { ...healthy, leader: undefined, reports: new Map() })).toEqual([

@@ -15,7 +15,7 @@ test.each(commands.map(({ name }) => name))('`%s --help` has examples', async (n
   expect(code).toBe(0);
   expect(stdout).toContain(`Usage: incumbent-redis ${name}`);
   expect(stdout).toMatch(new RegExp(`Examples:\n  # .*\n  .*incumbent-redis ${name}`));
-  // How not to give a password is not shown.
+  // The help does not show the insecure way to give a password.
   expect(stdout).not.toMatch(/--password(?!-file)/);
 });
 
@@ -73,7 +73,7 @@ test('with --json a failure is one object on stderr', async () => {
 test('an interrupted command ends with 128 and the number of the signal', async () => {
   const running = new Running(['status', '-z', '127.0.0.1:1']);
   running.signal('SIGTERM');
-  // Before its listeners were there, or after: both are an interruption.
+  // The signal may come before its listeners are there, or after. Both are an interruption.
   const interrupt = setInterval(() => running.signal('SIGTERM'), 5);
   const { code, stderr } = await running.result;
   clearInterval(interrupt);

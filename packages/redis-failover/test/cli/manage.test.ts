@@ -1,4 +1,4 @@
-// What `manage` tells: its log, its signals, its health and its metrics. The manager is a fake.
+// The output of `manage`: its log, its signals, its health and its metrics. The manager is a fake.
 import { expect, test } from 'vitest';
 import type { NodeStatus } from '../../src/manager/events.ts';
 import type { FakeManager } from './fake-manager.ts';
@@ -234,7 +234,7 @@ test('/metrics', async () => {
       'incumbent_redis_last_failover_seconds 1.25',
     ]),
   );
-  // What is not known is absent.
+  // Unknown values are left out.
   expect(text).not.toContain('node_latency_seconds{node="b:2"}');
   expect(text).not.toMatch(/^incumbent_redis_trouble[ {]/m);
   expect(text).toMatch(/^process_start_time_seconds /m);

@@ -1,5 +1,5 @@
-// What the commands make of what stands in ZooKeeper. The managers are played by hand; nobody listens
-// where the Redis nodes should be.
+// The commands against znodes. The test plays the managers, and nothing listens where the Redis
+// nodes should be.
 import type { ZooKeeper } from '@incumbent/zookeeper';
 import { connect } from '@incumbent/zookeeper';
 import { FakeZooKeeper } from '@incumbent/zookeeper/testing';
@@ -52,7 +52,7 @@ class Place {
     return this.start(command, ...args).result;
   }
 
-  /** As a manager of the gem leaves it. */
+  /** Writes the znode as a manager of the gem leaves it. */
   async asGem(nodes: Nodes): Promise<void> {
     await this.zk.create(this.paths.nodes, encodeNodes(nodes));
     await this.report('gem-1', nodes);
@@ -134,7 +134,7 @@ test('a request for a failover is answered', async () => {
   const { code, stdout, stderr } = await running.result;
   expect(code).toBe(0);
   expect(stdout).toMatch(new RegExp(`^${b} is the primary: term 5 \\(took .*\\)\n$`));
-  // None leads: the one that answers here has not been elected.
+  // No manager leads: the one that answers here was not elected.
   expect(stderr).toContain('no manager leads at the moment; waiting for 30s');
   expect((await place.zk.getChildren(place.paths.requests)).children).toEqual([]);
 });
@@ -153,7 +153,7 @@ test('a request for a failover is refused, with the words of the manager', async
   ]);
 });
 
-test('a request that nobody takes, or that is given up, is withdrawn', async () => {
+test('a request that no manager takes, or that is given up, is withdrawn', async () => {
   const place = await Place.open();
   await place.asOurs(both);
   const late = await place.run('failover', '--wait', '100ms');

@@ -1,6 +1,6 @@
 /**
- * What is asked of the drivers, on stand-ins that note it. What the real libraries do with it: `drivers.test.ts`
- * and `test-integration/client-api.test.ts`.
+ * The calls to the drivers, on stand-ins that record them. How the real libraries take them:
+ * `drivers.test.ts` and `test-integration/client-api.test.ts`.
  */
 import { EventEmitter } from 'node:events';
 import { describe, expect, test, vi } from 'vitest';
@@ -43,7 +43,7 @@ describe('ioredis', () => {
     expect(options).toMatchObject({
       ...{ ...address, password: 'p', lazyConnect: true, enableOfflineQueue: false },
       ...{ reconnectOnError: null, autoResendUnfulfilledCommands: false, autoResubscribe: false },
-      // A node that loads its data is not waited for: another may be there already.
+      // A node that loads its data is not waited for: another node may be the primary by then.
       ...{ maxRetriesPerRequest: 0, enableReadyCheck: false },
     });
     expect((options['retryStrategy'] as () => unknown)()).toBe(null);
@@ -284,7 +284,7 @@ describe('nodeRedis', () => {
     expect(client.sendCommand.mock.calls[0]?.[0]).not.toBe(words);
   });
 
-  test('tells of an error and of its end; an error that nobody listens to ends no process', () => {
+  test('tells of an error and of its end; an error without a listener ends no process', () => {
     const { connection, client } = openNode();
     expect(() => client.emit('error', new Error('alone'))).not.toThrow();
     const told = vi.fn();

@@ -1,4 +1,4 @@
-/** How long one call may go on: its time, its caller's signal, the life of the client. */
+/** The limits of one call: its time, its caller's signal, the life of the client. */
 import { getEventListeners } from 'node:events';
 import { describe, expect, test, vi } from 'vitest';
 import { Bounds, TimeUp } from '../../src/client/bound.ts';
@@ -68,8 +68,8 @@ describe('a call is over', () => {
   });
 });
 
-describe('who waits', () => {
-  test('is told in the order in which they came, but whoever was taken away', () => {
+describe('a waiter', () => {
+  test('is told in the order of the waiters, unless it was removed', () => {
     const { bound } = begin();
     const told: string[] = [];
     bound.onOver(() => told.push('first'));
@@ -94,7 +94,7 @@ describe('who waits', () => {
     await atRest();
     expect(meanwhile.now).toEqual({ state: 'rejected', error: reason });
     expect(after.now).toEqual({ state: 'rejected', error: reason });
-    // What it comes to later is nobody's.
+    // Its later result is dropped.
     await expect(bound.race(Promise.reject(new Error('late')))).rejects.toBe(reason);
   });
 
@@ -194,7 +194,7 @@ describe('a change is told', () => {
     expect(told).toEqual(['b:2']);
   });
 
-  test('to nobody once it is closed, not even what is on its way', async () => {
+  test('to no listener once it is closed, not even what is on its way', async () => {
     const { all, changes, told, listener } = teller();
     changes.add(listener);
     all.primary = 'b:2';

@@ -35,7 +35,7 @@ describe('a command goes', () => {
     ['object', []],
     ['json.get', ['k']],
     ['ownScript', ['k']],
-    // A cursor means something to the node only that gave it.
+    // A cursor means something only to the node that gave it.
     ['scan', ['0']],
     ['hScan', ['k', '0']],
     ['wait', [1, 100]],

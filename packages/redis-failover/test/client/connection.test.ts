@@ -1,6 +1,6 @@
 /**
- * One connection to one node, on a driver and a clock that the test plays. Connections of the real drivers
- * to real servers: `test-integration/client.test.ts`.
+ * One connection to one node, on a driver and a clock that the test plays. The real drivers on real
+ * servers: `test-integration/client.test.ts`.
  */
 import { describe, expect, test, vi } from 'vitest';
 import type { ConnectionOptions } from '../../src/client/connection.ts';
@@ -76,7 +76,7 @@ describe('a connection is made', () => {
     expect(stage.made.closes).toBe(1);
   });
 
-  test('nobody listens: the driver’s words are kept, and its error', async () => {
+  test('no server listens: the message of the driver is kept, and its error', async () => {
     const stage = new Stage();
     const cause = new Error('connect ECONNREFUSED');
     stage.driver.connect = () => Promise.reject(cause);
@@ -175,7 +175,7 @@ describe('the role is verified', () => {
     });
   });
 
-  test('what is no answer of the node is the end of the connection, also in the words of one', async () => {
+  test('an error that is no answer of the node is the end of the connection, even with the same words', async () => {
     const stage = new Stage();
     stage.driver.answer = () => Promise.reject(new Error('NOPERM says a library'));
     await expect(stage.open({ role: 'primary' })).rejects.toMatchObject({
@@ -222,7 +222,7 @@ describe('the process of the primary is verified', () => {
     expect((await stage.open({ role: 'primary', runId: () => onRecord })).isOpen).toBe(true);
   });
 
-  test('not once the record names none any more', async () => {
+  test('not once the record names none', async () => {
     const stage = primary('r2');
     let onRecord: string | undefined = 'r1';
     const standard = stage.driver.answer;
@@ -295,7 +295,7 @@ describe('a command', () => {
     await expect(call).rejects.toBe(error);
   });
 
-  test('is not sent on a connection that is closed, by whomever', async () => {
+  test('is not sent on a connection that is closed, from whichever side', async () => {
     const here = await opened();
     here.connection.close();
     const there = await opened();
@@ -332,7 +332,7 @@ describe('a command', () => {
     expect(clock.timers).toBe(0);
   });
 
-  test('rejects when the node ends the connection: nobody knows what became of it', async () => {
+  test('rejects when the node ends the connection: its outcome is unknown', async () => {
     const { connection, made } = await opened();
     const call = watch(connection.run((client) => client.set('k', 'v')));
     made.breakOff();
@@ -402,7 +402,7 @@ describe('a connection that is retired', () => {
   });
 });
 
-test('the end of a connection is told once, also to whom asks after it', async () => {
+test('the end of a connection is told once, even to a listener that comes later', async () => {
   const stage = new Stage();
   const connection = await stage.open();
   const before = vi.fn();

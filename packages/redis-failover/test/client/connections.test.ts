@@ -1,6 +1,6 @@
 /**
- * Which connection a call gets, and when connections end. The driver and the clock are played; real servers:
- * `test-integration/client.test.ts`.
+ * Which connection a call gets, and when connections end. The test plays the driver and the clock.
+ * Real servers: `test-integration/client.test.ts`.
  */
 import { describe, expect, test } from 'vitest';
 import { Connections } from '../../src/client/connections.ts';
@@ -31,7 +31,7 @@ class Stage {
     }) as unknown as Connections<never>;
   }
 
-  /** Connections stay in the making until this is called. */
+  /** No connection is ready until the returned function is called. */
   holdConnects(): () => void {
     const arrivals: (() => void)[] = [];
     this.driver.connect = () => new Promise((resolve) => arrivals.push(resolve));
@@ -40,7 +40,7 @@ class Stage {
     };
   }
 
-  /** A command on the latest connection to a node, which is not answered. */
+  /** Sends a command over the latest connection to a node. It is not answered. */
   async send(connection: { run(send: (client: never) => Promise<unknown>): Promise<unknown> }) {
     const call = watch(
       connection.run((client: { get(key: string): Promise<unknown> }) => client.get('k')),
@@ -51,7 +51,7 @@ class Stage {
 }
 
 describe('the primary', () => {
-  test('of one reign has one connection, also while it is being made', async () => {
+  test('of one term has one connection, even while it is being made', async () => {
     const { connections, driver } = new Stage();
     const [one, other] = await Promise.all([
       connections.primary(first),
@@ -81,7 +81,7 @@ describe('the primary', () => {
     expect(driver.to(a)).toHaveLength(2);
   });
 
-  test('of the next reign is not harmed when one for the reign before could not be made', async () => {
+  test('of the next term is not harmed when a connection for the term before could not be made', async () => {
     const stage = new Stage();
     let refuse = () => {};
     stage.driver.connect = ({ address }) =>
@@ -97,7 +97,7 @@ describe('the primary', () => {
     expect(await stage.connections.primary(second)).toBe(next);
   });
 
-  test('of the next reign has another one, also on the same node; the last is retired', async () => {
+  test('of the next term has another one, even on the same node; the last is retired', async () => {
     const { connections, driver } = new Stage();
     const one = await connections.primary(first);
     const other = await connections.primary({ term: 2, primary: a });
@@ -106,7 +106,7 @@ describe('the primary', () => {
     expect(driver.to(a).map(({ closes }) => closes)).toEqual([1, 0]);
   });
 
-  test('what was sent in the reign before may still be answered', async () => {
+  test('commands of the term before may still be answered', async () => {
     const stage = new Stage();
     const call = await stage.send(await stage.connections.primary(first));
     await stage.connections.primary(second);
@@ -118,7 +118,7 @@ describe('the primary', () => {
     expect(stage.driver.at(a).closes).toBe(1);
   });
 
-  test('is asked for its role and its process of this reign; a replica for its role alone', async () => {
+  test('is asked for its role and its process of this term; a replica for its role alone', async () => {
     const stage = new Stage({ verifyRole: true });
     const { driver, connections } = stage;
     stage.runId = 'r';
@@ -180,7 +180,7 @@ describe('a replica', () => {
 });
 
 describe('what ZooKeeper says is kept to', () => {
-  test('a replica that is none any more is let go of, when what was sent is answered', async () => {
+  test('the connection to a former replica is given up when its commands are answered', async () => {
     const stage = new Stage();
     const { connections, driver } = stage;
     await stage.send(await connections.replica(b));
@@ -191,12 +191,12 @@ describe('what ZooKeeper says is kept to', () => {
     driver.at(b).client.last.reply('v');
     await atRest();
     expect([driver.at(b).closes, driver.at(c).closes]).toEqual([1, 0]);
-    // Once it is one again it gets another connection.
+    // Once it is a replica again it gets another connection.
     await connections.replica(b);
     expect(driver.to(b)).toHaveLength(2);
   });
 
-  test('one that was still being made is let go of when it is there, or comes to nothing', async () => {
+  test('one that was still being made is given up when it is there, or fails', async () => {
     const stage = new Stage();
     const arrive = stage.holdConnects();
     const opening = stage.connections.replica(b);
@@ -209,7 +209,7 @@ describe('what ZooKeeper says is kept to', () => {
     expect(stage.driver.at(b).closes).toBe(1);
   });
 
-  test('the primary of a reign that is over is let go of; that of the same reign is kept', async () => {
+  test('the connection to the primary of a term that is over is given up; that of the same term is kept', async () => {
     const { connections, driver } = new Stage();
     const one = await connections.primary(first);
     connections.keep(pictureOf([]), first);
@@ -221,7 +221,7 @@ describe('what ZooKeeper says is kept to', () => {
     expect(driver.at(a).closes).toBe(1);
   });
 
-  test('one that was let go of is not taken up again, though it still waits for answers', async () => {
+  test('one that was given up is not used again, though it still waits for answers', async () => {
     const stage = new Stage();
     const one = await stage.connections.primary(first);
     await stage.send(one);
@@ -229,7 +229,7 @@ describe('what ZooKeeper says is kept to', () => {
     expect(await stage.connections.primary(first)).not.toBe(one);
   });
 
-  test('a connection to it that comes to nothing afterwards is nobody’s trouble', async () => {
+  test('a connection to it that fails afterwards disturbs no caller', async () => {
     const { connections, driver } = new Stage();
     driver.connect = () => Promise.reject(new Error('ECONNREFUSED'));
     connections.primary(first).catch(() => {});
@@ -240,7 +240,7 @@ describe('what ZooKeeper says is kept to', () => {
   });
 });
 
-describe('what waits on a connection of a reign that is over', () => {
+describe('a command that waits on a connection of a term that is over', () => {
   test('is ended when no reply can count any more', async () => {
     const stage = new Stage();
     const { connections, driver } = stage;
@@ -295,7 +295,7 @@ describe('what waits on a connection of a reign that is over', () => {
   });
 });
 
-test('a connection of one’s own is nobody else’s, and is not let go of with the others', async () => {
+test('a dedicated connection is not shared, and is not given up with the others', async () => {
   const stage = new Stage({ verifyRole: true });
   stage.driver.roles.set(a, 'master');
   const own = await stage.connections.own(a, first);
@@ -307,7 +307,7 @@ test('a connection of one’s own is nobody else’s, and is not let go of with 
 });
 
 describe('when it is closed', () => {
-  test('what was sent rejects: to the primary, to replicas, and in reigns that are over', async () => {
+  test('commands that were sent reject: to the primary, to replicas, and in terms that are over', async () => {
     const stage = new Stage();
     const { connections, driver } = stage;
     const calls = [
@@ -338,7 +338,7 @@ describe('when it is closed', () => {
     expect(stage.driver.opened.map(({ closes }) => closes)).toEqual([1, 1]);
   });
 
-  test('one that was being made is given to nobody who asks after it', async () => {
+  test('one that was being made is given to no caller', async () => {
     const { connections, driver } = new Stage();
     driver.connect = () => new Promise(() => {});
     void connections.primary(first);

@@ -1,4 +1,4 @@
-/** What the drivers are told, and what they may not be told. */
+/** The options that the drivers get, and those that are refused. */
 import { inspect } from 'node:util';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';

@@ -1,6 +1,7 @@
 /**
- * The face of the client, on a driver, a clock and a ZooKeeper that the test plays: it puts the parts together,
- * each of which has tests of its own. With real servers: `test-integration/client-api.test.ts`.
+ * The client's public class, on a driver, a clock and a ZooKeeper that the test plays. It puts the
+ * parts together, which have tests of their own. Real servers:
+ * `test-integration/client-api.test.ts`.
  */
 import { ZooKeeper } from '@incumbent/zookeeper';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -66,7 +67,7 @@ class Stage {
   }
 }
 
-/** `instanceof ZooKeeper`, as a client that the caller has made. */
+/** Passes `instanceof ZooKeeper`, like a client that the caller has made. */
 function asZooKeeper(zk: FakeZooKeeper): ZooKeeper {
   return new Proxy(zk, {
     getPrototypeOf: () => ZooKeeper.prototype,
@@ -94,7 +95,7 @@ describe('connect', () => {
     expect((failover.redis as { isReady?: boolean }).isReady).toBe(true);
   });
 
-  test('resolves also when nobody is primary, or nothing is there: the first call says so', async () => {
+  test('resolves even without a primary or any znode: the first call says so', async () => {
     const stage = new Stage();
     const failover = await stage.connect({ maxWait: '1s' });
     expect(failover.current.primary).toBe(undefined);
@@ -115,7 +116,7 @@ describe('connect', () => {
     const connecting = watch(stage.connect({ maxWait: '3s' }));
     await stage.pass(2_999);
     expect(connecting.now.state).toBe('pending');
-    // The played znode is never read, not even when nobody wants it any more.
+    // The played znode cannot be read, even after the client has given up.
     const { following } = stage.zk;
     stage.zk.instead.clear();
     expect(following).toBe(2);
@@ -179,7 +180,7 @@ describe('connect', () => {
     expect(close).toHaveBeenCalledTimes(1);
   });
 
-  test('says of a connection string that is none which option it is', async () => {
+  test('names the option of a connection string that cannot be read', async () => {
     await expect(new Stage().connect({ zookeeper: 'zk://' })).rejects.toMatchObject({
       ...{ code: 'INVALID_OPTION', message: expect.stringMatching(/^zookeeper: /) },
     });
@@ -300,7 +301,7 @@ describe('the connection to a primary', () => {
     expect(call.now.state).toBe('resolved');
   });
 
-  test('that cannot be made is nobody’s trouble but the next writer’s', async () => {
+  test('that cannot be made disturbs only the next writer', async () => {
     const stage = new Stage();
     stage.driver.connect = () => Promise.reject(new ReplyError('WRONGPASS wrong'));
     await stage.publish(1, a);
@@ -309,7 +310,7 @@ describe('the connection to a primary', () => {
     await expect(failover.redis.set('k', 'v')).rejects.toMatchObject({ code: 'NODE_REFUSED' });
   });
 
-  test('to what is no replica any more is let go of', async () => {
+  test('to a former replica is given up', async () => {
     const { failover, driver, stage } = await connected({}, [b]);
     const read = watch(failover.redis.get('k'));
     await atRest();
@@ -320,7 +321,7 @@ describe('the connection to a primary', () => {
     expect(driver.at(b).closes).toBe(1);
   });
 
-  test('of a reign that is over is ended when no reply on it can count any more', async () => {
+  test('of a term that is over is ended when no reply on it can count any more', async () => {
     const { failover, driver, stage } = await connected();
     const call = watch(failover.redis.set('k', 'v'));
     await atRest();
@@ -430,7 +431,7 @@ describe('a connection of one’s own', () => {
     expect(made.closes).toBe(1);
   });
 
-  test('to a replica has no term, and is closed when it is none any more', async () => {
+  test('to a replica has no term, and is closed when the node is no replica any more', async () => {
     const { failover, driver, stage } = await connected({}, [b]);
     const own = await failover.dedicated('replica');
     expect(own).toMatchObject({ address: b, term: undefined });
@@ -571,7 +572,7 @@ describe('a failover by hand', () => {
     expect(zk.calls).toEqual([]);
   });
 
-  test('is not asked of a node or for a time that is none', async () => {
+  test('is not asked of a malformed node or for a malformed time', async () => {
     const { failover, zk } = await connected();
     await expect(failover.manualFailover('b:2' as never)).rejects.toMatchObject({
       code: 'INVALID_OPTION',

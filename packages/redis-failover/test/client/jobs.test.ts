@@ -1,6 +1,6 @@
 /**
- * What of a call, and of the work of a `write`, may be sent again. The connection is a real one on a driver
- * that the test plays; real servers: `test-integration/client-api.test.ts`.
+ * Which calls, and which work of a `write`, may be sent again. The connection is a real one on a
+ * driver that the test plays. Real servers: `test-integration/client-api.test.ts`.
  */
 import { describe, expect, test } from 'vitest';
 import type { Command } from '../../src/client/commands.ts';
@@ -65,13 +65,13 @@ describe('a call', () => {
     const refused = [[new ReplyError(readOnly), null]];
     expect(callJob(callOf({ isPipeline: true })).isRefused(refused)).toBe(true);
     expect(callJob(callOf({ isPipeline: true })).isRefused([[null, 'OK']])).toBe(false);
-    // It is a value like others then.
+    // For one command it is a value like others.
     expect(callJob(callOf()).isRefused(refused)).toBe(false);
   });
 });
 
 describe('an iteration', () => {
-  test('stays in the reign of its first reply, on whatever connection', async () => {
+  test('stays in the term of its first reply, on whatever connection', async () => {
     const { connection, client } = await opened();
     const tour: Tour = { reign: undefined };
     void callJob(callOf({ label: 'scan' }), tour).use(connection, reign, yes);
@@ -91,12 +91,12 @@ describe('an iteration', () => {
       message: 'the primary was moved in the middle of the iteration (scan): begin it anew',
     });
     expect(client.sent).toEqual([]);
-    // So it is not tried on yet another.
+    // So no other replica is tried.
     expect(job.kindOf(error)).toBe('misused');
   });
 });
 
-/** `work` is going on. */
+/** A `write` whose `work` is going on. */
 async function working<Value>(
   work: (redis: FakeClient, at: Reign) => Promise<Value> | Value,
   mayGoOn: () => boolean = yes,
@@ -116,7 +116,7 @@ describe('a write of several commands', () => {
     expect(job.isRefused(1)).toBe(false);
   });
 
-  test('has all of its commands on one connection, and is told of what reign', async () => {
+  test('has all of its commands on one connection, and is told the term', async () => {
     let at: Reign | undefined;
     const { client, call } = await working(async (redis, where) => {
       at = where;
@@ -258,7 +258,7 @@ describe('a write of several commands', () => {
     expect(call.now).toMatchObject({
       error: { name: 'NotSentError', message: 'the view of the primary has lapsed meanwhile' },
     });
-    // Nothing was applied: it may begin anew.
+    // Nothing was applied, so it may begin again.
     expect(kindNow()).toBe('refused');
   });
 

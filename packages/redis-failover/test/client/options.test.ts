@@ -1,4 +1,7 @@
-/** What `RedisFailover.connect` takes. What it says of mistakes: see also `drivers.test.ts`. */
+/**
+ * The options of `RedisFailover.connect`. For its messages about mistakes see also
+ * `drivers.test.ts`.
+ */
 import { ZooKeeper } from '@incumbent/zookeeper';
 import { describe, expect, test } from 'vitest';
 import { refuseOptions, refuseTargets } from '../../src/client/forced-options.ts';

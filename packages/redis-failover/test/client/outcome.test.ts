@@ -66,7 +66,7 @@ test('a pipeline of ioredis was not applied if each of its commands was refused'
   const refused = [new ReplyError(refusals[0]), null];
   expect(isAllRefused([refused, refused])).toBe(true);
   expect(isAllRefused([refused, [null, 'OK']])).toBe(false);
-  // It may have begun with each of them.
+  // Each of these may have begun.
   expect(isAllRefused([[new ReplyError('WRONGTYPE'), null]])).toBe(false);
   expect(isAllRefused([[new Error(refusals[0]), null]])).toBe(false);
   expect(isAllRefused([refused, 'OK'])).toBe(false);

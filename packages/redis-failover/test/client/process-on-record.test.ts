@@ -1,4 +1,4 @@
-/** What a client asks a node before it writes there. */
+/** The check of a node before a client writes to it. */
 import { describe, expect, test } from 'vitest';
 import { Connection } from '../../src/client/connection.ts';
 import type { Driver } from '../../src/client/driver.ts';
@@ -40,7 +40,7 @@ describe('a primary in another process than the one on record', () => {
     expect(connection.address).toBe('r1:6379');
   });
 
-  test('in the process on record nobody looks for managers of the gem', async () => {
+  test('in the process on record needs no look for managers of the gem', async () => {
     const look = async () => {
       throw new Error('looked');
     };

@@ -1,6 +1,6 @@
 /**
- * What becomes of a request for a failover: answered, refused, withdrawn, or nobody knows. ZooKeeper is
- * played by a few znodes; with real managers: `test-integration/requests.test.ts`.
+ * The outcomes of a request for a failover: answered, refused, withdrawn, or unknown. A few znodes
+ * play ZooKeeper. Real managers: `test-integration/requests.test.ts`.
  */
 import { BadVersionError } from '@incumbent/zookeeper';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -27,7 +27,7 @@ import { atRest, HandClock, watch } from '../support/hand-clock.ts';
 
 const path = `${paths.requests}/request-0000000001`;
 
-/** The time of a request is over when the test says so. */
+/** The test ends the time of a request. */
 let timeUp: AbortController;
 let timeouts: number[];
 beforeEach(() => {
@@ -53,7 +53,7 @@ class Stage {
     return watch(requestFailover(this.zk.client, paths, request, all));
   }
 
-  /** A manager writes into the request. */
+  /** Writes into the request, as a manager does. */
   async write(more: Partial<FailoverRequest>): Promise<void> {
     const request = decodeRequest(path, this.zk.text(path) as string);
     await this.zk.put({ [path]: encodeRequest({ ...request, ...more }) });
@@ -64,7 +64,7 @@ class Stage {
   }
 }
 
-/** A request that stands, and is not answered. */
+/** A request that is not answered yet. */
 async function asked(options: Partial<RequestOptions> = {}) {
   const stage = new Stage();
   const call = stage.ask(options);
@@ -90,7 +90,7 @@ describe('a request', () => {
     expect(timeouts).toEqual([1_501]);
   });
 
-  test('that is done says who is primary, and is taken away', async () => {
+  test('that is done names the primary, and is deleted', async () => {
     const { stage, call, zk } = await asked();
     await stage.write({ outcome: { done: true, primary: b, term: 4 } });
     expect(call.now).toEqual({ state: 'resolved', value: { primary: b, term: 4 } });
@@ -106,7 +106,7 @@ describe('a request', () => {
     expect(call.now).toMatchObject({ error: expect.any(FailoverRefusedError) });
   });
 
-  test('that is answered is taken away first, so that nobody finds it afterwards', async () => {
+  test('that is answered is deleted first, so that no manager finds it afterwards', async () => {
     const { stage, call, zk } = await asked();
     let go = () => {};
     zk.instead.set(
@@ -140,7 +140,7 @@ describe('a request', () => {
     expect(call.now.state).toBe('pending');
   });
 
-  test('goes on, whatever is made of what is told, and where nobody is told', async () => {
+  test('goes on, whatever the listener of its progress does, and without one', async () => {
     const thrower = await asked({
       onProgress: () => {
         throw new Error('not mine');
@@ -236,7 +236,7 @@ describe('a request was not made', () => {
 });
 
 describe('a request is withdrawn', () => {
-  test('when its time is over: nobody carries it out later', async () => {
+  test('when its time is over: no manager carries it out later', async () => {
     const { stage, call, zk } = await asked();
     await aborted();
     expect(call.now).toMatchObject({ error: expect.any(NoManagerError) });
@@ -248,7 +248,7 @@ describe('a request is withdrawn', () => {
       },
     });
     expect(zk.text(path)).toBe(undefined);
-    // Of the version that was read: nobody has written an outcome since.
+    // The delete names the version that was read, so no manager has written an outcome since.
     expect(stage.named('delete')[0]?.args).toEqual([path, { version: 0, timeoutMs: 5_000 }]);
     expect(zk.following).toBe(0);
   });
@@ -287,7 +287,7 @@ describe('a request is withdrawn', () => {
     [{ done: false, error: 'no' }, { error: { code: 'REQUEST_REFUSED', message: 'no' } }],
   ] as const)('unless it was answered in the last moment: %j', async (outcome, expected) => {
     const { stage, call, zk } = await asked();
-    // Nobody is told of it before the time is over.
+    // The outcome is not heard of before the time is over.
     const request = decodeRequest(path, zk.text(path) as string);
     let isFirst = true;
     zk.instead.set('delete', () => {
@@ -301,7 +301,7 @@ describe('a request is withdrawn', () => {
     expect(stage.named('delete')).toHaveLength(2);
   });
 
-  test('or has vanished: nobody knows what became of it', async () => {
+  test('or has vanished: its outcome is unknown', async () => {
     for (const name of ['delete', 'get']) {
       timeUp = new AbortController();
       const { stage, call, zk } = await asked();
@@ -341,7 +341,7 @@ describe('a request is withdrawn', () => {
   });
 });
 
-test('our managers are told who asks', async () => {
+test('our managers are told the name of the requester', async () => {
   const stage = new Stage();
   void askManagers(stage.zk.client, paths, null, { timeoutMs: 1_000 });
   await atRest();

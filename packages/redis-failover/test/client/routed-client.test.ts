@@ -1,7 +1,7 @@
 /**
- * What looks like a client of a driver: which of its names are commands, and where each of them is taken. The
- * model is made here; those of the real libraries are compared with it in `drivers.test.ts` and
- * `test-integration/client-api.test.ts`.
+ * The object that looks like a client of a driver: which of its names are commands, and where each
+ * of them goes. The model is made here. Those of the real libraries are compared with it in
+ * `drivers.test.ts` and `test-integration/client-api.test.ts`.
  */
 import { describe, expect, test, vi } from 'vitest';
 import type { Driver } from '../../src/client/driver.ts';
@@ -13,7 +13,7 @@ import { atRest } from '../support/hand-clock.ts';
 // biome-ignore lint/suspicious/noExplicitAny: what a client has differs from library to library
 type Any = any;
 
-/** Notes what is called on it, and by what name it is derived from another. */
+/** Records the calls on it, and how it was derived from another one. */
 class Library {
   readonly via: readonly unknown[];
   readonly json = { _self: {}, version: 7, get: noteOf('json.get'), GET: noteOf('json.GET') };
@@ -126,7 +126,7 @@ describe('a method of the model', () => {
     const { redis } = stage();
     expect(redis.nonsense).toBe(undefined);
     expect(['get' in redis, 'nonsense' in redis]).toEqual([true, false]);
-    // Else `await redis` would call it.
+    // Otherwise `await redis` would call it.
     expect(redis.then).toBe(undefined);
     expect(redis[Symbol.toPrimitive]).toBe(undefined);
   });
@@ -177,7 +177,7 @@ describe('a method of the model', () => {
       [null, ['get', ['real'], 'k']],
       [expect.any(NotRoutableError)],
     ]);
-    // The promise is there as well.
+    // The promise works as well.
     expect(await call).toEqual(['get', ['real'], 'k']);
   });
 });
@@ -429,7 +429,7 @@ describe('a transaction', () => {
     expect(performed).toEqual([]);
   });
 
-  test('is not refused for a batch that is none', async () => {
+  test('is not refused for a malformed batch', async () => {
     const { redis } = stage();
     await expect(redis.multi().addBatch('nonsense').exec()).resolves.toBeDefined();
   });

@@ -1,6 +1,6 @@
 /**
- * When a call is sent, held, sent again and given up, and what it rejects with. The view, the connections and
- * the router are the real ones; the driver, the clock and the news of ZooKeeper are played. The same against
+ * When a call is sent, held, sent again and given up, and what it rejects with. View, connections
+ * and router are real; the driver, the clock and the news of ZooKeeper are played. The same with
  * real servers: `test-integration/client.test.ts` and `client-view.test.ts`.
  */
 import { describe, expect, test, vi } from 'vitest';
@@ -319,14 +319,14 @@ describe('the reply to a write', () => {
     world.holdConfirmations();
     await world.clock.pass(1_200);
     client.last.reply('OK');
-    // What was sent before the reply says nothing of it.
+    // A confirmation that was sent before the reply does not count for it.
     await atRest();
     expect(call.now.state).toBe('pending');
     await world.clock.pass(1);
     world.zk.lastConfirmation.answer();
     await atRest();
     expect(call.now.state).toBe('pending');
-    // It was sent when the first had come, which is after the reply.
+    // This one was sent when the first had come, which is after the reply.
     world.zk.lastConfirmation.answer();
     await atRest();
     expect(call.now).toEqual({ state: 'resolved', value: 'OK' });
@@ -385,7 +385,7 @@ describe('a write is not sent', () => {
     expect(call.now.state).toBe('resolved');
   });
 
-  test('to the primary of before, when it was moved while the connection was made', async () => {
+  test('to the former primary, when it was moved while the connection was made', async () => {
     const world = await ClientWorld.confirmed();
     let arrive = () => {};
     world.driver.connect = ({ address }) =>
@@ -419,7 +419,7 @@ describe('a write is not sent', () => {
     expect(world.driver.at(a).client.sent).toEqual([]);
   });
 
-  test('in the middle of its work, the job can see that nobody waits any more, or the view is over', async () => {
+  test('in the middle of its work, the job can see that its caller has given up, or the view is over', async () => {
     const world = await ClientWorld.confirmed();
     const seen: boolean[] = [];
     const controller = new AbortController();
@@ -692,7 +692,7 @@ describe('a read', () => {
     expect(world.driver.at(a).client.sent).toHaveLength(1);
   });
 
-  test('may not go on once nobody waits for it', async () => {
+  test('may not go on once its caller has given up', async () => {
     const world = await ClientWorld.confirmed({ replicas: [b] });
     const controller = new AbortController();
     let look = () => false;
@@ -710,7 +710,7 @@ describe('a read', () => {
     expect(look()).toBe(false);
     await atRest();
     expect(errorOf(call.now)).toBe(reason);
-    // It is over: no other node is tried.
+    // The call is over, so no other node is tried.
     expect(world.driver.to(a)).toEqual([]);
   });
 
@@ -794,7 +794,8 @@ describe('a call ends', () => {
     });
   });
 
-  // Both happen in one turn: the error first, and the end before the error is looked at.
+  // Both happen in one turn: the connection fails, and the signal aborts before the failure is
+  // handled.
   test('with the reason of its signal, whenever that aborts while a connection fails', async () => {
     for (const isRead of [false, true]) {
       for (let ticks = 0; ticks < 25; ticks += 1) {
@@ -836,7 +837,7 @@ describe('a call ends', () => {
       await atRest();
       errors.push(errorOf(call.now));
     }
-    // It was late only where the signal had aborted before the answer was there.
+    // The answer was late only if the signal had aborted before it.
     expect(errors.map(({ message }) => message === 'WRONGTYPE')).toEqual([
       ...[false, true, true, true, true],
     ]);
@@ -870,7 +871,7 @@ describe('a call ends', () => {
 });
 
 describe('a connection of one’s own', () => {
-  test('goes to the primary of a reign, and is shared with nobody', async () => {
+  test('goes to the primary of a term, and is not shared', async () => {
     const world = await ClientWorld.confirmed();
     const first = await world.router.connectAlone('primary', undefined);
     const second = await world.router.connectAlone('primary', undefined);
@@ -880,7 +881,7 @@ describe('a connection of one’s own', () => {
     expect(world.driver.to(a)).toHaveLength(2);
   });
 
-  test('to a replica waits until there is one, and belongs to no reign', async () => {
+  test('to a replica waits until there is one, and belongs to no term', async () => {
     const world = await ClientWorld.confirmed();
     const call = watch(world.router.connectAlone('replica', undefined));
     await world.clock.pass(1_000);
@@ -916,7 +917,7 @@ describe('a connection of one’s own', () => {
     });
   });
 
-  test('that nobody waits for any more is closed when it comes up', async () => {
+  test('that its caller has given up is closed when it comes up', async () => {
     const world = await ClientWorld.confirmed();
     let arrive = () => {};
     world.driver.connect = () =>

@@ -1,7 +1,7 @@
 /**
- * When a view is confirmed, who is told, and what is said of it. ZooKeeper is played by a few znodes whose
- * answers a test can hold back; the real one: `test-integration/client-view.test.ts`. The rules of a view
- * itself: `view.test.ts`.
+ * When a view is confirmed, which listeners are called, and how its state is explained. A few
+ * znodes play ZooKeeper, and the test can hold their answers back. The real one:
+ * `test-integration/client-view.test.ts`. The rules of a view itself: `view.test.ts`.
  */
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Bounds, TimeUp } from '../../src/client/bound.ts';
@@ -106,7 +106,7 @@ describe('a view is confirmed', () => {
     expect(zk.confirmations).toHaveLength(2);
   });
 
-  test('at once where somebody waits for it, but no two within 20 ms', async () => {
+  test('at once if a reply waits for it, but no two within 20 ms', async () => {
     const stage = await Stage.confirmed();
     const { clock, view } = stage;
     const startMs = clock.monotonicMs();
@@ -118,7 +118,7 @@ describe('a view is confirmed', () => {
     view.expectConfirmation(clock.monotonicMs());
     await atRest();
     expect(stage.sentSince(startMs)).toEqual([20, 120]);
-    // Nobody waits any more.
+    // No reply waits any more.
     await clock.pass(299);
     expect(stage.sentSince(startMs)).toEqual([20, 120]);
     await clock.pass(1);
@@ -134,7 +134,7 @@ describe('a view is confirmed', () => {
     expect(stage.sentSince(startMs)).toEqual([]);
   });
 
-  test('for the latest of those who wait', async () => {
+  test('for the latest reply that waits', async () => {
     const stage = await Stage.confirmed();
     const { clock, view } = stage;
     const startMs = clock.monotonicMs();
@@ -142,7 +142,8 @@ describe('a view is confirmed', () => {
     view.expectConfirmation(clock.monotonicMs() + 50);
     view.expectConfirmation(startMs);
     await clock.pass(60);
-    // The first does not do for it, so a second follows, and so on until one was sent after it.
+    // The first confirmation was sent too early for it, so another one follows, until one was sent
+    // after it.
     expect(stage.sentSince(startMs)).toEqual([100, 120, 140, 160]);
     await clock.pass(100);
     expect(stage.sentSince(startMs)).toEqual([100, 120, 140, 160]);
@@ -179,7 +180,7 @@ describe('a view is confirmed', () => {
     }
     const pauses = failedMs.map((ms, at) => (zk.confirmations[at + 2]?.sentMs as number) - ms);
     expect(pauses).toEqual([20, 40, 80, 160, 320, 500, 500, 500, 500, 500, 500, 500, 500, 500]);
-    // After a success it is as if nothing had been.
+    // After a success the pauses begin again with the shortest.
     zk.lastConfirmation.answer();
     await clock.pass(20);
     zk.lastConfirmation.answer();
@@ -204,7 +205,7 @@ describe('a view is confirmed', () => {
     zk.confirmsAtOnce = true;
     await stage.publish(2, b);
     expect(view.usable()).toMatchObject({ term: 2, primary: b });
-    // What failed of that before does not count for it.
+    // Earlier failures do not count for it.
     zk.confirmsAtOnce = false;
     await clock.pass(300);
     zk.lastConfirmation.fail(new Error('gone'));
@@ -283,11 +284,11 @@ describe('the clocks are looked at', () => {
     expect(view.usable()).toBe(undefined);
   });
 
-  test('by one timer, as long as something is believed', async () => {
+  test('by one timer, as long as a view holds', async () => {
     const { clock, zk } = await Stage.confirmed();
     for (let thirds = 0; thirds < 6; thirds += 1) {
       await clock.pass(300);
-      // One for the next look, one for the next confirmation.
+      // One timer for the next look, one for the next confirmation.
       expect(clock.timers).toBe(2);
       expect(clock.due.every((ms) => ms <= 300)).toBe(true);
     }
@@ -303,7 +304,7 @@ describe('the clocks are looked at', () => {
   });
 });
 
-describe('who waits for a primary', () => {
+describe('a caller that waits for a primary', () => {
   test('has it when it is confirmed', async () => {
     const { zk, view, bounds } = new Stage();
     zk.confirmsAtOnce = false;
@@ -449,7 +450,7 @@ describe('what cannot be understood', () => {
     await zk.put({ [paths.primary]: '{}' });
     expect(view.reign).toBe(undefined);
     expect(view.explain()).toMatch(/^ZooKeeper says: the node \/set\/primary holds "{}"/);
-    // News of the other do not mend it.
+    // News of the other znode do not repair it.
     await zk.put({ [paths.nodes]: nodesText(a, [b]) });
     expect(view.trouble).toMatchObject({ name: 'LayoutError', path: '/set/primary' });
     await stage.publish(1, a);
@@ -484,7 +485,7 @@ describe('a reply', () => {
     await atRest();
     expect(verdict.now.state).toBe('pending');
     expect(stage.sentSince(startMs)).toEqual([100]);
-    // That one was sent in the same moment: only the next was surely sent after it.
+    // That one was sent in the same moment. Only the next one was surely sent after it.
     await clock.pass(300);
     expect(verdict.now).toEqual({ state: 'resolved', value: true });
     expect(stage.sentSince(startMs)).toEqual([100, 400]);
@@ -515,7 +516,7 @@ describe('a reply', () => {
     expect(held.now).toMatchObject({ error: expect.any(TimeUp) });
   });
 
-  test('to what was sent in a reign is hopeless when another is believed in, and not before', async () => {
+  test('to a command of a term is hopeless when the view of another primary holds, and not before', async () => {
     const stage = await Stage.confirmed();
     const { view, clock, zk } = stage;
     const { reign } = stage;
@@ -626,7 +627,7 @@ describe('why there is no primary is said', () => {
     );
   });
 
-  test('it is moving: from whom, and for how long', async () => {
+  test('it is moving: from which node, and for how long', async () => {
     const stage = await Stage.confirmed();
     const { view, zk, clock } = stage;
     zk.write({ [paths.primary]: recordText(1, null, { former: a }) });
@@ -658,7 +659,7 @@ describe('why there is no primary is said', () => {
     expect(view.explain()).toBe('the primary has been moving for 0ms');
   });
 
-  test('it moves under Ruby managers, who keep no record', async () => {
+  test('it moves under Ruby managers, which keep no record', async () => {
     const { view, zk, clock } = new Stage();
     await zk.put({ [paths.nodes]: nodesText(null, [b]) });
     await clock.pass(1_000);
@@ -718,7 +719,7 @@ describe('when it is closed', () => {
     read();
     await atRest();
     expect(closing.now.state).toBe('resolved');
-    // From then on nobody is told.
+    // From then on no listener is called.
     heard.mockClear();
     stage.view.expectConfirmation(stage.clock.monotonicMs());
     await atRest();

@@ -1,8 +1,8 @@
 /**
- * The reply rule against a world in which everything may happen: clocks that step, hosts that are
- * suspended, primaries that stand still and execute what they find when they go on, replies and
- * confirmations that are late. What a client takes for done was executed before the next primary was
- * promoted: what comes after may be lost.
+ * The rule for replies, against a world in which everything may happen. Clocks step, hosts are
+ * suspended, and frozen primaries execute what they find when they go on. Replies and confirmations
+ * are late. Each write that a client counts as done must have been executed before the next primary
+ * was promoted, because a later one may be lost.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -64,7 +64,9 @@ interface Held {
   readonly arrivedAt: { readonly monotonicMs: number; readonly wallMs: number };
 }
 
-/** What happened too late and was acknowledged all the same; undefined when nothing was. */
+/**
+ * The write that was executed too late and acknowledged all the same; undefined if there was none.
+ */
 function live(script: readonly Step[], broken: readonly BrokenRule[] = []): string | undefined {
   const view = new View({ rubyViewMs: 9_000, safeMode: true, broken });
   let timeMs = 10_000;
@@ -77,7 +79,7 @@ function live(script: readonly Step[], broken: readonly BrokenRule[] = []): stri
   let version = 0;
   let revokedAtMs = Number.NaN;
   const promotedAtMs = new Map<number, number>();
-  // Confirmations, one at a time: sent, committed or refused, heard of.
+  // Confirmations, one at a time: sent, committed or refused, received.
   let asked:
     | { proposal: Proposal; sentAt: ReturnType<typeof now>; ok: boolean | undefined }
     | undefined;
@@ -180,7 +182,8 @@ function live(script: readonly Step[], broken: readonly BrokenRule[] = []): stri
       default:
         step satisfies never;
     }
-    // A look, as the client takes one at each confirmation, and while it waits for the next primary.
+    // A look, as the client takes one at each confirmation, and while it waits for the next
+    // primary.
     view.usable(now());
     const still: Held[] = [];
     for (const each of held) {
@@ -194,7 +197,7 @@ function live(script: readonly Step[], broken: readonly BrokenRule[] = []): stri
   return undefined;
 }
 
-/** So that most scripts get somewhere. */
+/** A beginning that makes most scripts reach the interesting states. */
 const begin: readonly Step[] = [
   { do: 'read' },
   { do: 'ask' },
@@ -204,7 +207,10 @@ const begin: readonly Step[] = [
 ];
 const scripts = fc.array(steps, { minLength: 5, maxLength: 60 }).map((rest) => [...begin, ...rest]);
 
-/** A host that was suspended after it had read the revocation, and a wall clock that was set back then. */
+/**
+ * A host that was suspended after it had read the revocation, and a wall clock that was set back at
+ * that time.
+ */
 const suspendedThenSetBack: readonly Step[] = [
   ...begin,
   { do: 'revoke' },

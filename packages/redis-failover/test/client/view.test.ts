@@ -4,7 +4,7 @@ import { View } from '../../src/client/view.ts';
 import type { Nodes, PrimaryRecord } from '../../src/layout.ts';
 
 const viewMs = 1_000;
-/** Long before everything. */
+/** Long before everything else. */
 const connectedMs = 0;
 
 /** Two clocks that a test moves as it likes. */
@@ -23,7 +23,7 @@ class Clocks {
     return this.now();
   }
 
-  /** The host is suspended: only the wall clock counts it. */
+  /** Suspends the host: only the wall clock counts that time. */
   suspend(ms: number) {
     this.wallMs += ms;
     return this.now();
@@ -82,13 +82,13 @@ function move(view: View, term: number, primary: string) {
   view.seeNodes(nodes(primary));
 }
 
-test('nothing is believed before something was confirmed', () => {
+test('no view holds before something was confirmed', () => {
   const clocks = new Clocks();
   const view = new View({ rubyViewMs: 9_000, safeMode: true });
   expect(view.look(clocks.now())).toBe(false);
   view.seeRecord(undefined);
   view.seeNodes(nodes('a:1'));
-  // Managers of the gem alone leave no doubt whom they name.
+  // If only managers of the gem lead, their znode is not in doubt.
   expect(view.named).toMatchObject({ term: undefined, primary: 'a:1' });
   expect(view.look(clocks.now())).toBe(false);
   view.confirmed(proposed(view), clocks.now());
@@ -131,7 +131,7 @@ describe('a write is sent', () => {
     expect(view.usable(clocks.now())).toBe(undefined);
   });
 
-  test('while both znodes name somebody else when that is confirmed: Ruby managers have taken over', () => {
+  test('while both znodes name another primary when that is confirmed: Ruby managers have taken over', () => {
     for (const safeMode of [true, false]) {
       const { clocks, view } = confirmedView({ safeMode });
       view.seeNodes(nodes('b:1'));
@@ -146,7 +146,7 @@ describe('a write is sent', () => {
     }
   });
 
-  test('when Ruby managers have moved the primary away and back: it is another reign', () => {
+  test('when Ruby managers have moved the primary away and back: it is another term', () => {
     const { clocks, view, reign } = confirmedView();
     view.seeNodes(undefined);
     view.seeNodes(nodes('a:1', [], 3n));
@@ -154,7 +154,7 @@ describe('a write is sent', () => {
     view.confirmed(proposed(view), clocks.pass(10));
     expect(view.usable(clocks.now())).toMatchObject({ primary: 'a:1', term: undefined });
     expect(view.runIdOf(proposed(view).reign)).toBe(undefined);
-    // What was sent before may have been taken back in between.
+    // A confirmation that was sent earlier may have been revoked in between.
     expect(view.judgeArrival(reign, clocks.pass(1_000), connectedMs)).toBe('changed');
     view.seeRecord(record(2, 'a:1', 4n));
     view.confirmed(proposed(view), clocks.now());
@@ -196,7 +196,7 @@ describe('a write is sent', () => {
     expect(view.usable(clocks.pass(1))).toBe(undefined);
   });
 
-  test('with safeMode: false also when nobody has confirmed for long, but not while it moves', () => {
+  test('with safeMode: false even if the last confirmation is long ago, but not while it moves', () => {
     const { clocks, view, reign } = confirmedView({ safeMode: false });
     clocks.pass(60_000);
     expect(view.usable(clocks.now())).toBe(reign);
@@ -221,7 +221,7 @@ describe('a reply', () => {
     expect(view.judgeArrival(reign, clocks.pass(1), connectedMs)).toBe('changed');
   });
 
-  test('over a connection that is younger than the confirmation is held: who answered may be a new process', () => {
+  test('over a connection that is younger than the confirmation is held: a new process may have answered', () => {
     const { clocks, view, proposal, reign } = confirmedView();
     const madeMs = clocks.pass(100).monotonicMs;
     const arrivedAt = clocks.pass(1);
@@ -291,7 +291,7 @@ describe('a reply', () => {
     expect(view.judgeArrival(reign, clocks.pass(999), connectedMs)).toBe('acknowledged');
   });
 
-  test('is not waited for when another primary is believed in, and a refusal would be here', () => {
+  test('is not waited for when the view of another primary holds, and a refusal would be here', () => {
     const { clocks, view, reign } = confirmedView();
     expect(view.isHopeless(reign, clocks.pass(1_500))).toBe(false);
     move(view, 2, 'b:1');
@@ -311,7 +311,7 @@ describe('a reply', () => {
     expect(view.judgeArrival(reign, arrivedAt, connectedMs)).toBe('held');
     view.seeNodes(undefined);
     expect(view.judgeHeld(reign, arrivedAt)).toBe('held');
-    // Our managers write both in one transaction.
+    // Our managers write both znodes in one transaction.
     view.seeRecord(record(1, 'a:1', 9n));
     view.seeNodes(nodes('a:1', [], 9n));
     expect(proposed(view).reign).toBe(reign);
@@ -346,7 +346,7 @@ describe('under Ruby managers, without a record', () => {
     expect(view.usable(clocks.pass(1))).toBe(undefined);
   });
 
-  test('a node that was deleted and made again begins another reign of the same primary', () => {
+  test('a node that was deleted and made again begins another term of the same primary', () => {
     const { clocks, view, reign } = ruby();
     view.seeNodes(undefined);
     view.seeNodes(nodes('a:1', [], 8n));
@@ -355,7 +355,7 @@ describe('under Ruby managers, without a record', () => {
     expect(view.judgeArrival(reign, clocks.now(), connectedMs)).toBe('changed');
   });
 
-  test('a view never outlives what is seen: our managers, who take over, do not wait for it', () => {
+  test('a view never outlives what is seen: our managers, when they take over, do not wait for it', () => {
     const { clocks, view, reign } = ruby();
     expect(view.judgeArrival(reign, clocks.pass(10), connectedMs)).toBe('acknowledged');
     view.seeRecord(record(1, 'a:1'));

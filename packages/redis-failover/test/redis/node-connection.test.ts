@@ -1,6 +1,6 @@
 /**
- * One connection of a manager, to a server that says what the test makes it say, through the real client
- * library. Real servers: `test-integration/nodes.test.ts`.
+ * One connection of a manager, through the real client library, to a server that the test plays.
+ * Real servers: `test-integration/nodes.test.ts`.
  */
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -19,7 +19,7 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
 });
 afterEach(() => {
-  // Whatever comes of it, nothing is left to go off later.
+  // Whatever the outcome, no timer is left.
   expect(vi.getTimerCount()).toBe(0);
   vi.useRealTimers();
 });
@@ -83,7 +83,7 @@ describe('a connection is opened', () => {
     expect((await open(plain, { tls: false })).isOpen).toBe(true);
   });
 
-  test('not to an address that is none', async () => {
+  test('not to a malformed address', async () => {
     const opening = NodeConnection.open('nowhere', { timeoutMs: 1_000 });
     await expect(opening).rejects.toMatchObject({
       code: 'INVALID_OPTION',
@@ -91,7 +91,7 @@ describe('a connection is opened', () => {
     });
   });
 
-  test('not where nobody listens', async () => {
+  test('not where nothing listens', async () => {
     const redis = await PlayedRedis.start();
     const { address } = redis;
     await redis.stop();
@@ -271,7 +271,7 @@ describe('a command', () => {
     });
     expect(stage.connection.closed.aborted).toBe(true);
     await expect(stage.connection.command(['PING'])).rejects.toThrow('Socket closed unexpectedly');
-    // Nobody connects again.
+    // Nothing connects again.
     await someTurns();
     expect(stage.redis.sockets).toHaveLength(1);
   });
@@ -295,7 +295,7 @@ describe('a command', () => {
   });
 });
 
-test('who hears that a connection is closed finds it closed', async () => {
+test('a listener that hears of the end of a connection finds it closed', async () => {
   const { connection } = await opened();
   const seen: boolean[] = [];
   connection.closed.addEventListener('abort', () => seen.push(connection.isOpen));

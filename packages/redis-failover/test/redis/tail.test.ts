@@ -1,6 +1,6 @@
 /**
- * The end of a stream of writes, asked for by PSYNC from a server that says what the test makes it say. What
- * Redis itself answers: `test-integration/data.test.ts`.
+ * The end of a stream of writes, asked for by PSYNC from a server that the test plays. The real
+ * answers of Redis: `test-integration/data.test.ts`.
  */
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -29,7 +29,7 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
 });
 afterEach(() => {
-  // Whatever comes of it, nothing is left to go off later.
+  // Whatever the outcome, no timer is left.
   expect(vi.getTimerCount()).toBe(0);
   vi.useRealTimers();
 });
@@ -209,7 +209,7 @@ describe('instead of a tail', () => {
     });
   });
 
-  test('nobody listens', async () => {
+  test('nothing listens', async () => {
     const redis = await PlayedRedis.start();
     const { address } = redis;
     await redis.stop();
@@ -295,7 +295,7 @@ describe('a stream is decoded', () => {
     expect(() => decodeCommands(Buffer.from(text))).toThrow(/^the stream (is not one of|ends in)/);
   });
 
-  test('a word that is not whole is told from what is no command', () => {
+  test('an incomplete word is distinguished from bytes that are no command', () => {
     expect(() => decodeCommands(Buffer.from('*1\r\n$4\r\npin'))).toThrow(
       'the stream ends in the middle of a command',
     );

@@ -1,4 +1,4 @@
-/** Of localhost, signed by itself, for tests only: it opens nothing anywhere. */
+/** A self-signed certificate of localhost, for tests only. It opens nothing anywhere. */
 export const certificate = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg+M7X6TpxajRT4qP8

@@ -42,7 +42,9 @@ interface WorldOptions {
   readonly replicas?: readonly string[];
 }
 
-/** The client without its face, on a driver, a clock and a ZooKeeper that the test plays. */
+/**
+ * The client without its public class, on a driver, a clock and a ZooKeeper that the test plays.
+ */
 export class ClientWorld {
   readonly clock = new HandClock();
   readonly zk = new FakeZooKeeper(this.clock);
@@ -89,7 +91,7 @@ export class ClientWorld {
     await this.zk.put({ [paths.primary]: record, [paths.nodes]: nodesText(primary, replicas) });
   }
 
-  /** The primary of `term` is revoked: nobody is it. */
+  /** Revokes the primary of `term`: the record names none. */
   async revoke(term: number, former = a): Promise<void> {
     this.zk.write({ [paths.primary]: recordText(term, null, { former }) });
     await this.zk.remove(paths.nodes);

@@ -2,10 +2,10 @@ import type { Driver, DriverConnection } from '../../src/client/driver.ts';
 import type { HostAndPort } from '../../src/node-address.ts';
 import { formatNodeAddress } from '../../src/node-address.ts';
 
-/** As the errors of both drivers are told: by the name of their class. */
+/** Errors of both drivers are recognized by the name of their class. */
 export class ReplyError extends Error {}
 
-/** One command that a client was asked to send. It is answered by the test. */
+/** One command that a client was asked to send. The test answers it. */
 export class Sent {
   readonly words: readonly unknown[];
   readonly result: Promise<unknown>;
@@ -22,7 +22,7 @@ export class Sent {
   }
 }
 
-/** A client of the fake driver: what is called is noted, and answered by the test. */
+/** A client of the fake driver. It records each call, and the test answers it. */
 export class FakeClient {
   readonly sent: Sent[] = [];
 
@@ -68,7 +68,7 @@ export class FakeClient {
     return this.multi();
   }
 
-  /** The latest that was sent. */
+  /** The latest command that was sent. */
   get last(): Sent {
     const last = this.sent.at(-1);
     if (last === undefined) throw new Error('nothing was sent');
@@ -82,11 +82,14 @@ export class FakeClient {
   }
 }
 
-/** A connection of the fake driver. By default it connects and answers as the test has set its node up. */
+/**
+ * A connection of the fake driver. By default it connects, and answers as the test has set its node
+ * up.
+ */
 export class FakeConnection implements DriverConnection<FakeClient> {
   readonly address: string;
   readonly client: FakeClient = new FakeClient();
-  /** Of `command`: ROLE and INFO. */
+  /** The calls of `command`: ROLE and INFO. */
   readonly asked: string[][] = [];
   closes = 0;
   connected = false;
@@ -120,13 +123,13 @@ export class FakeConnection implements DriverConnection<FakeClient> {
     this.#listeners.push(listener);
   }
 
-  /** The node, or the network, ends it. */
+  /** Ends the connection, as the node or the network does. */
   breakOff(): void {
     this.connected = false;
     this.tell();
   }
 
-  /** The driver tells of an error; whether the connection is still open, it says itself. */
+  /** The driver reports an error. The connection may still be open. */
   tell(): void {
     for (const listener of this.#listeners) listener();
   }
@@ -139,7 +142,7 @@ export class FakeDriver implements Driver<FakeClient> {
   readonly opened: FakeConnection[] = [];
   readonly roles = new Map<string, string>();
   readonly runIds = new Map<string, string>();
-  /** What connecting comes to; by default it succeeds. */
+  /** The result of connecting; by default it succeeds. */
   connect: (connection: FakeConnection) => Promise<void> = async () => {};
   answer: (connection: FakeConnection, parts: readonly string[]) => Promise<unknown> = async (
     { address },

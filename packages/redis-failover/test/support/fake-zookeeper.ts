@@ -15,11 +15,14 @@ interface Confirmed {
   readonly version: number;
 }
 
-/** A confirmation that was asked for. It is answered by the test, or at once where `confirmsAtOnce`. */
+/**
+ * A confirmation that was asked for. The test answers it, or it is answered at once with
+ * `confirmsAtOnce`.
+ */
 export interface Confirmation {
   readonly checks: readonly Confirmed[];
   readonly sentMs: number;
-  /** Judged by the versions that stand now. */
+  /** Answers by the versions that the znodes have now. */
   answer(): void;
   fail(error: Error): void;
 }
@@ -27,16 +30,16 @@ export interface Confirmation {
 type State = StateChange['state'];
 
 /**
- * A little of ZooKeeper: znodes with versions, their news, confirmations. Its only clock is the test's, and
- * every answer can be held back. What the real one does is tested in `test-integration`.
+ * A small part of ZooKeeper: znodes with versions, watches and confirmations. The test moves its
+ * only clock, and can hold back every answer. The real one is tested in `test-integration`.
  */
 export class FakeZooKeeper {
   state: State = 'connected';
   confirmsAtOnce = true;
   readonly confirmations: Confirmation[] = [];
-  /** Every call that changes something, and what it was about. */
+  /** Every call that changes something, with its arguments. */
   readonly calls: { readonly name: string; readonly args: readonly unknown[] }[] = [];
-  /** What a call does instead, by its name: once, or always. */
+  /** The test's own answer to a call, by its name: once, or always. */
   readonly instead = new Map<string, (...args: never[]) => unknown>();
   closed = 0;
   /** How many znodes are followed. */
@@ -51,7 +54,7 @@ export class FakeZooKeeper {
     this.#clock = clock;
   }
 
-  /** For what takes a client of ZooKeeper. */
+  /** For code that takes a client of ZooKeeper. */
   get client(): ZooKeeperClient & ZooKeeper {
     return this as unknown as ZooKeeperClient & ZooKeeper;
   }
@@ -64,7 +67,7 @@ export class FakeZooKeeper {
     return this.#znodes.get(path)?.text;
   }
 
-  /** Somebody writes several znodes in one transaction: all have one zxid. */
+  /** Writes several znodes in one transaction, so all have one zxid. */
   async put(texts: Readonly<Record<string, string>>): Promise<void> {
     this.write(texts);
     await atRest();
@@ -133,7 +136,7 @@ export class FakeZooKeeper {
     }
   }
 
-  /** Followers look again. */
+  /** Makes all followers look again. */
   wake(): void {
     this.#tell();
   }
@@ -208,7 +211,7 @@ export class FakeZooKeeper {
     });
   }
 
-  /** Every child there is belongs to a session. */
+  /** Every child there belongs to a session. */
   getChildren(path: string) {
     return this.#call('getChildren', [path], () => {
       const below = [...this.#znodes.keys()].filter((each) => each.startsWith(`${path}/`));

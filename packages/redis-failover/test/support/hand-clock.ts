@@ -35,13 +35,15 @@ export class HandClock implements Clock {
     return this.#waiting.size;
   }
 
-  /** What is due next, in ms from now, the earliest first. */
+  /** The due times of all timers, in ms from now, the earliest first. */
   get due(): number[] {
     const all = [...this.#waiting].map(({ atMs }) => atMs - this.#monotonicMs);
     return all.sort((a, b) => a - b);
   }
 
-  /** Lets time pass; each timer runs in its turn, and what it set off has come to rest before the next. */
+  /**
+   * Lets time pass. Each timer runs in its turn, and all that it starts has ended before the next.
+   */
   async pass(ms: number): Promise<void> {
     const untilMs = this.#monotonicMs + ms;
     await atRest();
@@ -57,13 +59,13 @@ export class HandClock implements Clock {
     await atRest();
   }
 
-  /** The host is suspended: only the wall clock counts it. */
+  /** Suspends the host: only the wall clock counts that time. */
   suspend(ms: number): void {
     this.#wallAheadMs += ms;
   }
 }
 
-/** Until everything that needs no time has happened. */
+/** Waits until everything that needs no time has happened. */
 export async function atRest(): Promise<void> {
   for (let turns = 0; turns < 3; turns += 1) await nextTurn();
 }
@@ -73,7 +75,7 @@ export type Settled =
   | { readonly state: 'resolved'; readonly value: unknown }
   | { readonly state: 'rejected'; readonly error: Error };
 
-/** What a promise has come to so far. */
+/** The state of a promise so far. */
 export function watch(promise: Promise<unknown>): { now: Settled } {
   const watched: { now: Settled } = { now: { state: 'pending' } };
   promise.then(

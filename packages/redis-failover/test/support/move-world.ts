@@ -1,4 +1,7 @@
-/** A set of Redis nodes and its record, as a move of the primary sees them, with a clock of their own. */
+/**
+ * A set of Redis nodes and its record, as a move of the primary sees them, with a clock of their
+ * own.
+ */
 import type { Nodes, PositionRecord, PrimaryRecord } from '../../src/layout.ts';
 import type { ManagerEvent, ManagerStep } from '../../src/manager/events.ts';
 import type { Hands } from '../../src/manager/hands.ts';
@@ -15,24 +18,24 @@ import type { Replication } from '../../src/redis/node-connection.ts';
 import { replication } from './replication.ts';
 
 export const viewMs = 1_000;
-/** What clients are waited for: their clocks may run slow, and ours fast. */
+/** How long clients' views are waited for: their clocks may run slow, and ours fast. */
 export const lapseMs = (viewMs * 1.05) / 0.95;
 
-/** A Redis that does what it is told, unless it is made not to. */
+/** A Redis that follows its orders, unless the test says otherwise. */
 export class FakeNode {
   readonly address: NodeAddress;
   says: Replication;
   keys: readonly string[];
-  /** Does not answer this manager. */
+  /** It does not answer this manager. */
   isSilent = false;
-  /** Does not take our password. */
+  /** It refuses our password. */
   isRefusing = false;
   refusesPromotion = false;
-  /** What it says after a promotion, if that is not what is usual. */
+  /** Its report after a promotion, if that is not the usual one. */
   promotes: (says: Replication) => Replication = (says) => says;
   isPaused = false;
   promotedAtMs: number | undefined;
-  /** Bytes on their way to it: it executes them before the next order. */
+  /** Bytes on their way to it. It executes them before the next order. */
   underWay = 0;
 
   constructor(address: NodeAddress, says: Partial<Replication>, keys: readonly string[] = []) {
@@ -52,7 +55,7 @@ export const replicaOf = (of: NodeAddress, offset: number): Partial<Replication>
 
 export class FakeWorld {
   readonly nodes: ReadonlyMap<NodeAddress, FakeNode>;
-  /** Those that the manager lists; the rest is on the lists of others. */
+  /** The nodes that this manager lists. The others are on the lists of other managers. */
   readonly list: NodeAddress[];
   nowMs = 1_000_000;
   record: PrimaryRecord;
@@ -63,19 +66,19 @@ export class FakeWorld {
   readonly publishedAtMs: number[] = [];
   /** Nodes that were told to keep their configuration, in order. */
   readonly keptConfigs: NodeAddress[] = [];
-  /** What the manager has told, in order. */
+  /** The events that the manager has reported, in order. */
   readonly told: ManagerEvent[] = [];
-  /** What happens at a step, once. */
+  /** Called at a step, once. */
   readonly at = new Map<`before ${ManagerStep}` | `after ${ManagerStep}`, () => void>();
-  /** What happens while the manager sleeps, each time. */
+  /** Called each time while the manager sleeps. */
   whileSleeping: () => void = () => {};
-  /** Of managers that report. */
+  /** How many managers report. */
   managers = 1;
-  /** The next write is done, and nobody is told. */
+  /** The next write is done, and its reply is lost. */
   losesNextReply = false;
   readonly #world: MoveWorld;
 
-  /** The first one is the primary on record. */
+  /** The first node is the primary on record. */
   constructor(...nodes: readonly FakeNode[]) {
     this.nodes = new Map(nodes.map((node) => [node.address, node]));
     this.list = [...this.nodes.keys()];
@@ -97,7 +100,7 @@ export class FakeWorld {
       signal: new AbortController().signal,
       nowMs: () => this.nowMs,
       sleep: async (forMs) => {
-        // All that needs no time comes first.
+        // Everything that needs no time comes first.
         await new Promise((resolve) => setImmediate(resolve));
         this.nowMs += forMs;
         this.whileSleeping();
@@ -123,24 +126,24 @@ export class FakeWorld {
     return node;
   }
 
-  /** The manager does not list it, and others do. */
+  /** Takes a node off this manager's list. Other managers still list it. */
   forget(address: NodeAddress): void {
     this.list.splice(this.list.indexOf(address), 1);
   }
 
-  /** @param plan `available` is all of the set where it is left out */
+  /** @param plan `available` left out: all nodes of the set */
   async move(plan: Partial<MovePlan> & Pick<MovePlan, 'reason'>) {
     const more = { available: [...this.nodes.keys()], latencyMs: () => 1, unavailableTo: () => 0 };
     return movePrimary({ ...more, ...plan }, this.#world);
   }
 
-  /** As the elected manager does with a node that does not follow the primary on record. */
+  /** Does what the elected manager does with a node that does not follow the primary on record. */
   join(node: NodeAddress, primary: NodeAddress): Promise<Joined> {
     const streams = new StreamNotes(recordedLineage(this.record), async () => {});
     return join({ node, primary, streams }, this.#world);
   }
 
-  /** Who says that it is a primary, whoever is published. */
+  /** The nodes that say that they are a primary, whatever is published. */
   get primaries(): readonly NodeAddress[] {
     const found = [...this.nodes.values()].filter(({ says }) => says.role === 'primary');
     return found.map(({ address }) => address);

@@ -24,7 +24,7 @@ export class PlayedClock implements Clock {
     return { cancel: () => void this.#timers.delete(timer) };
   }
 
-  /** Lets so much time pass; all that a timer sets off ends before the next one fires. */
+  /** Lets so much time pass. All that a timer starts ends before the next one fires. */
   async pass(ms: number): Promise<void> {
     const endMs = this.nowMs + ms;
     await settled();

@@ -10,13 +10,16 @@ export interface Arrived {
   readonly socket: Socket;
 }
 
-/** A server that says what a test makes it say. It answers AUTH and CLIENT by itself, unless told otherwise. */
+/**
+ * A server whose answers the test chooses. It answers AUTH and CLIENT by itself, unless told
+ * otherwise.
+ */
 export class PlayedRedis {
   readonly arrived: Arrived[] = [];
   readonly sockets: Socket[] = [];
   /** How many connections have ended. */
   ended = 0;
-  /** What is answered at once; undefined: nothing. */
+  /** The immediate answer; undefined: none. */
   answer: (words: readonly string[]) => string | undefined = ([word]) =>
     word === 'AUTH' || word === 'CLIENT' ? '+OK\r\n' : undefined;
   readonly #server: Server;
@@ -92,17 +95,17 @@ function readCommand(text: string): { words: string[]; length: number } | undefi
   return { words, length: at };
 }
 
-/** Turns of the event loop, until it holds. */
+/** Lets turns of the event loop pass until it holds. */
 export async function eventually(holds: () => boolean): Promise<void> {
   while (!holds()) await nextTurn();
 }
 
-/** So many turns that what was written on loopback has been read. */
+/** Lets so many turns pass that data which were written on loopback have been read. */
 export async function someTurns(): Promise<void> {
   for (let turns = 0; turns < 5; turns += 1) await nextTurn();
 }
 
-/** As a server sends commands to its replicas. */
+/** Commands as a server sends them to its replicas. */
 export function encoded(...commands: readonly (readonly (string | Buffer)[])[]): Buffer {
   return Buffer.concat(
     commands.flatMap((parts) => [

@@ -44,9 +44,9 @@ type Plan = readonly [type: string, path: string, act: () => void];
 
 export class FakeZooKeeper {
   readonly znodes = new Map<string, Znode>();
-  /** The paths of all writes but those in transactions. */
+  /** The paths of all writes outside transactions. */
   readonly sets: string[] = [];
-  /** What the next such write fails with. It is not done. */
+  /** The error of the next such write. The write is not done. */
   readonly failsNext = new Map<'set' | 'commit', Error>();
   #zxid = 0n;
   #places = 1;
@@ -62,7 +62,7 @@ export class FakeZooKeeper {
     if (error !== undefined) throw error;
   }
 
-  /** In the transaction that goes on. */
+  /** A write in the transaction that is under way. */
   #write(path: string, text: string, owner = 0n): void {
     const before = this.znodes.get(path);
     const [version, mzxid] = [(before?.version ?? -1) + 1, this.#zxid];
@@ -76,7 +76,7 @@ export class FakeZooKeeper {
     return znode;
   }
 
-  /** As much of a client as a term uses. */
+  /** The part of a client that a term uses. */
   client() {
     const statOf = ({ version, czxid, mzxid, owner }: Znode) => ({
       ...{ version, czxid, mzxid, ephemeralOwner: owner },
@@ -166,32 +166,34 @@ export class FakeReign {
   nowMs = 1_000_000;
   trouble: Trouble | undefined;
   requiredNodeManagers = 1;
-  /** This manager has reported what it sees. */
+  /** Whether this manager has reported what it sees. */
   isReporting = true;
-  /** As the managers report, although this one may reach them. */
+  /** Nodes that are down by the managers' reports, although this one may reach them. */
   readonly down = new Set<NodeAddress>();
-  /** The list of this manager lacks them; that of another manager, if there is one, has all. */
+  /**
+   * Nodes that this manager's list lacks. The list of the other manager, if there is one, has all.
+   */
   readonly unlisted = new Set<NodeAddress>();
   hasOtherManager = false;
-  /** They answer, and do not take our password. */
+  /** These answer, and refuse our password. */
   readonly refusesUs = new Set<NodeAddress>();
-  /** They answer, and will not follow whom they are told to. */
+  /** These answer, and do not follow the node that they are told to follow. */
   readonly refusesOrders = new Set<NodeAddress>();
-  /** How often everything was to be looked at again at once. */
+  /** How often the code asked for another look at once. */
   wakes = 0;
-  /** They answer when this resolves. */
+  /** These answer when the promise resolves. */
   readonly standsStill = new Map<NodeAddress, Promise<void>>();
   rejoin: 'proven' | 'always' = 'proven';
-  /** What nodes were told to follow, in order, such as `a:1 → p:1`. */
+  /** The orders to follow a node, in sequence, such as `a:1 → p:1`. */
   readonly orders: string[] = [];
-  /** Called before a node says what it is. */
+  /** Called before a node answers. */
   whenAsked: (node: NodeAddress) => void = () => {};
-  /** Until then the board does not have all reports. */
+  /** Until this resolves, the board does not have all reports. */
   hasRead: Promise<void> = Promise.resolve();
-  /** Ends the term that goes on. */
+  /** Ends the term that is under way. */
   endTerm: () => void = () => {};
 
-  /** The first one is the primary on record. */
+  /** The first node is the primary on record. */
   constructor(...nodes: readonly FakeNode[]) {
     this.nodes = new Map(nodes.map((node) => [node.address, node]));
     const [first] = nodes as [FakeNode];
@@ -233,7 +235,7 @@ export class FakeReign {
     return this.nodes.get(address) as FakeNode;
   }
 
-  /** @returns its path */
+  /** @returns the path of the request */
   ask(node: NodeAddress | null, more: Partial<FailoverRequest> = {}): string {
     const path = `${paths.requests}/request-${`${this.zk.znodes.size}`.padStart(10, '0')}`;
     this.zk.put(path, encodeRequest({ node, requestedBy: 'a test', waitMs: 30_000, ...more }));
@@ -244,18 +246,18 @@ export class FakeReign {
     return decodeRequest(path, this.zk.at(path).text);
   }
 
-  /** As a client of the gem asks. */
+  /** Requests a failover as a client of the gem does. */
   askAsGem(node: NodeAddress): void {
     this.zk.put(paths.manualFailover, node);
   }
 
-  /** One term of so many looks, unless it ends before. */
+  /** Runs one term of so many looks, unless it ends earlier. */
   async looks(most: number, afterLook: () => void = () => {}): Promise<void> {
     const ending = new AbortController();
     this.endTerm = () => ending.abort();
     let looks = 0;
     const wait = async (forMs: number) => {
-      // Timers that run beside it end.
+      // Lets timers end that run beside it.
       await new Promise((resolve) => setImmediate(resolve));
       looks += 1;
       this.nowMs += forMs;

@@ -1,6 +1,6 @@
 import type { Replication } from '../../src/redis/node-connection.ts';
 
-/** What a healthy primary says of itself, but for what is given. */
+/** The report of a healthy primary, changed by what is given. */
 export function replication(more: Partial<Replication> = {}): Replication {
   return {
     runId: 'r',

@@ -2,7 +2,7 @@ import { checkPath } from '../paths.ts';
 import { UsageError } from './failure.ts';
 import type { OptionSpec } from './table.ts';
 
-/** What a command line says, checked for its form. */
+/** The options and operands of a command line, checked for their form. */
 export class Arguments {
   readonly operands: readonly string[];
   readonly #specs: readonly OptionSpec[];

@@ -1,7 +1,7 @@
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface Output {
-  /** @param done called when it is written, or never will be */
+  /** @param done called when it is written, or will never be */
   write(data: string | Uint8Array, done?: () => void): unknown;
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
@@ -11,26 +11,29 @@ interface World {
   readonly env: Environment;
   /** Called by the commands that read it: it is not touched before. */
   stdin(): AsyncIterable<Uint8Array>;
-  /** For what was asked for. */
+  /** For the requested output. */
   readonly stdout: Output;
   /** For people: notes and errors. */
   readonly stderr: Output;
 }
 
-/** What a command has of the world. */
+/** A command's access to the world. */
 export interface Context extends World {
-  /** Aborted by INT, TERM, HUP and when nobody reads our output, with the error to be thrown on. */
+  /**
+   * Aborted by INT, TERM, HUP, and when the reader of our output has gone. Its reason is the error
+   * to throw.
+   */
   readonly signal: AbortSignal;
   readonly json: boolean;
   /** Writes to stdout, and resolves when there is room for more. */
   print(data: string | Uint8Array): Promise<void>;
-  /** Tells people something on stderr, as a line; programs (`--json`) are not told. */
+  /** Writes a line for people to stderr; with `--json` nothing. */
   note(text: string): void;
 }
 
 export type SignalName = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
-/** What `main` runs in: the process, or a test. */
+/** The surroundings of `main`: the process, or a test. */
 export interface Host extends World {
   /** @returns a function that removes the listener */
   onSignal(name: SignalName, listener: () => void): () => void;

@@ -3,7 +3,7 @@ import { ZooKeeperError } from '../errors.ts';
 import type { Environment, Output, SignalName } from './context.ts';
 import { toJson, visible } from './output/text.ts';
 
-/** What the command ends with. Those above 63 are the ones of sysexits(3). */
+/** The exit codes of the command. Those above 63 are the ones of sysexits(3). */
 export const exitCodes = {
   ok: 0,
   /** The server refuses. */
@@ -12,9 +12,9 @@ export const exitCodes = {
   /** No such node, or no such file. */
   missing: 66,
   unavailable: 69,
-  /** Our own mistake. */
+  /** A defect of the command itself. */
   internal: 70,
-  /** What we were asked for cannot be written to stdout. */
+  /** The requested output cannot be written to stdout. */
   output: 74,
   /** The ACL or the credentials do not allow it. */
   permission: 77,
@@ -82,17 +82,17 @@ export class UsageError extends CommandError {
 
 const signalNumbers: Readonly<Record<SignalName, number>> = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
 
-/** Why `context.signal` aborted. Reported with no words. */
+/** Why `context.signal` aborted. It is reported without words. */
 export class InterruptedError extends CommandError {
   override readonly name: string = 'InterruptedError';
   constructor(cause: SignalName | 'EPIPE') {
-    // Whoever read our output is gone (`incumbent-zk ls -R / | head -1`) and has what they wanted.
+    // The reader of our output has gone (`incumbent-zk ls -R / | head -1`), and has what it wanted.
     const exitCode = cause === 'EPIPE' ? exitCodes.ok : 128 + signalNumbers[cause];
     super('INTERRUPTED', exitCode, `interrupted by ${cause}`);
   }
 }
 
-/** An error as the exit code and the words it is reported with. */
+/** The exit code of an error, and the words of its report. */
 export interface Failure {
   readonly exitCode: number;
   readonly code: string;
@@ -114,14 +114,14 @@ export function describeFailure(error: unknown): Failure {
   };
 }
 
-/** Which request of the protocol it was is of no use to a person who knows the command. */
+/** The name of the protocol's request is of no use to a person who knows the command. */
 function withoutOperation({ message, operation }: ZooKeeperError): string {
   const prefix = operation ?? 'zookeeper';
   return message.startsWith(prefix) ? message.slice(prefix.length).replace(/^:? /, '') : message;
 }
 
 /**
- * Tells people, or with `json` programs, what went wrong: on one line.
+ * Reports an error on one line: as text for people, or with `json` for programs.
  * @returns the exit code
  */
 export async function reportFailure(

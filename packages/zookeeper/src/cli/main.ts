@@ -30,7 +30,7 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
       case 'run': {
         const execute = await line.command.load();
         const code = await execute(line.args, context);
-        // An error of the output may have come after the last word.
+        // An error of the output may have come after the last write.
         context.signal.throwIfAborted();
         return code;
       }
@@ -38,7 +38,7 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
         return line satisfies never;
     }
   } catch (error) {
-    // Whatever fails because we were interrupted fails for that reason.
+    // After an interruption every failure has that as its reason.
     const { aborted, reason } = context.signal;
     return await reportFailure(aborted ? reason : error, {
       ...{ stderr: host.stderr, env: host.env, json },
@@ -58,7 +58,7 @@ function openContext(
   const removers = names.map((name) =>
     host.onSignal(name, () => {
       const error = new InterruptedError(name);
-      // Whoever asks twice does not want to wait for an orderly end.
+      // A second signal means that the user does not want to wait for an orderly end.
       if (interruption.signal.aborted) host.exit(error.exitCode);
       interruption.abort(error);
     }),
@@ -82,7 +82,7 @@ function openContext(
       async print(data) {
         signal.throwIfAborted();
         await new Promise<void>((resolve) => {
-          // Whoever reads may have stopped reading without leaving.
+          // The reader may have stopped reading without leaving.
           signal.addEventListener('abort', finish);
           stdout.write(data, finish);
           function finish() {
@@ -102,7 +102,7 @@ function openContext(
   };
 }
 
-/** Asked of the raw words, because it must be known of a command line that cannot be parsed, too. */
+/** Decided by the raw words, because it must be known even if the command line cannot be parsed. */
 function wantsJson(argv: readonly string[]): boolean {
   const end = argv.indexOf('--');
   return (end === -1 ? argv : argv.slice(0, end)).includes('--json');

@@ -1,4 +1,4 @@
-/** What people type who come from zkCli.sh. */
+/** Commands and options of zkCli.sh, and what to use here instead. */
 export const ofZkCli: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
   addWatch: '`watch`',
   addauth: 'the option --auth',

@@ -15,8 +15,8 @@ const rootOptions: readonly OptionSpec[] = [...globalOptions, versionOption];
 const tryHelp = 'try `incumbent-zk --help`';
 
 /**
- * Reads a command line. What stands in front of the command is global; what stands behind it is the
- * command's, and global where the command has nothing of that name: `-s` and `--version` are both.
+ * Reads a command line. Options in front of the command are global. Options behind it are the
+ * command's, or global if the command has none of that name: `-s` and `--version` are both.
  * @param argv without the program
  * @throws UsageError
  */
@@ -81,7 +81,8 @@ function tokensOf(args: readonly string[], specs: readonly OptionSpec[]) {
       },
     ]),
   );
-  // Not strict: its messages cannot be ours, so what it would refuse is refused below.
+  // Not strict: the messages of parseArgs would not be ours. The code below refuses what it would
+  // refuse.
   return parseArgs({ args: [...args], options, strict: false, tokens: true }).tokens;
 }
 

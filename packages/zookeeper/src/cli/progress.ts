@@ -3,7 +3,7 @@ import type { Output } from './context.ts';
 /** How often the line is written anew. */
 const periodMs = 100;
 
-/** One line on a terminal that is written over and over, and wiped at the end. */
+/** A line on a terminal that is rewritten again and again, and erased at the end. */
 export class Progress {
   readonly #output: Output;
   readonly #nowMs: () => number;
@@ -14,7 +14,7 @@ export class Progress {
   constructor(output: Output, nowMs: () => number = () => performance.now()) {
     this.#output = output;
     this.#nowMs = nowMs;
-    // What is done at once needs no progress.
+    // A quick command needs no progress.
     this.#shownAtMs = nowMs();
   }
 
@@ -27,7 +27,7 @@ export class Progress {
     this.#output.write(`\r${text}`);
   }
 
-  /** What is written next stands in its place. */
+  /** The next output takes its place. */
   end(): void {
     if (this.#isShown) this.#output.write('\r\u001b[K');
     this.#isShown = false;

@@ -33,7 +33,7 @@ async function readAll(
   source: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
 ): Promise<Uint8Array> {
-  // It may have come while the command was being loaded: then no event follows.
+  // The interruption may have come while the command was being loaded. Then no event follows.
   signal.throwIfAborted();
   const chunks: Uint8Array[] = [];
   let bytes = 0;

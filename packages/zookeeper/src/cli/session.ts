@@ -12,7 +12,7 @@ import { CommandError, exitCodes, UsageError } from './failure.ts';
 const defaultServer = 'zk://localhost:2181';
 const defaultTimeoutMs = 10_000;
 
-/** What `--server` and its kin say about where to connect to. */
+/** Where to connect to, by `--server` and related options. */
 export interface Target {
   readonly url: string;
   readonly parsed: ConnectionString;
@@ -59,7 +59,7 @@ export async function withClient<T>(
   }
 }
 
-/** Tells people on stderr how the connection fares while they wait. */
+/** Tells people on stderr about the connection while they wait. */
 export function noteStates(client: ZooKeeper, context: Context): void {
   client.onState(({ state, previous, session }) => {
     if (context.signal.aborted) return;

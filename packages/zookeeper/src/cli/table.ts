@@ -7,7 +7,7 @@ export interface OptionSpec {
   readonly name: string;
   /** One letter. */
   readonly short?: string;
-  /** What stands for the value in the help; without it the option is a flag. */
+  /** The placeholder of the value in the help. Without it the option is a flag. */
   readonly value?: string;
   /** It may be given several times. */
   readonly many?: true;
@@ -27,7 +27,7 @@ export interface CommandEntry {
   readonly group: 'Look' | 'Change' | 'Servers and sessions';
   /** One line for the list of commands, without a full stop. */
   readonly summary: string;
-  /** What else its help says. */
+  /** The rest of its help. */
   readonly description?: string;
   readonly operands: readonly OperandSpec[];
   readonly options: readonly OptionSpec[];

@@ -2,7 +2,7 @@ import type { ZooKeeperError } from '../errors.ts';
 import type { Context } from './context.ts';
 import { describeFailure, exitCodes } from './failure.ts';
 
-/** Nodes of a tree that may not be read: the others are shown all the same. */
+/** Nodes of a tree that may not be read. The others are shown all the same. */
 export class Unreadable {
   readonly #context: Context;
   #count = 0;

@@ -38,9 +38,9 @@ interface Entry extends Pick<Visit, 'path' | 'depth' | 'lasts'> {
 const maxAhead = 64;
 
 /**
- * A node and what is below it, parents before their children, siblings by name. Each node is visited
- * as soon as it and all before it are read; those that vanish meanwhile are left out, those that may
- * not be read have an `error`. Throws when that happens to the root.
+ * A node and all below it, parents before their children, siblings by name. Each node is visited as
+ * soon as it and all before it are read. Nodes that vanish meanwhile are left out, and nodes that
+ * may not be read have an `error`. Throws if that happens to the root.
  */
 export async function* walk(
   client: ZooKeeper,
@@ -53,7 +53,7 @@ export async function* walk(
     if (entry.found === undefined) {
       ahead += 1;
       entry.found = read(client, entry, options);
-      // Somebody may stop visiting before its turn has come.
+      // The caller may stop the walk before this node's turn.
       entry.found.catch(() => {});
     }
     return entry.found;

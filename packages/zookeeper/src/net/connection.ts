@@ -1,7 +1,7 @@
 /**
- * One connection to one server: bytes out, frames in. Knows nothing of sessions.
+ * One connection to one server: bytes out, frames in. It knows nothing of sessions.
  *
- * A plain socket reads into one buffer that is used again and again, so a frame is only valid while
+ * A plain socket reads into one buffer that is used again and again. So a frame is valid only while
  * its handler runs.
  */
 import type { Socket } from 'node:net';
@@ -24,17 +24,17 @@ export interface Address extends HostAndPort {
 export interface ConnectionHandlers {
   /** Bytes may be written from now on. */
   onOpen(): void;
-  /** A chunk has arrived; its frames follow. */
+  /** A chunk has arrived. Its frames follow. */
   onReceive(bytes: number): void;
   /** One frame, valid during the call. May throw ProtocolError or MalformedError. */
   onFrame(bytes: Uint8Array, start: number, end: number): void;
-  /** What was held back may be written. */
+  /** The socket takes bytes again. */
   onDrain(): void;
-  /** The connection is over; called once. */
+  /** The connection is over. Called once. */
   onClose(error: Error | undefined): void;
 }
 
-/** Above so many unsent bytes the socket is given no more. */
+/** With so many unsent bytes the socket gets no more. */
 const maxUnsentBytes = 1024 * 1024;
 const readBufferBytes = 64 * 1024;
 
@@ -42,7 +42,7 @@ export class Connection {
   readonly #handlers: ConnectionHandlers;
   readonly #splitter: FrameSplitter;
   readonly #socket: Socket;
-  /** The same, or with TLS the one below it. */
+  /** The same socket, or the TCP socket below a TLS one. */
   readonly #tcp: Socket;
   #error: Error | undefined;
   #closed = false;
@@ -81,21 +81,21 @@ export class Connection {
       if (!this.#closed) handlers.onDrain();
     });
     this.#socket.on('error', (error) => this.destroy(explainTls(error, options.tls)));
-    // A server that ends its side has closed the session's connection for good.
+    // A server that ends its side has closed the connection for good.
     this.#socket.on('end', () => this.destroy(undefined));
     this.#socket.on('close', () => this.destroy(undefined));
   }
 
-  /** @returns false when no more should follow before `onDrain` */
+  /** @returns false if no more should follow before `onDrain` */
   write(bytes: Uint8Array, done: () => void): boolean {
     this.#socket.write(bytes, done);
     return this.#socket.writableLength < maxUnsentBytes;
   }
 
   /**
-   * Ends it at once; `onClose` is called before this returns. Idempotent. The connection is reset:
-   * what the kernel has not sent yet would otherwise arrive when the network is back, after we have
-   * given the session up.
+   * Ends the connection at once; `onClose` is called before this returns. Idempotent. The
+   * connection is reset. Otherwise bytes that the kernel has not sent yet would arrive when the
+   * network is back, after this client has given the session up.
    */
   destroy(error: Error | undefined): void {
     if (this.#closed) return;
@@ -105,7 +105,7 @@ export class Connection {
     this.#handlers.onClose(this.#error);
   }
 
-  /** Ends it when everything was said: after the server has closed the session. */
+  /** Ends the connection after the server has closed the session: there is nothing left to send. */
   end(): void {
     if (this.#closed) return;
     this.#close(undefined);
@@ -138,7 +138,7 @@ export class Connection {
 
 /**
  * @param onOpen called when bytes may be written: with TLS, after its handshake
- * @returns the socket to use, and the TCP socket, which is another one with TLS
+ * @returns the socket to use, and its TCP socket, which differs with TLS
  */
 export function openSocket(
   { host, port, name }: Address,
@@ -150,7 +150,7 @@ export function openSocket(
     tcp.on('connect', onOpen);
     return [tcp, tcp];
   }
-  // Its errors are those of the one above it.
+  // Its errors come out of the TLS socket, too.
   tcp.on('error', () => {});
   try {
     return [connectTls({ socket: tcp, ...connectionOptions(tls, name) }, onOpen), tcp];
@@ -160,14 +160,14 @@ export function openSocket(
   }
 }
 
-/** An alert is the server's word about us; OpenSSL's text for it does not say so. */
+/** A TLS alert is the server's verdict on this client. OpenSSL's text does not say so. */
 function explainTls(
   error: Error & { readonly code?: string; readonly reason?: string },
   tls: CheckedTls | undefined,
 ): Error {
   const { code, reason } = error;
   if (code?.startsWith('ERR_SSL_') !== true || reason?.includes('alert') !== true) return error;
-  // Servers name the reason in many ways; where they ask for a certificate it is mostly this one.
+  // Servers name the reason in many ways. If they ask for a certificate, it is mostly this one.
   const lacking = tls?.hasCertificate === false ? ' (we have shown no certificate: tls.cert)' : '';
   return new Error(`the server refuses our side of TLS: ${reason}${lacking}`, { cause: error });
 }

@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net';
 
 /**
- * Closes a TCP socket at once with a reset, where that is possible: what the kernel has not sent yet
- * is thrown away. One that is connecting has nothing to reset. One whose side was ended must not be:
- * Node would then leave its handle open, and spin for ever at the exit of the process.
+ * Closes a TCP socket at once with a reset, if that is possible: bytes that the kernel has not sent
+ * yet are discarded. A socket that is connecting has nothing to reset. A socket whose own side was
+ * ended must not be reset. Node would leave its handle open, and spin for ever at the exit of the
+ * process.
  */
 export function resetSocket(socket: Socket): void {
   if (socket.connecting || socket.destroyed || socket.writableEnded) socket.destroy();

@@ -10,7 +10,7 @@ const names = namesOf<TlsOptions>({
   ...{ rejectUnauthorized: true },
 });
 
-/** @throws InvalidArgumentError when a key or certificate cannot be used */
+/** @throws InvalidArgumentError if a key or certificate cannot be used */
 export function checkTls(tls: TlsOptions): CheckedTls {
   checkOptions('tls', tls ?? null, names);
   const { ca, cert, key, passphrase, servername, rejectUnauthorized = true } = tls;
@@ -39,12 +39,12 @@ export function checkTls(tls: TlsOptions): CheckedTls {
   }
 }
 
-/** @param name under which the host was named: what its certificate must be made out to */
+/** @param name the host's name in the connection string: its certificate must be made out to it */
 export function connectionOptions(
   { context, servername, rejectUnauthorized }: CheckedTls,
   name: string,
 ): ConnectionOptions {
-  // An address is not allowed as a name in the handshake, but certificates may be made out to it.
+  // The handshake allows no address as a name, but a certificate may be made out to an address.
   const serverName = servername ?? (isIP(name) === 0 ? name : undefined);
   return {
     secureContext: context as SecureContext,

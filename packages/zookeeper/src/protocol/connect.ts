@@ -1,13 +1,15 @@
 import type { Codec } from './jute.ts';
 import { boolean, buffer, int32, int64, record } from './jute.ts';
 
-/** The first message of a connection. It has no header. 45 bytes with an empty-session password. */
+/**
+ * The first message of a connection. It has no header, and 45 bytes with a password of 16 bytes.
+ */
 export interface ConnectRequest {
   /** Always 0. */
   readonly protocolVersion: number;
-  /** A server that has not seen this transaction closes the connection without a reply. */
+  /** The server closes the connection without a reply if it has not seen this transaction. */
   readonly lastZxidSeen: bigint;
-  /** The session timeout we ask for, in ms. */
+  /** The session timeout that the client asks for, in ms. */
   readonly timeoutMs: number;
   /** 0 asks for a new session. */
   readonly sessionId: bigint;
@@ -30,11 +32,11 @@ export const connectRequest: Codec<ConnectRequest> = withOptionalReadOnly<Connec
 /** The answer to a ConnectRequest. It has no header. */
 export interface ConnectResponse {
   readonly protocolVersion: number;
-  /** The negotiated session timeout in ms; 0 or less: the session has expired. */
+  /** The granted session timeout in ms; 0 or less: the session has expired. */
   readonly timeoutMs: number;
   readonly sessionId: bigint;
   readonly password: Uint8Array | null;
-  /** The server has no quorum and refuses writes. */
+  /** Whether the server has no quorum and refuses writes. */
   readonly readOnly: boolean;
 }
 
@@ -47,7 +49,7 @@ export const connectResponse: Codec<ConnectResponse> = withOptionalReadOnly<Conn
   }),
 );
 
-/** The last byte came with 3.4: either side may leave it away. */
+/** The last byte came with 3.4. Either side may leave it out. */
 function withOptionalReadOnly<T extends { readonly readOnly: boolean }>(
   fixed: Codec<Omit<T, 'readOnly'>>,
 ): Codec<T> {

@@ -1,6 +1,8 @@
-/** Numbers of ZooKeeper's protocol, as `org.apache.zookeeper.ZooDefs` and its kin have them. */
+/** Numbers of ZooKeeper's protocol, from `org.apache.zookeeper.ZooDefs` and related classes. */
 
-/** What a request asks for. The comment names the first server that knows it, if not 3.4. */
+/**
+ * The kinds of requests. A comment names the first server that knows the kind, if that is not 3.4.
+ */
 export const opcodes = {
   notification: 0,
   create: 1,
@@ -47,7 +49,7 @@ export const opcodes = {
   /** 3.7 */
   whoAmI: 107,
   closeSession: -11,
-  /** The type of a multi's item that failed. */
+  /** The type of an item of a multi that failed. */
   error: -1,
 } as const;
 

@@ -1,16 +1,18 @@
 /**
- * Frames: int32 length + that many bytes. Splits a stream of chunks into them without looking into
- * any. A frame that lies whole in one chunk is not copied.
+ * Frames: an int32 length, and that many bytes. Splits a stream of chunks into frames without
+ * looking into them. A frame that lies completely in one chunk is not copied.
  */
 import { MalformedError } from './jute.ts';
 
-/** Receives `bytes[start..end)`, one frame's content. The bytes are only valid during the call. */
+/**
+ * Receives the content of one frame, `bytes[start..end)`. The bytes are valid only during the call.
+ */
 export type FrameHandler = (bytes: Uint8Array, start: number, end: number) => void;
 
 export class FrameSplitter {
   readonly #maxFrameBytes: number;
   readonly #onFrame: FrameHandler;
-  /** The length prefix as far as it has arrived, where it came in pieces. */
+  /** The part of a length prefix that has arrived, if it came in pieces. */
   readonly #prefix = new Uint8Array(4);
   #prefixLength = 0;
   /** A frame of which a part has arrived. */
@@ -24,18 +26,18 @@ export class FrameSplitter {
     this.#onFrame = onFrame;
   }
 
-  /** Whether the stream stands inside a frame. */
+  /** Whether the stream is inside a frame. */
   get midFrame(): boolean {
     return this.#prefixLength > 0 || this.#partial !== undefined;
   }
 
-  /** No frame is given out after this, also not from the chunk that is being split. */
+  /** After this no frame is given out, even from the chunk that is being split. */
   end(): void {
     this.#ended = true;
   }
 
   /**
-   * Takes the next bytes of the stream and gives out every frame that is complete with them.
+   * Takes the next bytes of the stream, and gives out every frame that is now complete.
    * @param length only so many bytes at the beginning of `chunk` count (default: all)
    * @throws MalformedError for a length that is negative or above the limit
    */
@@ -77,7 +79,7 @@ export class FrameSplitter {
     this.#partialLength = 0;
   }
 
-  /** Copies what belongs to the partial frame; returns how many bytes that were. */
+  /** Copies the bytes that belong to the partial frame. @returns their number */
   #fill(chunk: Uint8Array, offset: number, length: number): number {
     const partial = this.#partial as Uint8Array;
     const taken = Math.min(partial.length - this.#partialLength, length - offset);

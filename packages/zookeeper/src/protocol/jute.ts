@@ -5,26 +5,26 @@
  *     boolean  1 byte, 0 or 1             buffer   int length + bytes; length -1 is null
  *     ustring  like a buffer, UTF-8       vector   int count + items;  count -1 is null
  *
- * Nothing here knows a socket. A reader never looks past its end, and compares every length with
- * the bytes that are there before it allocates anything.
+ * This file knows no socket. A reader never looks past its end, and compares every length with the
+ * remaining bytes before it allocates anything.
  */
 import { joinSurrogates } from './surrogates.ts';
 
-/** What was read is not what the other side must send. The connection cannot go on. */
+/** The bytes are not what the other side must send. The connection cannot go on. */
 export class MalformedError extends Error {
   override readonly name: string = 'MalformedError';
 }
 
-/** How a value of type `T` travels. */
+/** How a value of type `T` is encoded. */
 export interface Codec<T> {
-  /** The fewest bytes that a value takes; bounds the count of a vector before it is read. */
+  /** The fewest bytes that a value takes. It limits the count of a vector before that is read. */
   readonly minBytes: number;
-  /** @throws MalformedError when the bytes are too few or are no such value */
+  /** @throws MalformedError if there are too few bytes, or they are no such value */
   read(reader: JuteReader): T;
   write(writer: JuteWriter, value: T): void;
 }
 
-/** Reads values one after the other out of a range of bytes. May be pointed at another range. */
+/** Reads values one after the other from a range of bytes. It may be set to another range. */
 export class JuteReader {
   #bytes: Buffer;
   #view: DataView;
@@ -42,13 +42,13 @@ export class JuteReader {
     return this.#end - this.#offset;
   }
 
-  /** Points the reader at another range of the same bytes. */
+  /** Sets the reader to another range of the same bytes. */
   seek(start: number, end: number): void {
     this.#offset = start;
     this.#end = end;
   }
 
-  /** Throws unless everything was read: what follows a message is a sign of a broken peer. */
+  /** @throws MalformedError unless everything was read: more bytes are a sign of a broken peer */
   expectEnd(what: string): void {
     if (this.#offset !== this.#end) {
       throw new MalformedError(`${this.remaining} bytes too many after ${what}`);
@@ -83,7 +83,7 @@ export class JuteReader {
     return value === 1;
   }
 
-  /** A copy: what was received is reused for what comes next. */
+  /** A copy, because the received bytes are overwritten by the next ones. */
   buffer(): Uint8Array | null {
     const length = this.#length('a buffer');
     if (length === -1) return null;
@@ -100,11 +100,11 @@ export class JuteReader {
     return this.#bytes.toString('utf8', at, at + length);
   }
 
-  /** A ustring that may have characters beyond U+FFFF, from a server. */
+  /** A ustring from a server that may have characters beyond U+FFFF. */
   anyString(): string | null {
     const start = this.#offset;
     const value = this.ustring();
-    // Halves of a pair are no UTF-8: they arrive as replacement characters.
+    // The halves of a pair are no UTF-8, so they arrive as replacement characters.
     if (value === null || !value.includes('\ufffd')) return value;
     const bytes = Uint8Array.from(this.#bytes.subarray(start + 4, this.#offset));
     return asBuffer(joinSurrogates(bytes)).toString('utf8');
@@ -139,7 +139,7 @@ export class JuteReader {
   }
 }
 
-/** Writes values one after the other; grows as needed. */
+/** Writes values one after the other, and grows as needed. */
 export class JuteWriter {
   #bytes: Buffer;
   #view: DataView;
@@ -158,27 +158,27 @@ export class JuteWriter {
     return this.#bytes.length;
   }
 
-  /** What was written; shares memory with the writer until `reset` or the next growth. */
+  /** The written bytes. They share memory with the writer until `reset` or the next growth. */
   written(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Forgets everything after the first `length` bytes. */
+  /** Discards everything after the first `length` bytes. */
   reset(length = 0): void {
     this.#length = length;
   }
 
   /**
    * Leaves room for the length of a frame.
-   * @returns what `endFrame` is to be given
+   * @returns the argument for `endFrame`
    */
   beginFrame(): number {
     return this.#reserve(4);
   }
 
   /**
-   * Writes how much has followed `beginFrame`.
-   * @returns it, in bytes
+   * Writes the length of the frame that `beginFrame` began.
+   * @returns that length, in bytes
    */
   endFrame(start: number): number {
     const bytes = this.#length - start - 4;
@@ -191,7 +191,7 @@ export class JuteWriter {
     this.#view.setInt32(at, value);
   }
 
-  /** Writes over four bytes that were written before: a length known only afterwards. */
+  /** Overwrites four bytes with a length that is known only now. */
   patchInt32(at: number, value: number): void {
     this.#view.setInt32(at, value);
   }
@@ -225,7 +225,7 @@ export class JuteWriter {
       return;
     }
     const { length } = value;
-    // Most paths are short ASCII: cheaper here than a call into native code.
+    // Most paths are short ASCII. Then this loop is cheaper than a call into native code.
     if (length <= 64) {
       const at = this.#reserve(4 + length);
       const bytes = this.#bytes;
@@ -289,7 +289,7 @@ export const int64: Codec<bigint> = {
   write: (writer, value) => writer.int64(value),
 };
 
-/** A long that is a number here; one beyond 2^53 is refused. */
+/** A long that is a number here. One beyond 2^53 is refused. */
 export const safeInt64: Codec<number> = {
   minBytes: 8,
   read: (reader) => reader.safeInt64(),
@@ -327,8 +327,8 @@ export const ustring: Codec<string> = {
 };
 
 /**
- * A string that is no path: its characters may be beyond U+FFFF. Some clients write an empty one as
- * null, which servers take.
+ * A string that is no path, so its characters may be beyond U+FFFF. Some clients write an empty one
+ * as null, and servers accept that.
  */
 export const anyString: Codec<string> = {
   minBytes: 4,
@@ -336,7 +336,7 @@ export const anyString: Codec<string> = {
   write: (writer, value) => writer.ustring(value),
 };
 
-/** A vector; null arrives as an empty one. */
+/** A vector. null is read as an empty one. */
 export function vector<T>(item: Codec<T>): Codec<readonly T[]> {
   return {
     minBytes: 4,
@@ -354,7 +354,7 @@ export function nullableVector<T>(item: Codec<T>): Codec<readonly T[] | null> {
   };
 }
 
-/** A message: its fields travel in the order in which they are listed. */
+/** A message: its fields are encoded in the order of the list. */
 export function record<T extends object>(
   fields: {
     readonly [K in keyof T]-?: Codec<T[K]>;
@@ -374,7 +374,7 @@ export function record<T extends object>(
   };
 }
 
-/** The whole of `bytes` as one value. */
+/** Decodes all of `bytes` as one value. */
 export function decode<T>(codec: Codec<T>, bytes: Uint8Array, what: string): T {
   const reader = new JuteReader(bytes);
   const value = codec.read(reader);

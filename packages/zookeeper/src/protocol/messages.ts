@@ -1,6 +1,6 @@
 /**
- * Bodies of requests and replies, each in the order in which its fields travel. A request is
- * `requestHeader` + body, a reply is `replyHeader` + body, where the body is absent after an error.
+ * Bodies of requests and replies, each in the order in which its fields are encoded. A request is
+ * `requestHeader` + body. A reply is `replyHeader` + body, without the body after an error.
  */
 import type { Codec } from './jute.ts';
 import {
@@ -19,7 +19,7 @@ import {
 import type { Stat } from './stat.ts';
 import { stat } from './stat.ts';
 
-/** Before every request but the ConnectRequest. */
+/** Comes before every request except the ConnectRequest. */
 export interface RequestHeader {
   readonly xid: number;
   readonly opcode: number;
@@ -29,7 +29,7 @@ export const requestHeader: Codec<RequestHeader> = record<RequestHeader>({
   opcode: int32,
 });
 
-/** Before every reply but the ConnectResponse. 16 bytes. */
+/** Comes before every reply except the ConnectResponse. 16 bytes. */
 export interface ReplyHeader {
   readonly xid: number;
   readonly zxid: bigint;
@@ -42,11 +42,13 @@ export const replyHeader: Codec<ReplyHeader> = record<ReplyHeader>({
   error: int32,
 });
 
-/** Who may do what. */
+/** An entry of an ACL: a user, and the rights of that user. Made by the functions of `acl`. */
 export interface Acl {
   /** Sum of `permissions`. */
   readonly perms: number;
+  /** The scheme, such as `world`, `digest` or `ip`. */
   readonly scheme: string;
+  /** The user, as the scheme writes it. */
   readonly id: string;
 }
 export const acl: Codec<Acl> = record<Acl>({ perms: int32, scheme: ustring, id: anyString });
@@ -61,7 +63,7 @@ export const readRequest: Codec<ReadRequest> = record<ReadRequest>({
   watch: boolean,
 });
 
-/** `sync`, `getAcl`, `getAllChildrenNumber`, and their replies where those are a path. */
+/** `sync`, `getAcl`, `getAllChildrenNumber`, and replies that are a path. */
 export interface PathMessage {
   readonly path: string;
 }
@@ -211,7 +213,7 @@ export interface GetAllChildrenNumberResponse {
 export const getAllChildrenNumberResponse: Codec<GetAllChildrenNumberResponse> =
   record<GetAllChildrenNumberResponse>({ totalNumber: int32 });
 
-/** `whoAmI`. */
+/** `whoAmI`: one identity of a session. */
 export interface ClientIdentity {
   readonly scheme: string;
   readonly user: string;
@@ -233,7 +235,7 @@ export interface ReconfigRequest {
   readonly joiningServers: string | null;
   /** Ids of servers to remove, or null; comma-separated. */
   readonly leavingServers: string | null;
-  /** The whole new membership instead of the two above, or null; comma-separated. */
+  /** The complete new membership instead of the two above, or null; comma-separated. */
   readonly newMembers: string | null;
   /** The configuration that must be in force, -1 for any. */
   readonly curConfigId: bigint;
@@ -264,9 +266,9 @@ export interface SaslMessage {
 }
 export const saslMessage: Codec<SaslMessage> = record<SaslMessage>({ token: buffer });
 
-/** `setWatches`, xid -8: which one-shot watches a new connection is to have. */
+/** `setWatches`, xid -8: the one-shot watches that a new connection has to have. */
 export interface SetWatchesRequest {
-  /** What changed after this transaction is reported at once. */
+  /** Changes after this transaction are reported at once. */
   readonly relativeZxid: bigint;
   readonly dataWatches: readonly string[];
   readonly existWatches: readonly string[];
@@ -279,7 +281,9 @@ export const setWatchesRequest: Codec<SetWatchesRequest> = record<SetWatchesRequ
   childWatches: vector(ustring),
 });
 
-/** `setWatches2`, xid -8. Persistent watches are only armed: what changed before is not told. */
+/**
+ * `setWatches2`, xid -8. Persistent watches are only set again: earlier changes are not reported.
+ */
 export interface SetWatches2Request extends SetWatchesRequest {
   readonly persistentWatches: readonly string[];
   readonly persistentRecursiveWatches: readonly string[];

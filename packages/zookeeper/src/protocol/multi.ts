@@ -4,12 +4,12 @@
  *     multi  = { item } end          item = (type int, done false, error int) body
  *     end    = (-1, true, -1)
  *
- * In a request the body is the operation's own, in a reply the reply's own. An item of a reply that
- * failed has type -1 and its body is the error code. A failed multi has error 0 in its header: only
- * the items tell.
+ * In a request the body is that of the operation, in a reply that of its reply. An item of a reply
+ * that failed has type -1, and its body is the error code. A failed multi has error 0 in its
+ * header, so only the items tell.
  *
- * Whatever opcode asked, the `flags` decide how a creation is answered: as a create (no Stat), but
- * containers and nodes with a TTL as a create2.
+ * The `flags` decide how a creation is answered, whatever opcode asked for it. It is answered as a
+ * create (no Stat), but for containers and nodes with a TTL as a create2.
  */
 import { errorCodes, opcodes } from './constants.ts';
 import type { Codec, JuteReader, JuteWriter } from './jute.ts';
@@ -134,7 +134,7 @@ function readItems<T>(reader: JuteReader, readBody: (opcode: number) => T): read
   for (;;) {
     const opcode = int32.read(reader);
     const done = boolean.read(reader);
-    int32.read(reader); // the error again, or -1
+    int32.read(reader); // The error again, or -1.
     if (done) return items;
     items.push(readBody(opcode));
   }

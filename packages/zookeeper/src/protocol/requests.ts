@@ -59,13 +59,15 @@ import {
 import type { MultiOperation, MultiResult } from './multi.ts';
 import { multiRequest, multiResponse } from './multi.ts';
 
-/** One kind of request: its number, what it carries, what it is answered with. */
+/** One kind of request: its number, and the encodings of its body and of its reply. */
 export interface RequestKind<Request, Response> {
   readonly name: string;
   readonly opcode: number;
   readonly request: Codec<Request>;
   readonly response: Codec<Response>;
-  /** Changes nothing on the server, so it may be sent again when nobody knows what became of it. */
+  /**
+   * Whether it changes nothing on the server. Then it may be sent again if its outcome is unknown.
+   */
   readonly readOnly: boolean;
 }
 
@@ -85,7 +87,9 @@ function write<Request, Response>(
   return { name, opcode: opcodes[name], request, response, readOnly: false };
 }
 
-/** Every request that a client may send, but the ConnectRequest and those only inside a multi. */
+/**
+ * Every request that a client may send, except the ConnectRequest and those only inside a multi.
+ */
 export interface Requests {
   readonly create: RequestKind<CreateRequest, PathMessage>;
   readonly create2: RequestKind<CreateRequest, Create2Response>;

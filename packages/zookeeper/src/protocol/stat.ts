@@ -1,30 +1,32 @@
 import type { Codec } from './jute.ts';
 
-/** What ZooKeeper keeps about a node besides its data. 68 bytes on the wire. */
+/** ZooKeeper's data about a node, besides its content. 68 bytes on the wire. */
 export interface Stat {
-  /** zxid of the transaction that created the node: never the same for two nodes. */
+  /** The zxid of the transaction that created the node. No two nodes have the same. */
   readonly czxid: bigint;
-  /** zxid of the last change of the data. */
+  /** The zxid of the last change of the data. */
   readonly mzxid: bigint;
-  /** When it was created, in ms since 1970, by the clock of the server that led then. */
+  /** When the node was created, in ms since 1970, by the clock of the server that led then. */
   readonly ctime: number;
   /** When the data last changed, in ms since 1970, by the clock of the server that led then. */
   readonly mtime: number;
-  /** Changes of the data; 0 for a new node. A signed 32-bit counter: it can wrap. */
+  /** How often the data have changed; 0 for a new node. A signed 32-bit counter, which can wrap. */
   readonly version: number;
-  /** Changes of the list of children. */
+  /** How often the list of children has changed. */
   readonly cversion: number;
-  /** Changes of the ACL. */
+  /** How often the ACL has changed. */
   readonly aversion: number;
   /** The session that owns an ephemeral node; 0 for every other kind. */
   readonly ephemeralOwner: bigint;
+  /** The length of the data, in bytes. */
   readonly dataLength: number;
+  /** The number of children. */
   readonly numChildren: number;
-  /** zxid of the last change of the list of children. */
+  /** The zxid of the last change of the list of children. */
   readonly pzxid: bigint;
 }
 
-/** By hand and not a `record`: it is in nearly every reply. */
+/** Written by hand, not by `record`, because it is part of nearly every reply. */
 export const stat: Codec<Stat> = {
   minBytes: 68,
   read(reader) {

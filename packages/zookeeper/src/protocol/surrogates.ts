@@ -1,10 +1,13 @@
 /**
- * Servers write a character beyond U+FFFF as the two halves of its UTF-16 pair, three bytes each,
- * though they read it as UTF-8 has it: four bytes. Paths cannot have such characters; the ids of
- * ACLs and the names of users can, and an ACL that is read must be the same when it is set again.
+ * Servers write a character beyond U+FFFF as the two halves of its UTF-16 pair, three bytes each.
+ * But they read it as UTF-8: four bytes. Paths cannot have such characters. Ids in ACLs and names
+ * of users can, and an ACL that was read must be the same when it is set again.
  */
 
-/** `bytes` in which every pair of halves stands as the four bytes of UTF-8. Changes them in place. */
+/**
+ * Replaces every pair of halves in `bytes` by the four bytes of UTF-8, in place.
+ * @returns the part of `bytes` that is left
+ */
 export function joinSurrogates(bytes: Uint8Array): Uint8Array {
   let to = 0;
   for (let from = 0; from < bytes.length; ) {

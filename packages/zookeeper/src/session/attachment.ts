@@ -1,8 +1,9 @@
 /**
- * How a session is attached to a server: its connection, and what that says before it serves.
+ * Attaches a session to a server: makes its connection, and does the handshake before the server
+ * serves requests.
  *
- * At most one socket exists at any time: on another server the old connection of a session would go on answering reads
- * from an older view.
+ * At most one socket exists at any time. Otherwise the session's old connection to another server
+ * could go on answering reads from an older view.
  */
 import { formatHost } from '../connection-string.ts';
 import { publish } from '../diagnostics.ts';
@@ -20,10 +21,13 @@ import type { AttemptOutcome } from './server-search.ts';
 import type { SessionParts } from './session-parts.ts';
 import { sessionTiming } from './timing.ts';
 
-/** A connection that lived shorter counts as a failed attempt: a server that drops us is no help. */
+/**
+ * A connection that lived shorter counts as a failed attempt. A server that drops the connection is
+ * of no use.
+ */
 const shortLivedMs = 1_000;
 
-/** Of the present connection. */
+/** The attempt of the present connection. */
 interface Attempt {
   readonly server: string;
   readonly startMs: number;
@@ -37,9 +41,9 @@ export class Attachment {
   /** When the handshake of this connection was sent. */
   #greetedMs: number = Number.NEGATIVE_INFINITY;
   #attempt: Attempt | undefined;
-  /** A session that its server has granted, before it is ours. */
+  /** A session that the server has granted, and that was not adopted yet. */
   #offer: ConnectResponse | undefined;
-  /** When this connection was ready for requests; never: not yet. */
+  /** When this connection was ready for requests; infinite before that. */
   #readyAtMs: number = Number.POSITIVE_INFINITY;
   #lastError: Error | undefined;
   #readWriteSearch: AbortController | undefined;
@@ -113,7 +117,10 @@ export class Attachment {
     });
   }
 
-  /** First nothing more can be sent there, then listeners are called: they may make calls. */
+  /**
+   * First makes sure that nothing more is sent on the connection, and then calls listeners, which
+   * may make calls.
+   */
   #onClose(server: string, error: Error | undefined): void {
     const { number, machine, heartbeat, auth, pipeline } = this.#parts;
     machine.act(() => {
@@ -125,7 +132,8 @@ export class Attachment {
       this.#readWriteSearch?.abort();
       heartbeat.endConnection();
       auth.onDisconnect();
-      // Who waits for a lost call goes on after this, and finds the state that explains it.
+      // A caller that waited for a lost call goes on after this, and finds the state that explains
+      // the loss.
       pipeline.detach(cause);
       machine.happen({ on: 'disconnected', error: cause });
       publish('incumbent:zookeeper:disconnected', number, { server, error });
@@ -133,18 +141,18 @@ export class Attachment {
     heartbeat.schedule();
   }
 
-  /** @param isDone all was said, so the connection need not be reset */
+  /** @param isDone nothing is left to send, so the connection need not be reset */
   drop(error: Error | undefined, isDone: boolean): void {
     if (isDone) this.#connection?.end();
     else this.#connection?.destroy(error);
   }
 
-  /** A host could not be resolved. */
+  /** Notes that a host could not be resolved. */
   failed(error: Error): void {
     this.#lastError = error;
   }
 
-  // What is said on it --------------------------------------------------------------------------------
+  // The handshake ---------------------------------------------------------------------------------
 
   greet(attaches: boolean, doubts: boolean): void {
     const { options, identity, pipeline, view } = this.#parts;
@@ -170,7 +178,7 @@ export class Attachment {
     machine.happen({ on: 'introduced', taken: auth.isAnswered, watches: packets });
   }
 
-  /** Makes the session that was granted ours. */
+  /** Adopts the session that the server has granted. */
   adopt(): void {
     if (this.#offer === undefined || this.#attempt === undefined) return;
     const { options, number, tally, identity, heartbeat, pipeline } = this.#parts;
@@ -222,12 +230,12 @@ export class Attachment {
     pipeline.sendInHandshake(request, { path: '/' });
   }
 
-  /** Everything was said: requests may follow. */
+  /** The handshake is over, so requests may follow. */
   ready(): void {
     this.#readyAtMs = this.#parts.options.clock.monotonicMs();
   }
 
-  /** Leaves a server that has no quorum, as soon as another one has. */
+  /** Leaves a server without a quorum as soon as another server has one. */
   searchReadWrite(): void {
     const { options, heartbeat } = this.#parts;
     const stop = new AbortController();
@@ -235,7 +243,7 @@ export class Attachment {
     const connection = this.#connection;
     void findReadWriteServer(options, heartbeat.timing, stop.signal).then((found) => {
       if (found) connection?.destroy(new Error('a server with a quorum was found'));
-    }); // never rejects
+    }); // It never rejects.
   }
 }
 

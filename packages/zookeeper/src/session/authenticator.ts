@@ -5,7 +5,7 @@ import type { JuteWriter } from '../protocol/jute.ts';
 import type { Credentials } from './handshake.ts';
 import { writeAuth } from './handshake.ts';
 
-/** A call that waits until a server has taken its credentials. */
+/** A call that waits until a server has accepted its credentials. */
 interface AuthWaiter {
   resolve(): void;
   reject(error: unknown): void;
@@ -22,10 +22,13 @@ interface Entry {
   readonly waiters: Set<AuthWaiter>;
 }
 
-/** The credentials of a session: every connection gives them all, and replies come in that order. */
+/**
+ * The credentials of a session. Every connection sends all of them, and the replies come in that
+ * order.
+ */
 export class Authenticator {
   readonly #entries: Entry[] = [];
-  /** Given on this connection and not answered yet. */
+  /** Sent on this connection, and not answered yet. */
   #unanswered: Entry[] = [];
   /** Added since the handshake of this connection was written. */
   #unsent: Set<Entry> = new Set();
@@ -34,15 +37,16 @@ export class Authenticator {
     for (const one of credentials) this.#entryOf(one);
   }
 
-  /** Whether everything given on this connection was answered. */
+  /** Whether all credentials that were sent on this connection are answered. */
   get isAnswered(): boolean {
     return this.#unanswered.length === 0;
   }
 
   /**
-   * Adds credentials, or those again that are known; `writeUnsent` or a handshake gives them.
-   * @param added called then
-   * @returns resolves when a server has taken them. Rejects at its bounds; the credentials are kept
+   * Adds credentials, or known ones again. The next handshake, or `writeUnsent`, sends them.
+   * @param added called when they were added
+   * @returns resolves when a server has accepted them. Rejects at its limits, but the credentials
+   *   are kept
    */
   add(
     credentials: Credentials,
@@ -72,7 +76,7 @@ export class Authenticator {
     });
   }
 
-  /** Gives everything to a new connection. */
+  /** Writes all credentials for a new connection. */
   writeAll(writer: JuteWriter): void {
     this.#unsent = new Set(this.#entries);
     this.writeUnsent(writer);
@@ -86,18 +90,21 @@ export class Authenticator {
     this.#unsent.clear();
   }
 
-  /** The server has taken what was given next; false when nothing was. */
+  /**
+   * Takes note that the server has accepted the oldest unanswered credentials. @returns false if
+   * there were none
+   */
   onTaken(): boolean {
     const entry = this.#unanswered.shift();
     if (entry === undefined) return false;
-    // Whoever asked for the same meanwhile waits for an answer of their own.
+    // A later call with the same credentials waits for its own answer.
     if (!this.#unanswered.includes(entry) && !this.#unsent.has(entry)) {
       for (const waiter of [...entry.waiters]) waiter.resolve();
     }
     return true;
   }
 
-  /** The connection is gone: the next one is given everything. */
+  /** The connection is gone, so the next one sends everything again. */
   onDisconnect(): void {
     this.#unanswered = [];
     this.#unsent.clear();

@@ -1,4 +1,4 @@
-/** A queue that grows at both ends, in a ring of a power of two. */
+/** A queue that can grow at both ends, in a ring whose size is a power of two. */
 export class Deque<T> {
   #items: (T | undefined)[] = new Array(16);
   #head = 0;
@@ -9,7 +9,7 @@ export class Deque<T> {
   }
 
   get first(): T | undefined {
-    // Places that nothing stands in are undefined.
+    // Unused places are undefined.
     return this.#items[this.#head];
   }
 

@@ -1,4 +1,4 @@
-/** What a connection begins with: who we are, then which watches we have. */
+/** The beginning of a connection: the session and its credentials, then its watches. */
 
 import { ProtocolError } from '../errors.ts';
 import type { ConnectRequest, ConnectResponse } from '../protocol/connect.ts';
@@ -10,7 +10,7 @@ import { replyHeader } from '../protocol/messages.ts';
 import type { RequestKind } from '../protocol/requests.ts';
 import { requests } from '../protocol/requests.ts';
 
-/** A request to authenticate that every connection repeats. */
+/** Credentials that every connection sends again. */
 export interface Credentials {
   readonly scheme: string;
   readonly credentials: Uint8Array;
@@ -31,15 +31,18 @@ export function writeConnectRequest(writer: JuteWriter, request: ConnectRequest)
   writer.endFrame(start);
 }
 
-/** What a server says before it has granted a session. */
+/** The messages of a server before it has granted a session. */
 export type ConnectAnswer =
   | { readonly kind: 'session'; readonly response: ConnectResponse }
-  /** A server on Netty may answer what stands behind the handshake before the handshake itself. */
+  /**
+   * A server on Netty may answer the credentials, which are sent behind the handshake, before the
+   * handshake itself.
+   */
   | { readonly kind: 'auth'; readonly error: number };
 
 /**
- * @param isIntroduced credentials stand behind the handshake
- * @throws ProtocolError, MalformedError for what is no answer to a handshake
+ * @param isIntroduced whether credentials were sent behind the handshake
+ * @throws ProtocolError or MalformedError for bytes that do not answer a handshake
  */
 export function readConnectAnswer(
   bytes: Uint8Array,
@@ -68,18 +71,19 @@ export function writePing(writer: JuteWriter): void {
 }
 
 /**
- * A server drops a connection whose packet is above its limit, for ever: 20,000 watches do not fit
- * into one. Java and Go stay below the same bound.
+ * The longest SetWatches. A server drops a connection whose packet is above its limit, and would do
+ * so again and again. One packet cannot hold 20,000 watches, for example. The Java and Go clients
+ * use the same limit.
  */
 const maxSetWatchesBytes = 128 * 1024;
 
 type Kind = 'data' | 'exist' | 'child' | 'persistent' | 'persistentRecursive';
 
 /**
- * Writes as many SetWatches as the watches need. All have the same zxid: what the first of them
- * makes us see must not hide a change from the next. Persistent watches go into packets of their
+ * Writes as many SetWatches as the watches need. All have the same zxid. Otherwise the reply to the
+ * first could hide a change from the watches of the next. Persistent watches get packets of their
  * own, which servers before 3.6 do not know.
- * @param maxRequestBytes what the server takes, where that is known to be less
+ * @param maxRequestBytes the server's limit, if it is lower
  * @returns how many packets were written
  */
 export function writeSetWatches(
@@ -88,7 +92,7 @@ export function writeSetWatches(
   lists: WatchLists,
   maxRequestBytes: number,
 ): number {
-  // What a packet has besides its paths.
+  // The rest is for the parts of a packet that are no paths.
   const maxBytes = Math.min(maxSetWatchesBytes, maxRequestBytes) - 64;
   let packets = 0;
   let batch = emptyBatch();

@@ -1,25 +1,26 @@
 /**
- * When a session is heard of, and when it is given up, all by our own clock: pings, a connection that has gone silent,
- * an attempt that takes too long, a session that no server has confirmed.
+ * Watches the time of a session, by our own clock. It decides when to ping, and when the session
+ * must have expired. It ends connections that are silent for too long, and attempts that take too
+ * long.
  */
 import type { Clock, Timer } from '../clock.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { SessionRunner } from './session-runner.ts';
 import type { SessionTiming } from './timing.ts';
 
-/** What is due depends on it. */
+/** The parts of the session that deadlines depend on. */
 export interface Pulse {
   readonly machine: SessionRunner;
   readonly hasSession: boolean;
   readonly hasConnection: boolean;
   ping(): void;
-  /** The connection is of no use. */
+  /** Ends the connection, because it is of no use. */
   giveUp(why: string): void;
-  /** The session must have expired. */
+  /** Ends the session, because it must have expired. */
   expire(why: string): void;
 }
 
-/** The longest that a timer can be set to. */
+/** The longest delay of a timer. */
 export const maxTimerMs = 0x7fff_ffff;
 
 export class Heartbeat {
@@ -29,12 +30,15 @@ export class Heartbeat {
   timing: SessionTiming;
   /** When something last arrived on this connection. */
   lastReceivedMs: number = Number.NEGATIVE_INFINITY;
-  /** Of the ping that is not answered; undefined: none is. */
+  /** When the unanswered ping was sent; undefined if there is none. */
   pingSentMs: number | undefined;
   #attemptDeadlineMs: number = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
   #timerAtMs: number = Number.POSITIVE_INFINITY;
-  /** Counts the attempts: a check that was put off is about no later one. Between two of them nothing is due. */
+  /**
+   * Counts the attempts, because a check that was postponed must not end a later attempt. Between
+   * two attempts no deadline applies.
+   */
   #attempt = 0;
   #isCheckingSilence = false;
   #isCheckingExpiry = false;
@@ -46,21 +50,21 @@ export class Heartbeat {
     this.#pulse = pulse;
   }
 
-  // What is due -----------------------------------------------------------------------------------
+  // Deadlines -------------------------------------------------------------------------------------
 
-  /** A server is tried, until then. */
+  /** Begins an attempt, which has to succeed by the deadline. */
   beginAttempt(deadlineMs: number): void {
     this.#attempt += 1;
     this.#attemptDeadlineMs = deadlineMs;
     this.schedule();
   }
 
-  /** The connection is gone. */
+  /** The connection is gone, and its ping with it. */
   endConnection(): void {
     this.pingSentMs = undefined;
   }
 
-  /** The server has answered the ping. @returns false: there was none */
+  /** Takes note that the server has answered the ping. @returns false if there was none */
   pinged(): boolean {
     const sentMs = this.pingSentMs;
     if (sentMs === undefined) return false;
@@ -93,7 +97,7 @@ export class Heartbeat {
     return this.#pipeline.lastSentMs + this.timing.pingMs;
   }
 
-  // What is done ----------------------------------------------------------------------------------
+  // Actions at a deadline -------------------------------------------------------------------------
 
   expireIfOverdue(): void {
     if (this.#pulse.machine.isFinal || !this.isOverdue) return;
@@ -102,7 +106,10 @@ export class Heartbeat {
     );
   }
 
-  /** Overdue, and even an answer to the last thing that was sent would not change it. */
+  /**
+   * Expires the session if it is overdue, and even an answer to the last message that was sent
+   * would not change that.
+   */
   expireIfHopeless(): void {
     const nowMs = this.#clock.monotonicMs();
     if (this.#pulse.machine.isGranted && nowMs < this.#pipeline.lastSentMs + this.timing.expiryMs)
@@ -110,7 +117,7 @@ export class Heartbeat {
     this.expireIfOverdue();
   }
 
-  /** Sets the timer for whatever is due next. */
+  /** Sets the timer for the next deadline. */
   schedule(): void {
     if (this.#pulse.machine.isFinal) return;
     const dueMs = Math.min(
@@ -124,7 +131,7 @@ export class Heartbeat {
     else this.#setTimer(dueMs);
   }
 
-  /** Something is due then. */
+  /** Makes sure that the timer fires by `dueMs`. */
   scheduleBy(dueMs: number): void {
     if (dueMs < this.#timerAtMs) this.#setTimer(dueMs);
   }
@@ -162,7 +169,10 @@ export class Heartbeat {
     this.schedule();
   }
 
-  /** A process that stood still finds its timers due before it has read what waits in the socket. */
+  /**
+   * A process that was suspended finds its timers due before it has read the data in its socket. So
+   * it reads those first.
+   */
   #giveUpAfterPendingInput(): void {
     if (this.#isCheckingSilence || !this.#pulse.hasConnection) return;
     this.#isCheckingSilence = true;
@@ -179,7 +189,10 @@ export class Heartbeat {
     });
   }
 
-  /** The answer to a ping may be among what waits, and count from later than what was read. */
+  /**
+   * The answer to a ping may be among the unread data, and it confirms the session for a later
+   * time.
+   */
   #expireAfterPendingInput(): void {
     if (this.#isCheckingExpiry) return;
     this.#isCheckingExpiry = true;

@@ -3,11 +3,14 @@ import { isIP } from 'node:net';
 import type { HostAndPort } from '../connection-string.ts';
 import type { Address } from '../net/connection.ts';
 
-/** Where to connect to: names are resolved anew for each round, and all addresses are shuffled. */
+/**
+ * The addresses to connect to. Names are resolved again for each round, and all addresses are
+ * shuffled.
+ */
 export class Hosts {
   readonly #hosts: readonly HostAndPort[];
   readonly #random: () => number;
-  /** What each name had when it last could be resolved. */
+  /** The addresses of each name when it last could be resolved. */
   readonly #known: Map<string, readonly string[]> = new Map();
 
   constructor(hosts: readonly HostAndPort[], random: () => number) {
@@ -15,22 +18,22 @@ export class Hosts {
     this.#random = random;
   }
 
-  /** How many were named: at least so many attempts make a round. */
+  /** The number of hosts in the connection string. A round has at least so many attempts. */
   get count(): number {
     return this.#hosts.length;
   }
 
-  /** The addresses if no name has to be resolved for them. */
+  /** The addresses, if no name has to be resolved. */
   literal(): Address[] | undefined {
     if (this.#hosts.some(({ host }) => isIP(host) === 0)) return undefined;
     return this.#shuffled(this.#hosts.map(({ host, port }) => ({ host, port, name: host })));
   }
 
   /**
-   * Addresses of all hosts, in random order. A name that cannot be resolved in time keeps those
-   * that it had; never rejects.
-   * @param bound aborted when there is no more time
-   * @param onError told of names that could not be resolved
+   * The addresses of all hosts, in random order. A name that cannot be resolved in time keeps its
+   * earlier addresses. Never rejects.
+   * @param bound aborts when there is no more time
+   * @param onError called for names that could not be resolved
    */
   async resolve(bound: AbortSignal, onError: (error: Error) => void): Promise<Address[]> {
     let onAbort = () => {};

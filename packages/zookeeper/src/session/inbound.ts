@@ -1,4 +1,4 @@
-/** What arrives on a connection: who it is for, and what it makes happen. */
+/** Takes what arrives on a connection to the part of the session that it concerns. */
 import { isWatched, publish } from '../diagnostics.ts';
 import { credentialsRefused, ProtocolError } from '../errors.ts';
 import type { ConnectResponse } from '../protocol/connect.ts';
@@ -21,8 +21,8 @@ export class Inbound {
   }
 
   /**
-   * One frame, of the server at `host:port`.
-   * @throws ProtocolError, MalformedError: the connection cannot go on
+   * Takes one frame from the server at `host:port`.
+   * @throws ProtocolError or MalformedError if the connection cannot go on
    */
   take(bytes: Uint8Array, start: number, end: number, server: string): void {
     if (this.#to.machine.isGranted) this.#onFrame(bytes, start, end, server);
@@ -73,11 +73,11 @@ export class Inbound {
         if (error !== errorCodes.ok) {
           throw new ProtocolError(`the server refuses to restore watches: error ${error}`);
         }
-        // Unless nobody had asked: then the connection is gone.
+        // Not if the answer was unasked: then the connection is gone.
         if (this.#to.machine.isGranted) view.saw(zxid, this.#to.machine.hasWatches);
         return;
       default:
-        // Nothing of a reply is believed before it is known to be one.
+        // Nothing of a reply counts before it is known to answer the request that is due.
         pipeline.checkNext(xid);
         view.saw(zxid, this.#to.machine.hasWatches);
         if (isWatched('incumbent:zookeeper:reply')) this.#publishReply(error);

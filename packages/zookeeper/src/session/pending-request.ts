@@ -3,34 +3,40 @@ import type { ErrorContext } from '../errors.ts';
 import { onAbort } from '../on-abort.ts';
 import type { RequestKind } from '../protocol/requests.ts';
 
-/** What becomes of a reply. Called at once when it is read, before the next one is looked at. */
+/**
+ * How a reply is handled. Each function is called as soon as the reply is read, before the next
+ * reply.
+ */
 export interface ReplyHandlers<Response, Result> {
-  /** @throws what the call is to reject with */
+  /** @throws the error that the call rejects with */
   complete(response: Response, request: AnswerOf): Result;
-  /** Given: a NoNode error is an answer like any other. */
+  /** If given, a NoNode error is an answer like any other. */
   absent?(request: AnswerOf): Result;
-  /** Given: a NoWatcher error is an answer like any other. */
+  /** If given, a NoWatcher error is an answer like any other. */
   noWatcher?(request: AnswerOf): Result;
   /**
-   * Called once when the call ends in any other way than by one of the above.
+   * Called once if the call ends in any other way than by one of the functions above.
    * @param mayBeDone it was sent, and no answer says that the server refused it
    */
   failed?(mayBeDone: boolean): void;
 }
 
-/** What is asked for, and what becomes of the reply. Made once where it can be: calls are many. */
+/**
+ * One kind of call: its request, and how the reply is handled. It is made once if possible, because
+ * there are many calls.
+ */
 export interface Operation<Request, Response, Result> extends ReplyHandlers<Response, Result> {
   readonly kind: RequestKind<Request, Response>;
 }
 
-/** What every reply says besides its body. */
+/** The fields of every reply besides its body. */
 export interface AnswerOf {
   readonly zxid: bigint;
   /** Both clocks, read before the request was handed to the socket. */
   readonly sentAt: Instant;
 }
 
-/** One call, from when it is made until its promise is settled. */
+/** One call, from its beginning until its promise is settled. */
 export class PendingRequest implements AnswerOf {
   // biome-ignore lint/suspicious/noExplicitAny: a queue holds requests of every kind
   readonly kind: RequestKind<any, any>;
@@ -43,17 +49,22 @@ export class PendingRequest implements AnswerOf {
   settled = false;
   xid = 0;
   zxid = 0n;
-  /** Set when it is handed to a connection. */
+  /** Set when the request is handed to a connection. */
   sentAt: Instant = notSent;
   /** The encoded request with room for the xid, while it waits in the queue. */
   frame: Uint8Array | undefined;
-  /** When it fails unless answered; `hasOwnTimer`: by a timer of its own. */
+  /**
+   * When the call fails unless it is answered. With `hasOwnTimer` a timer of its own decides that.
+   */
   deadlineMs: number = Number.POSITIVE_INFINITY;
   timeoutMs = 0;
   hasOwnTimer = false;
-  /** Takes something from the server that would stay there otherwise: no full queue refuses it. */
+  /**
+   * Whether it removes something from the server that would otherwise stay there. Then a full queue
+   * does not refuse it.
+   */
   cleansUp = false;
-  /** Undoes what only concerns this call: its timer and its listener on a signal. */
+  /** Ends this call's own timer, and its listener on a signal. */
   #cleanUp: (() => void) | undefined;
 
   constructor(
@@ -74,7 +85,7 @@ export class PendingRequest implements AnswerOf {
     return this.sentAt !== notSent;
   }
 
-  /** The connection that it was sent to never was one: as if it had not been sent. */
+  /** Undoes the sending: the handshake of its connection failed, so the server has not seen it. */
   takeBack(): void {
     this.sentAt = notSent;
   }
@@ -108,7 +119,8 @@ export class PendingRequest implements AnswerOf {
   }
 
   /**
-   * @param error what the call rejects with; a function, so that none is made for nobody
+   * @param error makes the error that the call rejects with, so that none is made for a settled
+   *   call
    * @param refused the server has answered that it did not do it
    */
   fail(error: () => unknown, refused = false): void {

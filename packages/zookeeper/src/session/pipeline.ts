@@ -1,13 +1,14 @@
 /**
  * The requests of one session: those that wait, and those that were sent and are answered in order.
  *
- * A request is encoded when the call is made, so that its data may change afterwards. On an open
- * connection it goes straight into the output of the current turn of the event loop; all requests
+ * A request is encoded when the call is made, so its data may change afterwards. On an open
+ * connection it goes straight into the output of the current turn of the event loop. All requests
  * of a turn leave in one write, and the clocks are read once, before the first of them is encoded.
- * Otherwise it waits in the queue as a frame.
+ * Otherwise the request waits in the queue as a frame.
  *
- * xids rise from 1 over all connections of the session. A reply whose xid is not that of the oldest
- * request in flight ends the connection: nothing after it could be attributed.
+ * xids rise from 1 over all connections of the session. A reply must have the xid of the oldest
+ * request in flight. Any other reply ends the connection, because no later reply could be
+ * attributed.
  */
 import type { Clock, Instant } from '../clock.ts';
 import { readClocks } from '../clock.ts';
@@ -37,23 +38,23 @@ export interface PipelineLimits {
 
 export interface PipelineOptions extends PipelineLimits {
   readonly clock: Clock;
-  /** For tests: where the numbers begin (default 1). */
+  /** For tests: the first number (default 1). */
   readonly firstXid?: number | undefined;
 }
 
-/** Where the output of a turn goes. */
+/** The receiver of a turn's output. */
 export interface Sink {
-  /** @returns false when no more should follow before `Pipeline.resume` */
+  /** @returns false if no more should follow before `Pipeline.resume` */
   write(bytes: Uint8Array, done: () => void): boolean;
 }
 
 const maxXid = 0x7fff_ffff;
-/** So many calls that were given up may stand in the queue before it is cleaned. */
+/** How many calls that were given up may stay in the queue before it is cleaned. */
 const maxSettledInQueue = 1_000;
-/** Output above this leaves at once, and its buffer is not kept. */
+/** Longer output leaves at once, and its buffer is not kept. */
 const maxKeptBytes = 256 * 1024;
 const maxKeptBuffers = 4;
-/** What a new output buffer has room for before it grows. */
+/** The size of a new output buffer, before it grows. */
 const newBufferBytes = 16_384;
 
 export class Pipeline {
@@ -63,14 +64,14 @@ export class Pipeline {
   readonly #onDeadline: (deadlineMs: number) => void;
   readonly #queue: Deque<PendingRequest> = new Deque();
   readonly #inFlight: Deque<PendingRequest> = new Deque();
-  /** Encoded, and not in the queue yet: they are for the next session. */
+  /** Encoded requests for the next session, which are not in the queue yet. */
   readonly #held: PendingRequest[] = [];
-  /** Requests in the queue that are not settled, and the bytes of all that stand there. */
+  /** Requests in the queue that are not settled, and the bytes of all requests there. */
   #queuedBytes = 0;
   #queued = 0;
   #nextXid: number;
   #sink: Sink | undefined;
-  /** Requests may be sent: the handshake is over. */
+  /** Whether requests may be sent: the handshake is over. */
   #open = false;
   #congested = false;
   #out: JuteWriter = new JuteWriter(newBufferBytes);
@@ -83,12 +84,10 @@ export class Pipeline {
   };
   /** When something was last handed to the connection. */
   lastSentMs: number = Number.NEGATIVE_INFINITY;
-  /** The latest send time of anything that was answered. */
+  /** The latest time of sending of anything that was answered. */
   confirmedMs: number = Number.NEGATIVE_INFINITY;
 
-  /**
-   * @param onDeadline told of the deadline of every request that shares the common bound
-   */
+  /** @param onDeadline called with the deadline of every request that has no timer of its own */
   constructor(options: PipelineOptions, tally: Tally, onDeadline: (deadlineMs: number) => void) {
     this.#nextXid = options.firstXid ?? 1;
     this.#limits = options;
@@ -101,7 +100,7 @@ export class Pipeline {
     return this.#queued;
   }
 
-  /** How many stand in the queue, with those that were given up. */
+  /** The length of the queue, with requests that were given up. */
   get queueLength(): number {
     return this.#queue.length;
   }
@@ -134,13 +133,15 @@ export class Pipeline {
     }
   }
 
-  /** Takes a request for the next session: it waits for `release`, and `failAll` does not fail it. */
+  /**
+   * Takes a request for the next session. It waits for `release`, and `failAll` does not fail it.
+   */
   hold(request: PendingRequest, body: unknown): void {
     this.#tally.requests += 1;
     this.#enqueue(request, body, this.#held);
   }
 
-  /** Lets those that were held wait in the queue. */
+  /** Moves the held requests into the queue. */
   release(): void {
     if (this.#held.length === 0) return;
     for (const request of this.#held.splice(0)) this.#queue.push(request);
@@ -156,14 +157,14 @@ export class Pipeline {
 
   // The connection ------------------------------------------------------------------------------
 
-  /** A connection begins; `detach` has left nothing of the last one. */
+  /** Begins to use a connection. `detach` has removed everything of the last one. */
   attach(sink: Sink): void {
     this.#sink = sink;
   }
 
   /**
-   * Writes what belongs to the handshake into this turn's output, in front of all requests.
-   * @returns both clocks as read before it
+   * Writes a part of the handshake into this turn's output, in front of all requests.
+   * @returns both clocks, as read before it
    */
   writeHandshake(write: (writer: JuteWriter) => void): Instant {
     const sentAt = this.#startTurn();
@@ -173,8 +174,8 @@ export class Pipeline {
   }
 
   /**
-   * Sends the reads at the front of the queue along with the handshake. Only reads: nobody knows
-   * yet whether this server answers, and a write that was sent to a silent one would be in doubt.
+   * Sends the reads at the front of the queue along with the handshake. Only reads: the server may
+   * not answer, and a write that was sent to it would be in doubt.
    */
   rideAlong(): void {
     this.#pump((request) => request.kind.readOnly);
@@ -186,22 +187,22 @@ export class Pipeline {
     this.#encodeNow(request, body);
   }
 
-  /** The handshake is over: everything that waits may be sent. */
+  /** The handshake is over, so all waiting requests may be sent. */
   open(): void {
     if (this.#sink === undefined) return;
     this.#open = true;
     this.#pump();
   }
 
-  /** The connection takes more output again. */
+  /** The connection takes output again. */
   resume(): void {
     this.#congested = false;
     if (this.#open) this.#pump();
   }
 
   /**
-   * The connection is gone. What it had not answered is in doubt, and fails; before the handshake
-   * was over only reads were sent, and they wait again in their places.
+   * The connection is gone. Unanswered requests are in doubt, and fail. If the handshake was not
+   * over, only reads were sent, and they return to their places in the queue.
    */
   detach(cause: unknown): void {
     const wasOpen = this.#open;
@@ -267,13 +268,13 @@ export class Pipeline {
 
   /**
    * Takes the reply that is due, whose header was read.
-   * @throws MalformedError when the connection cannot go on
+   * @throws MalformedError if the connection cannot go on
    */
   onReply(zxid: bigint, error: number, reader: JuteReader, nowMs: number): void {
     const head = this.#inFlight.shift();
     if (head === undefined) throw new ProtocolError('a reply to no request');
     const sentMs = head.sentAt.monotonicMs;
-    // A ping that was sent later may have been answered before.
+    // A ping that was sent later may have been answered earlier.
     this.confirmedMs = Math.max(this.confirmedMs, sentMs);
     this.#tally.replies += 1;
     const latencyMs = nowMs - sentMs;
@@ -319,13 +320,16 @@ export class Pipeline {
 
   // Time --------------------------------------------------------------------------------------------
 
-  /** Fails what waited longer than the common bound; returns the next deadline, if there is one. */
+  /**
+   * Fails requests that have waited longer than the common limit. @returns the next deadline, or
+   * infinity
+   */
   expireOverdue(nowMs: number): number {
     return Math.min(this.#expireIn(this.#inFlight, nowMs), this.#expireIn(this.#queue, nowMs));
   }
 
   #expireIn(requests: Deque<PendingRequest>, nowMs: number): number {
-    // All that have no timer of their own share one timeout, so they are due in order.
+    // All requests without a timer of their own have the same timeout, so they are due in order.
     for (let i = 0; i < requests.length; i += 1) {
       const request = requests.at(i);
       if (request.settled || request.hasOwnTimer) continue;
@@ -410,15 +414,15 @@ export class Pipeline {
 
   #leaveQueue(request: PendingRequest, frame: Uint8Array): void {
     request.frame = undefined;
-    // What rides along with the handshake has left it already.
+    // Requests that were sent along with the handshake have left the queue already.
     if (request.wasSent) return;
     this.#queued -= 1;
     this.#queuedBytes -= frame.length;
   }
 
   /**
-   * A call that was given up stays in the line until its turn comes. While nothing is sent that may
-   * be never, so now and then the line is made anew.
+   * Removes calls that were given up from the queue. They stay there until their turn comes, and
+   * while nothing is sent their turn may never come.
    */
   #sweepQueue(): void {
     if (this.#queue.length > 2 * this.#queued + maxSettledInQueue) {
@@ -427,8 +431,9 @@ export class Pipeline {
   }
 
   /**
-   * With the number that is next: what waits is given another one when it is sent.
-   * @returns how long it is
+   * Writes a request with the next number. A request from the queue gets another number when it is
+   * sent.
+   * @returns its length
    */
   #writeFrame(writer: JuteWriter, request: PendingRequest, body: unknown): number {
     const start = writer.beginFrame();
@@ -464,7 +469,7 @@ export class Pipeline {
       this.#out.patchInt32(start + 4, this.#nextXid);
       this.#queued -= 1;
       this.#queuedBytes -= frame.length;
-      // Kept while the handshake lasts: it may have to be sent again.
+      // The frame is kept during the handshake, because the request may have to be sent again.
       if (this.#open) request.frame = undefined;
       this.#send(request, sentAt);
       if (this.#out.length > maxKeptBytes) this.#writeOut();
@@ -479,13 +484,16 @@ export class Pipeline {
     this.#inFlight.push(request);
   }
 
-  /** The clocks are read before anything of a turn is written: belief counts from there. */
+  /**
+   * Reads the clocks before anything of a turn is written: replies confirm the session for that
+   * time.
+   */
   #startTurn(): Instant {
     this.#outSentAt ??= readClocks(this.#clock);
     return this.#outSentAt;
   }
 
-  /** A turn in which nothing is left to send has not begun. */
+  /** Removes output again. A turn without output has not begun. */
   #takeBack(length: number): void {
     this.#out.reset(length);
     if (length === 0) this.#outSentAt = undefined;
@@ -494,7 +502,7 @@ export class Pipeline {
   #scheduleFlush(): void {
     if (this.#flushScheduled) return;
     this.#flushScheduled = true;
-    // After the promises of this turn: what their callbacks send goes into the same write.
+    // After the promises of this turn: requests of their callbacks go into the same write.
     process.nextTick(this.#flush);
   }
 

@@ -13,8 +13,8 @@ const maxPauseMs = 10_000;
 
 /**
  * Asks all servers, round after round, whether one of them has a quorum (the four-letter word
- * `isro`). A server that does not allow the word counts as none. Never rejects.
- * @returns true as soon as one has; false when `stop` aborts
+ * `isro`). A server that does not allow the word counts as one without. Never rejects.
+ * @returns true as soon as a server has one; false when `stop` aborts
  */
 export async function findReadWriteServer(
   options: Pick<SessionOptions, 'hosts' | 'tls' | 'clock' | 'random'>,
@@ -55,7 +55,7 @@ function ask(
     try {
       [socket] = openSocket(address, tls, () => socket?.write('isro'));
     } catch {
-      finish(); // it is asked again in the next round
+      finish(); // It is asked again in the next round.
       return;
     }
     socket.on('data', (chunk: Uint8Array) => {

@@ -1,7 +1,7 @@
 /**
- * SASL DIGEST-MD5 (RFC 2831) as ZooKeeper's servers speak it: they challenge with a realm and a
- * nonce, we answer with a digest, they prove with `rspauth` that they know the password too.
- * The host part of the digest-uri is fixed to the server's "host name", `zk-sasl-md5`.
+ * SASL DIGEST-MD5 (RFC 2831) as ZooKeeper's servers use it. The server challenges with a realm and
+ * a nonce, and the client answers with a digest. With `rspauth` the server proves that it knows the
+ * password, too. The host part of the digest-uri is always the server's "host name", `zk-sasl-md5`.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { AuthError, ProtocolError } from '../errors.ts';
@@ -10,11 +10,11 @@ const digestUri = 'zookeeper/zk-sasl-md5';
 
 export interface DigestAnswer {
   readonly token: Uint8Array;
-  /** What the server's confirmation must say. */
+  /** The value that the server's confirmation must have. */
   readonly expected: string;
 }
 
-/** @throws ProtocolError when the challenge is none of DIGEST-MD5 */
+/** @throws ProtocolError if the challenge is none of DIGEST-MD5 */
 export function answerChallenge(
   challenge: Uint8Array | null,
   user: { readonly username: string; readonly password: string },
@@ -53,7 +53,7 @@ export function answerChallenge(
   return { token: Buffer.from(answer), expected: responseFor('') };
 }
 
-/** @throws AuthError unless the server has shown that it knows the password */
+/** @throws AuthError unless the server has proved that it knows the password */
 export function checkConfirmation(token: Uint8Array | null, answer: DigestAnswer): void {
   if (parseFields(token).get('rspauth') === answer.expected) return;
   throw new AuthError('AUTH_FAILED', 'sasl: the server does not know our password');
@@ -70,7 +70,7 @@ function parseFields(token: Uint8Array | null): Map<string, string> {
   return fields;
 }
 
-/** RFC 2831, 2.1.2.1: as ISO 8859-1 if that has all the characters, as UTF-8 otherwise. */
+/** RFC 2831, 2.1.2.1: in ISO 8859-1 if that has all the characters, otherwise in UTF-8. */
 function hashed(text: string): Buffer {
   const fits = [...text].every((character) => (character.codePointAt(0) as number) <= 0xff);
   return Buffer.from(text, fits ? 'latin1' : 'utf8');

@@ -4,8 +4,8 @@ import type { Pipeline } from './pipeline.ts';
 import { answerChallenge, checkConfirmation } from './sasl-digest-md5.ts';
 
 /**
- * SASL with DIGEST-MD5: two round trips on a new connection, before anything else is sent. One of
- * the callbacks is called, unless the connection ends meanwhile.
+ * SASL with DIGEST-MD5: two round trips on a new connection, before anything else is sent. It calls
+ * one of the callbacks, unless the connection ends meanwhile.
  */
 export function exchangeSasl(
   pipeline: Pipeline,
@@ -25,7 +25,7 @@ export function exchangeSasl(
     );
     pipeline.sendInHandshake(request, { token });
   };
-  // Empty and not null: a server closes on null.
+  // Empty and not null: a server closes the connection on null.
   send(new Uint8Array(0), (challenge) => {
     const answer = answerChallenge(challenge, user);
     send(answer.token, (confirmation) => {

@@ -6,31 +6,35 @@ import type { SessionTiming } from './timing.ts';
 import { attemptMs, backoffMs } from './timing.ts';
 
 /**
- * How an attempt ended: after it had served us a while; by the server closing on our handshake
- * without a word, as one does that is behind what we have seen, or has no quorum; by its closing
- * soon after; or otherwise.
+ * How an attempt ended.
+ *
+ * - `served`: the server served for a while.
+ * - `shut-out`: the server closed the connection at the handshake without a word. A server does so
+ *   if it is behind what the session has seen, or has no quorum.
+ * - `dropped`: the server closed it soon after.
+ * - `failed`: anything else.
  */
 export type AttemptOutcome = 'served' | 'shut-out' | 'dropped' | 'failed';
 
-/** What the search needs of the session it works for. */
+/** The part of a session that the search uses. */
 export interface SearchTarget {
   readonly timing: SessionTiming;
-  /** Until the session expires; infinite without one. */
+  /** The time until the session expires; infinite without a session. */
   readonly leftMs: number;
-  /** The server that the session was attached to last, as `host:port`. */
+  /** The server that the session was last attached to, as `host:port`. */
   readonly lastServer: string;
-  /** False ends the search. Asked before every attempt. */
+  /** false ends the search. Asked before every attempt. */
   wantsServer(): boolean;
-  /** Tries a server for at most `boundMs`; resolves when the connection has ended. */
+  /** Tries a server for at most `boundMs`. Resolves when the connection has ended. */
   attach(address: Address, boundMs: number): Promise<AttemptOutcome>;
-  /** A round ended in which no server served us. */
+  /** A round has ended in which no server served. */
   onRoundFailed(allShutUsOut: boolean): void;
   onUnresolved(error: Error): void;
 }
 
 /**
- * Tries servers, one after the other and for as long as they are wanted: the next one at once after
- * a failure, a pause after a round in which none served.
+ * Tries servers one after the other, as long as one is wanted. After a failure it tries the next
+ * server at once. After a round without success it pauses.
  */
 export class ServerSearch {
   readonly #hosts: Hosts;
@@ -52,7 +56,7 @@ export class ServerSearch {
     let failedRounds = 0;
     while (target.wantsServer()) {
       const addresses = this.#hosts.literal() ?? (await this.#resolve());
-      // The server that we come from had its chance.
+      // The last server comes at the end, because the session was just lost there.
       const last = addresses.findIndex((address) => formatHost(address) === target.lastServer);
       if (last >= 0) addresses.push(...addresses.splice(last, 1));
       const outcomes = new Set<AttemptOutcome>();

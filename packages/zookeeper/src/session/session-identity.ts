@@ -3,9 +3,9 @@ import type { ExportedSession } from '../state.ts';
 
 const noPassword = new Uint8Array(16);
 
-/** What servers know the session by, and which of them knew it last. */
+/** The session's id and password, and the server that it was last attached to. */
 export class SessionIdentity {
-  /** 0: there is none. */
+  /** 0 if there is no session. */
   id: bigint;
   password: Uint8Array;
   server = '';
@@ -20,7 +20,7 @@ export class SessionIdentity {
     return this.id !== 0n;
   }
 
-  /** What a handshake says: of a session to attach to, or of none. */
+  /** The session that a handshake names: the present one, or none. */
   claim(attaches: boolean): { readonly sessionId: bigint; readonly password: Uint8Array } {
     return attaches
       ? { sessionId: this.id, password: this.password }

@@ -1,7 +1,8 @@
 /**
- * What follows from what in a session: from a state and an event to the next state, and to what is to be done. Pure: no
- * clock, no socket. `session-runner.ts` tells it what happens, `session.ts` does what it says, and `npm run explore`
- * walks all of it. What a server is told before it serves, and in which order, is decided here and nowhere else.
+ * The state machine of a session: from a state and an event to the next state, and to the effects
+ * that are due. Pure: no clock, no socket. `session-runner.ts` feeds it events, and `session.ts`
+ * carries out its effects. `npm run explore` walks through all of it. Only this file decides what a
+ * server is told before it serves, and in which order.
  */
 import { ProtocolError } from '../errors.ts';
 import type { State } from '../state.ts';
@@ -17,7 +18,7 @@ import type {
 
 export interface SessionStep {
   readonly next: SessionAt;
-  /** In this order. */
+  /** To be carried out in this order. */
   readonly effects: readonly SessionEffect[];
 }
 
@@ -27,7 +28,7 @@ type Serving = Extract<SessionAt, { at: 'serving' }>;
 const noLink: Link = { at: 'none' };
 const noDoubt: Doubt = { sinceMs: undefined, asks: false };
 
-/** @param identity `known`: it begins with a session that another process has left */
+/** @param identity `known`: the session begins as one that another client has left */
 export function firstSessionAt(identity: 'none' | 'known'): SessionAt {
   return {
     at: 'seeking',
@@ -39,7 +40,7 @@ export function firstSessionAt(identity: 'none' | 'known'): SessionAt {
   };
 }
 
-/** What listeners have been told. */
+/** The state that listeners have heard last. */
 export function toldAt(at: SessionAt): State {
   switch (at.at) {
     case 'seeking':
@@ -57,28 +58,34 @@ export function isFinal(at: SessionAt): boolean {
   return at.at === 'refused' || at.at === 'closed';
 }
 
-/** The server of the present connection has granted a session: what it sends from now on are replies. */
+/**
+ * Whether the server of the present connection has granted a session. From then on it sends
+ * replies.
+ */
 export function isGranted(at: SessionAt): boolean {
   return at.at === 'serving' || (at.at === 'seeking' && 'readOnly' in at.link);
 }
 
-/** The server of the present connection was told who we are and what we watch. */
+/** Whether the server of the present connection got our credentials and watches. */
 export function isIntroduced(at: SessionAt): boolean {
   return at.at === 'serving' || (at.at === 'seeking' && 'unrestored' in at.link);
 }
 
-/** The present connection has all our watches: what it shows us, they have been told of. */
+/**
+ * Whether the present connection has all our watches. Then they were told of everything that it
+ * shows.
+ */
 export function hasWatches(at: SessionAt): boolean {
   const place = at.at === 'seeking' ? at.link : at;
   return 'unrestored' in place && place.unrestored === 0;
 }
 
-/** A server is being tried and does not serve yet: that is bounded. */
+/** Whether a server is being tried and does not serve yet. That time is limited. */
 export function isTrying(at: SessionAt): boolean {
   return at.at === 'seeking' && at.link.at !== 'none' && at.link.at !== 'catching-up';
 }
 
-/** @param usesSasl who we are is proved by SASL, before anything else is said */
+/** @param usesSasl the client proves its identity by SASL, before anything else is sent */
 export function nextSessionAt(at: SessionAt, event: SessionEvent, usesSasl: boolean): SessionStep {
   switch (at.at) {
     case 'seeking':
@@ -128,7 +135,10 @@ function whileSeeking(at: Seeking, event: SessionEvent, usesSasl: boolean): Sess
   }
 }
 
-/** What a connection says and is told before it serves. What does not fit its place is of no account. */
+/**
+ * Events of a connection before it serves. An event that does not fit the connection's state is
+ * ignored.
+ */
 function onLink(at: Seeking, event: SessionEvent, usesSasl: boolean): SessionStep {
   const { link } = at;
   if (event.on === 'watches-restored') return restored(at);
@@ -145,7 +155,8 @@ function onLink(at: Seeking, event: SessionEvent, usesSasl: boolean): SessionSte
         const next: Link = { at: 'greeting-at-once', taken, unrestored: watches };
         return { next: { ...at, link: next }, effects: [{ do: 'let-reads-ride' }] };
       }
-      // A server on Netty may answer what stands behind the handshake before the handshake itself.
+      // A server on Netty may answer the credentials, which are sent behind the handshake, before
+      // the handshake itself.
       if (event.on === 'credentials-taken' && link.at === 'greeting-at-once') {
         return same({ ...at, link: { ...link, taken: true } });
       }
@@ -212,14 +223,15 @@ function notGranted(
   at: Seeking,
   { readOnly, error }: Extract<SessionEvent, { on: 'not-granted' }>,
 ): SessionStep {
-  // A read-only server does not know the quorum's sessions: that says nothing about ours.
+  // A read-only server does not know the quorum's sessions, so this says nothing about ours.
   if (readOnly || at.identity !== 'known') return dropped(at, 'the server gives no session');
   return over(at, error);
 }
 
 /**
- * Servers that have lost their quorum shut out everybody, too. So one that takes us now says how far its quorum has
- * come: after a `sync` it has all that the leader has. Only if that is less than what we have seen, it is forgotten.
+ * After a loss of data every server shuts us out, and so do servers that have lost their quorum. So
+ * a server that accepts us now has to say how far its quorum has come. After a `sync` it has all
+ * that the leader has. The view is forgotten only if that is less than what we have seen.
  */
 function afterSasl(at: Seeking, { readOnly }: Granted): SessionStep {
   if (!at.doubt.asks) return introduce(at, { readOnly });
@@ -238,8 +250,8 @@ function introduce(at: Seeking, { readOnly }: Granted): SessionStep {
 }
 
 /**
- * Refused credentials are told within the same round trip, and before anything else is answered: so `connected` means
- * that they were taken.
+ * Servers refuse credentials within the same round trip, and before any other answer. So
+ * `connected` means that they were accepted.
  */
 function presented(
   at: Seeking,
@@ -253,7 +265,8 @@ function presented(
     told === 'connecting' ? undefined : told === 'suspended' ? 'reconnected' : ('expired' as const);
   return {
     next: { ...at, link: { at: 'catching-up', readOnly, unrestored } },
-    // Before the events of this connection: what comes after a gap is told after the gap.
+    // Done before the events of this connection are dispatched: listeners have to hear of the gap
+    // first.
     effects: [
       { do: 'catch-up', gap },
       { do: 'go-on', event: { on: 'caught-up' } },
@@ -326,7 +339,7 @@ function restored(at: Seeking | Serving): SessionStep {
   return same((at.at === 'seeking' ? { ...at, link: fewer } : fewer) as SessionAt);
 }
 
-/** The session may live on. A close that was sent is to be sent again, while there is time. */
+/** The session may live on. A close that was sent is sent again, if there is time. */
 function suspended({ identity, ending }: Serving): Seeking {
   return {
     ...{ at: 'seeking', told: 'suspended', identity, link: noLink, doubt: noDoubt },
@@ -334,14 +347,14 @@ function suspended({ identity, ending }: Serving): Seeking {
   };
 }
 
-/** Nothing of it may reach a server any more: its connection goes first. */
+/** Nothing of the session may reach a server any more, so its connection goes first. */
 function over(at: Seeking | Serving, error: Error): SessionStep {
   if (at.identity === 'none') return same(at);
   const gone: SessionEffect[] = [{ do: 'forget-session' }, { do: 'drop', error }];
   const away = at.at === 'serving' ? suspended(at) : at;
   const next: Seeking = { ...away, identity: 'none', link: noLink };
   if (at.at === 'seeking') return after(gone, buried(next, error));
-  // That its connection is lost is told first, and listeners may close the client.
+  // Listeners first hear that the connection is lost. They may close the client.
   const goOn: SessionEffect = { do: 'go-on', event: { on: 'buried', error } };
   return { next, effects: [...gone, tell(next, error), goOn] };
 }
@@ -350,14 +363,15 @@ function buried(at: Seeking, error: Error): SessionStep {
   const bury: SessionEffect = { do: 'bury', error };
   if (at.ending !== 'no') return after([bury], closed(at));
   const next: Seeking = { ...at, told: 'expired' };
-  // Last, for what listeners call belongs to the next session.
+  // Last, because calls of listeners belong to the next session.
   const telling: SessionEffect[] = at.told === 'expired' ? [] : [tell(next, error)];
   return { next, effects: [bury, ...telling, { do: 'hurry' }] };
 }
 
 /**
- * After a loss of the servers' data every server shuts us out, as if it lagged behind. Once the session has expired, and
- * for another timeout every server did nothing else, they are asked without saying what we have seen.
+ * After a loss of the servers' data every server shuts us out, as if it lagged behind. If all
+ * servers do only that for another timeout after the session has expired, they are asked without
+ * the zxid that we have seen.
  */
 function doubtAfter(
   { told, doubt }: Seeking,
@@ -369,7 +383,7 @@ function doubtAfter(
 }
 
 function dropped(at: Seeking | Serving, why: string): SessionStep {
-  // The connection's end follows, and is an event of its own.
+  // The end of the connection follows as an event of its own.
   return { next: at, effects: [{ do: 'drop', error: new ProtocolError(why) }] };
 }
 

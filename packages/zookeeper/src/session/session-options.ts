@@ -14,9 +14,9 @@ export interface SessionOptions extends PipelineLimits {
   readonly sasl: { readonly username: string; readonly password: string } | undefined;
   readonly readOnly: boolean;
   readonly session: ExportedSession | undefined;
-  /** False for servers before 3.6. */
+  /** false for servers before 3.6. */
   readonly setWatches2: boolean;
-  /** False for servers before 3.5: they close the connection on it. */
+  /** false for servers before 3.5: they close the connection on such a request. */
   readonly removeWatches: boolean;
   readonly chroot: Chroot;
   readonly clock: Clock;

@@ -8,10 +8,10 @@ import type { SessionRunner } from './session-runner.ts';
 import type { View } from './view.ts';
 import type { WatchRegistry } from './watch-registry.ts';
 
-/** What a session consists of, but for its connection. */
+/** The parts of a session, except its connection. */
 export interface SessionParts {
   readonly options: SessionOptions;
-  /** Of the client, for diagnostics. */
+  /** The client's number, for diagnostics. */
   readonly number: number;
   readonly tally: Tally;
   readonly machine: SessionRunner;

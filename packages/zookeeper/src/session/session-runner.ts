@@ -10,22 +10,22 @@ import type { SessionAt, SessionEvent, ShellEffect } from './session-states.ts';
 
 interface Shell {
   carryOut(effect: ShellEffect): void;
-  /** All that has happened was acted on. */
+  /** Called after all events were acted on. */
   acted(): void;
 }
 
 /**
- * Runs the machine of a session: one event after the other, and all that is to be done for one before the next. What
- * happens meanwhile waits, for listeners make things happen, too.
+ * Runs the state machine of a session: one event after the other, and all effects of one event
+ * before the next. Listeners may cause events meanwhile, and those wait.
  */
 export class SessionRunner {
   readonly #usesSasl: boolean;
   readonly #shell: Shell;
   #at: SessionAt;
-  /** Asked at every reply. */
+  /** Kept in a field, because every reply asks for it. */
   #isGranted = false;
   #hasWatches = false;
-  /** What has happened and was not acted on yet. */
+  /** Events that were not acted on yet. */
   readonly #events: SessionEvent[] = [];
   #isActing = false;
 
@@ -43,38 +43,38 @@ export class SessionRunner {
     return isFinal(this.#at);
   }
 
-  /** The server of the connection has granted a session. */
+  /** Whether the server of the connection has granted a session. */
   get isGranted(): boolean {
     return this.#isGranted;
   }
 
-  /** The connection has all our watches. */
+  /** Whether the connection has all our watches. */
   get hasWatches(): boolean {
     return this.#hasWatches;
   }
 
-  /** The server of the connection was told who we are and what we watch. */
+  /** Whether the server of the connection got our credentials and watches. */
   get isIntroduced(): boolean {
     return isIntroduced(this.#at);
   }
 
-  /** A server is being tried, and does not serve yet. */
+  /** Whether a server is being tried, and does not serve yet. */
   get isTrying(): boolean {
     return isTrying(this.#at);
   }
 
-  /** The end of the session is known, and waits for its turn. */
+  /** Whether the end of the session is known, and waits for its turn. */
   get isOverNext(): boolean {
     if (this.#events.length === 0 || this.isFinal) return false;
     return this.#events.some(({ on }) => on === 'over');
   }
 
-  /** Acts on what has happened: after what is being acted on already. */
+  /** Acts on an event, after those that wait already. */
   happen(event: SessionEvent): void {
     this.act(() => this.#events.push(event));
   }
 
-  /** Acts on what happens in `first`, when that is done. */
+  /** Runs `first`, and then acts on the events that it has caused. */
   act(first: () => void): void {
     if (this.#isActing) {
       first();
@@ -90,7 +90,7 @@ export class SessionRunner {
         this.#isGranted = isGranted(next);
         this.#hasWatches = hasWatches(next);
         for (const effect of effects) {
-          // What follows is done all the same: a client must not be left half closed.
+          // The other effects are carried out all the same: a client must not stay half closed.
           try {
             if (effect.do === 'go-on') this.#events.push(effect.event);
             else this.#shell.carryOut(effect);

@@ -1,6 +1,6 @@
 /**
- * A session: what outlives connections. `session-machine.ts` says what follows from what, and what is to be done; here
- * it is done.
+ * A session, which outlives connections. `session-machine.ts` decides which effects are due, and
+ * this file carries them out.
  */
 import type { Tally } from '../counters.ts';
 import { publish } from '../diagnostics.ts';
@@ -30,7 +30,7 @@ import { View } from './view.ts';
 import type { WatchType } from './watch-registry.ts';
 import { WatchRegistry } from './watch-registry.ts';
 
-/** The client of a session. */
+/** The client that a session belongs to. */
 export interface SessionOwner {
   /** For diagnostics. */
   readonly number: number;
@@ -52,7 +52,7 @@ export class Session {
   readonly #search: ServerSearch;
   readonly pipeline: Pipeline;
   readonly watches: WatchRegistry;
-  /** What listeners were told last. */
+  /** The state that listeners have heard last. */
   #told: State = 'connecting';
   #closing: Promise<void> | undefined;
   #onClosed: (() => void) | undefined;
@@ -78,7 +78,7 @@ export class Session {
     this.pipeline = new Pipeline(options, tally, (deadlineMs) =>
       this.#heartbeat.scheduleBy(deadlineMs),
     );
-    // What is asked for may be granted or not. Until then nothing waits shorter or longer than is usual.
+    // The server may grant another timeout. Until then no wait is shorter or longer than usual.
     const usualMs = Math.min(Math.max(options.sessionTimeoutMs, 1_000), 60_000);
     const timing = sessionTiming(exported?.timeoutMs ?? usualMs);
     this.#heartbeat = new Heartbeat(clock, this.pipeline, timing, this.#pulse());
@@ -86,7 +86,7 @@ export class Session {
       (path) => chroot.toUser(path),
       (path, type) => this.removeFromServer(path, type),
     );
-    // Nobody knows when its server last heard of it; from now on we do.
+    // It is unknown when its server last heard of the session, so our own count begins now.
     if (exported !== undefined) this.pipeline.confirmedMs = clock.monotonicMs();
     this.#attachment = new Attachment({
       ...{ options, number, tally, machine: this.#machine, identity: this.#identity },
@@ -95,13 +95,13 @@ export class Session {
     });
     const hosts = new Hosts(options.hosts, options.random);
     this.#search = new ServerSearch(hosts, clock, options.random, this.#searchTarget());
-    void this.#search.run(); // never rejects
+    void this.#search.run(); // It never rejects.
   }
 
-  // What can be seen -------------------------------------------------------------------------------
+  // The state -------------------------------------------------------------------------------------
 
   get state(): State {
-    // Judged where it is used: after a stall the timer may not have run yet.
+    // Judged when it is read: after a stall the timer may not have run yet.
     this.#heartbeat.expireIfHopeless();
     if (this.#isOverNext) return 'expired';
     return this.#machine.at.at === 'serving' && this.#heartbeat.isOverdue
@@ -109,19 +109,27 @@ export class Session {
       : this.#told;
   }
 
-  /** The state that was told last, and that the next change begins from. */
+  /**
+   * The state that was told last, and that the next change begins from; `expired` if that is known
+   * already.
+   */
   get toldState(): State {
     this.#heartbeat.expireIfHopeless();
     return this.#isOverNext ? 'expired' : this.#told;
   }
 
-  /** What listeners have heard last: the changes that they hear of next follow from it. */
+  /**
+   * The state that listeners have heard last. The next changes that they hear of follow from it.
+   */
   get lastTold(): State {
     this.#heartbeat.expireIfHopeless();
     return this.#told;
   }
 
-  /** Its end is known, and waits for its turn: who asks meanwhile is told of it already. */
+  /**
+   * Whether the end of the session is known and waits for its turn. Callers that ask meanwhile hear
+   * of it already.
+   */
   get #isOverNext(): boolean {
     return this.#machine.isOverNext && this.#identity.isKnown;
   }
@@ -136,7 +144,7 @@ export class Session {
     return this.#view.lastZxid;
   }
 
-  /** The bound of a call that tries again after a lost connection: twice that of one request. */
+  /** The limit of a call that tries again after a lost connection: twice that of one request. */
   get retryTimeoutMs(): number {
     return Math.min(2 * this.#options.requestTimeoutMs, maxTimerMs);
   }
@@ -153,7 +161,7 @@ export class Session {
     return this.#attachment.lastError;
   }
 
-  /** Undefined before there is a session. */
+  /** undefined before there is a session. */
   export(): ExportedSession | undefined {
     if (!this.#identity.isKnown || this.#isOverNext) return undefined;
     return {
@@ -164,28 +172,28 @@ export class Session {
     };
   }
 
-  // What can be asked ------------------------------------------------------------------------------
+  // Calls -----------------------------------------------------------------------------------------
 
-  /** What a call fails with at once, if the client takes no more. */
+  /** The error that a call fails with at once, if the client takes no more calls. */
   refusal({ operation, path }: ErrorContext): Error | undefined {
     if (this.#closing === undefined && !this.#machine.isFinal) return undefined;
     return this.#ended({ operation, path });
   }
 
-  /** What a call fails with after the end. */
+  /** The error of calls after the end. */
   #ended(context: ErrorContext): Error {
     const isRefused = this.#machine.at.at === 'refused';
     return isRefused ? credentialsRefused(context) : new ClosedError(context);
   }
 
   submit(request: PendingRequest, body: unknown): void {
-    // It belongs to the next session.
+    // The call belongs to the next session.
     if (this.#isOverNext) this.pipeline.hold(request, body);
     else this.pipeline.submit(request, body);
   }
 
   /**
-   * Authenticates now, and on every connection from now on.
+   * Authenticates now, and on every later connection.
    * @param boundMs rejects after it, and with the reason of `signal`; the credentials are kept
    */
   addAuth(
@@ -204,35 +212,40 @@ export class Session {
     this.pipeline.writeHandshake((writer) => this.#auth.writeUnsent(writer));
   }
 
-  /** Nobody needs these watches of a path any more: the server need not tell of them. */
+  /**
+   * Removes watches of a path that are no longer needed, so that the server need not report on
+   * them.
+   */
   removeFromServer(path: string, type: WatchType): void {
-    // A connection that has not been told of our watches will not be told of this one.
+    // A connection that did not get our watches will not get this one.
     if (this.refusal({}) !== undefined || !this.#machine.isIntroduced) return;
     if (!this.#options.removeWatches || !this.#attachment.hasConnection) return;
-    // Reads that were sent before it have registered their watches by now, and lose them with it;
-    // none that was sent after it is answered yet.
+    // Reads that were sent before it have registered their watches by now, and lose them with it.
+    // Reads that were sent after it are not answered yet.
     const removed = () => this.watches.lose(path, type);
     const request = new PendingRequest(
       { kind: requests.removeWatches, complete: removed, noWatcher: removed },
       undefined,
       () => {},
-      () => {}, // watches go with the connection, and come back with the next
+      () => {}, // Watches go with the connection, and the next connection sets only those that are needed.
     );
-    // Without a bound: a reply that nobody takes would leave dead watches behind.
+    // Without a limit: a reply that is not handled would leave dead watches behind.
     request.hasOwnTimer = true;
     request.cleansUp = true;
     this.submit(request, { path, type: watcherTypes[type] });
   }
 
   /**
-   * Ends the session on the server, and the client in any case within `closeTimeoutMs`. A session that is merely
-   * suspended is closed too if a server can be reached in time: else its ephemeral nodes would stay until it expires.
-   * @param keepSession true leaves the session to whoever attaches to it
+   * Ends the session on the server, and then the client. The client ends within `closeTimeoutMs` in
+   * any case. A suspended session is closed too, if a server can be reached in time. Otherwise its
+   * ephemeral nodes would stay until it expires.
+   * @param keepSession true leaves the session to another client
    */
   close(keepSession: boolean): Promise<void> {
     if (this.#closing !== undefined) return this.#closing;
     const { clock, closeTimeoutMs } = this.#options;
-    // Both before anything happens: a listener that is told of the end may close the client again.
+    // Both are set before anything happens: a listener that hears of the end may close the client
+    // again.
     const timer = clock.setTimer(
       () => this.#machine.happen({ on: 'waited-enough' }),
       closeTimeoutMs,
@@ -275,7 +288,7 @@ export class Session {
       case 'catch-up':
         this.#attachment.ready();
         if (effect.gap !== undefined) this.watches.gap(effect.gap);
-        // Those added since the handshake was written.
+        // Sends credentials that were added since the handshake was written.
         this.#giveUnsent();
         break;
       case 'tell':
@@ -339,7 +352,8 @@ export class Session {
       {
         kind: requests.closeSession,
         complete: () => this.#machine.happen({ on: 'close-answered' }),
-        // The connection was lost first: the next one is to close it, if there is still time.
+        // The connection was lost first. The next one has to close the session, if there is still
+        // time.
         failed: () => this.#machine.happen({ on: 'close-failed' }),
       },
       undefined,
@@ -376,7 +390,8 @@ export class Session {
       },
       wantsServer: () => {
         this.#heartbeat.expireIfOverdue();
-        // Only then: a listener that was just told of the expiry may have closed the client.
+        // Asked after that: a listener that has just heard of the expiry may have closed the
+        // client.
         return !this.#machine.isFinal;
       },
       attach: (address, boundMs) => this.#attachment.attach(address, boundMs),

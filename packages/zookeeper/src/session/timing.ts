@@ -1,22 +1,22 @@
 /**
- * When what is judged, as parts of the session timeout T. All instants are those of *sending*: what
- * was acknowledged proves that the server knew of us when it was sent, or later.
+ * The deadlines of a session, as parts of the session timeout T. All of them count from the time of
+ * *sending*: an acknowledgement proves that the server knew of us at that time, or later.
  */
 export interface SessionTiming {
-  /** T: what the server keeps the session for without hearing of us. */
+  /** T: how long the server keeps the session without hearing of us. */
   readonly timeoutMs: number;
-  /** A ping is sent when nothing was sent for so long: T/3. */
+  /** A ping is sent after so long without sending anything: T/3. */
   readonly pingMs: number;
   /**
    * A connection on which nothing arrived for so long is given up: 0.6 T. Users are promised two
-   * thirds; the rest is for a timer that runs late.
+   * thirds of T. The rest is for a timer that fires late.
    */
   readonly silenceMs: number;
   /**
    * The session counts as expired so long after the last acknowledged sending: 0.95 T. Users are
-   * promised T; the rest is for a timer that runs late and for a clock that is up to 5 % slower
-   * than the server's. By the monotonic clock alone, which stands still while a Linux host is
-   * suspended: what it slept through is found out by the next answer of a server, or its absence.
+   * promised T. The rest is for a timer that fires late, and for a clock that is up to 5 % slower
+   * than the server's. Only the monotonic clock counts, which stands still while a Linux host is
+   * suspended. After that the next answer of a server, or its absence, shows what has happened.
    */
   readonly expiryMs: number;
 }
@@ -34,18 +34,18 @@ export interface Attempt {
   readonly hosts: number;
   /** Failed rounds so far (default 0). */
   readonly round?: number;
-  /** Until the session expires (default: there is none). */
+  /** The time until the session expires (default: there is none). */
   readonly leftMs?: number;
   /** Hosts that this round has not tried yet, with this one (default: all). */
   readonly untried?: number;
 }
 
 /**
- * How long one attempt to connect may take, up to the server's answer to the handshake: the timeout
- * divided by the number of hosts, at most 0.6 T. The first rounds get less, from T/6 (at least 1 s)
- * and twice as much each round: a server that is just starting may take a connection and never
- * answer it, and the next attempt is the cure.
- * While a session is at stake, what is left of it is shared among the hosts, at least 1 s each.
+ * How long one attempt to connect may take, up to the server's answer to the handshake. It is the
+ * timeout divided by the number of hosts, at most 0.6 T. The first rounds get less: T/6 (at least 1
+ * s), and twice as much each round. A server that is just starting may accept a connection and
+ * never answer it, and then another attempt helps. While a session may be lost, its remaining time
+ * is shared among the hosts, at least 1 s each.
  */
 export function attemptMs(
   { timeoutMs, silenceMs }: SessionTiming,
@@ -57,13 +57,14 @@ export function attemptMs(
 }
 
 /**
- * The pause after the `round`-th round (from 0) in which no host worked: 0.1 s, then half as much
- * again, up to 0.45 s, less up to a quarter at random, so that clients do not come all at once. A
- * server that is back is found within half a second, however long it was away, and an attempt at a
- * closed port costs nobody anything. A server that takes connections and drops them, such as one
- * without a quorum, is asked less and less often: the pause goes on to double, up to T/4, at most
- * 2.5 s.
- * @param dropped some server took our connection and closed it
+ * The pause after the `round`-th round (from 0) in which no host worked. It begins with 0.1 s and
+ * grows by half each time, up to 0.45 s. Up to a quarter is taken off at random, so that clients do
+ * not come all at once. So a server that is back is found within half a second, however long it was
+ * away. An attempt at a closed port costs little.
+ *
+ * A server that accepts connections and drops them, such as one without a quorum, is asked less and
+ * less often. There the pause goes on to double, up to T/4, at most 2.5 s.
+ * @param dropped a server has accepted our connection and closed it
  */
 export function backoffMs(
   round: number,

@@ -1,4 +1,7 @@
-/** The newest transaction that a session has seen, and that its watches have been told of. */
+/**
+ * The newest transaction that a session has seen, and the newest that its watches have been told
+ * of.
+ */
 export class View {
   #lastZxid: bigint;
   #watchZxid: bigint;
@@ -13,15 +16,17 @@ export class View {
   }
 
   /**
-   * Behind `lastZxid` until all packets of a SetWatches are answered: if the connection ends between two of them, the
-   * reply to the first must not hide a change from the watches of the second.
+   * Stays behind `lastZxid` until all packets of a SetWatches are answered. If the connection ends
+   * between two of them, the reply to the first must not hide a change from the watches of the
+   * second.
    */
   get watchZxid(): bigint {
     return this.#watchZxid;
   }
 
   /**
-   * Not to be called for replies to credentials, which carry 0, and notifications, which carry -1.
+   * Not to be called for replies to credentials, which carry 0, and for notifications, which carry
+   * -1.
    * @param hasWatches the connection that shows it has all our watches
    */
   saw(zxid: bigint, hasWatches: boolean): void {
@@ -29,7 +34,7 @@ export class View {
     if (hasWatches) this.#watchZxid = this.#lastZxid;
   }
 
-  /** The servers have lost what was seen. */
+  /** Begins again at a zxid, because the servers have lost what was seen. */
   forget(zxid: bigint): void {
     this.#lastZxid = zxid;
     this.#watchZxid = zxid;

@@ -1,45 +1,45 @@
 /**
- * Which watches a session has, by path on the server, and whom to tell.
+ * The watches of a session, by path on the server, and their listeners.
  *
- * A server up to 3.8 knows one mode for each path and session (ZOOKEEPER-4466): a one-shot watch
- * set on a path that has a persistent one turns that into a one-shot. So no one-shot is sent for
- * such a path. It *rides* on the persistent watch instead, which stays on the server until its last
- * rider has gone. A recursive watch does not tell of changed children; they are derived from the
- * creation and deletion of a child.
+ * A server up to 3.8 knows one mode for each path and session (ZOOKEEPER-4466). A one-shot watch
+ * that is set on a path with a persistent one turns that into a one-shot. So no one-shot is sent
+ * for such a path. It *rides* on the persistent watch instead, which stays on the server until its
+ * last rider has gone. A recursive watch does not report changes of the list of children. They are
+ * derived from the creation and deletion of a child.
  */
 import type { watcherTypes } from '../protocol/constants.ts';
 import type { WatchLists } from './handshake.ts';
 
-/** A change on the server. Paths as on the server. */
+/** A change on the server. Paths are those of the server. */
 export type RawEventType = 'created' | 'deleted' | 'changed' | 'children-changed';
 export interface RawEvent {
   readonly type: RawEventType;
   readonly path: string;
-  /** The transaction, from servers that say it (3.9). */
+  /** The zxid of the change, from servers that report it (3.9). */
   readonly zxid: bigint | undefined;
 }
 
-/** Why a one-shot watch will never tell of a change. */
+/** Why a one-shot watch will never report a change. */
 export type LostReason = 'expired' | 'closed' | 'cancelled' | 'removed' | 'reconnected';
 
-/** What a one-shot watch tells. Whatever it is: read again. */
+/** The event of a one-shot watch. After any of them, read again. */
 export type WatchEvent =
   | {
       readonly type: RawEventType;
       readonly path: string;
-      /** The transaction; only servers of 3.9 and later say it. */
+      /** The zxid of the change. Only servers of 3.9 and later report it. */
       readonly zxid?: bigint;
     }
   | {
-      /** No change will be told, though there may be one. */
+      /** No change will be reported, although there may be one. */
       readonly type: 'lost';
       readonly path: string;
       readonly reason: LostReason;
     };
 
 /**
- * Called once: with the change, or with why none will be told. A bare function, such as a promise's
- * own: there may be very many of them.
+ * Called once: with the change, or with the reason why none will be reported. A bare function, such
+ * as a promise's own, because there may be very many of them.
  */
 export type OneShot = (event: WatchEvent) => void;
 
@@ -49,17 +49,17 @@ export type GapReason = 'reconnected' | 'expired';
 
 export interface PersistentListener {
   onEvent(event: RawEvent): void;
-  /** Changes may have been missed; events from now on are told. */
+  /** Changes may have been missed. Events from now on are reported. */
   onGap(reason: GapReason): void;
-  /** Nothing more will be told. */
+  /** Nothing more will be reported. */
   onLost(reason: LostReason): void;
 }
 
-/** A read that is to leave a one-shot watch behind, while it is under way. */
+/** A read that will leave a one-shot watch behind, while it is under way. */
 export interface WatchRead {
   readonly kind: OneShotKind;
   readonly path: string;
-  /** The persistent watch that it relies on. Undefined: the server is to set the one-shot. */
+  /** The persistent watch that it relies on; undefined if the server has to set the one-shot. */
   readonly ride: object | undefined;
 }
 
@@ -73,14 +73,17 @@ interface PersistentEntry {
 /** Reads under way that set the same watch on the server. */
 interface Reads {
   count: number;
-  /** The server may have the watch already: because of one that has ended, or of a listener. */
+  /**
+   * Whether the server may have the watch already, because of a read that has ended, or of a
+   * listener.
+   */
   mayBeSet: boolean;
 }
 
-/** Which watches of a path, as the server tells them apart. */
+/** The watches of a path, as the server distinguishes them. */
 export type WatchType = keyof typeof watcherTypes;
 
-/** On the server a watch of existence is one of data. */
+/** The server keeps a watch of existence as one of data. */
 const typeOf = { data: 'data', exist: 'data', child: 'children' } as const;
 const kindsOf: Readonly<Record<WatchType, readonly OneShotKind[]>> = {
   data: ['data', 'exist'],
@@ -105,15 +108,15 @@ export class WatchRegistry {
   readonly #onUnused: (path: string, type: WatchType) => void;
 
   /**
-   * @param toUser the path that a listener of a one-shot knows
-   * @param onUnused told of a watch that the server may have and nobody needs any more
+   * @param toUser the path as a listener of a one-shot knows it
+   * @param onUnused called for a watch that the server may have and that is no longer needed
    */
   constructor(toUser: (path: string) => string, onUnused: (path: string, type: WatchType) => void) {
     this.#toUser = toUser;
     this.#onUnused = onUnused;
   }
 
-  /** Paths with watches, each kind for itself. */
+  /** Paths with watches, counted for each kind. */
   get size(): number {
     const { data, exist, child } = this.#oneShots;
     return data.size + exist.size + child.size + this.#persistent.size;
@@ -126,7 +129,7 @@ export class WatchRegistry {
       (entry.recursive ? persistentRecursive : persistent).push(path);
     }
     const { data, exist, child } = this.#oneShots;
-    // Setting a one-shot beside a persistent one would replace it.
+    // Setting a one-shot beside a persistent watch would replace that.
     const alone = (paths: OneShots) =>
       this.#persistent.size === 0
         ? paths.keys()
@@ -143,9 +146,9 @@ export class WatchRegistry {
   // One-shot ----------------------------------------------------------------------------------------
 
   /**
-   * Before a read that is to leave a one-shot watch is sent. While it is under way nobody takes the
-   * watch from the server: the read may just have set it.
-   * @returns what `endRead` must be given when the read has ended
+   * Called before a read is sent that will leave a one-shot watch. While it is under way the watch
+   * is not removed from the server, because the read may just have set it.
+   * @returns the argument for `endRead`, when the read has ended
    */
   beginRead(kind: OneShotKind, path: string): WatchRead {
     const ride = this.#persistent.get(path);
@@ -161,7 +164,7 @@ export class WatchRegistry {
   }
 
   /**
-   * A read has ended: after its listener was added, if it has left one.
+   * Called when a read has ended, and after its listener was added, if it has left one.
    * @param mayBeSet whether the server may have set the watch
    */
   endRead({ kind, path, ride }: WatchRead, mayBeSet: boolean): void {
@@ -181,7 +184,7 @@ export class WatchRegistry {
   #endRide(path: string, ride: PersistentEntry): void {
     ride.riders -= 1;
     const entry = this.#persistent.get(path);
-    // The watch that it relied on is not there any more: nothing would be told.
+    // The watch that it relied on has gone, so nothing would be reported.
     if (entry !== ride) this.lose(path, 'any');
     else this.#dropIfUnused(path, entry);
   }
@@ -194,8 +197,10 @@ export class WatchRegistry {
     else map.set(path, new Set([present, listener]));
   }
 
-  /** Takes a listener away, and tells it so, unless it was called already. The last one's watch goes
-   *  from the server too. */
+  /**
+   * Removes a listener and tells it so, unless it was called already. With the last one its watch
+   * is removed from the server, too.
+   */
   cancel(kind: OneShotKind, path: string, listener: OneShot): void {
     const map = this.#oneShots[kind];
     const present = map.get(path);
@@ -209,8 +214,8 @@ export class WatchRegistry {
   // Persistent ----------------------------------------------------------------------------------------
 
   /**
-   * Registers a listener, from when its addWatch is sent: a one-shot read that is sent after that
-   * must ride already.
+   * Registers a listener when its addWatch is sent, because a one-shot read that is sent afterwards
+   * has to ride on it.
    * @returns whether the path must be watched recursively
    */
   addPersistent(path: string, recursive: boolean, listener: PersistentListener): boolean {
@@ -219,7 +224,7 @@ export class WatchRegistry {
       entry = { recursive, listeners: new Set(), riders: 0 };
       this.#persistent.set(path, entry);
     }
-    // A recursive watch tells all that a plain one does, so it is never turned back.
+    // A recursive watch reports everything that a plain one does, so it is never turned back.
     entry.recursive ||= recursive;
     entry.listeners.add(listener);
     return entry.recursive;
@@ -230,22 +235,24 @@ export class WatchRegistry {
     if (entry?.listeners.delete(listener) === true) this.#dropIfUnused(path, entry);
   }
 
-  /** Who listens now on the persistent watch of a path. */
+  /** The present listeners of the persistent watch of a path. */
   listenersOf(path: string): readonly PersistentListener[] {
     return [...(this.#persistent.get(path)?.listeners ?? [])];
   }
 
   /**
-   * The addWatch of a listener was refused, or given up. Who rides on it is told.
-   * @returns whether nobody else wants the watch
+   * The addWatch of a listener was refused, or given up. One-shots that ride on it are told.
+   * @returns whether the watch is needed no more
    */
   refusePersistent(path: string, listener: PersistentListener): boolean {
     return this.#forget(path, [listener]);
   }
 
   /**
-   * The server has taken the watch of these listeners away: they, and who rides on it, are told.
-   * @returns whether nobody else wants the watch. Others have asked for it after it was removed
+   * The server has removed the watch of these listeners. They, and one-shots that ride on it, are
+   * told.
+   * @returns whether the watch is needed no more: other listeners may have asked for it after it
+   *   was removed
    */
   forgetPersistent(path: string, listeners: readonly PersistentListener[]): boolean {
     const unused = this.#forget(path, listeners);
@@ -260,15 +267,17 @@ export class WatchRegistry {
     for (const listener of listeners) known = entry.listeners.delete(listener) || known;
     if (!known) return false;
     const unused = entry.listeners.size === 0;
-    // The addWatch of those that stay may come behind reads that ride: they end on another entry.
+    // The addWatch of the others may come behind reads that ride. Those end on another entry.
     if (unused) this.#persistent.delete(path);
     else this.#persistent.set(path, { ...entry, riders: 0 });
     this.lose(path, 'any');
     return unused;
   }
 
-  /** The server had no such watch of a path left. If there is one again, what happened in between is
-   *  unknown. */
+  /**
+   * The server had no such watch of a path left. If there is one again, the changes in between are
+   * unknown.
+   */
   lose(path: string, type: WatchType): void {
     for (const kind of kindsOf[type]) this.#lose(kind, path, 'removed');
   }
@@ -277,7 +286,7 @@ export class WatchRegistry {
 
   dispatch(event: RawEvent): void {
     const { type, path } = event;
-    // One event of the server is meant for all watches of its path.
+    // The server sends one event for all watches of its path.
     switch (type) {
       case 'created':
       case 'changed':
@@ -314,19 +323,20 @@ export class WatchRegistry {
     }
   }
 
-  /** A new connection has the watches again. Changes between the two are told to one-shots only. */
+  /** A new connection has the watches again. Only one-shots hear of changes in between. */
   gap(reason: GapReason): void {
     for (const { listeners } of [...this.#persistent.values()]) {
       for (const listener of [...listeners]) listener.onGap(reason);
     }
-    // Who rides on a persistent watch has missed what that one missed, and is to read again.
+    // One-shots that ride on a persistent watch have missed the same changes, and have to read
+    // again.
     for (const [path, entry] of [...this.#persistent]) {
       for (const kind of kindsOf.any) this.#lose(kind, path, 'reconnected');
       this.#dropIfUnused(path, entry);
     }
   }
 
-  /** The session is gone, and with it all one-shots. */
+  /** The session is gone, and all one-shots with it. */
   expire(): void {
     for (const kind of kindsOf.any) {
       for (const path of [...this.#oneShots[kind].keys()]) this.#lose(kind, path, 'expired');

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { resetSocket } from '../net/reset.ts';
 
-/** What becomes of a chunk, or (undefined) of the end of a connection. */
+/** The treatment of a chunk, or (undefined) of the end of a connection. */
 export type Verdict = 'all' | 'none' | 'hold' | { readonly cutAfter: number };
 
 export interface Gate {
@@ -11,12 +11,12 @@ export interface Gate {
   gone(): void;
 }
 
-/** What a direction keeps back, in order. */
+/** The output that a direction holds back, in order. */
 type Held = Uint8Array | 'end' | 'reset';
 
 /** One connection of a client, and ours to the server. */
 export class Link {
-  /** Something did not come through: it cannot go on as if nothing had been. */
+  /** Bytes or an end were lost, so the connection cannot go on as if nothing had happened. */
   damaged: boolean;
   readonly #client: Socket;
   readonly #upstream: Socket | undefined;
@@ -49,16 +49,16 @@ export class Link {
     return lengths.reduce((sum, length) => sum + length, 0);
   }
 
-  /** What was held has been delivered, and it can carry nothing more. */
+  /** The held output has been delivered, and the connection can carry nothing more. */
   get isStranded(): boolean {
     return this.#isStranded;
   }
 
-  /** Delivers what is held. @returns how many bytes of it */
+  /** Delivers the held output. @returns how many bytes that were */
   letGo(): { readonly toServer: number; readonly toClient: number } {
     const requests = this.#requests.splice(0);
     const replies = this.#replies.splice(0);
-    // The server is to do what it was asked to, whatever has become of whoever asked.
+    // The server has to do what it was asked to, whatever has become of the client.
     this.#isStranded = this.damaged || requests.some((item) => typeof item === 'string');
     const toServer = deliver(requests, this.#upstream, this.#isStranded);
     return { toServer, toClient: deliver(replies, this.#client, this.damaged) };
@@ -76,7 +76,7 @@ export class Link {
     held: Held[],
   ): void {
     let failed = false;
-    /** Nothing may follow what was held by a connection that has lost something since. */
+    /** After a loss nothing may follow the held output. */
     const judge = (chunk: Uint8Array | undefined): Verdict => {
       const verdict = admit(chunk);
       return this.#isStranded ? 'none' : verdict;
@@ -87,7 +87,7 @@ export class Link {
       if (verdict === 'none' || to === undefined) {
         this.damaged = true;
       } else if (verdict === 'hold') {
-        // Behind a gap it would be taken for something else.
+        // Behind a gap it would be misread.
         if (!this.damaged) held.push(chunk);
       } else if (verdict === 'all') {
         if (!to.write(chunk)) {
@@ -96,7 +96,7 @@ export class Link {
         }
       } else {
         from.pause();
-        // A reset throws away what is not written yet.
+        // A reset discards bytes that are not written yet.
         to.write(chunk.subarray(0, verdict.cutAfter), () => this.reset());
       }
     });
@@ -137,7 +137,7 @@ function deliver(held: readonly Held[], to: Socket | undefined, bytesOnly: boole
     } else if (item === 'end') {
       to.end();
     } else {
-      // Behind what is written.
+      // After everything that was written.
       to.write('', () => resetSocket(to));
     }
   }

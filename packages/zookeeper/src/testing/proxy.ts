@@ -7,7 +7,7 @@ import type { Verdict } from './proxy-link.ts';
 import { Link } from './proxy-link.ts';
 import { freePorts } from './server/ports.ts';
 
-/** Where a proxy leads: a TestServer, or any host (default 127.0.0.1) and port. */
+/** The target of a proxy: a TestServer, or any host (default 127.0.0.1) and port. */
 export interface ProxyTarget {
   readonly host?: string;
   readonly port: number;
@@ -16,7 +16,9 @@ export interface ProxyTarget {
 export interface ProxyCounters {
   /** Connections accepted, except those of `attempts`. */
   readonly connections: number;
-  /** Connections reset at once, in the mode of `cut()`. A port closed by `refuse()` counts nothing. */
+  /**
+   * Connections reset at once, in the mode of `cut()`. A port closed by `refuse()` counts nothing.
+   */
   readonly attempts: number;
   /** Connections open at present. */
   readonly open: number;
@@ -40,47 +42,52 @@ export interface TestProxy extends AsyncDisposable {
   readonly secureConnectionString: string;
   readonly counters: ProxyCounters;
   /**
-   * Everything goes through. Connections that lost bytes, an end or their other half in another mode
-   * are reset: they would go on in the middle of a frame. Resolves when the proxy listens; rejects
-   * when another process took its port after `refuse()`.
+   * Everything goes through. Connections that lost bytes, an end or their other half in another
+   * mode are reset: they would go on in the middle of a frame. Resolves when the proxy listens;
+   * rejects when another process took its port after `refuse()`.
    */
   pass(): Promise<void>;
-  /** Resets all connections, and each new one as soon as it is accepted. `cut()` followed by `pass()`
-   *  is a short interruption. */
+  /**
+   * Resets all connections, and each new one as soon as it is accepted. `cut()` followed by
+   * `pass()` is a short interruption.
+   */
   cut(): void;
   /** Resets all connections and closes the port: connects are refused. */
   refuse(): void;
-  /** A black hole: connections stay and new ones are accepted, but no byte and no end of a connection
-   *  comes through in either direction. What is held stays held. */
+  /**
+   * A black hole: connections stay and new ones are accepted, but no byte and no end of a
+   * connection comes through in either direction. Held output stays held.
+   */
   silence(): void;
   /** Requests reach the server; replies and ends of connections do not come back. */
   dropReplies(): void;
   /**
    * Passes `count` more bytes towards the client (default) or the server, over all connections
-   * together, then resets the connection that carried the last of them, and passes again: half a
-   * frame, then a reset (which a client that reads both at once may see as an end).
+   * together. Then it resets the connection that carried the last of them, and passes again. The
+   * result is half a frame and then a reset, which a client that reads both at once may see as an
+   * end.
    */
   cutAfterBytes(count: number, towards?: 'client' | 'server'): void;
   /**
-   * Requests are kept back, in order, until `letGo()`; replies come through. A client takes nothing
-   * back by giving up: when it ends or resets its connection, the server does not hear of it. After
-   * `silence()` they can still be let go; every other mode throws away what is held, and resets
-   * connections that lost something by it.
+   * Requests are held back, in order, until `letGo()`; replies come through. A client cannot
+   * withdraw a request by giving up: if it ends or resets its connection, the server does not hear
+   * of it. After `silence()` they can still be let go. Every other mode discards the held output,
+   * and resets connections that lose something by it.
    */
   holdRequests(): void;
   /** Requests reach the server; replies and ends of connections are kept back until `letGo()`. */
   holdReplies(): void;
   /**
-   * Delivers what is held, in order, and passes everything from now on. A connection whose client is
-   * gone, or that lost bytes after those that were held, delivers them too and nothing after them; the
-   * server's end of it stays open, unanswered, until another mode is entered: so that the server works
-   * on a request of which nobody waits for the reply.
+   * Delivers the held output, in order, and passes everything from now on. A connection whose
+   * client is gone, or that lost bytes after the held ones, delivers them too, and nothing after
+   * them. The server's end of it stays open and unanswered until another mode is entered. So the
+   * server works on a request whose reply no client waits for.
    */
   letGo(): void;
   /**
-   * Shows every chunk of requests to `listener` before it is judged: a mode that `listener` enters
-   * counts for this chunk already, so that a fault can be aimed at a request. A chunk is what one read
-   * of a socket gave: mostly, but not surely, one request.
+   * Shows every chunk of requests to `listener` before it is judged. If `listener` enters a mode,
+   * that counts for this chunk already, so a fault can be aimed at a request. A chunk is the result
+   * of one read of a socket: mostly, but not surely, one request.
    * @returns a function that ends it
    */
   onRequest(listener: (chunk: Uint8Array) => void): () => void;
@@ -100,7 +107,7 @@ export async function startProxy(target: ProxyTarget): Promise<TestProxy> {
       await proxy.pass();
       return proxy;
     } catch (error) {
-      if (tries === 5) throw error; // somebody took the port, five times over
+      if (tries === 5) throw error; // another process took the port, five times in a row
     }
   }
 }
@@ -119,7 +126,7 @@ type Mode =
     }
   | { readonly name: 'cut-after'; readonly towards: 'client' | 'server'; bytesLeft: number };
 
-/** From these what was held can be let go. */
+/** After these modes the held output can be let go. */
 const holding: readonly Mode['name'][] = ['silence', 'hold-requests', 'hold-replies'];
 
 class FaultyProxy implements TestProxy {
@@ -242,7 +249,8 @@ class FaultyProxy implements TestProxy {
     if (this.#mode.name === 'closed') throw new Error('the proxy is closed');
     const before = this.#mode.name;
     this.#mode = mode;
-    // What loses more of the same harms nobody; nor does it change what is held.
+    // A mode that loses more of the same changes nothing for the connections, nor for the held
+    // output.
     const losesAsBefore =
       mode.name === 'silence' || (mode.name === 'drop-replies' && before === mode.name);
     const keeps = mode.name === 'silence' || mode.name === before;

@@ -9,7 +9,7 @@ import {
 import type { World } from './world.ts';
 import { refusal } from './world.ts';
 
-/** Who may do what, and who the server thinks we are. */
+/** Rights on nodes, and the identities that the server knows us by. */
 export function access(world: World): void {
   const { subject } = world.capabilities;
 

@@ -9,7 +9,7 @@ import {
 import type { World } from './world.ts';
 import { refusal, soon } from './world.ts';
 
-/** What holds for every call: order, bounds, cancelling. */
+/** Rules for every call: order, limits, cancelling. */
 export function calls(world: World): void {
   it('answers a thousand mixed calls in their order', async () => {
     const client = await world.client();

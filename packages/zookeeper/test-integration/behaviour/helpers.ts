@@ -9,7 +9,7 @@ import {
 import type { World } from './world.ts';
 import { refusal } from './world.ts';
 
-/** Everything on top of single requests, and the requests about the tree as a whole. */
+/** Helpers that take several requests, and requests about the tree as a whole. */
 export function helpers(world: World): void {
   it('sync lets a client see what another one wrote', async () => {
     const { follower = world.servers.url, options } = world.servers;
@@ -87,7 +87,7 @@ export function helpers(world: World): void {
     await refusal(client.addWatch('/m'), InvalidArgumentError);
   });
 
-  it('ensures a path, whoever is first', async () => {
+  it('ensures a path, whichever client is first', async () => {
     const [client, other] = [await world.client(), await world.client()];
     await Promise.all([client, other].map((one) => one.ensurePath('/a/b/c', { data: 'x' })));
     expect((await client.get('/a/b/c')).text).toBe('x');

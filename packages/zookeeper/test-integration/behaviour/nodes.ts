@@ -90,7 +90,7 @@ export function nodes(world: World): void {
     const container = await client.watch('/container');
     const ttl = await client.watch('/ttl');
     await client.delete('/container/child');
-    // Some of the fake server's ticks, and not enough for a session to expire.
+    // Some ticks of the fake server, but not enough for a session to expire.
     await world.servers.elapse(5_000);
     expect(await soon(container.changed, 'the end of the container')).toMatchObject({
       type: 'deleted',
@@ -136,7 +136,7 @@ export function nodes(world: World): void {
     const first = await client.get('/large');
     await client.set('/large', new Uint8Array(1_048_000).fill(8));
     const second = await client.get('/large');
-    // What was read before is not written over by what is read later.
+    // A later read does not overwrite the data of an earlier one.
     expect(Buffer.compare(first.data as Uint8Array, large)).toBe(0);
     expect(second.data?.every((byte) => byte === 8)).toBe(true);
 

@@ -180,7 +180,7 @@ export function oneShotWatches(world: World): void {
   it('a watch that was given up while it was asked for leaves nothing on the server', async () => {
     const client = await world.client();
     await client.create('/n');
-    // Nobody knows whether the server was quicker: either way nothing stays.
+    // The server may have been quicker or not. In both cases no watch stays.
     for (let i = 0; i < 50; i += 1) {
       const stop = new AbortController();
       const watch = client.watch(i % 2 === 0 ? '/n' : '/absent', { signal: stop.signal });
@@ -285,9 +285,9 @@ export function oneShotWatches(world: World): void {
   });
 }
 
-/** The paths on which the client's server has watches of data for it, as the server says itself. */
+/** The paths on which the client's server has data watches for it, by the server's own account. */
 async function watchedPaths(world: World, client: ZooKeeper): Promise<string[]> {
-  // What was sent before this has been done by then.
+  // Everything that was sent before this has been done by then.
   await client.sync('/');
   const { id, server } = client.session as SessionInfo;
   const [target] = parseConnectionString(server).hosts as [HostAndPort];

@@ -4,7 +4,7 @@ import { RefusedError } from '../../src/index.ts';
 import type { World } from './world.ts';
 import { refusal, soon, take } from './world.ts';
 
-/** `addWatch`, recursive or not, its neighbours on the same path, and its removal. */
+/** `addWatch`, recursive or not, other watches on the same path, and its removal. */
 export function persistentWatches(world: World): void {
   it('tells of every change of one node, in order', async () => {
     const [client, other] = [await world.client(), await world.client()];
@@ -49,7 +49,7 @@ export function persistentWatches(world: World): void {
       told = brief(first);
     });
     await client.create('/n');
-    // An iterator hands on in microtasks: nothing else has been read from the socket since.
+    // An iterator delivers in microtasks, so nothing else has been read from the socket since.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     expect(told).toEqual(['created /n']);
   });
@@ -152,7 +152,8 @@ export function persistentWatches(world: World): void {
     const gap = [{ type: 'gap', reason: 'reconnected' }];
     expect(await take(plain, 1, 'the gap')).toEqual(gap);
     expect(await take(recursive, 1, 'the gap')).toEqual(gap);
-    // What a gap is for. A read is behind the watches in the new connection, so none is missed now.
+    // The use of a gap: this read comes behind the watches in the new connection, so it misses
+    // nothing.
     expect((await client.get('/n')).text).toBe('unseen');
     await other.set('/n', 'seen');
     expect(brief(await take(plain, 1, 'the change'))).toEqual(['changed /n']);

@@ -12,7 +12,7 @@ import { refusedConnect } from '../support/refused-connect.ts';
 import type { World } from './world.ts';
 import { monotonicMs, refusal, soon, take } from './world.ts';
 
-/** Sessions: what they own, how they end, how they move. */
+/** Sessions: the nodes that they own, how they end, how they move. */
 export function sessions(world: World): void {
   it('tells its states, the present one first', async () => {
     const client = world.later(createClient(world.url, world.servers.options));
@@ -220,7 +220,7 @@ export function sessions(world: World): void {
     await client.create('/e', null, { ephemeral: true });
     proxy.cut();
     await proxy.pass();
-    // Sent on the old connection or the new one: it is answered either way, or fails as lost.
+    // Sent on the old connection or the new one. It is answered in both cases, or fails as lost.
     await client.get('/').catch(() => undefined);
     const { identities } = await client.whoAmI();
     const users = identities.filter(({ scheme }) => scheme === 'digest').map(({ user }) => user);
@@ -229,7 +229,7 @@ export function sessions(world: World): void {
   });
 
   it('connect gives up after its bound, and when it is told to', async () => {
-    // Nobody listens at the port of discard.
+    // Nothing listens at the port of discard.
     await refusal(connect('zk://127.0.0.1:9', { connectTimeoutMs: 200 }), ConnectError, {
       code: 'CONNECT_TIMEOUT',
     });

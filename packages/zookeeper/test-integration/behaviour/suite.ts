@@ -1,6 +1,6 @@
 /**
- * What a client of ZooKeeper can rely on: one suite for every kind of server. Each test works in a
- * folder of its own and closes its clients.
+ * The behaviour that users of the client can rely on: one suite for every kind of server. Each test
+ * works in a folder of its own and closes its clients.
  */
 import { describe } from 'vitest';
 import { access } from './access.ts';
@@ -14,7 +14,7 @@ import { transactions } from './transactions.ts';
 import type { Target } from './world.ts';
 import { World } from './world.ts';
 
-/** Registers the suite for one way to have servers. */
+/** Registers the suite for one kind of server. */
 export function behaviour(target: Target): void {
   describe(target.name, () => {
     const world = new World(target);

@@ -27,7 +27,7 @@ export function transactions(world: World): void {
     expect(results.length).toBe(8);
     expect(results[0]).toMatchObject({ path: '/n' });
     expect(results[1]).toMatchObject({ stat: { version: 1, mzxid: zxid } });
-    // In a multi the server gives a Stat only for kinds that came after it.
+    // In a multi the server gives a Stat only for the kinds of nodes that were added later.
     expect(results[3]).toMatchObject({ path: '/n/s-0000000000', stat: null });
     expect(results[6]).toMatchObject({ path: '/n/container', stat: { czxid: zxid } });
     expect(results[7]).toMatchObject({ path: '/n/ttl', stat: { czxid: zxid, dataLength: 1 } });
@@ -49,7 +49,7 @@ export function transactions(world: World): void {
     );
     expect(error.cause).toBeInstanceOf(BadVersionError);
     expect(error.cause).toMatchObject({ code: 'BAD_VERSION', path: '/n', index: 2 });
-    // People count from one.
+    // The message counts from one.
     expect(error.message).toMatch(/^operation 3 of 4 was refused, so none was applied: /);
     expect(error.outcomes).toEqual([
       ...['would-have-succeeded', 'would-have-succeeded', 'failed', 'not-tried'],
@@ -120,7 +120,7 @@ export function transactions(world: World): void {
     expect(confirmed.sentAt.monotonicMs).toBeLessThanOrEqual(after);
     expect(confirmed.sentAt.wallMs).toBeGreaterThanOrEqual(wallBefore - 1);
     expect(confirmed.sentAt.wallMs).toBeLessThanOrEqual(Date.now() + 1);
-    // Through the quorum: a transaction of its own, of which the next one comes after.
+    // It went through the quorum as a transaction of its own, and the next one comes after it.
     const next = await client.set('/n', '');
     expect(next.zxid).toBeGreaterThan(confirmed.zxid);
   });
@@ -132,7 +132,7 @@ export function transactions(world: World): void {
     const read = client.get('/n');
     await new Promise<void>((resolve) => process.nextTick(resolve));
     const handedOverMs = monotonicMs();
-    // The reply cannot be looked at before this is over.
+    // The reply cannot be read before this loop is over.
     while (monotonicMs() < handedOverMs + 30);
     for (const { sentAt } of [await confirmed, await read]) {
       expect(sentAt.monotonicMs).toBeLessThanOrEqual(handedOverMs);

@@ -6,41 +6,41 @@ import type { TestProxy } from '../../src/testing/proxy.ts';
 import { startProxy } from '../../src/testing/proxy.ts';
 import { ServerUnavailableError } from '../../src/testing/server/errors.ts';
 
-/** One way to have servers. The suite asks it for nothing else. */
+/** A kind of server. The suite needs nothing else of it. */
 export interface Target {
   readonly name: string;
   readonly capabilities: Capabilities;
-  /** Rejects with ServerUnavailableError where it cannot be had. */
+  /** Rejects with ServerUnavailableError if there is none. */
   open(): Promise<Servers>;
 }
 
 export interface Servers {
   /** Without a chroot. */
   readonly url: string;
-  /** One that is not the leader, where there are several; without a chroot. */
+  /** A server that is not the leader, if there are several; without a chroot. */
   readonly follower?: string;
   /** The port of one of the servers, for a proxy in front of it. */
   readonly port: number;
-  /** What every client needs to get in. */
+  /** The options that every client needs to log in. */
   readonly options: ClientOptions;
-  /** Lets the servers' clock go on by `ms` where it does not go on by itself. */
+  /** Advances the servers' clock by `ms`, if it does not go on by itself. */
   elapse(ms: number): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface Capabilities {
-  /** `zks://` instead of `zk://`. */
+  /** Whether clients use `zks://`. */
   readonly tls: boolean;
-  /** Of the certificate that the clients show, where they show one. */
+  /** The subject of the certificate that the clients show, if they show one. */
   readonly subject?: string;
-  /** `getConfig` names the members. */
+  /** Whether `getConfig` names the members. */
   readonly dynamicConfig: boolean;
 }
 
-/** A bound for what must come at some time. */
+/** The limit for waits in a test. */
 export const boundMs = 15_000;
 
-/** What a test works with: clients in a folder of its own, closed after it. */
+/** The clients of a test, in a folder of its own. They are closed after it. */
 export class World {
   readonly #target: Target;
   readonly #open: { close(): Promise<void> }[] = [];
@@ -111,7 +111,7 @@ export class World {
     return this.#connect(this.url, options);
   }
 
-  /** The same, behind a proxy that can cut it off. */
+  /** The same behind a proxy, which can cut it off. */
   async behindProxy(options: ClientOptions = {}): Promise<[ZooKeeper, TestProxy]> {
     const proxy = await startProxy({ port: this.servers.port });
     this.later(proxy);
@@ -139,7 +139,7 @@ export function monotonicMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/** Rejects when `promise` is still pending after the bound. */
+/** Rejects if `promise` is still pending after the limit. */
 export async function soon<T>(promise: Promise<T>, what: string): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -148,7 +148,7 @@ export async function soon<T>(promise: Promise<T>, what: string): Promise<T> {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** The error that `promise` must reject with; its class and fields are compared. */
+/** The error that `promise` must reject with. Its class and fields are compared. */
 export async function refusal<E extends ZooKeeperError>(
   promise: Promise<unknown>,
   // biome-ignore lint/suspicious/noExplicitAny: whatever each class takes

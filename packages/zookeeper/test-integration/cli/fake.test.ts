@@ -8,7 +8,7 @@ import { FakeZooKeeper } from '../../src/testing/fake/fake-zookeeper.ts';
 import type { Place, Result } from './program.ts';
 import { jsonLines, Program } from './program.ts';
 
-// A command that hangs is found soon.
+// A command that hangs fails soon.
 vi.setConfig({ testTimeout: 30_000 });
 
 let fake: FakeZooKeeper;
@@ -228,7 +228,7 @@ test('create -e holds the node until ctrl-C, and takes it away with the session'
   expect(nodes()).toEqual([path]);
   holder.child.kill('SIGINT');
   expect(await holder.result).toMatchObject({ code: 130, stdout: `${path}\n` });
-  // Closed in an orderly way, and not left to expire.
+  // The session was closed in an orderly way, and not left to expire.
   expect(nodes()).toEqual([]);
   expect(fake.sessions).toEqual([]);
 });
@@ -437,7 +437,7 @@ test('a command that waits for stdin, or for a server, ends with the signal', as
   fake.silence();
   const waiter = start(['ls', '/']);
   for (const { child } of [reader, watcher, waiter]) {
-    // It may not have begun to listen for signals yet; then it dies of it as any program does.
+    // It may not listen for signals yet. Then the signal ends it, as it does any program.
     child.kill('SIGTERM');
   }
   for (const { result } of [reader, watcher, waiter]) {
@@ -449,7 +449,7 @@ test('a command that waits for stdin, or for a server, ends with the signal', as
   expect(dataOf('/a')).toBe('old');
 });
 
-test('nobody is told when whoever read the output has gone, and the session is closed', async () => {
+test('a reader of the output that has gone is no error, and the session is closed', async () => {
   const names = Array.from({ length: 200 }, (_, i) => [`/n${i}`, ''] as const);
   await make(Object.fromEntries(names));
   const watcher = start(['watch', '-R', '/']);

@@ -9,20 +9,20 @@ import { onTestFinished } from 'vitest';
 const bin = fileURLToPath(new URL('../../dist/bin.js', import.meta.url));
 
 export interface Result {
-  /** 128 + n when signal n ended it. */
+  /** 128 + n if signal n ended it. */
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
 export interface Place {
-  /** Added to PATH, which is all there is. */
+  /** Added to PATH; nothing else is inherited. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What stdin has; default: nothing. `open`: it stays open. */
+  /** The content of stdin; default: nothing. `open`: it stays open. */
   readonly stdin?: string | Uint8Array | 'open';
 }
 
-/** A command that runs, and is killed at the end of the test. */
+/** A command that is running. It is killed at the end of the test. */
 export class Program {
   readonly child: ChildProcess;
   readonly result: Promise<Result>;
@@ -65,7 +65,7 @@ export class Program {
     return Buffer.concat(this.chunks).toString();
   }
 
-  /** Resolves when stdout or stderr matches; rejects when the program has ended without that. */
+  /** Resolves when stdout or stderr matches. Rejects if the program ends without that. */
   async printed(pattern: RegExp): Promise<void> {
     while (!pattern.test(this.stdout) && !pattern.test(this.stderr)) {
       if (this.child.exitCode !== null || this.child.signalCode !== null) {

@@ -1,4 +1,4 @@
-/** What the fake server does not know: TLS, SASL, and a real server's answers to `srvr`. */
+/** The parts that the fake server lacks: TLS, SASL, and a real server's answers to `srvr`. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { serverAvailable } from '../../src/testing/server/installation.ts';
 import type { TestServer } from '../../src/testing/server/server.ts';

@@ -1,4 +1,4 @@
-/** What is different when people look: in this process, because it takes a terminal. */
+/** The output on a terminal. It runs in this process, which can play a terminal. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connect } from '../../src/index.ts';
 import { FakeZooKeeper } from '../../src/testing/fake/fake-zookeeper.ts';

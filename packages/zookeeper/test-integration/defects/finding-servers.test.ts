@@ -15,7 +15,7 @@ afterEach(() => void vi.mocked(lookup).mockReset());
 
 const patient = { sessionTimeoutMs: 30_000, requestTimeoutMs: 60_000 };
 const here = { address: '127.0.0.1', family: 4 };
-// An address of this machine at which nobody listens.
+// An address of this machine at which nothing listens.
 const elsewhere = { address: '127.0.0.9', family: 4 };
 
 function answer(addresses: readonly (typeof here)[] | Error): void {
@@ -78,7 +78,7 @@ describe('names', () => {
       await until('two rounds', () => attempts.length >= 2);
       answer([here]);
       await client.connected();
-      // Once for every round.
+      // One lookup for every round.
       expect(lookup).toHaveBeenCalledTimes(attempts.length);
       expect(client.session?.server).toBe(`127.0.0.1:${fake.port}`);
       const before = vi.mocked(lookup).mock.calls.length;
@@ -200,7 +200,7 @@ describe('64-bit values', () => {
       const client = await scope.connect(first!.connectionString, patient);
       const other = await scope.connect(second.connectionString, patient);
       await client.create('/n');
-      // Near 2^54 only each fourth number is a double: this one would be rounded up.
+      // Near 2^54 only each fourth number is a double, and this one would be rounded up.
       while (client.lastZxid % 4n !== 3n) await client.set('/n', 'before');
       const session = client.session?.id;
       const { changed } = await client.watch('/n');
@@ -208,8 +208,8 @@ describe('64-bit values', () => {
       void changed.then(() => {
         told = true;
       });
-      // Rounded up it would be ahead of the servers, which would refuse us, and would hide the next
-      // change; rounded down we would be told of what we have seen.
+      // Rounded up, it would be ahead of the servers: they would refuse us, and it would hide the
+      // next change. Rounded down, the client would be told of changes that it has seen.
       const [suspended, connected] = [
         nextState(client, 'suspended'),
         nextState(client, 'connected'),

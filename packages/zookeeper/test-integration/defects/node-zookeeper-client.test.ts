@@ -1,4 +1,5 @@
-// What node-zookeeper-client 1.1.3 gets wrong. The numbers are those of docs/evidence/zookeeper-features.md.
+// Defects of node-zookeeper-client 1.1.3. The numbers are those of
+// docs/evidence/zookeeper-features.md.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, it } from 'vitest';
 import type { ZooKeeper } from '../../src/index.ts';
@@ -22,7 +23,7 @@ describe.concurrent('node-zookeeper-client', () => {
         expect(await refusal(client.get('/'))).toMatchObject({ serverCode: code, path: '/' });
         expect((await client.get('/')).stat.version).toBe(0);
       }
-      // -118 says that the session has moved, -12 and -112 that it is gone: only then the client
+      // -118 means that the session has moved, -12 and -112 that it is gone. Only then the client
       // connects again.
       const { connects, expirations, failed, outstanding } = client.counters;
       expect({ connects, expirations }).toEqual({ connects: 4, expirations: 2 });
@@ -88,7 +89,7 @@ describe.concurrent('node-zookeeper-client', () => {
         const code = end === 'the client is closed' ? 'CLOSED' : 'SESSION_EXPIRED';
         for (const call of calls) expect((await call).error).toMatchObject({ code });
         expect(client.counters).toMatchObject({ outstanding: 0, queued: 0, queuedBytes: 0 });
-        // Nothing of it is sent later either.
+        // None of it is sent later either.
         if (end === 'the session expires') await client.connected();
         const sent = fake.requests.map(({ opcode }) => opcode);
         expect(sent.filter((name) => name !== 'connect')).toEqual([]);
@@ -231,7 +232,7 @@ describe.concurrent('node-zookeeper-client', () => {
   );
 });
 
-/** One of each call that is a request. */
+/** One call of each kind of request. */
 function everyCall(client: ZooKeeper): Promise<unknown>[] {
   return [
     client.create('/a'),

@@ -1,4 +1,5 @@
-// What kazoo, go-zookeeper, Curator and zookeeper-cpp teach. See docs/evidence/zookeeper-features.md.
+// Lessons from kazoo, go-zookeeper, Curator and zookeeper-cpp. See
+// docs/evidence/zookeeper-features.md.
 import { describe, expect, it } from 'vitest';
 import type { StateChange, ZooKeeperError } from '../../src/index.ts';
 import { acl, createClient } from '../../src/index.ts';
@@ -50,7 +51,7 @@ describe.concurrent('other clients', () => {
         'connected: answered',
         'suspended: answered',
         'connected: answered',
-        // The session of this call turned out to be gone; it was never sent.
+        // The session of this call turned out to be gone, and the call was never sent.
         'suspended: SESSION_EXPIRED',
         'expired: answered',
         'connected: answered',
@@ -103,7 +104,8 @@ describe.concurrent('other clients', () => {
     }),
   );
 
-  // The handshake, the watches, and the request behind them: lost before or after they are seen.
+  // The handshake, the watches, and the request behind them: lost before or after the server sees
+  // them.
   const breaks = ['connect', 'setWatches', 'getData'].flatMap((opcode) =>
     (['dropBefore', 'dropAfter', 'halfFrame'] as const).map((action) => ({ opcode, action })),
   );
@@ -146,7 +148,7 @@ describe.concurrent('other clients', () => {
         depth += 1;
         expect(depth).toBe(1);
         first.push(change);
-        // Ends the client while the others are still to hear of this change.
+        // Ends the client while the other listeners have not heard of this change yet.
         if (change.state === 'expired') void client.close();
         depth -= 1;
       });
@@ -188,7 +190,8 @@ describe.concurrent('other clients', () => {
       await client.create('/held', null, { ephemeral: true });
       const states = recordStates(client);
 
-      // By our clock it is over; the servers, whose clock stands still, have not noticed.
+      // By our clock the session is over. The servers' clock stands still, so they have not
+      // noticed.
       fake.silence();
       clock.advance(10_000);
       await until('it has expired', () => client.state === 'expired');
@@ -208,7 +211,7 @@ describe.concurrent('other clients', () => {
         code: 'NODE_EXISTS',
       });
       expect((await client.getEphemerals()).paths).toEqual([]);
-      // It is not known whether it was made. A node with its guid is there, but it is not ours.
+      // It is unknown whether the node was made. One with its guid exists, but it is not ours.
       fake.faults.next('create2', 'dropBefore');
       let outcome: unknown;
       void client.create('/latch/n-', null, mode).then(

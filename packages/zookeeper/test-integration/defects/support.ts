@@ -24,13 +24,13 @@ export async function reconnect(fake: FakeZooKeeper, client: ZooKeeper): Promise
   await connected;
 }
 
-/** What arrived since the last handshake began, by name. */
+/** The names of the requests since the last handshake began. */
 export function sinceHandshake(fake: FakeZooKeeper): string[] {
   const names = fake.requests.map(({ opcode }) => opcode);
   return names.slice(names.lastIndexOf('connect'));
 }
 
-/** The requests that set watches again: plain ones, and those that stay. */
+/** The requests that set watches again: one-shot and persistent ones. */
 export const setWatches: readonly string[] = ['setWatches', 'setWatches2'];
 
 export interface Relay extends AsyncDisposable {
@@ -40,9 +40,9 @@ export interface Relay extends AsyncDisposable {
 
 /**
  * A relay in front of a server.
- * @param options `pieceBytes`: what the server says comes in pieces of so many bytes, each of them
- *   read by the client before the next is written; default: as it comes. `beforePiece`: awaited
- *   before each of them
+ * @param options `pieceBytes`: the server's bytes are passed on in pieces of that size, each read
+ *   by the client before the next is written. Default: as they come. `beforePiece`: awaited before
+ *   each piece
  */
 export async function startRelay(
   target: { readonly port: number },
@@ -96,13 +96,13 @@ async function writeInPieces(
   for (let at = 0; at < chunk.length && !socket.destroyed; at += bytes) {
     await beforePiece?.();
     socket.write(chunk.subarray(at, at + bytes));
-    // Client and relay share a process: after two turns of its loop the piece was read.
+    // Client and relay share a process. After two turns of its event loop the piece was read.
     await new Promise((resolve) => setImmediate(resolve));
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
-/** A client's clock that goes on only when it is told to. */
+/** A client's clock that only the test moves. */
 export class ManualClock implements Clock {
   #nowMs = 1_000_000;
   readonly #timers = new Set<{ readonly atMs: number; readonly run: () => void }>();
@@ -121,7 +121,7 @@ export class ManualClock implements Clock {
     return { cancel: () => void this.#timers.delete(timer) };
   }
 
-  /** Lets time go by at once; timers run in the order in which they are due. */
+  /** Advances the time at once. Timers run in the order in which they are due. */
   advance(ms: number): void {
     const endMs = this.#nowMs + ms;
     for (;;) {

@@ -1,4 +1,5 @@
-// What zookeeper 7.3.0 (native) gets wrong. The numbers are those of docs/evidence/zookeeper-features.md.
+// Defects of zookeeper 7.3.0 (native). The numbers are those of
+// docs/evidence/zookeeper-features.md.
 import { describe, expect, it } from 'vitest';
 import type { PersistentEvent } from '../../src/index.ts';
 import { scoped } from '../support/scope.ts';
@@ -56,7 +57,8 @@ describe.concurrent('zookeeper (native)', () => {
       await nextPiece();
       await connected;
       const get = client.get('/large');
-      // 40,000 bytes and a little: nine pieces, in 0.9 T. A server counts as silent after 0.6 T.
+      // A little more than 40,000 bytes: nine pieces, in 0.9 T. A server counts as silent after 0.6
+      // T.
       for (let piece = 1; piece <= 9; piece += 1) {
         clock.advance(1_000);
         await nextPiece();
@@ -64,7 +66,7 @@ describe.concurrent('zookeeper (native)', () => {
       expect((await soon(get, 'the reply')).data).toHaveLength(40_000);
       expect(client.state).toBe('connected');
       expect(client.counters.connects).toBe(1);
-      // Its clock stands still, so that it would wait for a reply to its closeSession for ever.
+      // Its clock stands still, so it would wait for a reply to its closeSession for ever.
       await client.close({ keepSession: true });
     }),
   );
@@ -93,7 +95,7 @@ describe.concurrent('zookeeper (native)', () => {
         await client.sync();
       }
       expect(told).toEqual([]);
-      // That something may have been missed is no change, and is not told as one.
+      // A gap is no change, and is not reported as one.
       expect(new Set(events.map(({ type }) => type))).toEqual(new Set(['gap']));
       await client.create('/absent');
       await client.set('/', 'x');

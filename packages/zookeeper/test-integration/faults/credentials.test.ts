@@ -40,7 +40,8 @@ describe.concurrent('SASL', () => {
 
   it.each([
     ['a wrong password', { username: 'joe', password: 'wrong' }],
-    // Not with the password of joe: 3.8 compares that of whoever came last when it knows no such user.
+    // Not with the password of joe: if 3.8 knows no such user, it compares with the password of the
+    // last user.
     ['a user that nobody knows', { username: 'jane', password: 'other' }],
   ])('%s: auth-failed, and calls reject', (_, sasl) =>
     scoped(async (scope) => {

@@ -6,7 +6,7 @@ import { serverAvailable, startEnsemble } from '../../src/testing/index.ts';
 import { needServers, scoped } from '../support/scope.ts';
 import { nextState, recordStates, refusal, settling, soon, until } from '../support/waiting.ts';
 
-// One after the other: they stop the same servers.
+// One after the other, because they stop the same servers.
 describe('an ensemble', () => {
   needServers();
   let ensemble: TestEnsemble;
@@ -28,7 +28,8 @@ describe('an ensemble', () => {
         session: old.exportSession()!,
       });
       expect(moved.session?.id).toBe(session);
-      // Both believe to be connected. The servers know better: the last one to attach has the session.
+      // Both clients take themselves for connected. For the servers the last one to attach has the
+      // session.
       const writes: readonly ((client: ZooKeeper) => Promise<unknown>)[] = [
         (client) => client.set('/moved', 'through the old server'),
         (client) => client.confirm(['/moved']),
@@ -46,7 +47,7 @@ describe('an ensemble', () => {
         await connected;
         await loser.sync('/');
         expect((await loser.get('/moved')).text).toBe('through the new server');
-        // Now it is the one to which the session belongs.
+        // Now the session belongs to this client.
         await write(loser);
         expect(loser.session?.id).toBe(session);
         [loser, winner] = [winner, loser];
@@ -99,14 +100,14 @@ describe('an ensemble', () => {
         await Promise.all(stopped.map((member) => member.restart()));
       });
       await Promise.all(followers.map((member) => member.kill()));
-      // For a moment the leader serves on.
+      // For a moment the leader goes on serving.
       await until('the leader stops to serve', async () => {
         return (await leader.fourLetterWord('srvr')).includes('not currently serving');
       });
       await until('it is cut off', () => client.state === 'suspended');
       const calls = [client.get('/quorum'), client.confirm(['/quorum/held']), client.sync()];
       const settled = calls.map((call) => settling<unknown>(call));
-      // The one that is left closes every connection: it is asked, and not believed.
+      // The server that is left closes every connection, so the client tries it again and again.
       const { attempts } = client.counters;
       await until('it tries', () => client.counters.attempts >= attempts + 6);
       expect(client.counters.outstanding).toBe(3);
@@ -138,7 +139,7 @@ describe('an ensemble', () => {
       await Promise.all(watched.map((path) => watcher.create(path, 'before')));
       const watches = await Promise.all(watched.map((path) => watcher.watch(path)));
       const told = watches.map(({ changed }) => changed.then(({ type }) => type));
-      // A counter that is always followed: what is seen last must be what was written last.
+      // A counter that is followed all the time: the last value seen must be the last one written.
       await watcher.create('/rolling/counter', '0');
       const stop = new AbortController();
       const seen: number[] = [];
@@ -172,7 +173,8 @@ describe('an ensemble', () => {
             kinds.refused += 1;
           }
         }
-        // Whoever is told that it did not happen may rely on it, and nothing else was told.
+        // Every call was acknowledged, or is in doubt after a lost connection. None ended
+        // otherwise.
         expect(kinds.refused).toBe(0);
         expect(kinds.acknowledged).toBeGreaterThan(100);
         expect(settledOrder(history)).toEqual([]);
@@ -204,8 +206,8 @@ interface Attempt {
 }
 
 /**
- * Creates /rolling/load-<i>/0, 1, 2 …, with 20 on their way at any time, and counts up the counter
- * (the first client only), until it is stopped.
+ * Creates /rolling/load-<i>/0, 1, 2 …, with 20 under way at any time, until it is stopped. The
+ * first client also counts up the counter.
  */
 async function startLoad(client: ZooKeeper, i: number) {
   const folder = `/rolling/load-${i}`;
@@ -232,7 +234,7 @@ async function startLoad(client: ZooKeeper, i: number) {
   const worker = async () => {
     while (going) {
       await one();
-      // The load is to be there all the time, not to be great.
+      // The load has to be there all the time. It need not be heavy.
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   };

@@ -26,7 +26,7 @@ describe.concurrent('a server that lags behind', () => {
       await suspended;
       await older.pass();
       const get = settling(client.get('/node'));
-      // It knows the session, and would serve whoever claims to have seen nothing.
+      // It knows the session, and would serve a client that claims to have seen nothing.
       await until('it was asked and has refused, twice', () => older.counters.connections >= 2);
       expect(states).toEqual(['suspended']);
       expect(client.lastZxid).toBe(lastZxid);
@@ -58,8 +58,8 @@ describe.concurrent('a server that lags behind', () => {
 });
 
 /**
- * Two servers with the same session and node, of which one will see nothing new, each behind a
- * proxy; and a client that is connected to the other one.
+ * Two servers with the same session and node, each behind a proxy, and a client that is connected
+ * to one of them. The other one will see nothing new.
  */
 async function split(scope: Scope, sessionTimeoutMs: number) {
   const folder = await mkdtemp(join(tmpdir(), 'zookeeper-older-view-'));
@@ -74,7 +74,7 @@ async function split(scope: Scope, sessionTimeoutMs: number) {
   await first.create('/node', 'old');
   const session = first.exportSession()!;
   await first.close({ keepSession: true });
-  // Nobody asks while they start: a server that sets itself up leaves connections unanswered.
+  // No client asks while they start: a server that sets itself up leaves connections unanswered.
   newer.refuse();
   await server.kill();
   await cp(newData, oldData, { recursive: true });

@@ -40,8 +40,8 @@ describe.concurrent('when the connection is lost', () => {
           await proxy.pass();
           const before = attempts.length;
           await connected;
-          // How long it pauses between two is in the unit tests of `backoffMs`. None: the one that
-          // was under way.
+          // No attempt, except one that was under way. The pauses between two are in the unit tests
+          // of `backoffMs`.
           expect(attempts.length - before).toBeLessThanOrEqual(1);
           expect(client.session?.id).toBe(session);
           expect(await soon(watch.changed, 'the change is told')).toMatchObject({
@@ -71,10 +71,10 @@ describe.concurrent('when the connection is lost', () => {
       proxy.refuse();
       await suspended;
       await clock.advance(10_000, 10);
-      // 0.1 s, half as much again each time up to 0.45 s, less up to a quarter: 34 at the most.
+      // 0.1 s, half as much again each time up to 0.45 s, less up to a quarter: at most 34.
       expect(attemptsMs.length).toBeGreaterThan(10);
       expect(attemptsMs.length).toBeLessThanOrEqual(36);
-      // Without jitter the later ones would all be the same, but for a step of the clock.
+      // Without jitter all later pauses would be equal, except for the grain of the clock.
       const pauses = attemptsMs.map((ms, i) => ms - (attemptsMs[i - 1] ?? 0)).slice(5);
       expect(Math.max(...pauses) - Math.min(...pauses)).toBeGreaterThan(20);
 
@@ -110,7 +110,7 @@ describe.concurrent('when the connection is lost', () => {
         await connected;
         expect((await client.get(path)).text).toHaveLength(500);
       }
-      // In the answer to the handshake (41 bytes) too.
+      // In the answer to the handshake (41 bytes), too.
       for (const bytes of [2, 30]) {
         const [suspended, connected] = [
           nextState(client, 'suspended'),
@@ -146,7 +146,7 @@ describe.concurrent('when the connection is lost', () => {
       const gone = await expired;
       expect((await get).error).toMatchObject({ code: 'SESSION_EXPIRED', cause: gone.error });
       expect(client.counters).toMatchObject({ outstanding: 0, queued: 0, queuedBytes: 0 });
-      // One made now waits for the next session.
+      // A call that is made now waits for the next session.
       const next = settling(client.get('/'));
       await proxy.pass();
       expect((await clock.runUntilSettled(next)).error).toBeUndefined();
@@ -190,7 +190,7 @@ describe.concurrent('when the connection is lost', () => {
           client.transaction().create('/in-a-transaction').commit(),
         ].map((call) => settling<unknown>(call));
         if (verdict === 'by the word of the server') {
-          // Somebody else attaches to the session and ends it.
+          // Another client attaches to the session and ends it.
           const heir = await scope.connect(url, { session: exported!, sessionTimeoutMs: 20_000 });
           await heir.close();
           await proxy.pass();
@@ -215,7 +215,7 @@ describe.concurrent('when the connection is lost', () => {
         expect((await other.getChildren(folder)).children).toEqual(['node']);
         expect((await other.get(`${folder}/node`)).text).toBe('x');
 
-        // The persistent ones say what they may have missed, and go on in the new session.
+        // The persistent watches report the gap, and go on in the new session.
         await client.sync('/');
         await other.set(`${folder}/node`, 'after');
         const change = { type: 'changed', path: '/node' };
@@ -262,7 +262,7 @@ describe.concurrent('when the connection is lost', () => {
       const { attempts } = proxy.counters;
       await proxy.pass();
       await connected;
-      // Calls are answered though so many watches stand before them.
+      // Calls are answered, although so many watches are sent before them.
       expect((await client.get(paths[0]!)).text).toBe('changed');
       await changeOf(all.filter((i) => i % 10 >= 2));
       const events = await soon(Promise.all(watches.map(({ changed }) => changed)), 'all are told');

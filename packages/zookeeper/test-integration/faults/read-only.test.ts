@@ -34,7 +34,7 @@ describe('a server without a quorum that reads', () => {
       const write = await refusal(client.set('/node', 'without a quorum'));
       expect(write).toMatchObject({ code: 'NOT_READ_ONLY', retryable: true });
 
-      // Whoever has not asked for it is never given it, with a session or without.
+      // A client without the option never attaches to such a server, with a session or without.
       const fresh = scope.create(url, { ...options, requestTimeoutMs: 60_000 });
       const get = settling(fresh.get('/node'));
       await until('it is asked', () => fresh.counters.attempts >= 6);

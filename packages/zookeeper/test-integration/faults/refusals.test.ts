@@ -37,7 +37,8 @@ describe.concurrent('what a server refuses', () => {
       expect(error).toBeInstanceOf(kind);
       expect(error).toMatchObject({ code, serverCode, retryable, path: '/', operation: 'getData' });
       for (const other of others) {
-        // Who is told that the session has moved leaves that server, with all that was asked there.
+        // A client that learns that the session has moved leaves that server, and loses its other
+        // calls there.
         if (serverCode === -118) expect((await other).error?.code).toBe('CONNECTION_LOSS');
         else expect((await other).error).toBeUndefined();
       }

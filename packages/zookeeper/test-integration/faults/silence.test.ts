@@ -8,12 +8,19 @@ import { needServers, scoped, sharedServer } from '../support/scope.ts';
 import { startSilentHost } from '../support/silent-host.ts';
 import { nextState, recordStates, refusal, settling, soon, until } from '../support/waiting.ts';
 
-/** Beyond every bound that is looked at: what settles earlier does so for another reason. */
+/**
+ * Longer than every limit that is tested. A call that settles earlier does so for another reason.
+ */
 const patient = { requestTimeoutMs: 600_000 };
-/** By the clock of the client, which the test moves. The server goes by its own, and ends nothing. */
+/**
+ * By the clock of the client, which the test moves. The server has its own clock, and ends nothing.
+ */
 const timeoutMs = 30_000;
 
-/** Lets time go by until a server that answers again has the client; each answer may take a while. */
+/**
+ * Advances the time until the client is connected to a server that answers again. Each answer may
+ * take a while.
+ */
 async function comesBack(client: ZooKeeper, clock: TestClock): Promise<void> {
   await clock.runUntil('it is connected again', () => client.state === 'connected', 20, 5);
 }
@@ -22,7 +29,8 @@ describe.concurrent('when the other side says nothing', () => {
   needServers();
   const server = sharedServer();
 
-  // At several moments between two pings, and behind one; every promise must hold in each of them.
+  // Several moments between two pings, and one behind a ping. The promise must hold in each of
+  // them.
   it.each([0, 0.001, 0.09, 0.17, 0.26, 0.35])(
     'a black hole %d T after a reply: suspended within 2/3 T, expired within T, then usable again',
     (wait) =>
@@ -70,12 +78,14 @@ describe.concurrent('when the other side says nothing', () => {
     scoped(async (scope) => {
       const observer = await scope.connect(server().connectionString, { sessionTimeoutMs: 30_000 });
       const proxy = await scope.proxy(server());
-      // By the real clocks of both sides. Long enough that a busy machine expires nothing before.
+      // By the real clocks of both sides. The timeout is long enough that a busy machine expires
+      // nothing before.
       const client = await scope.connect(proxy.connectionString, { sessionTimeoutMs: 3_000 });
       for (let round = 0; round < 2; round += 1) {
         const { path } = await client.create('/own-', null, { ephemeral: true, sequential: true });
         const own = await observer.watch(path);
-        // Judged when it is read: also if a busy machine has kept the timer from running.
+        // Judged when it is read, so it is right even if a busy machine has kept the timer from
+        // running.
         const atThatTime = own.changed.then(() => client.state);
         proxy.silence();
         expect(await soon(atThatTime, 'the node goes')).toBe('expired');
@@ -92,7 +102,7 @@ describe.concurrent('when the other side says nothing', () => {
       const silent = await Promise.all([1, 2, 3, 4].map(() => startSilentHost()));
       for (const host of silent) scope.later(host);
       const hosts = [...silent.map(({ address }) => address), `127.0.0.1:${server().port}`];
-      // The order of the hosts is drawn in the constructor; so drawn, they stay as they are.
+      // The order of the hosts is drawn in the constructor. With this number they keep their order.
       const random = vi.spyOn(Math, 'random').mockReturnValue(0.999);
       const startMs = clock.monotonicMs();
       const options = { clock, sessionTimeoutMs: timeoutMs };
@@ -100,7 +110,7 @@ describe.concurrent('when the other side says nothing', () => {
       random.mockRestore();
       const connected = nextState(client, 'connected');
       await clock.runUntil('the last one is tried', () => client.counters.attempts === 5, 100);
-      // The time for its answer is this machine's affair.
+      // The time for its answer depends on this machine.
       const { atMs } = await connected;
       expect(silent.map(({ accepted }) => accepted)).toEqual([1, 1, 1, 1]);
       expect(atMs - startMs).toBeLessThanOrEqual(timeoutMs);
@@ -158,7 +168,7 @@ describe.concurrent('when the other side says nothing', () => {
       const lost = nextState(suspended, 'suspended');
       broken.cut();
       await lost;
-      // It comes back into the silence: its connection is open and not answered.
+      // It comes back into the silence: its connection is open, and not answered.
       const { connections } = broken.counters;
       broken.silence();
       await clock.runUntil('it comes back', () => broken.counters.connections > connections);
@@ -215,7 +225,7 @@ describe.concurrent('when the other side says nothing', () => {
       await comesBack(client, clock);
       expect(states).toEqual(['suspended', 'expired', 'connected']);
       expect(client.session?.id).not.toBe(stat?.ephemeralOwner);
-      // The server knew of the old one all the time: the client has given it up first.
+      // The server has known of the old one all the time. The client has given it up first.
       expect((await client.stat('/held')).stat?.ephemeralOwner).toBe(stat?.ephemeralOwner);
       const heir = await scope.connect(frozen.connectionString, { session: exported });
       await heir.close();
@@ -235,13 +245,13 @@ describe.concurrent('when the other side says nothing', () => {
       );
       await child.says('ready');
       const held = await observer.watch('/frozen/held');
-      // Its get is answered only when it stands still: the answer waits in its socket.
+      // Its get is answered only when it is frozen, so the answer waits in its socket.
       await own.freeze();
       child.tell('get');
       await child.says('sent');
       await child.freeze();
       own.thaw();
-      // So does the word that its node has changed.
+      // So does the event of its node.
       await observer.set('/frozen/watched', 'changed');
       expect((await soon(held.changed, 'its session ends')).type).toBe('deleted');
       const before = child.said.length;

@@ -47,7 +47,8 @@ describe('an expiry with TLS', () => {
     const [peer] = server.peers;
     peer!.socket.resume();
     await until('the connection ends', () => peer!.ended !== undefined);
-    // A reset behind bytes may look like an end to TLS; had it been one, all of them would be here.
+    // A reset behind bytes may look like an end to TLS. After a real end all of the bytes would be
+    // here.
     expect(peer!.bytesReceived).toBeLessThan(12 * data.length);
   });
 });

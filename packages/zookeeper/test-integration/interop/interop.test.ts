@@ -1,6 +1,6 @@
 /**
- * Real other clients keep FakeZooKeeper honest: the same session, the same transcript. That is what
- * the client was told, and every reply and event on the wire in its order, with its transaction.
+ * Other real clients keep FakeZooKeeper honest: the same session, the same transcript. It has the
+ * client's results, and every reply and event on the wire in its order, with its transaction.
  */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -45,7 +45,7 @@ async function compare(context: TestContext, act: Act): Promise<void> {
 async function againstRealServer(act: Act): Promise<Transcript> {
   const server: TestServer = await startServer();
   try {
-    // Nothing to do: the session expires while the client waits to be told.
+    // There is nothing to do: the session expires while the client waits.
     return await record({ port: server.port, letExpire: () => Promise.resolve() }, act);
   } finally {
     await server.close();
@@ -53,7 +53,7 @@ async function againstRealServer(act: Act): Promise<Transcript> {
 }
 
 async function againstFake(act: Act): Promise<Transcript> {
-  // The same bounds of session timeouts as those of the real server.
+  // The same limits of session timeouts as those of the real server.
   await using fake = await FakeZooKeeper.start({
     minSessionTimeoutMs: 400,
     maxSessionTimeoutMs: 60_000,

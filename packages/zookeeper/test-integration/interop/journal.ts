@@ -1,6 +1,6 @@
 /**
- * What passed over the wire, made comparable between two servers: transactions are counted from
- * the first reply on, sessions are named in the order of their appearance, times only say whether
+ * The bytes on the wire, made comparable between two servers. Transactions are counted from the
+ * first reply on, and sessions are named in the order of their appearance. Times only tell whether
  * they are there.
  */
 import { createHash } from 'node:crypto';
@@ -22,7 +22,7 @@ const zxidFields: ReadonlySet<string> = new Set(['czxid', 'mzxid', 'pzxid']);
 const timeFields: ReadonlySet<string> = new Set(['ctime', 'mtime']);
 const sessionFields: ReadonlySet<string> = new Set(['ephemeralOwner', 'sessionId']);
 
-/** What several clients of one server saw, in one numbering. */
+/** The messages of several clients of one server, with common numbers. */
 export class Journal {
   /** One line per message, by client. */
   readonly lines: Record<string, string[]> = {};

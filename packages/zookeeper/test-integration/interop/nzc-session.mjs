@@ -1,8 +1,11 @@
 /**
- * A session of node-zookeeper-client: every answer and every event, as JSON lines on standard
- * output, with the connection that they came by: between two connections there is no order. Called with the addresses for the client under test, for another one, and for
- * passers-by. Between the lines it asks for faults ({"ask": ...}) and waits for a line on standard
- * input.
+ * A session of node-zookeeper-client. It writes every answer and every event to standard output as
+ * a line of JSON. Each line names its connection, because between two connections there is no
+ * order.
+ *
+ * It is called with three addresses: for the client under test, for another client, and for clients
+ * that come and go. Between the lines it asks for faults ({"ask": ...}), and waits for a line on
+ * standard input.
  */
 import { createInterface } from 'node:readline';
 import zookeeper from 'node-zookeeper-client';
@@ -10,7 +13,7 @@ import zookeeper from 'node-zookeeper-client';
 const [mainAddress, otherAddress, passersAddress] = process.argv.slice(2);
 const answers = createInterface(process.stdin)[Symbol.asyncIterator]();
 const root = '/nzc';
-// Longer than any pause of a busy machine: only what the script asks for ends a session.
+// Longer than any pause of a busy machine: a session ends only if the script asks for it.
 const timeout = 4_000;
 const othersTimeout = 40_000;
 const { CreateMode, ACL, Id, Permission, Exception } = zookeeper;
@@ -24,13 +27,16 @@ async function ask(what) {
   await answers.next();
 }
 
-/** Without what differs from run to run: transactions and times are the wire's affair. */
+/**
+ * Without the values that differ from run to run. The test compares transactions and times on the
+ * wire.
+ */
 function plain(value) {
   if (value instanceof Exception) return { error: value.getName(), path: value.path };
   if (Buffer.isBuffer(value)) return value.length > 64 ? `${value.length} bytes` : String(value);
   if (Array.isArray(value)) {
     const items = value.map(plain);
-    // The order of children is the server's hash table's.
+    // The order of children is that of the server's hash table.
     return items.every((item) => typeof item === 'string') ? items.sort() : items;
   }
   if (value !== null && typeof value === 'object' && 'czxid' in value) {
@@ -41,7 +47,7 @@ function plain(value) {
   return value;
 }
 
-/** Says what a call answered, in the place where its answer came. */
+/** Writes the answer of a call, at the place where the answer came. */
 function call(client, step, method, ...args) {
   return new Promise((resolve) => {
     client[method](...args, (error, ...results) => {
@@ -67,7 +73,7 @@ function resultOf(result) {
   return { type: result.type, path: result.path, stat: plain(result.stat) };
 }
 
-/** A watcher that speaks as soon as it is told, and can be waited for. */
+/** A watcher that writes its event at once, and can be waited for. */
 function watcher(step, by = 'main') {
   let tell;
   const told = new Promise((resolve) => {
@@ -205,7 +211,7 @@ async function watches(zk, other) {
   await call(zk, 'and nobody told', 'remove', node, -1);
 }
 
-/** Everything written before anything is answered: answers and events in the order of the wire. */
+/** All is written before anything is answered: answers and events come in the order of the wire. */
 async function pipelining(zk) {
   const node = `${root}/pipe`;
   const calls = [
@@ -298,7 +304,8 @@ async function reconnecting(zk, other) {
 
 async function expiring(zk, other) {
   const node = `${root}/ephemeral`;
-  // Only one ephemeral node at the end: their order would be the server's hash table's.
+  // Only one ephemeral node at the end: the order of several would be that of the server's hash
+  // table.
   const names = await call(zk, 'children', 'getChildren', root);
   for (const name of names.sort()) {
     if (!/^(x-|EPHEMERAL_SEQ)/.test(name)) continue;

@@ -5,15 +5,15 @@ import type { Stage } from './session.ts';
 const boundMs = 60_000;
 
 interface Line {
-  /** Which connection was told it, where that matters. */
+  /** The connection that the line is about, if that matters. */
   readonly by?: string;
   readonly ask?: 'cut' | 'heal' | 'expire';
 }
 
 /**
- * Runs a program that holds the session. It is called with the three addresses of the stage and
- * writes lines of JSON: with `ask` it wants a fault, and waits for a line when it has come; all
- * others are the transcript. Rejects when the program fails or complains.
+ * Runs a program that holds the session. It is called with the three addresses of the stage, and
+ * writes lines of JSON. With `ask` it wants a fault, and waits for a line when that has come. All
+ * other lines are the transcript. Rejects if the program fails or writes to stderr.
  */
 export async function runProgram(
   command: string,

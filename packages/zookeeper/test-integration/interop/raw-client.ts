@@ -14,7 +14,7 @@ export interface Greeting {
   readonly password?: Uint8Array;
   readonly lastZxidSeen?: bigint;
   readonly timeoutMs?: number;
-  /** undefined: as a client before 3.4, without the byte. */
+  /** undefined: without the byte, as in a client before 3.4. */
   readonly readOnly?: boolean | undefined;
 }
 
@@ -22,7 +22,7 @@ export type Answer = (ReplyHeader & { readonly body: Uint8Array }) | 'closed';
 
 const boundMs = 15_000;
 
-/** A client without opinions: it sends what it is told to and gives back what comes. */
+/** A client without logic: it sends what the test gives it, and returns what comes. */
 export class RawClient {
   sessionId = 0n;
   password: Uint8Array = new Uint8Array(16);
@@ -49,7 +49,7 @@ export class RawClient {
     });
   }
 
-  /** Greets the server. Resolves when it has answered or closed the connection. */
+  /** Sends the handshake. Resolves when the server has answered or closed the connection. */
   static async open(address: string, greeting: Greeting = {}): Promise<RawClient> {
     const client = new RawClient(address);
     const { readOnly = false } = greeting;
@@ -76,14 +76,14 @@ export class RawClient {
     return this.#closed;
   }
 
-  /** A frame as it is. */
+  /** Writes a frame as it is. */
   write(content: Uint8Array): void {
     const length = new Uint8Array(4);
     new DataView(length.buffer).setInt32(0, content.length);
     this.#socket.write(Buffer.concat([length, content]));
   }
 
-  /** Sends a request and passes over notifications until its reply. */
+  /** Sends a request, and skips notifications until its reply. */
   async call<Request>(
     kind: RequestKind<Request, never> | RequestKind<Request, unknown>,
     body: Request,
@@ -103,7 +103,7 @@ export class RawClient {
     }
   }
 
-  /** Waits until the server closes; whatever comes before is passed over. */
+  /** Waits until the server closes. Everything that comes before is skipped. */
   async end(): Promise<void> {
     while ((await this.#next()) !== undefined);
   }
@@ -117,7 +117,7 @@ export class RawClient {
     return this.#xid;
   }
 
-  /** undefined: closed. */
+  /** undefined if the connection was closed. */
   async #next(): Promise<Uint8Array | undefined> {
     const deadline = setTimeout(() => this.#socket.destroy(new Error('no answer')), boundMs);
     while (this.#frames.length === 0 && !this.#closed) {

@@ -1,6 +1,6 @@
 /**
- * What other clients never send, and the requests that they do not know: malformed, forbidden and
- * unusual ones, and everything that came after 3.4.
+ * Requests that other clients never send: malformed, forbidden and unusual ones, and everything
+ * that came after 3.4.
  */
 import { addWatchModes, createFlags, opcodes, xids } from '../../src/protocol/constants.ts';
 import { encode } from '../../src/protocol/jute.ts';
@@ -112,7 +112,7 @@ async function persistentWatches(raw: RawClient, other: RawClient): Promise<void
     await client.call(requests.delete, { path: `${path}/a`, version: -1 });
     await client.call(requests.delete, { path, version: -1 });
   }
-  // What the last write told each of them lies before the answers to these.
+  // The events of the last write come before the answers to these.
   await raw.call(requests.checkWatches, { path, type: 3 });
   await other.call(requests.checkWatches, { path, type: 3 });
 }
@@ -147,7 +147,7 @@ async function mixedWatches(raw: RawClient, other: RawClient): Promise<void> {
 async function removals(raw: RawClient, other: RawClient): Promise<void> {
   const path = `${root}/removed`;
   await other.call(requests.create2, node(path));
-  // Only the other one watches.
+  // Only the other client watches.
   await other.call(requests.exists, watch(path));
   for (const type of [1, 2, 3]) {
     await raw.call(requests.checkWatches, { path, type });
@@ -171,7 +171,7 @@ async function removals(raw: RawClient, other: RawClient): Promise<void> {
   }
 }
 
-/** SetWatches and SetWatches2, with everything that may have happened since. */
+/** SetWatches and SetWatches2, with every change that may have happened since. */
 async function restoring(stage: Stage, raw: RawClient, other: RawClient): Promise<void> {
   const at = (name: string) => `${root}/${name}`;
   for (const name of ['same', 'changed', 'deleted', 'listed']) {

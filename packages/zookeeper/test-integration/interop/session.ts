@@ -1,33 +1,39 @@
 import { append, Journal } from './journal.ts';
 import { Tap } from './tap.ts';
 
-/** A server under other clients. */
+/** A server for other clients. */
 export interface InteropServer {
   readonly port: number;
-  /** Lets the server's clock pass the session timeout of a client that was cut off. */
+  /** Advances the server's clock beyond the session timeout of a client that was cut off. */
   letExpire(): Promise<void>;
 }
 
-/** What a session works with. */
+/** The parts that a session works with. */
 export interface Stage {
-  /** Addresses, as `host:port`: for the client under test, for another one, for passers-by. */
+  /**
+   * Addresses, as `host:port`: for the client under test, for another client, for clients that come
+   * and go.
+   */
   readonly main: string;
   readonly other: string;
   readonly passers: string;
-  /** Puts a line into the transcript. Between two speakers there is no order. */
+  /** Adds a line to the transcript. Between two speakers there is no order. */
   say(line: string, by?: string): void;
-  /** The client under test loses its way to the server, gets it back, loses its session. */
+  /**
+   * Cuts the link between the client under test and the server, restores it, or lets the session
+   * expire.
+   */
   ask(fault: 'cut' | 'heal' | 'expire'): Promise<void>;
 }
 
 export interface Transcript {
-  /** What the clients were told, by speaker. */
+  /** The lines of the clients, by speaker. */
   readonly said: Readonly<Record<string, readonly string[]>>;
-  /** What passed over the wire, by client and connection. */
+  /** The messages on the wire, by client and connection. */
   readonly wire: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Lets `act` hold its session with a server, and takes it down. */
+/** Runs `act` against a server, and records its session. */
 export async function record(
   server: InteropServer,
   act: (stage: Stage) => Promise<void>,

@@ -6,7 +6,7 @@ import { Conversation } from './journal.ts';
 
 const maxFrameBytes = 4 * 1024 * 1024;
 
-/** A client's way to the server, which listens in and can be cut. */
+/** A relay between a client and the server. It records the messages, and can be cut. */
 export class Tap {
   readonly #client: string;
   readonly #serverPort: number;
@@ -63,7 +63,7 @@ export class Tap {
     let word: string | undefined;
     let begun = false;
     this.#forward(client, server, (chunk) => {
-      // A four-letter word stands in front of any frame, and its answer is none.
+      // A four-letter word comes before any frame, and its answer is no frame.
       if (!begun) word = /^[a-z]{4}$/.exec(chunk.toString('latin1'))?.[0];
       begun = true;
       if (word === undefined) toServer.push(chunk);

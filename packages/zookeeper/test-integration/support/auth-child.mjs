@@ -1,5 +1,5 @@
-// A client whose credentials are refused. Nothing keeps this process but the client: it ends when the
-// client has really stopped. Says what it saw.
+// A client whose credentials are refused. Only the client keeps this process running, so it ends
+// when the client has really stopped. It prints its states.
 import { createClient } from '../../dist/index.js';
 
 const client = createClient(process.argv[2], {

@@ -9,9 +9,9 @@ import { soon, until } from './waiting.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 
-/** A process of ours that says lines of JSON. */
+/** A process of ours that prints lines of JSON. */
 export class TestChild implements AsyncDisposable {
-  /** All that it has said. */
+  /** All lines so far. */
   readonly said: Line[] = [];
   readonly ended: Promise<number | null>;
   readonly #child: ChildProcessByStdio<Writable, Readable, null>;
@@ -40,7 +40,7 @@ export class TestChild implements AsyncDisposable {
     this.#child.stdin.write(`${line}\n`);
   }
 
-  /** Resolves when the process stands still. */
+  /** Resolves when the process is frozen. */
   async freeze(): Promise<void> {
     this.#child.kill('SIGSTOP');
     await until('the child stands still', () => {

@@ -1,5 +1,5 @@
-// A client that is closed while its only host says nothing. Nothing keeps this process but the client.
-// Says how its call ended, and how many timers are left when it is closed.
+// A client that is closed while its only host is silent. Only the client keeps this process
+// running. It prints how its call ended, and how many timers are left when it is closed.
 import { setTimeout as delay } from 'node:timers/promises';
 import { createClient } from '../../dist/index.js';
 

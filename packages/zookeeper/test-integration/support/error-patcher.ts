@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 
-/** A relay in front of a server that can change what the server says. */
+/** A relay in front of a server that can change the server's replies. */
 export interface ErrorPatcher extends AsyncDisposable {
   readonly connectionString: string;
   /** Connections that were accepted so far. */
   readonly connections: number;
-  /** The next reply to a request becomes an error: its header with this code, and no body. */
+  /** Turns the next reply to a request into an error: its header with this code, and no body. */
   failNext(code: number): void;
 }
 
-/** Of a reply: length, xid, zxid, error. */
+/** The bytes of a reply before its body: length, xid, zxid, error. */
 const headerBytes = 4 + 16;
 
 export async function startErrorPatcher(target: { readonly port: number }): Promise<ErrorPatcher> {

@@ -7,8 +7,8 @@ import type { TestCertificates } from '../../src/testing/index.ts';
 const run = promisify(execFile);
 
 /**
- * A certificate for the client's key, by the authority of the test, that was valid in 2020. `openssl
- * ca` and not `openssl x509`: only that takes two dates.
+ * A certificate for the client's key, by the authority of the test, that was valid in 2020. It uses
+ * `openssl ca`, because `openssl x509` does not take two dates.
  */
 export async function expiredClientCertificate(certificates: TestCertificates): Promise<string> {
   const cwd = dirname(certificates.ca.path);

@@ -1,5 +1,5 @@
-// A client in a process that a test can stop and continue. Says all that it is told, a line of JSON
-// each, in the order in which it is told it.
+// A client in a process that a test can stop and continue. It prints every event as a line of JSON,
+// in the order in which it hears of them.
 import { createInterface } from 'node:readline';
 import { connect } from '../../dist/index.js';
 
@@ -22,6 +22,6 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     () => say({ get: 'ok' }),
     ({ code }) => say({ get: code }),
   );
-  // When this is said the request has left.
+  // When this line is printed the request has left.
   setImmediate(() => say({ sent: true }));
 });

@@ -6,8 +6,8 @@ import { TestClock } from '../../test/hostile-reading/clock.ts';
 import { refusal, until } from './waiting.ts';
 
 /**
- * What `connect` says when its time is up. That is when its first attempt has failed, however long the
- * machine takes for that.
+ * The error of `connect` when its time is up. That is when its first attempt has failed, however
+ * long the machine takes for that.
  * @param url whose first host is an address
  */
 export async function refusedConnect(
@@ -30,7 +30,7 @@ export async function refusedConnect(
   unsubscribe('incumbent:zookeeper:attempt', onAttempt);
   await until('an attempt fails', () => hasFailed);
   unsubscribe('incumbent:zookeeper:disconnected', onEnd);
-  // All at once: what is tried next does not come to an end.
+  // All at once, because the next attempt would never end.
   clock.stall(1_500);
   clock.runDueAtOnce();
   expect(await error).toBeInstanceOf(ConnectError);

@@ -6,7 +6,7 @@ import type { ServerOptions, TestProxy, TestServer } from '../../src/testing/ind
 import { serverAvailable, startProxy, startServer } from '../../src/testing/index.ts';
 import { TestClock } from '../../test/hostile-reading/clock.ts';
 
-/** Skips each test of the file, with the reason, where no server can run; in CI it fails instead. */
+/** Skips each test of the file, with the reason, if no server can run. In CI it fails instead. */
 export function needServers(): void {
   beforeEach((context) => {
     const reason = serverAvailable({ tls: {} });
@@ -30,7 +30,7 @@ export function sharedServer(options: ServerOptions = {}): () => TestServer {
   };
 }
 
-/** What one test has opened: closed after it, the last first. */
+/** The resources of one test. They are closed after it, the last first. */
 export class Scope {
   readonly #open: AsyncDisposable[] = [];
 
@@ -54,7 +54,7 @@ export class Scope {
     return this.#closing(createClient(url, options), options);
   }
 
-  /** A client that goes by a clock of the test is closed by it, too. */
+  /** The clock of the test must also close a client that uses it. */
   #closing(client: ZooKeeper, { clock }: ClientOptions): ZooKeeper {
     if (!(clock instanceof TestClock)) return this.later(client);
     this.finally(() => clock.runUntilSettled(client.close()));
@@ -70,7 +70,7 @@ export class Scope {
   }
 }
 
-/** A test with a scope of its own, also when several run at the same time. */
+/** A test with a scope of its own, even if several run at the same time. */
 export function scoped(test: (scope: Scope) => Promise<void>): () => Promise<void> {
   return async () => {
     const scope = new Scope();

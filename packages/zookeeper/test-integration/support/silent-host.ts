@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from 'node:net';
 
-/** A host that accepts TCP and says nothing. */
+/** A host that accepts TCP connections and sends nothing. */
 export interface SilentHost extends AsyncDisposable {
   readonly address: string;
   /** Connections that were accepted so far. */

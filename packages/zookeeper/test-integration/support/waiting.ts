@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { State, StateChange, ZooKeeper } from '../../src/index.ts';
 import { ZooKeeperError } from '../../src/index.ts';
 
-/** A bound for what must come at some time: it only turns a hang into a failure. */
+/** A limit for what must come at some time. It only turns a hang into a failure. */
 const hangMs = 150_000;
 
 /** The clock of `sentAt` and of `StateChange.atMs`. */
@@ -11,7 +11,7 @@ export function monotonicMs(): number {
   return seconds * 1e3 + nanoseconds / 1e6;
 }
 
-/** Rejects when `promise` is still pending after the bound. */
+/** Rejects if `promise` is still pending after the limit. */
 export async function soon<T>(promise: Promise<T>, what: string, boundMs = hangMs): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -29,12 +29,12 @@ export async function until(what: string, ask: () => boolean | Promise<boolean>)
   }
 }
 
-/** Lets so much time pass: for faults that last, not for something to settle. */
+/** Lets so much time pass. For faults that last, not for something to settle. */
 export async function lasting(ms: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** The next change into a state. To be called before what causes it. */
+/** The next change into a state. To be called before its cause. */
 export function nextState(client: ZooKeeper, state: State): Promise<StateChange> {
   let stop: (() => void) | undefined;
   const change = new Promise<StateChange>((resolve) => {
@@ -52,7 +52,7 @@ export function recordStates(client: ZooKeeper): State[] {
   return states;
 }
 
-/** What `promise` rejects with. */
+/** The error of `promise`. */
 export async function refusal(promise: Promise<unknown>): Promise<ZooKeeperError> {
   const error = await soon(
     promise.then(

@@ -21,11 +21,11 @@ export async function invoke(
     readonly stdin?: readonly string[] | 'open';
     /** Whether stdout and stderr are terminals. */
     readonly terminal?: boolean;
-    /** Gets what sends signals and errors of the output. */
+    /** Called with functions that send signals and errors of the output. */
     readonly onHost?: (tell: {
       signal(name: SignalName): void;
       outputError(error: Error): void;
-      /** Resolves when stdin is waited for. */
+      /** Resolves when the command waits for stdin. */
       readonly reading: Promise<void>;
     }) => void;
   } = {},

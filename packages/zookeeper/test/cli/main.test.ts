@@ -12,7 +12,7 @@ const environment = [
   ...['INCUMBENT_DEBUG', 'NO_COLOR'],
 ];
 
-/** What a shell would make of it, as far as the examples go. */
+/** The words that a shell would make of it, as far as the examples go. */
 function wordsOf(line: string): string[] {
   const own = line.replace(/ [|>].*$/, '').replace(/^.*?(?=incumbent-zk )/, '');
   return own.split(' ').slice(1);
@@ -60,7 +60,7 @@ test('the help of a command shows its options and the global ones, within 110 co
     for (const operand of operands) expect(stdout.split('\n')[0]).toContain(operand.name);
     const longest = Math.max(...stdout.split('\n').map((line) => line.length));
     expect(longest, name).toBeLessThanOrEqual(110);
-    // What a letter means is said once.
+    // The meaning of a letter is explained once.
     const letters = [...stdout.matchAll(/^ {2}-(\w),/gm)].map(([, letter]) => letter);
     expect(new Set(letters).size).toBe(letters.length);
   }
@@ -136,7 +136,7 @@ test.each<[string[], string]>([
   [['ls', '--auth', 'secret'], '--auth is SCHEME:CREDENTIALS, such as digest:USER:PASSWORD'],
   [['ls', '--sasl', 'secret'], '--sasl is USER:PASSWORD'],
 ])('%j is refused before anything is connected to', async (argv, message) => {
-  // Nobody listens there, and the bound is far away.
+  // Nothing listens there, and the timeout is far away.
   const env = { INCUMBENT_ZK: 'zk://127.0.0.1:1' };
   const { code, stdout, stderr, listeners } = await invoke(argv, { env });
   expect({ code, stdout, listeners }).toEqual({ code: 64, stdout: '', listeners: 0 });

@@ -101,7 +101,7 @@ test.each([
   expect(ago(nowMs - ms, nowMs)).toBe(words);
 });
 
-test('a time that is none is said to be none', () => {
+test('an unknown time is said to be unknown', () => {
   expect(localTime(Number.NaN)).toBe('at no valid time');
   expect(isoTime(2 ** 60)).toBe(null);
   expect(localTime(nowMs, true)).toBe('2030-05-01 06:00:00.123');
@@ -139,7 +139,7 @@ test('an answer to `srvr` is read', () => {
   });
 });
 
-test('a server that does not serve, or is none, is told from one that does', () => {
+test('a server that does not serve, or is no ZooKeeper, is distinguished from one that does', () => {
   const words = 'This ZooKeeper instance is not currently serving requests';
   expect(readReport('a:1', `${words}\n`)).toMatchObject({ mode: undefined, error: words });
   expect(readReport('a:1', '')).toMatchObject({ mode: undefined, error: 'it answers nothing' });

@@ -39,7 +39,7 @@ test('-s is the server, and behind `create` --sequential', () => {
   expect(args.value('server')).toBe('zk://a');
   expect(args.has('sequential')).toBe(true);
   expect(args.has('ephemeral')).toBe(true);
-  // The long name is the server's everywhere.
+  // The long name means the server in every command.
   expect(run('create', '--server', 'zk://a', '/x').args.value('server')).toBe('zk://a');
 });
 
@@ -56,7 +56,7 @@ test('help is asked for in four ways', () => {
   expect(parseCommandLine(['--help'])).toEqual({ kind: 'help', command: undefined });
   expect(parseCommandLine(['help'])).toEqual({ kind: 'help', command: undefined });
   expect(parseCommandLine(['help', 'rm'])).toEqual({ kind: 'help', command: rm });
-  // Also when the rest of the line could not be used.
+  // Even if the rest of the line is wrong.
   expect(parseCommandLine(['rm', '-h'])).toEqual({ kind: 'help', command: rm });
 });
 

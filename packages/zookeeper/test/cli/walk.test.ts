@@ -4,7 +4,7 @@ import { walk } from '../../src/cli/walk.ts';
 import type { ZooKeeper } from '../../src/client.ts';
 import { AuthError, NoNodeError } from '../../src/errors.ts';
 
-/** A client of nodes in memory, whose replies come when the test says so. */
+/** A client of nodes in memory. The test decides when its replies come. */
 class Nodes {
   readonly children: Map<string, readonly string[]> = new Map();
   readonly asked: string[] = [];
@@ -21,7 +21,7 @@ class Nodes {
     this.asked.push(path);
     this.inFlight += 1;
     this.mostInFlight = Math.max(this.mostInFlight, this.inFlight);
-    // Later ones are answered before earlier ones.
+    // Later reads are answered before earlier ones.
     const turns = 1 + (this.asked.length % 7);
     for (let i = 0; i < turns; i += 1) await Promise.resolve();
     this.inFlight -= 1;

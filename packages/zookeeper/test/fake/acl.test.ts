@@ -25,7 +25,7 @@ test('auth is answered with xid -4 and zxid 0', async () => {
   expect({ xid, zxid, error }).toEqual({ xid: -4, zxid: 0n, error: 0 });
 });
 
-test('a scheme that nobody knows is answered with -115 and a close', async () => {
+test('an unknown scheme is answered with -115 and a close', async () => {
   const { error } = await authenticate(client, 'nonsense', 'x');
   expect(error).toBe(errorCodes.authFailed);
   await client.closed;
@@ -57,7 +57,7 @@ test('each permission is asked of the right node', async () => {
   expect((await client.delete('/a')).error).toBe(0);
 });
 
-test('getACL hides the hash from those who may not set it', async () => {
+test('getACL hides the hash from clients that may not set it', async () => {
   await client.create('/a', 0, null, [acl.digest('joe', 'pw'), acl.world(1)]);
   const { body } = await client.ask(requests.getAcl, { path: '/a' });
   expect(body?.acl[0]).toEqual({ perms: 31, scheme: 'digest', id: 'joe:x' });
@@ -66,7 +66,7 @@ test('getACL hides the hash from those who may not set it', async () => {
   expect(shown.body?.acl[0]).toEqual(acl.digest('joe', 'pw'));
 });
 
-test('auth stands for who the creator is', async () => {
+test('auth stands for the identities of the creator', async () => {
   expect((await client.create('/a', 0, null, [acl.auth()])).error).toBe(errorCodes.invalidAcl);
   await authenticate(client, 'digest', 'joe:pw');
   await client.create('/a', 0, null, [acl.auth(3)]);

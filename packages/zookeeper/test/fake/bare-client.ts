@@ -1,4 +1,4 @@
-// A socket and our codecs, nothing more: what these tests see is what the fake sends.
+// A socket and our codecs, nothing more: these tests see exactly the bytes that the fake sends.
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import type { ConnectResponse } from '../../src/protocol/connect.ts';
@@ -21,7 +21,7 @@ export interface Greeting {
   readonly sessionId?: bigint;
   readonly password?: Uint8Array | null;
   readonly readOnly?: boolean;
-  /** Leaves the last byte away. */
+  /** Leaves the last byte out. */
   readonly short?: boolean;
 }
 
@@ -64,7 +64,7 @@ export class BareClient {
     return Object.assign(client, { session });
   }
 
-  /** The next frame; rejects when the connection closes instead. */
+  /** The next frame. Rejects if the connection closes instead. */
   async frame(): Promise<Uint8Array> {
     const waiting = this.frames.shift();
     if (waiting !== undefined) return waiting;
@@ -100,7 +100,7 @@ export class BareClient {
     return decode(connectResponse, await this.frame(), 'a ConnectResponse');
   }
 
-  /** Sends a request; its reply has to be taken with `reply`. Returns the xid. */
+  /** Sends a request, whose reply has to be taken with `reply`. Returns the xid. */
   send<Q>(kind: RequestKind<Q, unknown>, body: Q, xid = this.#nextXid()): number {
     this.write(
       frame((writer) => {
@@ -124,7 +124,7 @@ export class BareClient {
     return { ...header, body };
   }
 
-  /** Sends and waits; the next frame must be the reply. */
+  /** Sends a request and waits. The next frame must be the reply. */
   async ask<Q, R>(kind: RequestKind<Q, R>, body: Q, xid?: number): Promise<Reply<R>> {
     const sent = this.send(kind, body, xid);
     const reply = await this.reply(kind.response);
@@ -139,7 +139,7 @@ export class BareClient {
     return { ...body, zxid };
   }
 
-  /** Asserts that nothing is waiting, by what a ping is answered with first. */
+  /** Asserts that nothing is waiting: the next frame is the answer to a ping. */
   async quiet(): Promise<ReplyHeader> {
     return this.ask(requests.ping, {}, -2);
   }

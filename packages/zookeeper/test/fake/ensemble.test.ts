@@ -122,7 +122,7 @@ describe('a server that lags', () => {
 });
 
 describe('a server without a quorum', () => {
-  test('closes its connections, and those who do not accept it', async () => {
+  test('closes its connections, and those of clients that do not accept it', async () => {
     const before = await BareClient.attach(second.port);
     second.readOnly(true);
     await before.closed;
@@ -133,7 +133,7 @@ describe('a server without a quorum', () => {
     expect((await BareClient.attach(fake.port)).session.readOnly).toBe(false);
   });
 
-  test('serves reads to those who do, and refuses writes with -119', async () => {
+  test('serves reads to clients that do, and refuses writes with -119', async () => {
     second.readOnly(true);
     const client = await BareClient.attach(second.port, { readOnly: true });
     expect(client.session).toMatchObject({ readOnly: true, timeoutMs: 4000 });

@@ -101,7 +101,7 @@ test('delay holds the reply and what follows, not what was told before', async (
   expect((await client.reply(requests.ping.response)).xid).toBe(-2);
 });
 
-test('a delay that was released before it strikes is none', async () => {
+test('a delay that was released before it strikes has no effect', async () => {
   const fault = fake.faults.next('create', 'delay');
   fault.release();
   expect((await client.ask(requests.create, a)).error).toBe(0);

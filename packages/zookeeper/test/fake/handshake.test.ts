@@ -20,7 +20,7 @@ test.each([
   expect(session.password).toHaveLength(16);
 });
 
-test('the byte for read-only is answered only to those who send it', async () => {
+test('the byte for read-only is answered only to clients that send it', async () => {
   for (const [short, length] of [
     [false, 37],
     [true, 36],

@@ -100,7 +100,7 @@ test('a container goes once it was used and is empty', async () => {
   expect(fake.tree().has('/c')).toBe(false);
 });
 
-test('a node with a TTL goes when nobody has touched it for so long', async () => {
+test('a node with a TTL goes when no client has touched it for so long', async () => {
   const flags = createFlags.persistentWithTtl;
   const request = { path: '/t', data: null, acl: open, flags, ttlMs: 1500 };
   const { body } = await client.ask(requests.createTtl, request);
@@ -155,11 +155,11 @@ describe('is refused:', () => {
     ['/none/b', errorCodes.noNode],
   ])('creating %j with %i', async (path, code) => {
     await client.create('/a');
-    // A lone surrogate cannot travel: it becomes U+FFFD, which is refused as well.
+    // UTF-8 has no lone surrogate: it becomes U+FFFD, which is refused as well.
     expect((await client.create(path)).error).toBe(code);
   });
 
-  test('flags that nobody knows', async () => {
+  test('unknown flags', async () => {
     expect((await client.create('/a', 7)).error).toBe(errorCodes.badArguments);
     expect((await client.create('/a', -1)).error).toBe(errorCodes.badArguments);
   });
@@ -184,7 +184,7 @@ describe('is refused:', () => {
     expect(error).toBe(errorCodes.reconfigDisabled);
   });
 
-  test('an opcode that nobody knows, with -1 as zxid and a close', async () => {
+  test('an unknown opcode, with -1 as zxid and a close', async () => {
     const reply = await client.ask({ ...requests.ping, opcode: 999 }, {});
     expect(reply).toMatchObject({ error: errorCodes.unimplemented, zxid: -1n });
     await client.closed;

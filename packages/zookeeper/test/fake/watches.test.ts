@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(() => fake.close());
 
-/** What `client` is told while `other` acts. */
+/** The events of `client` while `other` acts. */
 async function told(act: () => Promise<unknown>): Promise<[number, string][]> {
   await act();
   const xid = client.send(requests.ping, {}, -2);

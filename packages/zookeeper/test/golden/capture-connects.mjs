@@ -1,4 +1,5 @@
-// Connects and what else is not about nodes: auth, whoAmI, ping, unknown opcodes, the end.
+// Connects, and other requests that are not about nodes: auth, whoAmI, ping, unknown opcodes, the
+// end.
 import { Session } from './session.mjs';
 import { bytes, long } from './wire.mjs';
 

@@ -22,7 +22,7 @@ export async function captureMulti(port, exchanges) {
     item('create', node('/m/gone')),
     item('delete', { path: '/m/gone', version: 0 }),
   ];
-  // A create2 is answered as a create; a container and a node with a TTL as create2.
+  // A create2 is answered as a create, a container and a node with a TTL as create2.
   const opcodes = [1, 1, 15, 15, 1, 1, 5, 13, 1, 2].map((opcode) => ({ opcode }));
   await session.call('multi of every kind', 'multi', every, { body: opcodes });
   const byFlags = [

@@ -1,4 +1,4 @@
-// Watches of every kind and the notifications that they lead to.
+// Watches of every kind, and their notifications.
 import { node } from './capture-nodes.mjs';
 import { Session } from './session.mjs';
 import { bytes, long } from './wire.mjs';

@@ -1,11 +1,11 @@
-// Records what a real ZooKeeper 3.8 says to every message, byte for byte, into the JSON files
+// Records the answers of a real ZooKeeper 3.8 to every message, byte for byte, in the JSON files
 // beside this one:
 //
 //     node packages/zookeeper/test/golden/capture.mjs && npm run format
 //
-// needs Debian's `zookeeper`, `libslf4j-java` and a JRE. Each exchange names what it must show and
-// fails when the server answers otherwise. zxids, times, session ids, ports and nonces differ in
-// every capture; the tests take them from the files.
+// It needs Debian's `zookeeper`, `libslf4j-java` and a JRE. Each exchange names what it must show,
+// and fails if the server answers otherwise. In every capture zxids, times, session ids, ports and
+// nonces differ, so the tests take them from the files.
 import { createHash, randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { captureConnects, captureReadOnly } from './capture-connects.mjs';
@@ -141,7 +141,7 @@ function digestMd5(challenge, password) {
   );
 }
 
-/** One server of two: no quorum, so it serves read-only; with local sessions and without. */
+/** One server of two: it has no quorum, so it serves read-only. With local sessions and without. */
 async function recordReadOnly() {
   const exchanges = [];
   let version = '';

@@ -27,10 +27,11 @@ export async function freePort() {
 }
 
 /**
- * @param lines what zoo.cfg has besides the common part; `{directory}` stands for the server's own
- * @param options.jvm what the JVM gets
- * @param options.files by name, what else lies in the directory
- * @param options.mode what `srvr` says once the server is ready
+ * @param lines the lines of zoo.cfg besides the common part; `{directory}` stands for the server's
+ *   own
+ * @param options.jvm arguments of the JVM
+ * @param options.files other files in the directory, by name
+ * @param options.mode the mode in the answer to `srvr`, once the server is ready
  */
 export async function startServer(lines, { port, jvm = [], files = {}, mode = 'standalone' } = {}) {
   const directory = await mkdtemp(join(tmpdir(), 'zookeeper-golden-'));

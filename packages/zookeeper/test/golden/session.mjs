@@ -1,4 +1,4 @@
-// One connection of the capture: sends one request, awaits its reply, writes both down.
+// One connection of the capture: sends one request, awaits its reply, and records both.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import {
@@ -18,7 +18,7 @@ const waitMs = 10_000;
 const reservedXids = { ping: -2, auth: -4, setWatches: -8, setWatches2: -8 };
 
 export class Session {
-  /** Where exchanges are written down. */
+  /** The list of recorded exchanges. */
   #exchanges;
   #socket;
   #received = Buffer.alloc(0);
@@ -46,7 +46,7 @@ export class Session {
     return session;
   }
 
-  /** @param changes to the ConnectRequest of a new session; `readOnly: undefined` leaves it away */
+  /** @param changes to the ConnectRequest of a new session; `readOnly: undefined` leaves it out */
   async attach(name, changes = {}, expected = {}) {
     const body = {
       protocolVersion: 0,
@@ -77,7 +77,10 @@ export class Session {
     return this;
   }
 
-  /** @param expected what the reply must have: `error` in the header, the rest in the body */
+  /**
+   * @param expected properties that the reply must have: `error` in the header, the rest in the
+   *   body
+   */
   async call(name, message, body = {}, { error = 0, body: expected = {} } = {}) {
     const [opcode, schema, replySchema] = messages[message];
     this.#xid += 1;
@@ -133,7 +136,7 @@ export class Session {
     });
   }
 
-  /** Until the server has closed the connection. */
+  /** Waits until the server has closed the connection. */
   async closed() {
     while (!this.#closed) await this.#more();
   }

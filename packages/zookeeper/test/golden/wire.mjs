@@ -1,6 +1,6 @@
-// A second, slow reading of the wire, for the capture alone: it shares nothing with src/protocol,
-// so the two can check each other. Values are as they stand in the JSON files: a long is
-// {"$long": "1"} where it can exceed 2^53 and a number where it is a time, bytes are {"$hex": "00"}.
+// A second, slow implementation of the wire format, for the capture alone. It shares nothing with
+// src/protocol, so the two can check each other. Values are as in the JSON files. A long is
+// {"$long": "1"} if it can exceed 2^53, and a number if it is a time. Bytes are {"$hex": "00"}.
 
 const stat = {
   czxid: 'long',
@@ -98,7 +98,7 @@ export const connectResponse = {
 export const long = (value) => ({ $long: String(value) });
 export const bytes = (value) => ({ $hex: Buffer.from(value).toString('hex') });
 
-/** The frame, length and all, of values written one after the other: [schema, value, ...]. */
+/** The frame, with its length, of values written one after the other: [schema, value, ...]. */
 export function frameOf(...parts) {
   const chunks = [];
   for (let i = 0; i < parts.length; i += 2) put(chunks, parts[i], parts[i + 1]);
@@ -142,7 +142,9 @@ function put(chunks, schema, value) {
   }
 }
 
-/** The server writes every UTF-16 unit by itself, halves of a pair too: one to three bytes each. */
+/**
+ * The server writes every UTF-16 unit by itself, even halves of a pair: one to three bytes each.
+ */
 function text(content) {
   let value = '';
   for (let i = 0; i < content.length; ) {

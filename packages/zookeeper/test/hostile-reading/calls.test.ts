@@ -19,7 +19,7 @@ describe('follow()', () => {
     );
     await client.connected();
     await client.create('/a', 'value');
-    // A loop of microtasks would hang this test: it is broken after a thousand rounds.
+    // A loop of microtasks would hang this test, so it is broken after a thousand rounds.
     let rounds = 0;
     let roundsAtLastTurn = 0;
     const connected = client.connected.bind(client);
@@ -63,7 +63,7 @@ describe('follow()', () => {
     }
     expect((await clock.runUntilSettled(first)).value?.text).toBe('value');
     await values.return();
-    // One that waits is ended at once.
+    // An iterator that waits is ended at once.
     fake.faults.next({ opcode: 'getData', times: 2 }, { type: 'errorCode', code: -127 });
     const more = client.follow('/a');
     const next = more.next();
@@ -104,7 +104,7 @@ describe('calls that were given up', () => {
       (queue) => (queue as Deque<unknown>).length,
     );
     expect(Math.max(...lengths)).toBeLessThan(1_500);
-    // And none of those that wait was swept away.
+    // And none of the waiting calls was swept away.
     await fake.listen();
     await clock.runUntilSettled(Promise.all(living));
   });

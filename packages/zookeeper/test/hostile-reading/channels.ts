@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterEach } from 'vitest';
 
-/** @returns subscribes to a diagnostics channel until the end of the test */
+/** @returns a function that subscribes to a diagnostics channel until the end of the test */
 export function subscribeInEach(): (name: string, listener: (message: unknown) => void) => void {
   const ends: (() => void)[] = [];
   afterEach(() => {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Timer } from '../../src/clock.ts';
 
-/** A bound for what must come at some time: it only turns a hang into a failure. */
+/** A limit for what must come at some time. It only turns a hang into a failure. */
 const hangMs = 30_000;
 
 interface Due {
@@ -9,7 +9,7 @@ interface Due {
   readonly callback: () => void;
 }
 
-/** Time that only a test moves. */
+/** A clock that only a test moves. */
 export class TestClock implements Clock {
   #nowMs = 1_000_000;
   readonly #timers: Set<Due> = new Set();
@@ -28,17 +28,20 @@ export class TestClock implements Clock {
     return { cancel: () => this.#timers.delete(timer) };
   }
 
-  /** Timers that are set. */
+  /** The number of timers that are set. */
   get timers(): number {
     return this.#timers.size;
   }
 
-  /** The process stands still: time goes by, and no timer runs. */
+  /** Suspends the process: time passes, and no timer runs. */
   stall(ms: number): void {
     this.#nowMs += ms;
   }
 
-  /** Runs what is due, the earliest first; promises that this settles go on before the next one. */
+  /**
+   * Runs the timers that are due, the earliest first. Promises that this settles go on before the
+   * next one.
+   */
   async runDue(): Promise<void> {
     for (let due = this.#next(); due !== undefined; due = this.#next()) {
       this.#timers.delete(due);
@@ -47,7 +50,7 @@ export class TestClock implements Clock {
     }
   }
 
-  /** Runs what is due, all in this turn of the event loop. */
+  /** Runs the timers that are due, all in this turn of the event loop. */
   runDueAtOnce(): void {
     for (let due = this.#next(); due !== undefined; due = this.#next()) {
       this.#timers.delete(due);
@@ -56,8 +59,8 @@ export class TestClock implements Clock {
   }
 
   /**
-   * Lets so much time go by, in small steps, each long enough for a round trip.
-   * @param realMs how long each step takes: more where a real server is to answer meanwhile
+   * Lets so much time pass, in small steps, each long enough for a round trip.
+   * @param realMs how long each step takes: more if a real server has to answer meanwhile
    */
   async advance(ms: number, stepMs = 20, realMs = 1): Promise<void> {
     for (const endMs = this.#nowMs + ms; this.#nowMs < endMs; ) {
@@ -67,7 +70,7 @@ export class TestClock implements Clock {
     }
   }
 
-  /** Lets time go by until the answer is true. */
+  /** Lets time pass until the answer is true. */
   async runUntil(what: string, ask: () => boolean, stepMs = 20, realMs = 1): Promise<void> {
     const deadlineMs = performance.now() + hangMs;
     while (!ask()) {
@@ -76,7 +79,7 @@ export class TestClock implements Clock {
     }
   }
 
-  /** Lets time go by until `promise` is settled. */
+  /** Lets time pass until `promise` is settled. */
   async runUntilSettled<T>(promise: Promise<T>): Promise<T> {
     let settled = false;
     const settle = () => {

@@ -2,8 +2,8 @@ import { afterEach } from 'vitest';
 import type { TestClock } from './clock.ts';
 
 /**
- * @returns closes what it is given after the test, the last first, and gives it back; with the clock
- *   that it goes by, so that the bounds of closing come to pass
+ * @returns a function that closes its argument after the test, the last first, and returns it. It
+ *   moves the clock of a client, so that the time limits of closing pass
  */
 export function closeAfterEach(): <T extends AsyncDisposable>(open: T, clock?: TestClock) => T {
   const ends: (() => Promise<unknown>)[] = [];

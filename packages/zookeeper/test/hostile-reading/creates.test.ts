@@ -42,7 +42,7 @@ describe('a protected create', () => {
   it.each([
     ['made when there was a session', true],
     ['made before there was one', false],
-  ])('%s ends with that session, also when nobody knows what became of it', async (_, wait) => {
+  ])('%s ends with that session, even with an unknown outcome', async (_, wait) => {
     const { fake, clock, client, sent } = await setup();
     if (wait) await client.connected();
     fake.faults.next('create2', 'silence');

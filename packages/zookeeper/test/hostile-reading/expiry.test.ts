@@ -9,7 +9,7 @@ import { ScriptedServer } from './scripted-server.ts';
 
 const later = closeAfterEach();
 const timeoutMs = 9_000;
-/** A little more than the client gives a session that nobody confirms. */
+/** A little more than the client gives a session that no server confirms. */
 const tooLongMs = 0.96 * timeoutMs;
 
 describe('an expiry', () => {
@@ -34,7 +34,7 @@ describe('an expiry', () => {
     await outcomes;
     const [peer] = server.peers;
     peer!.socket.resume();
-    // Which end is reported, FIN or ECONNRESET, is up to the system when there was data to read.
+    // The system decides which end is reported, FIN or ECONNRESET, if there was data to read.
     await until('the connection ends', () => peer!.ended !== undefined);
     expect(peer!.bytesReceived).toBeLessThan(data.length);
   });
@@ -74,7 +74,7 @@ describe('an expiry', () => {
           peer.answerUsual(request);
           if (request.name !== 'ping' || thawed) return;
           thawed = true;
-          // The whole process has stood still since: timers run before the socket is read.
+          // The whole process was suspended since. Timers run before the socket is read.
           clock.stall(0.73 * timeoutMs);
           setTimeout(() => clock.runDueAtOnce(), 1);
           for (const endMs = performance.now() + 5; performance.now() < endMs; );

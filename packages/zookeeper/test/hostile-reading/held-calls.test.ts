@@ -1,6 +1,6 @@
 /**
- * A listener of `connected` blocks for longer than the session lives, asks for the state, and makes calls. The end of
- * the session waits for the listener, so these calls belong to the next session.
+ * A listener of `connected` blocks for longer than the session lives, asks for the state, and makes
+ * calls. The end of the session waits for the listener, so these calls belong to the next session.
  */
 import { expect, test } from 'vitest';
 import type { StateChange, ZooKeeper } from '../../src/index.ts';
@@ -12,7 +12,9 @@ import { closeAfterEach } from './closing.ts';
 const later = closeAfterEach();
 const timeoutMs = 9_000;
 
-/** @returns a client whose first session is over while `listener` runs, when it is connected again */
+/**
+ * @returns a client whose first session has ended while `listener` ran, once it is connected again
+ */
 async function afterStall(listener: (client: ZooKeeper) => void): Promise<[ZooKeeper, TestClock]> {
   const server = later(await FakeZooKeeper.start());
   const clock = new TestClock();

@@ -1,4 +1,4 @@
-// A server by hand: it says what a test tells it to, with our codecs.
+// A server whose answers the test chooses, with our codecs.
 import { once } from 'node:events';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
@@ -19,14 +19,14 @@ export interface Received {
   readonly name: string;
   readonly opcode: number;
   readonly xid: number;
-  /** Which connection it came on, from 1. */
+  /** The number of its connection, from 1. */
   readonly connection: number;
   // biome-ignore lint/suspicious/noExplicitAny: whatever a request has
   readonly body: any;
 }
 
 export interface Script {
-  /** Default: takes the session, or makes one. */
+  /** Default: accepts the session, or makes one. */
   readonly onConnect?: (request: ConnectRequest, peer: Peer) => void;
   /** Default: answers pings, auths, SetWatches and closeSession. */
   readonly onRequest?: (request: Received, peer: Peer) => void;
@@ -79,7 +79,7 @@ export class Peer {
     this.socket.write(replyFrame({ xid, zxid, error: 0 }, codec as Codec<unknown>, body));
   }
 
-  /** Answers what every client sends by itself. */
+  /** Answers the requests that every client sends by itself. */
   answerUsual({ name, opcode, xid }: Received, zxid = 1n): void {
     if (bodiless.includes(name)) this.reply(xid, name === 'auth' ? 0n : zxid);
     if (opcode !== opcodes.closeSession) return;
@@ -91,7 +91,7 @@ export class Peer {
 const password = new Uint8Array(16).fill(7);
 
 export class ScriptedServer implements AsyncDisposable {
-  /** What may be told to do otherwise while the test runs. */
+  /** The test may replace it at any time. */
   script: Script;
   readonly greetings: ConnectRequest[] = [];
   readonly received: Received[] = [];
@@ -119,7 +119,7 @@ export class ScriptedServer implements AsyncDisposable {
     return `zk://127.0.0.1:${this.port}`;
   }
 
-  /** Names of the requests, in order, but pings. */
+  /** Names of the requests, in order, without pings. */
   get names(): string[] {
     return this.received.map(({ name }) => name).filter((name) => name !== 'ping');
   }

@@ -65,7 +65,7 @@ describe('watches', () => {
   it('are set within the bound of the call, also on a node that comes and goes', async () => {
     const { fake, clock, client } = await setup();
     await client.create('/a');
-    // The node is there whenever one asks whether it is, and gone whenever it is read.
+    // The node exists for every `exists`, and has gone for every read.
     fake.faults.next({ opcode: 'getData', times: 100_000 }, { type: 'errorCode', code: -101 });
     const watch = client.watch('/a', { timeoutMs: 200 });
     await expect(clock.runUntilSettled(watch)).rejects.toMatchObject({
@@ -75,7 +75,7 @@ describe('watches', () => {
 });
 
 describe('after a stall', () => {
-  it('connected() and states() say what was told last: no event follows that nobody is owed', async () => {
+  it('connected() and states() say what was told last: no unexpected event follows', async () => {
     const server = later(
       await ScriptedServer.start({
         onConnect: (_, peer) => peer.accept({ timeoutMs }),

@@ -104,7 +104,7 @@ describe('watch()', () => {
       clock,
     );
     await client.create('/a');
-    // The node is there whenever one asks whether it is, and gone whenever it is read.
+    // The node exists for every `exists`, and has gone for every read.
     fake.faults.next({ opcode: 'getData', times: 100_000 }, { type: 'errorCode', code: -101 });
     const watch = clock.runUntilSettled(client.watch('/a'));
     await expect(watch).rejects.toMatchObject({ code: 'REQUEST_TIMEOUT', maybeApplied: false });

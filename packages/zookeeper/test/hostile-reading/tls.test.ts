@@ -23,7 +23,7 @@ describe('keys and certificates', () => {
 });
 
 describe('the name that a server must have', () => {
-  it.each([[7], ['']])('is refused when it is none: %o', (servername) => {
+  it.each([[7], ['']])('is refused when it is malformed: %o', (servername) => {
     // biome-ignore lint/suspicious/noExplicitAny: bad input is what the types forbid
     const tls = { servername } as any;
     expect(() => createClient('zks://127.0.0.1:1', { tls })).toThrow(/tls\.servername/);

@@ -12,7 +12,7 @@ const later = closeAfterEach();
 const onChannel = subscribeInEach();
 const timeoutMs = 10_000;
 
-/** A client that has seen transaction 500, and the server that it has seen it on. */
+/** A client that has seen transaction 500, and the server that showed it. */
 async function setup(options: ClientOptions = {}) {
   const world: { zxid: bigint; does: 'serve' | 'shut-out' | 'stutter' | 'nothing' } = {
     zxid: 500n,
@@ -82,7 +82,7 @@ describe('what was seen', () => {
     expect(seen).toEqual([500n]);
     expect(client.lastZxid).toBe(500n);
     expect(trouble).toEqual([]);
-    // The next expiry begins to count anew.
+    // The count begins again with the next expiry.
     world.does = 'shut-out';
     const before = server.greetings.length;
     server.peers.at(-1)!.socket.end();

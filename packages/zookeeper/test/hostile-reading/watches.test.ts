@@ -131,7 +131,7 @@ describe('watches', () => {
   });
 
   it.each(['data', 'children'] as const)(
-    'end together: taking the %s half of a persistent one leaves nobody half told',
+    'end together: taking the %s half of a persistent one leaves no listener with the other half',
     async (half) => {
       const fake = later(await FakeZooKeeper.start());
       const client = later(await connect(fake.connectionString));
@@ -147,7 +147,7 @@ describe('watches', () => {
       await until('its iteration ends', () => ended);
       await client.sync();
       expect(fake.watches(client.session!.id)).toEqual([]);
-      // No later one-shot relies on what is not there any more.
+      // No later one-shot relies on a watch that has gone.
       const { changed } = await client.watch('/w');
       const { changed: children } = await client.watchChildren('/w');
       await client.set('/w', 'changed');
@@ -195,7 +195,7 @@ describe('watches', () => {
     registry.addPersistent('/a', false, first);
     const read = registry.beginRead('data', '/a');
     registry.addPersistent('/a', false, listener());
-    // The read was sent before any watch is on the server.
+    // The read was sent before the server has any watch.
     expect(registry.refusePersistent('/a', first)).toBe(false);
     registry.add('data', '/a', (event) => {
       told.push(event.type === 'lost' ? event.reason : event.type);

@@ -20,7 +20,9 @@ const contents = [
 const stream = Buffer.concat(contents.map((content) => frameOf(content)));
 const expected = contents.map((content) => content.toString('hex'));
 
-/** What comes out of `chunks`. Every chunk is overwritten after it was pushed, as a socket's is. */
+/**
+ * The frames of `chunks`. Every chunk is overwritten after it was pushed, as a socket's buffer is.
+ */
 function split(chunks: readonly Uint8Array[]): { frames: string[]; splitter: FrameSplitter } {
   const frames: string[] = [];
   const splitter = new FrameSplitter(maxFrameBytes, (bytes, start, end) => {

@@ -23,13 +23,13 @@ function randomOf(from: number): (below: number) => number {
   };
 }
 
-/** Every read takes at least one byte: one that has read more often than that goes in circles. */
+/** Every read takes at least one byte. A reader that has read more often is in an endless loop. */
 class CountingReader extends JuteReader {
   #left: number;
 
   constructor(bytes: Uint8Array) {
     super(bytes);
-    // An empty vector of a string is two calls for four bytes; a failed read is one for none.
+    // An empty vector of a string is two calls for four bytes. A failed read is one for none.
     this.#left = 2 * bytes.length + 16;
   }
 
@@ -119,7 +119,7 @@ function noise(random: (below: number) => number): Buffer {
   return Buffer.from(Array.from({ length: random(24) }, () => random(256)));
 }
 
-/** Throws nothing but MalformedError; what is read can be written and read again. */
+/** Throws nothing but MalformedError. A value that was read can be written and read again. */
 function attempt(codec: Codec<unknown>, bytes: Uint8Array): 'read' | 'refused' {
   let value: unknown;
   try {
@@ -136,7 +136,7 @@ function attempt(codec: Codec<unknown>, bytes: Uint8Array): 'read' | 'refused' {
   return 'read';
 }
 
-/** Runs `round` often; a failure says how to see it again. */
+/** Runs `round` many times. A failure tells how to repeat it. */
 function fuzz(round: (random: (below: number) => number) => void): void {
   const random = randomOf(seed);
   const before = memoryBytes();
@@ -163,7 +163,7 @@ test('a body that was tampered with is read or refused, whatever it is taken for
     outcomes[attempt(codec, mutated)] += 1;
     outcomes[attempt(codecs[random(codecs.length)]!, mutated)] += 1;
   });
-  // Were all refused, the mutations would be too coarse to reach anything.
+  // If all were refused, the mutations would be too coarse to reach anything.
   expect(outcomes.read).toBeGreaterThan(rounds / 20);
   expect(outcomes.refused).toBeGreaterThan(rounds / 2);
 });

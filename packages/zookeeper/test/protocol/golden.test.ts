@@ -10,9 +10,12 @@ import { codecsOf, exchange, exchanges, frameOf } from './golden.ts';
 const withRequest = exchanges.filter(({ request }) => request !== undefined);
 const byName = (list: readonly Exchange[]) => list.map((item) => [item.name, item] as const);
 
-/** What we write longer than it was captured: the last byte that one side may leave away. */
+/**
+ * We write this one with a byte more than was captured: the last byte, which one side may leave
+ * out.
+ */
 const withoutLastByte = 'connects: without the last byte, both ways';
-/** What the server writes in a way of its own; see surrogates.ts. */
+/** The server writes this one in its own way; see surrogates.ts. */
 const writtenOtherwise = 'nodes: getAcl, beyond U+FFFF';
 
 describe('what the server has taken', () => {
@@ -84,7 +87,7 @@ describe('the capture', () => {
     expect(new Set(types)).toEqual(new Set([1, 2, 3, 4]));
   });
 
-  test('shows where a zxid is none', () => {
+  test('shows where a zxid is no transaction', () => {
     for (const { message, reply, request } of exchanges) {
       const zxid = reply.header?.zxid;
       if (zxid === undefined) continue;

@@ -1,4 +1,4 @@
-/** What `test/golden/capture.mjs` has recorded, with its values as our codecs have them. */
+/** The records of `test/golden/capture.mjs`, with the values that our codecs use. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { connectRequest, connectResponse } from '../../src/protocol/connect.ts';
 import type { Codec } from '../../src/protocol/jute.ts';
@@ -10,7 +10,7 @@ import { requests } from '../../src/protocol/requests.ts';
 export interface Half<Header> {
   readonly header?: Header;
   readonly body?: unknown;
-  /** Length and all. */
+  /** With its length. */
   readonly frame: Buffer;
 }
 
@@ -41,7 +41,7 @@ export function exchange(name: string): Exchange {
   return found;
 }
 
-/** How the bodies of a captured message travel. */
+/** The codecs for the bodies of a captured message. */
 export function codecsOf(message: string): {
   readonly request: Codec<unknown>;
   readonly reply: Codec<unknown>;
@@ -65,7 +65,7 @@ function revive(key: string, value: unknown): unknown {
   return value;
 }
 
-/** The frame, length and all, of values written one after the other. */
+/** The frame, with its length, of values written one after the other. */
 export function frameOf(...contents: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(contents);
   const length = Buffer.alloc(4);

@@ -17,7 +17,7 @@ const safeInt64 = fc.oneof(
   fc.maxSafeInteger(),
   fc.constantFrom(0, -1, 2 ** 32, 2 ** 32 - 1, -(2 ** 32), Number.MIN_SAFE_INTEGER),
 );
-/** Also around the length up to which a writer takes ASCII by itself, and beyond U+FFFF. */
+/** Also around the length up to which a writer encodes ASCII by itself, and beyond U+FFFF. */
 const string = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 20 }),
   fc.string({ unit: 'binary-ascii', minLength: 60, maxLength: 70 }),
@@ -186,7 +186,7 @@ describe('what is written is read again', () => {
         expect(bytes.length).toBeGreaterThanOrEqual(codec.minBytes);
         expect(decode(codec, bytes, name)).toEqual(value);
 
-        // The same in a small writer, after something else; and read out of the middle.
+        // The same in a small writer, after something else, and read from the middle.
         const writer = new JuteWriter(1);
         writer.raw(new Uint8Array(offset).fill(0x7f));
         codec.write(writer, value);

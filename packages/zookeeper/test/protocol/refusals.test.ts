@@ -47,7 +47,7 @@ describe('what goes on after its end is refused', () => {
   test.each(parts)('%s', (name, { codec, bytes, mayEndBefore }) => {
     for (const more of [1, 4, 17]) {
       const longer = Buffer.concat([bytes, Buffer.alloc(more)]);
-      // Captured without its last byte, one more byte is that byte.
+      // If it was captured without its last byte, one more byte completes it.
       const completes = mayEndBefore === undefined && name.includes('without the last byte');
       if (completes && more === 1 && name.endsWith('body')) continue;
       expect(() => decode(codec, longer, name), `${more} bytes more`).toThrow(MalformedError);

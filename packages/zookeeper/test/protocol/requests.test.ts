@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { opcodes } from '../../src/protocol/constants.ts';
 import { requests } from '../../src/protocol/requests.ts';
 
-/** As the servers' sources number what a client may send. */
+/** The numbers of a client's requests in the servers' sources. */
 const numbers = {
   create: 1,
   delete: 2,
@@ -41,7 +41,7 @@ test('every request that a client may send is there, with its number', () => {
 
 test('every opcode that is no request of its own is one of four', () => {
   const others = Object.entries(opcodes).filter(([key]) => !(key in requests));
-  // One that comes without being asked for, two that stand in a multi, one between servers.
+  // A notification, two that can only be part of a multi, and one that only servers send.
   expect(Object.fromEntries(others)).toEqual({
     notification: 0,
     check: 13,
@@ -56,7 +56,7 @@ test('a request is called what its key says, and no two share a number', () => {
   expect(new Set(used).size).toBe(used.length);
 });
 
-test('what changes nodes, the session or who the client is, is not read-only', () => {
+test('a request that changes nodes, the session or its identities is not read-only', () => {
   const writes = Object.values(requests)
     .filter(({ readOnly }) => !readOnly)
     .map(({ name }) => name);

@@ -82,7 +82,10 @@ async function ask(
   });
 }
 
-/** What no manager would do, said before one is asked: then what is wrong can be told in full. */
+/**
+ * Refuses what every manager would refuse, before one is asked. Here the message can explain it in
+ * full.
+ */
 function refuseFutile(
   node: NodeAddress | null,
   action: 'keep' | 'discard' | undefined,

@@ -19,7 +19,7 @@ import { EventLog, openLogger } from '../manage/log.ts';
 import { Metrics } from '../manage/metrics.ts';
 import { readVersion } from '../version.ts';
 
-/** A `NodeManager`, or what tests put in its place. */
+/** A `NodeManager`, or the fake of a test. */
 export interface Manager {
   run(signal: AbortSignal): Promise<void>;
   readonly status: ManagerStatus;
@@ -41,7 +41,7 @@ export function manageWith(
     let tell: (event: ManagerEvent) => void = () => {};
     const manager = makeManager({ ...options, onEvent: (event) => tell(event) });
 
-    // From here on stdout is the log's.
+    // From here on only the log writes to stdout.
     const sink = await context.openLog();
     const { id } = manager.status;
     const logger = openLogger(sink, {
@@ -50,7 +50,8 @@ export function manageWith(
       manager: id,
     });
     const version = await readVersion();
-    // Those of Node itself cost something all the time, so only where somebody can ask for them.
+    // Node's own metrics cost something all the time, so they are made only if they can be asked
+    // for.
     const metrics = address && new Metrics(version, () => manager.status);
     const log = new EventLog(logger);
     tell = (event) => {

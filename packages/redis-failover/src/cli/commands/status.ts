@@ -25,7 +25,7 @@ interface StatusFlags extends FlagValues {
   readonly json?: true;
 }
 
-/** What was found. */
+/** The state of a set, as the command has found it. */
 interface Found {
   readonly place: Place;
   readonly znodes: Znodes;
@@ -139,7 +139,7 @@ function asLines(found: Found, { stdout, env }: Context): string[] {
   return lines;
 }
 
-/** Managers of the Ruby gem elect one in their own way. */
+/** Managers of the Ruby gem elect one of themselves in their own way. */
 function noLeader({ record, nodes, reports }: Znodes): string {
   const isGem = record === undefined && nodes !== undefined && reports.size > 0;
   return isGem ? 'not known (managers of the Ruby gem)' : 'none';
@@ -197,7 +197,7 @@ function managersThat(
   return [...reports].flatMap(([id, report]) => (condition(report) ? [id] : []));
 }
 
-/** As the managers report it. */
+/** The mean of the managers' reports. */
 function meanLatencyMs(address: NodeAddress, reports: Znodes['reports']): number | undefined {
   const latencies = [...reports.values()].flatMap(({ available }) => available[address] ?? []);
   if (latencies.length === 0) return undefined;

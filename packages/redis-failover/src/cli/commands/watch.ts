@@ -15,7 +15,7 @@ interface WatchFlags extends FlagValues {
   readonly json?: true;
 }
 
-/** Ends only when it is interrupted, and when what stands in ZooKeeper cannot be read. */
+/** Ends only when it is interrupted, or when the znodes cannot be read. */
 export async function watch(flags: WatchFlags, context: Context): Promise<never> {
   const place = await placeFrom(flags, context);
   const paint = painter(context.stdout, context.env);

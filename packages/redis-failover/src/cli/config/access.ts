@@ -24,7 +24,10 @@ export async function accessOf(settings: Settings, cwd: string): Promise<NodeAcc
   };
 }
 
-/** Of a file that holds the password itself: what should be said of it. Undefined: it is well kept. */
+/**
+ * The warning about a file that holds the password itself and that others can read. undefined if it
+ * is safe.
+ */
 export async function looseFile(
   settings: Settings,
   file: unknown,

@@ -3,7 +3,9 @@ import { resolveOptions } from '../../manager/options.ts';
 import { SettingError } from '../failure.ts';
 import type { Given } from './given.ts';
 
-/** Refuses what the manager would, with the name that the value was given by instead of its own. */
+/**
+ * Refuses what the manager would refuse. The message uses the name by which the value was given.
+ */
 export function checked(given: Given, name: string, value: unknown): unknown {
   try {
     resolveOptions({ nodes: ['localhost:6379'], zookeeper: 'localhost', [name]: value });

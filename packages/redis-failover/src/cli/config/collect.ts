@@ -5,7 +5,7 @@ import { ranks } from './given.ts';
 import type { Setting, SettingKey } from './settings.ts';
 import { camelCase, flagsOf } from './settings.ts';
 
-/** What commander made of the command line: values by the names of flags in camel case. */
+/** The command line as commander read it: values by the names of flags in camel case. */
 export type FlagValues = Readonly<Record<string, unknown>>;
 
 export type Settings = ReadonlyMap<SettingKey, Given>;
@@ -51,7 +51,7 @@ export function textOf(settings: Settings, key: SettingKey): string | undefined 
   return given === undefined ? undefined : String(given.value);
 }
 
-/** Nothing of it is repeated. */
+/** No part of the password is repeated. */
 function refusePassword({ password }: FlagValues): void {
   if (password === undefined) return;
   throw new UsageError(

@@ -1,4 +1,7 @@
-/** The options of a manager. Their rules are the manager's own; here stands where each was given. */
+/**
+ * The options of a manager. Their rules are the manager's own. This file adds where each value was
+ * given.
+ */
 import type { ManagerOptions } from '../../manager/options.ts';
 import type { NodeAccess } from '../../redis/node-connection.ts';
 import { SettingError } from '../failure.ts';
@@ -10,10 +13,10 @@ import type { Place } from './place.ts';
 import type { Setting, SettingKey } from './settings.ts';
 import { camelCase, managerSettings } from './settings.ts';
 
-/** Of the settings, those that `manage` sees to itself. */
+/** The settings that `manage` itself uses. */
 const ownKeys: ReadonlySet<string> = new Set<SettingKey>(['listen', 'log_level', 'log_format']);
 
-/** @throws SettingError that says where the value stands that cannot be used */
+/** @throws SettingError that says where the bad value was given */
 export function managerOptions(
   settings: Settings,
   place: Place,
@@ -36,7 +39,7 @@ export function managerOptions(
   return { ...(options as unknown as ManagerOptions), ...place, ...access };
 }
 
-/** Text, which flags and variables are, as the value that it stands for. */
+/** Converts a text from a flag or a variable to the value that it stands for. */
 export function convert({ kind, choices }: Setting, given: Given): unknown {
   const { value } = given;
   switch (kind) {
@@ -67,7 +70,9 @@ export function convert({ kind, choices }: Setting, given: Given): unknown {
   }
 }
 
-/** With a unit: a bare number would be read as seconds by one and as milliseconds by another. */
+/**
+ * A unit is required. Some readers would take a bare number for seconds, others for milliseconds.
+ */
 function duration(given: Given): string {
   const text = String(given.value).trim();
   if (/^(?:\d+(?:\.\d+)?|\.\d+)\s*(?:ms|s|m|h)$/.test(text)) return text;

@@ -1,4 +1,4 @@
-/** The name that is meant, if it is one or two mistakes away, or begins with what was written. */
+/** The name that is probably meant: one or two mistakes away, or beginning with the given word. */
 export function nearest(word: string, names: readonly string[]): string | undefined {
   const wanted = word.toLowerCase().replaceAll('-', '_');
   let best = names.find((name) => wanted.length >= 3 && name.startsWith(wanted));

@@ -1,4 +1,4 @@
-/** Where the set of servers is kept in ZooKeeper. */
+/** The place in ZooKeeper where the set of servers is kept. */
 import type { ClientOptions, ConnectionString } from '@incumbent/zookeeper';
 import { InvalidArgumentError, parseConnectionString } from '@incumbent/zookeeper';
 import { defaultRoot } from '../../layout.ts';
@@ -19,7 +19,7 @@ export interface Place {
 }
 
 /**
- * Who we are to ZooKeeper stands in INCUMBENT_ZK_AUTH and INCUMBENT_ZK_SASL, as for `incumbent-zk`.
+ * The login to ZooKeeper is in INCUMBENT_ZK_AUTH and INCUMBENT_ZK_SASL, as for `incumbent-zk`.
  * @throws SettingError, also for a file that cannot be read
  */
 export async function placeOf(
@@ -58,7 +58,7 @@ function credentialsOf(env: Environment): Pick<ClientOptions, 'auth' | 'sasl'> {
   return { auth, sasl: { username, password } };
 }
 
-/** Nothing of a secret is in the error. */
+/** The error has no part of a secret. */
 function halves(variable: string, form: string, text: string): [before: string, after: string] {
   const colon = text.indexOf(':');
   if (colon < 1) throw new SettingError(`${variable} is not ${form}`);
@@ -67,10 +67,11 @@ function halves(variable: string, form: string, text: string): [before: string, 
 
 function connectionString(given: Given, chroot: Given | undefined): string {
   const { value } = given;
-  // A list in a file: each of them a server.
+  // A list in a file: each entry is a server.
   const text = Array.isArray(value) ? value.join(',') : String(value).trim();
   const parsed = parse(given, text);
-  // That of a file does not go with servers that were given elsewhere, if those have one.
+  // The chroot of a file does not apply to servers that were given elsewhere with a chroot of their
+  // own.
   if (chroot === undefined || (parsed.chroot !== '/' && chroot.rank < given.rank)) return text;
   if (parsed.chroot !== '/') {
     refuse(chroot, `is a second chroot: ${given.name} has ${parsed.chroot} already`);

@@ -1,4 +1,6 @@
-/** Every setting, once: its flag, its key in a configuration file, its variable, and what it is. */
+/**
+ * Every setting, once: its flag, its key in a configuration file, its variable, and its meaning.
+ */
 import { Option } from 'commander';
 
 export type Kind = 'text' | 'choice' | 'count' | 'duration' | 'list' | 'switch';
@@ -37,7 +39,7 @@ export type SettingKey =
 export interface Setting {
   /** In a configuration file. */
   readonly key: SettingKey;
-  /** As the Ruby gem has it, and what else is understood in a file. */
+  /** The Ruby gem's name, and other names that a file may use. */
   readonly alsoKeys?: readonly string[];
   /** Absent: not on the command line. */
   readonly flag?: string;
@@ -45,14 +47,14 @@ export interface Setting {
   readonly alsoFlags?: readonly string[];
   readonly variable?: string;
   readonly kind: Kind;
-  /** What stands for the value in the help. */
+  /** The placeholder of the value in the help. */
   readonly value?: string;
   readonly about: string;
   readonly byDefault?: string;
   readonly choices?: readonly string[];
 }
 
-/** Of every command: where to look, and how to log in to the Redis servers. */
+/** For every command: where to look, and how to log in to the Redis servers. */
 export const commonSettings: readonly Setting[] = [
   {
     key: 'zookeeper',
@@ -111,7 +113,7 @@ export const commonSettings: readonly Setting[] = [
   ...tlsSettings('zookeeper_tls', 'zookeeper-tls', 'for ZooKeeper (zks://)'),
 ];
 
-/** Of `manage` besides. */
+/** For `manage`, besides those above. */
 export const managerSettings: readonly Setting[] = [
   {
     key: 'nodes',
@@ -235,7 +237,7 @@ export const managerSettings: readonly Setting[] = [
 
 export const allSettings: readonly Setting[] = [...commonSettings, ...managerSettings];
 
-/** @param whom stands behind each explanation */
+/** @param whom the server that each explanation names */
 function tlsSettings(key: 'tls' | 'zookeeper_tls', flag: string, whom: string): readonly Setting[] {
   const file = { kind: 'text', value: '<file>' } as const;
   return [

@@ -13,7 +13,7 @@ export interface TlsContents {
 
 /**
  * @param prefix `tls` for the Redis servers, `zookeeper_tls` for ZooKeeper
- * @returns undefined where nothing is said of it
+ * @returns undefined if no setting of it was given
  * @throws SettingError
  */
 export async function tlsFiles(

@@ -106,7 +106,7 @@ class Source {
     this.file = file;
   }
 
-  /** Undefined: the file says nothing. */
+  /** undefined if the file is empty. */
   root(): YAMLMap | undefined {
     const documents = parseAllDocuments(this.#text, {
       lineCounter: this.#lines,
@@ -132,13 +132,13 @@ class Source {
     return contents;
   }
 
-  /** What an alias (`*name`) stands for. */
+  /** The node that an alias (`*name`) stands for. */
   follow(node: Node | null): Node | null {
     return this.#resolve(node);
   }
 
   /**
-   * Of a map, with what `<<: *name` brings in, which counts less.
+   * The entries of a map, with those that `<<: *name` merges. Its own entries win.
    * @param within the maps that merge this one
    */
   entries(map: YAMLMap, within: readonly YAMLMap[] = []): readonly Entry[] {

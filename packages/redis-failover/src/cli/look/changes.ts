@@ -1,4 +1,4 @@
-/** What `watch` prints: the differences between two states of the znodes. */
+/** The changes that `watch` prints: the differences between two states of the znodes. */
 import type { NodeAddress } from '../../node-address.ts';
 import type { Tone } from '../output/style.ts';
 import { primaryOf } from './judge.ts';
@@ -12,7 +12,7 @@ export interface Change {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** @param before undefined: everything is told as it is */
+/** @param before undefined: the complete state is reported */
 export function changesBetween(before: Znodes | undefined, after: Znodes): readonly Change[] {
   return [
     ...primaryChanges(before, after),

@@ -5,7 +5,7 @@ import type { Place } from '../config/place.ts';
 import type { Context } from '../context.ts';
 import { CommandError, exitCodes } from '../failure.ts';
 
-/** Of a session that only looks; a command that ends without closing it leaves nothing behind. */
+/** The session only reads, so a command that ends without closing it leaves nothing behind. */
 const closeTimeoutMs = 1_000;
 
 export interface Connected {
@@ -19,7 +19,7 @@ export interface Connected {
 
 /**
  * Runs `job` with a session, all within `timeout`.
- * @throws CommandError ZOOKEEPER_UNAVAILABLE; what `job` rejects with; `context.signal.reason`
+ * @throws CommandError ZOOKEEPER_UNAVAILABLE; an error of `job`; `context.signal.reason`
  */
 export async function withZooKeeper<T>(
   place: Place,
@@ -54,7 +54,7 @@ async function openZooKeeper(
   const options = { ...zookeeperOptions, connectTimeoutMs, closeTimeoutMs, signal };
   const zk = await connect(zookeeper, options);
   try {
-    // What is read after this is what the servers together have, and not what one of them had once.
+    // Reads after this show what the quorum has committed, and not an old state of one server.
     await zk.sync('/', { signal });
     const { stat } = await zk.stat('/', { signal });
     if (stat === null) {
@@ -68,7 +68,7 @@ async function openZooKeeper(
   }
 }
 
-/** It cannot be reached, or what was sent there was not answered. */
+/** ZooKeeper cannot be reached, or did not answer a request. */
 function isAway(error: unknown): boolean {
   return (
     error instanceof ZooKeeperError &&

@@ -27,12 +27,15 @@ export interface Problem {
   readonly node?: NodeAddress;
 }
 
-/** Who is the primary on record, as clients go by it: a manager of the gem may have moved it since ours have gone. */
+/**
+ * The primary on record, as clients see it. A manager of the gem may have moved it since our
+ * managers have gone.
+ */
 export function primaryOf({ record, nodes }: Znodes): NodeAddress | null | undefined {
   return nodes?.master ?? record?.primary;
 }
 
-/** What is wrong, the worst first. Empty: healthy. */
+/** The problems of a set, the worst first. Empty: healthy. */
 export function findProblems(
   znodes: Znodes,
   answers: ReadonlyMap<NodeAddress, Answer>,
@@ -68,7 +71,7 @@ function recordProblems(znodes: Znodes): readonly Problem[] {
       `\`primary\` says ${record.primary}, and \`nodes\` ${nodes?.master ?? 'nobody'}`,
     );
   }
-  // Managers of the Ruby gem elect one in another way, and leave no record.
+  // Managers of the Ruby gem elect one of themselves in another way, and write no record.
   if (leader === undefined && (record !== undefined || reports.size === 0)) {
     add('NO_MANAGER', 'no manager leads, so nobody would fail over');
   }

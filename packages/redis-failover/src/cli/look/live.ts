@@ -15,9 +15,10 @@ const nothing: Znodes = {
 };
 
 /**
- * Calls `onChange` when everything was read once, and at every change after that. Of changes that
- * follow each other closely the last one counts.
- * @returns never resolves; rejects with the reason of `signal`, and with what no waiting repairs
+ * Calls `onChange` when everything was read once, and after every change. Changes in quick
+ * succession are one call, with the latest state.
+ * @returns never resolves; rejects with the reason of `signal`, and with an error that no waiting
+ *   cures
  */
 export async function followZnodes(
   zk: ZooKeeper,
@@ -26,7 +27,7 @@ export async function followZnodes(
   onChange: (znodes: Znodes) => void,
 ): Promise<never> {
   let znodes = nothing;
-  // What has to be read before the first call, by name.
+  // The parts that have to be read before the first call, by name.
   const unread = new Set(['record', 'nodes', 'leader', 'reports', 'requests']);
   const update = (source: string, change: Partial<Znodes>) => {
     znodes = { ...znodes, ...change };
@@ -78,7 +79,7 @@ export async function followZnodes(
   });
   const followLeader = async () => {
     for await (const { state, leader, token } of election.observe({ signal: stop })) {
-      // It cannot be read at the moment: what was known may still be so.
+      // It cannot be read at the moment, so the last known leader may still be right.
       if (state === 'unknown' && !unread.has('leader')) continue;
       update('leader', {
         leader: leader && state === 'led' ? { id: leader.id, token } : undefined,

@@ -2,12 +2,15 @@ import type { NodeAddress } from '../../node-address.ts';
 import type { NodeAccess, Replication } from '../../redis/node-connection.ts';
 import { NodeConnection } from '../../redis/node-connection.ts';
 
-/** What a Redis says of itself, or why it says nothing. */
+/** A Redis' report on itself, or the reason why there is none. */
 export type Answer =
   | { readonly replication: Replication; readonly error?: never }
   | { readonly error: Error; readonly replication?: never };
 
-/** Asks all at once; waits for none longer than `timeoutMs`. Rejects only with the reason of `signal`. */
+/**
+ * Asks all at once, and waits for none longer than `timeoutMs`. Rejects only with the reason of
+ * `signal`.
+ */
 export async function askRoles(
   addresses: readonly NodeAddress[],
   access: NodeAccess,

@@ -1,4 +1,4 @@
-/** Which set of Redis servers a command is about. */
+/** The set of Redis servers that a command is about. */
 import type { NodeAccess } from '../../redis/node-connection.ts';
 import { accessOf } from '../config/access.ts';
 import type { FlagValues } from '../config/collect.ts';

@@ -1,4 +1,4 @@
-/** What stands in ZooKeeper about one set of Redis servers, read once. */
+/** The znodes of one set of Redis servers, read once. */
 import type { ZooKeeper } from '@incumbent/zookeeper';
 import { NoNodeError } from '@incumbent/zookeeper';
 import { createElection } from 'incumbent';
@@ -8,9 +8,12 @@ import { decodeNodes, decodePrimary, decodeReport } from '../../layout.ts';
 import type { NodeAddress } from '../../node-address.ts';
 
 export interface Znodes {
-  /** Of our managers; undefined where none has written it yet. */
+  /** The record of our managers; undefined before there is one. */
   readonly record: PrimaryRecord | undefined;
-  /** What the gem's clients go by; undefined while the primary moves, and before there was one. */
+  /**
+   * The roles as the gem's clients read them; undefined while the primary moves, and before the
+   * first one.
+   */
   readonly nodes: Nodes | undefined;
   /** The manager that is elected. */
   readonly leader: Leader | undefined;
@@ -25,7 +28,7 @@ export interface Leader {
   readonly token: bigint | undefined;
 }
 
-/** @returns rejects LayoutError where something else stands there */
+/** @returns rejects with LayoutError if something else stands there */
 export async function readZnodes(
   zk: ZooKeeper,
   paths: Paths,
@@ -81,7 +84,7 @@ async function readReports(
   const reports = await Promise.all(
     managers.map((manager) => readNode(zk, `${paths.reports}/${manager}`, signal, decodeReport)),
   );
-  // One that has gone meanwhile reports no more.
+  // A manager that has gone meanwhile has no report.
   return new Map(
     managers.flatMap((manager, index) => {
       const report = reports[index];

@@ -1,14 +1,17 @@
 import type { ManagerStatus } from '../../manager/events.ts';
 
-/** Why a manager is not ready: the codes of its troubles, and those that it has before it begins. */
+/**
+ * The reasons why a manager is not ready: the codes of its troubles, and two that it has before it
+ * begins.
+ */
 export interface NotReady {
   readonly code: string;
   readonly message: string;
 }
 
 /**
- * Ready is a manager that does its part: it reaches ZooKeeper, enough managers report, and there is a
- * primary. One that waits while another leads is ready, too.
+ * A manager is ready if it does its part: it reaches ZooKeeper, enough managers report, and there
+ * is a primary. A manager that waits while another one leads is ready, too.
  */
 export function whyNotReady(status: ManagerStatus): NotReady | undefined {
   const { state, zookeeper, trouble, managers, requiredManagers, primary } = status;
@@ -27,7 +30,7 @@ export function whyNotReady(status: ManagerStatus): NotReady | undefined {
   return undefined;
 }
 
-/** What /readyz shows. */
+/** The body of /readyz. */
 export function readyBody(status: ManagerStatus): object {
   const why = whyNotReady(status);
   const { id, state, token, zookeeper, primary, term, managers, requiredManagers, nodes } = status;

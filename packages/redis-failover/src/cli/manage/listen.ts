@@ -46,7 +46,7 @@ export async function listen({ host, port }: ListenAddress, served: Served): Pro
     }
     switch ((request.url ?? '').split('?')[0] ?? '') {
       case '/healthz':
-        // That it is answered is the point: the event loop turns.
+        // The answer itself is the check: the event loop turns.
         return send(200, plain, 'ok\n');
       case '/readyz': {
         const { ready, body } = served.ready();
@@ -66,12 +66,12 @@ export async function listen({ host, port }: ListenAddress, served: Served): Pro
     server.once('error', (error: NodeJS.ErrnoException) => {
       const why = error.code === 'EADDRINUSE' ? 'somebody listens there already' : error.message;
       const shown = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
-      // Not a usage error: what stopped and is started again may still hold the port.
+      // Not a usage error: a process that was just stopped may still hold the port.
       reject(new CommandError('CANNOT_LISTEN', exitCodes.no, `--listen ${shown}: ${why}`));
     });
     server.listen({ port, ...(host === '' ? {} : { host }) }, resolve);
   });
-  // Later errors are of single connections.
+  // Later errors concern single connections.
   server.on('error', () => {});
   const bound = server.address() as AddressInfo;
   const shown = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;

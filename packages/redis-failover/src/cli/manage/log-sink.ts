@@ -2,19 +2,19 @@ import { isatty } from 'node:tty';
 import { pino } from 'pino';
 import type { LogSink } from '../context.ts';
 
-/** Kept for a reader that does not read; what comes on top is dropped. */
+/** Output that is kept while the reader does not read. More than that is dropped. */
 const maxBytes = 1024 * 1024;
 const endWithinMs = 1_000;
 const stdoutFd = 1;
 
 /**
- * Stdout, written to in the background: a pipe that nobody reads, or a terminal that was stopped with
+ * Writes to stdout in the background. A pipe without a reader, or a terminal that was stopped with
  * Ctrl-S, must not keep a manager from its work.
  */
 export function openStdoutLog(): LogSink {
   const stream = pino.destination({ fd: stdoutFd, sync: false, maxLength: maxBytes });
   let isBroken = false;
-  // Whoever read is gone, or the terminal is: the manager goes on.
+  // The reader or the terminal is gone. The manager goes on.
   stream.on('error', () => {
     isBroken = true;
   });

@@ -1,4 +1,4 @@
-/** What a manager tells, as lines of a log. No secret is ever in an event. */
+/** The events of a manager, as lines of a log. No event ever contains a secret. */
 import type { Logger } from 'pino';
 import { pino } from 'pino';
 import type { ManagerEvent } from '../../manager/events.ts';
@@ -37,7 +37,7 @@ export function openLogger(
 
 export class EventLog {
   readonly #logger: Logger;
-  /** What was seen last of each node: that only its latency is another one is no news. */
+  /** The latest state of each node, because a change of only the latency is no news. */
   readonly #seen: Map<NodeAddress, NodeSight> = new Map();
 
   constructor(logger: Logger) {
@@ -181,7 +181,10 @@ function errorFields(error: Error): Readonly<Record<string, unknown>> {
   return { error: error.message, ...('code' in error ? { errorCode: String(error.code) } : {}) };
 }
 
-/** `2030-05-01T06:00:00.000Z WARN  10.0.0.7:6379 is down: …`: the message says what the fields do. */
+/**
+ * `2030-05-01T06:00:00.000Z WARN 10.0.0.7:6379 is down: …`. The message says the same as the
+ * fields.
+ */
 function prettyLine(line: string): string {
   const { level, time, msg } = JSON.parse(line) as Readonly<Record<string, unknown>>;
   return `${visible(`${time} ${String(level).toUpperCase().padEnd(5)} ${msg}`)}\n`;

@@ -8,7 +8,10 @@ export interface Cell {
 
 const gap = '  ';
 
-/** Lines of a table, header first; columns aligned to the left. Host names are ASCII, so a character is a column. */
+/**
+ * Lines of a table, header first, with columns aligned to the left. Host names are ASCII, so a
+ * character is a column.
+ */
 export function table(
   titles: readonly string[],
   rows: readonly (readonly Cell[])[],
@@ -28,7 +31,9 @@ export function table(
   return [line(titles.map((text) => ({ text, tone: 'faint' }))), ...rows.map(line)];
 }
 
-/** Lines of `name  value`, names aligned; a value of several lines goes on below itself. */
+/**
+ * Lines of `name value` with aligned names. A value of several lines is aligned below its first.
+ */
 export function fields(
   entries: readonly (readonly [name: string, values: readonly Cell[]])[],
   paint: Paint,

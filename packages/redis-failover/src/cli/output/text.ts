@@ -1,9 +1,14 @@
 /** Text that came from elsewhere (znodes, servers, files), made harmless for a terminal. */
 
-/** Control and format characters, halves of surrogate pairs, line separators; not the two joiners. */
+/**
+ * Control and format characters, halves of surrogate pairs, line separators; not the two joiners.
+ */
 const unprintable = /[^\P{C}\u200c\u200d]|[\p{Zl}\p{Zp}]/gu;
 
-/** `text` on one line, with whatever could move the cursor or change colours written as an escape. */
+/**
+ * `text` on one line. Every character that could move the cursor or change colours is written as an
+ * escape.
+ */
 export function visible(text: string): string {
   return text.replace(unprintable, (character) =>
     Array.from(
@@ -18,7 +23,7 @@ export function visibleLines(text: string): string {
   return text.split('\n').map(visible).join('\n');
 }
 
-/** JSON on one line: tokens as strings, and nothing in it that a terminal would obey. */
+/** JSON on one line: tokens as strings, and no character that a terminal would obey. */
 export function toJson(value: unknown): string {
   const json = JSON.stringify(value, (_key, entry: unknown) =>
     typeof entry === 'bigint' ? entry.toString() : entry,

@@ -36,7 +36,10 @@ export async function create(args: Arguments, context: Context): Promise<number>
   });
 }
 
-/** An ephemeral node lives as long as its session: until we are interrupted, or it expires. */
+/**
+ * An ephemeral node lives as long as its session: until the command is interrupted, or the session
+ * expires.
+ */
 async function hold(client: ZooKeeper, path: string, context: Context): Promise<never> {
   context.note(`${path} is ephemeral: it is held until ctrl-C ends this session`);
   noteStates(client, context);

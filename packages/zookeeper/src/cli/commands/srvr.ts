@@ -8,7 +8,7 @@ import { painter } from '../output/style.ts';
 import { columns, toJson, visible } from '../output/text.ts';
 import { targetOf } from '../session.ts';
 
-/** What a server says about itself. */
+/** A server's report on itself. */
 export interface ServerReport {
   readonly server: string;
   /** `leader`, `follower`, `standalone` …; undefined: it does not serve. */

@@ -1,14 +1,17 @@
 /** Text that came from elsewhere (names, data, errors), made harmless for a terminal. */
 
 /**
- * Control and format characters (such as those that turn the direction of writing), and what has no
- * meaning of its own. Not the two joiners, without which Persian, Hindi and emoji cannot be written.
+ * Control and format characters (such as those that turn the direction of writing), and code points
+ * without a meaning. Not the two joiners, without which Persian, Hindi and emoji cannot be written.
  */
 const unprintable = /[^\P{C}\u200c\u200d]|[\p{Zl}\p{Zp}]/gu;
 
 const shortEscapes: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** `text` on one line, with whatever could move the cursor or change colours written as an escape. */
+/**
+ * `text` on one line. Every character that could move the cursor or change colours is written as an
+ * escape.
+ */
 export function visible(text: string): string {
   return text.replace(unprintable, (character) => {
     const short = shortEscapes[character];
@@ -23,7 +26,7 @@ export function visibleLines(text: string): string {
   return text.replace(/[^\n\t]+/g, visible);
 }
 
-/** `text` if it has at most so many characters, else its beginning and "…". */
+/** `text` if it has at most that many characters; otherwise its beginning and "…". */
 export function clip(text: string, characters: number): string {
   if (text.length <= characters) return text;
   const kept: string[] = [];
@@ -34,7 +37,7 @@ export function clip(text: string, characters: number): string {
   return kept.length <= characters ? text : `${kept.slice(0, characters - 1).join('')}…`;
 }
 
-/** JSON on one line: bigints as strings, and nothing in it that a terminal would obey. */
+/** JSON on one line: bigints as strings, and no character that a terminal would obey. */
 export function toJson(value: unknown): string {
   const json = JSON.stringify(value, (_key, entry: unknown) =>
     typeof entry === 'bigint' ? entry.toString() : entry,

@@ -1,4 +1,4 @@
-/** Who may do what: the schemes world, auth, digest and ip, and the super user. */
+/** Access control: the schemes world, auth, digest and ip, and the super user. */
 import { createHash } from 'node:crypto';
 import { isIPv4 } from 'node:net';
 import { errorCodes } from '../../protocol/constants.ts';
@@ -19,8 +19,8 @@ export function digestId(userAndPassword: string): string {
 }
 
 /**
- * Who a client is after an auth request.
- * @throws Refusal with -115 for a scheme that nobody knows
+ * The identity of a client after an auth request.
+ * @throws Refusal with -115 for an unknown scheme
  */
 export function authenticate(
   scheme: string,
@@ -35,7 +35,7 @@ export function authenticate(
   return id === superDigest ? [{ scheme: 'super', id: '' }, identity] : [identity];
 }
 
-/** What whoAmI shows of an identity. */
+/** The user of an identity, as whoAmI shows it. */
 export function userOf(identity: Identity): string {
   return identity.scheme === 'digest' ? (identity.id.split(':', 1)[0] as string) : identity.id;
 }
@@ -56,7 +56,7 @@ export function checkAcl(
 }
 
 /**
- * The ACL to keep: without duplicates, `auth` replaced by who the client is.
+ * The ACL to keep: without duplicates, and with the client's identities in place of `auth`.
  * @throws Refusal with -114
  */
 export function fixAcl(
@@ -82,7 +82,7 @@ export function fixAcl(
   return kept;
 }
 
-/** The ACL without the hashes of passwords, for those who may not set it. */
+/** The ACL without the hashes of passwords, for clients that may not set it. */
 export function maskAcl(acl: readonly Acl[]): readonly Acl[] {
   return acl.map((entry) =>
     entry.scheme === 'digest' ? { ...entry, id: entry.id.replace(/:.*/, ':x') } : entry,

@@ -1,4 +1,4 @@
-/** What a server answers to each request. */
+/** A server's answers to each request. */
 import { addWatchModes, errorCodes, opcodes, watcherTypes } from '../../protocol/constants.ts';
 import type {
   AddWatchRequest,
@@ -27,7 +27,7 @@ import { create } from './transactions/create.ts';
 import { multi } from './transactions/multi.ts';
 import type { Watcher, Watches } from './watches.ts';
 
-/** Who asks, and whom. */
+/** The client that asks, and the server that it asks. */
 export interface Asker {
   readonly state: State;
   readonly replica: Replica;

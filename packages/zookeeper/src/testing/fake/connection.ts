@@ -24,10 +24,10 @@ import type { Watcher } from './watches.ts';
 const kinds = new Map<number, RequestKind<unknown, unknown>>(
   Object.values(requests).map((kind) => [kind.opcode, kind as RequestKind<unknown, unknown>]),
 );
-/** What goes back for a request. */
+/** The answer to a request. */
 export interface Reply {
   readonly bytes: Uint8Array;
-  /** What happens once it is sent. */
+  /** The effect on the connection, once it is sent. */
   readonly afterwards?: 'end' | 'mute';
 }
 
@@ -53,7 +53,8 @@ export class Connection implements Watcher {
     this.#identities = [{ scheme: 'ip', id: '127.0.0.1' }];
     this.#splitter = new FrameSplitter(server.settings.maxFrameBytes, (bytes, start, end) => {
       const content = bytes.subarray(start, end);
-      // What waits must be a copy: the splitter's bytes are valid only during the call.
+      // A waiting frame must be a copy, because the splitter's bytes are valid only during the
+      // call.
       if (this.#stopped || this.#inbox.length > 0) this.#inbox.push(new Uint8Array(content));
       else this.#take(content);
     });
@@ -91,7 +92,9 @@ export class Connection implements Watcher {
     this.#socket.destroy();
   }
 
-  /** Reads nothing and says nothing; what has arrived meanwhile is served when it is over. */
+  /**
+   * Reads nothing and says nothing. When it is over, frames that have arrived meanwhile are served.
+   */
   silence(on: boolean): void {
     if (this.#silent === on) return;
     this.#silent = on;
@@ -115,7 +118,7 @@ export class Connection implements Watcher {
     if (afterwards === 'mute') this.stop();
   }
 
-  /** What a closed connection still receives is read and thrown away, so that its end is seen. */
+  /** A closed connection still reads and discards, so that it sees the client's end. */
   get #stopped(): boolean {
     return this.#silent || (this.#stops > 0 && !this.#ended);
   }
@@ -151,7 +154,7 @@ export class Connection implements Watcher {
     this.#orEnd(() => this.#splitter.push(chunk));
   }
 
-  /** Closes the connection where the client sends what no client sends. */
+  /** Closes the connection if the client sends bytes that no client sends. */
   #orEnd(read: () => void): void {
     try {
       read();
@@ -297,7 +300,7 @@ export class Connection implements Watcher {
   }
 }
 
-/** undefined for what is no such request. */
+/** undefined for bytes that are no such request. */
 function decoded(codec: Codec<unknown>, reader: JuteReader): unknown {
   try {
     return codec.read(reader);

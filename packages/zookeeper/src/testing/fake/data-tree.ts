@@ -1,17 +1,17 @@
-/** The nodes, and what is known of them. Knows no session, no permission and no watch. */
+/** The nodes and their Stats. This class knows no session, no permission and no watch. */
 import { errorCodes } from '../../protocol/constants.ts';
 import type { Acl } from '../../protocol/messages.ts';
 import type { Stat } from '../../protocol/stat.ts';
 import { lastName, watchedParent } from './paths.ts';
 import { Refusal } from './refusal.ts';
 
-/** What ephemeralOwner says of a container. */
+/** The ephemeralOwner of a container. */
 export const containerOwner: bigint = -(2n ** 63n);
 /** The first byte of ephemeralOwner at a node with a TTL; the other seven are the TTL in ms. */
 const ttlMark = 0xffn << 56n;
 export const maxTtlMs: number = 2 ** 40 - 1;
 
-/** Takes a change of the tree back. */
+/** Undoes a change of the tree. */
 export type Undo = () => void;
 
 export interface TreeNode {

@@ -45,17 +45,17 @@ export interface LoggedRequest extends FakeRequest {
 const beginningMs = Date.UTC(2000, 0, 1);
 
 /**
- * A ZooKeeper server in this process, on a loopback socket: it answers as 3.8 does, by a clock that
- * the test moves, and fails when it is told to. Nothing is kept on disk. It knows no TLS, no quotas,
- * and `reconfig` is disabled. It answers SASL as a server without a login configuration: with no
- * token, so that a client with `sasl` is never connected.
+ * A ZooKeeper server in this process, on a loopback socket. It answers as 3.8 does, by a clock that
+ * the test moves, and fails when a test tells it to. Nothing is kept on disk. It knows no TLS, no
+ * quotas, and `reconfig` is disabled. It answers SASL as a server without a login configuration:
+ * with no token, so that a client with `sasl` is never connected.
  *
  *     await using fake = await FakeZooKeeper.start({ tickTimeMs: 100 });
  *     const client = await connect(fake.connectionString);
  *     fake.faults.next({ opcode: 'create', path: '/a' }, 'dropAfter');
  */
 export class FakeZooKeeper implements AsyncDisposable {
-  /** What goes wrong next. */
+  /** The faults that are to strike. */
   readonly faults: Faults;
   readonly #shared: Shared;
   readonly #servers: Server[] = [];
@@ -76,7 +76,7 @@ export class FakeZooKeeper implements AsyncDisposable {
     }
   }
 
-  /** Rejects when the port is taken, or an option makes no sense. */
+  /** Rejects if the port is taken, or an option makes no sense. */
   static async start(options: FakeZooKeeperOptions = {}): Promise<FakeZooKeeper> {
     const fake = new FakeZooKeeper(options);
     try {
@@ -114,8 +114,8 @@ export class FakeZooKeeper implements AsyncDisposable {
   }
 
   /**
-   * Lets that much time go by at once: sessions end that nothing was heard of, containers and nodes
-   * with a TTL go. Throws with `realTime`.
+   * Lets that much time pass at once. Sessions end of which nothing was heard, and containers and
+   * nodes with a TTL are deleted. Throws with `realTime`.
    */
   advance(ms: number): void {
     if (this.#shared.settings.realTime) throw new Error('the clock is the real one (realTime)');
@@ -124,7 +124,7 @@ export class FakeZooKeeper implements AsyncDisposable {
     state.advanceTo(state.nowMs + ms);
   }
 
-  /** Ends a session as if nothing had been heard of it. Throws when there is none with that id. */
+  /** Ends a session as if nothing had been heard of it. Throws if there is none with that id. */
   expireSession(id: bigint): void {
     const { state } = this.#shared;
     if (state.sessions.get(id) === undefined) {

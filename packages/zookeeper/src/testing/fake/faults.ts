@@ -1,13 +1,13 @@
-/** Faults that a test has asked for: what is matched next is treated otherwise. */
+/** Faults that a test has asked for. The next request that matches one is treated otherwise. */
 
 /** A request as the fake received it. */
 export interface FakeRequest {
   /** The port of the server that received it. */
   readonly port: number;
-  /** In a handshake the one that it asks for; 0n for a new one. */
+  /** The session. In a handshake the one that it asks for; 0n for a new one. */
   readonly sessionId: bigint;
   readonly xid: number;
-  /** `create`, `getData` …, `connect` for the handshake, `unknown` for an opcode that nobody knows. */
+  /** `create`, `getData` …, `connect` for the handshake, `unknown` for an unknown opcode. */
   readonly opcode: string;
   /** The first of `paths`. */
   readonly path: string | undefined;
@@ -15,7 +15,7 @@ export interface FakeRequest {
   readonly paths: readonly string[];
 }
 
-/** All that is given must hold. */
+/** A request matches if all given fields do. */
 export interface FaultMatch {
   /** A name of `FakeRequest.opcode`, or several. Default: every request but pings. */
   readonly opcode?: string | readonly string[];
@@ -62,12 +62,14 @@ export interface Fault {
   readonly struck: Promise<FakeRequest>;
   /** Lets delayed replies go, and those that would be delayed later. */
   release(): void;
-  /** Strikes no more. What is delayed stays so. */
+  /** Strikes no more. Delayed replies stay delayed. */
   cancel(): void;
 }
 
 export interface Faults {
-  /** Treats the next request that matches, or the next `times`, otherwise. The oldest fault wins. */
+  /**
+   * Treats the next request that matches, or the next `times`, otherwise. The oldest fault wins.
+   */
   next(match: string | FaultMatch, action: FaultAction): Fault;
   /** Closes the next `times` (default 1) connections as soon as they are accepted. */
   closeOnConnect(times?: number): void;
@@ -133,7 +135,7 @@ function matches(match: FaultMatch, request: FakeRequest): boolean {
   try {
     return predicate === undefined || predicate(request);
   } catch {
-    return false; // it runs inside the server, where nobody could catch it
+    return false; // it runs inside the server, where no caller could catch it
   }
 }
 

@@ -1,13 +1,13 @@
 import type { Server } from './server.ts';
 
-/** The answer to one of the words that stand for themselves in front of any frame. */
+/** The answer to one of the words that may stand in place of any frame. */
 export function answerFourLetterWord(server: Server, chunk: Uint8Array): Uint8Array | undefined {
   const answer = answerOf(server, new TextDecoder('latin1').decode(chunk.subarray(0, 4)));
   return answer === undefined ? undefined : new TextEncoder().encode(answer);
 }
 
 const version = '3.8.0-fake, built on 2000-01-01 00:00 UTC';
-/** Words of 3.8 that need a whitelist there, and an answer that nobody has needed here. */
+/** Words of 3.8 that need a whitelist there. No test has needed their answers yet. */
 const refused: ReadonlySet<string> = new Set([
   ...['conf', 'cons', 'crst', 'dirs', 'dump', 'gtmk', 'hash', 'mntr', 'srst', 'stat', 'stmk'],
 ]);

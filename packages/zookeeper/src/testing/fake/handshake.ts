@@ -6,7 +6,7 @@ import { frame, replyFrame } from './replies.ts';
 import type { Server } from './server.ts';
 import { passwordOf } from './sessions.ts';
 
-/** What becomes of a ConnectRequest. */
+/** The outcome of a ConnectRequest. */
 export type Handshake =
   /** Closed without a reply. */
   | { readonly outcome: 'closed' }

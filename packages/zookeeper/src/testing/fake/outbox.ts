@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 
-/** Above this a client that does not read, or must not be told, is cut off. */
+/** A client with more unread or held output than this is cut off. */
 const maxUnreadBytes = 64 * 1024 * 1024;
 
 /**
- * What goes to one client, in order. What is sent in one turn of the event loop goes out in one
- * write. It can be held back: by a delayed reply, or because the server plays dead.
+ * The output to one client, in order. Everything that is sent in one turn of the event loop leaves
+ * in one write. It can be held back: by a delayed reply, or because the server plays dead.
  */
 export class Outbox {
   readonly #socket: Socket;
@@ -33,7 +33,7 @@ export class Outbox {
     });
   }
 
-  /** Holds back what is sent from now on. Returns what lets it go. */
+  /** Holds back everything that is sent from now on. @returns a function that releases it */
   hold(): () => void {
     this.#flush();
     this.#holds += 1;
@@ -53,7 +53,10 @@ export class Outbox {
     if (!on) this.#flush();
   }
 
-  /** Closes the connection behind what was sent; what a delay still holds back is lost. */
+  /**
+   * Closes the connection behind everything that was sent. Output that a delay still holds back is
+   * lost.
+   */
   end(): void {
     if (this.#ending) return;
     this.#ending = true;

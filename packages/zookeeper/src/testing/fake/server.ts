@@ -18,14 +18,14 @@ export interface Shared {
   readonly log: (request: FakeRequest) => void;
 }
 
-/** What a lagging server last saw, and what it will see once it catches up. */
+/** The last view of a lagging server, and what it will see once it catches up. */
 interface Frozen {
   readonly tree: DataTree;
   readonly zxid: bigint;
   readonly later: (() => void)[];
 }
 
-/** Replies that come only when the server has seen all that came before. */
+/** Replies that come only when the server has seen everything before. */
 const waitedFor = /^(create|delete|set(Data|Acl)$|multi$|sync$|reconfig|closeSession)/;
 
 /** @see FakeServer */

@@ -6,11 +6,13 @@ export interface Session {
   timeoutMs: number;
   /** When it ends unless something is heard of it, by the fake's clock. */
   expiresAtMs: number;
-  /** The server that the client attached to last: only there it may write. */
+  /** The server that the client attached to last. It may write only there. */
   owner: object;
 }
 
-/** The sessions of all servers. They end in steps of a tick, as the server sorts them into buckets. */
+/**
+ * The sessions of all servers. They end in steps of a tick, as the server sorts them into buckets.
+ */
 export class Sessions {
   readonly #tickTimeMs: number;
   readonly #byId = new Map<bigint, Session>();
@@ -83,7 +85,7 @@ export class LocalSessions {
   }
 }
 
-/** 16 bytes that nobody guesses by accident; the same in every run. */
+/** 16 bytes that no client guesses by accident. They are the same in every run. */
 export function passwordOf(id: bigint): Uint8Array {
   return new Uint8Array(createHash('sha256').update(`fake ${id}`).digest().subarray(0, 16));
 }

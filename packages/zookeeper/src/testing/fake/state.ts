@@ -21,7 +21,10 @@ export interface Caller {
 
 const nobody: Caller = { sessionId: 0n, identities: [{ scheme: 'super', id: '' }] };
 
-/** What all servers of an ensemble agree on: the nodes, the sessions, the last zxid, the time. */
+/**
+ * The state that all servers of an ensemble share: the nodes, the sessions, the last zxid, the
+ * time.
+ */
 export class State {
   readonly tree: DataTree = new DataTree();
   readonly sessions: Sessions;
@@ -38,7 +41,8 @@ export class State {
   }
 
   /**
-   * One transaction. Whoever watches is told before this returns. A refused one takes a zxid too.
+   * Runs one transaction. Its watchers are told before this returns. A refused one takes a zxid,
+   * too.
    * @throws Refusal when `apply` does; nothing has changed then
    */
   write<T>(caller: Caller, apply: (transaction: Transaction) => T): T {
@@ -103,7 +107,7 @@ export const writes: ReadonlySet<number> = new Set<number>([
   opcodes.closeSession,
 ]);
 
-/** The code of a Refusal; anything else is a mistake of ours and goes on. */
+/** The code of a Refusal. Any other error is a defect, and is thrown. */
 export function codeOf(error: unknown): number {
   if (error instanceof Refusal) return error.code;
   throw error;

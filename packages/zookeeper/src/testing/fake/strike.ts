@@ -19,7 +19,7 @@ export function strike(
   const reply = serve();
   if (reply === undefined) return;
   if (action === 'delay') {
-    // What this request has caused is told; only its reply and what follows waits.
+    // The events of this request are sent at once. Only its reply and what follows waits.
     const release = connection.outbox.hold();
     fault?.onRelease(release);
   }

@@ -1,7 +1,7 @@
 /**
- * Watches of the connections to one server. A connection has at most one watch per path and table,
- * and its mode is that of the last registration, as in 3.8: a one-shot watch replaces a persistent
- * one and the other way round.
+ * Watches of the connections to one server. A connection has at most one watch per path and table.
+ * Its mode is that of the last registration, as in 3.8: a one-shot watch replaces a persistent one,
+ * and the other way round.
  */
 import { addWatchModes, eventTypes, watcherTypes } from '../../protocol/constants.ts';
 import type { SetWatches2Request } from '../../protocol/messages.ts';
@@ -10,12 +10,12 @@ import { watchedParent } from './paths.ts';
 
 export type WatchMode = 'one-shot' | 'persistent' | 'persistent-recursive';
 
-/** Who is told. */
+/** A receiver of events. */
 export interface Watcher {
   notify(type: number, path: string, zxid: bigint): void;
 }
 
-/** What a transaction did to a node. */
+/** The change of a node by a transaction. */
 export interface TreeEvent {
   readonly type:
     | typeof eventTypes.created
@@ -55,7 +55,7 @@ class WatchTable {
     this.#byWatcher.delete(watcher);
   }
 
-  /** As 3.8 answers: whoever's watch it is. */
+  /** As 3.8 answers: a watch of any client counts. */
   contains(path: string): boolean {
     return this.#byPath.has(path);
   }
@@ -67,7 +67,7 @@ class WatchTable {
       .values();
   }
 
-  /** Who is to be told; takes the one-shot watches away. */
+  /** The watchers to tell. Removes the one-shot watches. */
   trigger(path: string, type: number): Set<Watcher> {
     const told = new Set<Watcher>();
     for (const [watcher, mode] of [...(this.#byPath.get(path) ?? [])]) {
@@ -112,7 +112,7 @@ export class Watches {
     return children || data;
   }
 
-  /** Whether anybody watches that very path. */
+  /** Whether any client watches exactly that path. */
   contains(path: string, type: number): boolean {
     return (
       (type !== watcherTypes.data && this.#children.contains(path)) ||
@@ -130,7 +130,10 @@ export class Watches {
     for (const [path, mode] of this.#children.of(watcher)) yield ['children', path, mode];
   }
 
-  /** Tells what happened. A watcher of a node and of its children hears of the end once. */
+  /**
+   * Sends the event of a change. A watcher of a node and of its children hears of the deletion
+   * once.
+   */
   trigger({ type, path, zxid }: TreeEvent): void {
     const told = this.#data.trigger(path, type);
     for (const watcher of told) watcher.notify(type, path, zxid);

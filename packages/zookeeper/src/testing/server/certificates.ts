@@ -6,7 +6,7 @@ import { findOpenssl } from './installation.ts';
 
 const run = promisify(execFile);
 
-/** A file in PEM, and what is in it. */
+/** A file in PEM, and its content. */
 export interface PemFile {
   readonly path: string;
   readonly text: string;
@@ -15,7 +15,7 @@ export interface PemFile {
 export interface KeyAndCertificate {
   readonly key: PemFile;
   readonly certificate: PemFile;
-  /** The key, then the certificate: what ZooKeeper takes as a key store of type PEM. */
+  /** The key, then the certificate: the form in which ZooKeeper takes a key store of type PEM. */
   readonly both: PemFile;
 }
 

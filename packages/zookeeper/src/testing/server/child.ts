@@ -9,7 +9,7 @@ import { ServerUnavailableError } from './errors.ts';
 export interface Child {
   readonly pid: number;
   readonly alive: boolean;
-  /** Resolves when the process is gone, with what ended it. */
+  /** Resolves when the process is gone, with the signal or code that ended it. */
   readonly ended: Promise<string>;
   send(signal: 'SIGTERM' | 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void;
 }
@@ -18,11 +18,11 @@ export interface ChildPlan {
   readonly program: string;
   readonly arguments: readonly string[];
   readonly directory: string;
-  /** Both outputs are added to this file. A pipe would stop the server when nobody reads it. */
+  /** Both outputs are appended to this file. A pipe would block the server if it is not read. */
   readonly logPath: string;
   /** Removed with the process when this process dies first. */
   readonly temporaryDirectory: string;
-  /** Whom it runs as. Default: as this process. Another user needs root. */
+  /** The user that it runs as. Default: that of this process. Another user needs root. */
   readonly user?: { readonly uid: number; readonly gid: number };
 }
 
@@ -86,8 +86,9 @@ function killAll(): void {
 }
 
 /**
- * The exit hook does not run when a signal ends this process. So each server also has a shell beside
- * it that waits for the end of its input, which comes with the end of this process, however it ends.
+ * The exit hook does not run when a signal ends this process. So each server also has a shell
+ * beside it that waits for the end of its input. That comes with the end of this process, however
+ * it ends.
  */
 function endWithThisProcess(child: ChildProcess, directory: string): void {
   if (running.size === 0) process.on('exit', killAll);

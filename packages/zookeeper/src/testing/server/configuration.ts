@@ -4,20 +4,20 @@ import type { TestCertificates } from './certificates.ts';
 import type { Installation } from './installation.ts';
 import type { EnsembleOptions, ServerSaslOptions } from './options.ts';
 
-/** What one server needs to know. */
+/** The configuration of one server. */
 export interface ServerPlan {
   readonly options: EnsembleOptions;
   readonly installation: Installation;
   /** Its own: configuration, log and, unless `dataDirectory` says otherwise, the data. */
   readonly directory: string;
   readonly dataDirectory: string;
-  /** What to remove when this process dies before the server. */
+  /** A directory to remove if this process dies before the server. */
   readonly temporaryDirectory: string;
   readonly host: string;
   readonly port: number;
   readonly securePort: number | undefined;
   readonly certificates: TestCertificates | undefined;
-  /** What the process is started under. */
+  /** The command that starts the process. */
   readonly command: readonly string[];
   /** Only in an ensemble. */
   readonly membership: Membership | undefined;
@@ -58,7 +58,7 @@ export async function writeConfiguration(plan: ServerPlan): Promise<void> {
 export function javaArguments(plan: ServerPlan): string[] {
   const { options, directory } = plan;
   const properties: Settings = {
-    // Nobody needs the data after a crash of the machine, and fsync is most of a write's time.
+    // No test needs the data after a crash of the machine, and fsync is most of a write's time.
     'zookeeper.forceSync': 'no',
     'zookeeper.preAllocSize': 1024,
     // Read from here only; a line in zoo.cfg is ignored.

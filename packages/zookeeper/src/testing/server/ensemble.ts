@@ -18,9 +18,9 @@ import { onFreePorts, temporaryDirectory } from './server.ts';
 export interface TestMember extends TestServer {
   /** Its number in the ensemble, from 1. */
   readonly id: number;
-  /** `server.N=…`: what `reconfig` takes to let this member join. */
+  /** `server.N=…`: the argument with which `reconfig` lets this member join. */
   readonly configurationLine: string;
-  /** Where it talks to the other members: what to cut to part it from them. */
+  /** The ports of its links to the other members. Cut them to separate it. */
   readonly peerPorts: PeerPorts;
 }
 
@@ -39,7 +39,10 @@ export interface TestEnsemble extends AsyncDisposable {
   readonly connectionString: string;
   /** `zks://` with all members; undefined without the option `tls`. */
   readonly secureConnectionString: string | undefined;
-  /** What a client trusts and shows; undefined without the option `tls`. */
+  /**
+   * The authority that a client trusts, and the certificate that it shows; undefined without the
+   * option `tls`.
+   */
   readonly certificates: TestCertificates | undefined;
   /** Waits until exactly one running member leads. Rejects with `TIMED_OUT`. */
   leader(options?: WaitOptions): Promise<TestMember>;
@@ -51,11 +54,15 @@ export interface TestEnsemble extends AsyncDisposable {
   /** Restarts each member, the leader last, and waits each time until all that run serve. */
   rollingRestart(options?: WaitOptions): Promise<void>;
   /**
-   * Starts one more server, which needs the option `reconfiguration`. It knows the others but is not
-   * one of them until a client passes its `configurationLine` to `reconfig`. Resolves when it answers.
+   * Starts one more server, which needs the option `reconfiguration`. It knows the others but is
+   * not one of them until a client passes its `configurationLine` to `reconfig`. Resolves when it
+   * answers.
    */
   addMember(): Promise<TestMember>;
-  /** Kills all processes and removes their files, except a `dataDirectory` that was given. Idempotent. */
+  /**
+   * Kills all processes and removes their files, except a `dataDirectory` that was given.
+   * Idempotent.
+   */
   close(): Promise<void>;
 }
 
@@ -136,7 +143,7 @@ class Ensemble implements TestEnsemble {
       throw new TypeError('a member can be added with the option `reconfiguration` alone');
     }
     const [seat] = (await this.#takeSeats(this.members.length + 1, 1)) as [Seat];
-    // Not yet a participant in its own eyes either: it must not count itself into a majority.
+    // It must not count itself as a participant yet: it would count itself into a majority.
     const itself = seat.line.replace(':participant', ':observer');
     const lines = [...this.members.map((member) => member.configurationLine), itself];
     const member = this.#member(seat, lines);
@@ -194,7 +201,7 @@ class Ensemble implements TestEnsemble {
   }
 
   async #takeSeats(firstId: number, count: number): Promise<Seat[]> {
-    // Elsewhere nobody else listens; one of our own numbers is as good as any.
+    // Nothing else listens at another address, so one of our own numbers is as good as any.
     const ports = await freePorts(count * 4);
     return Array.from({ length: count }, (_none, index) => {
       const id = firstId + index;

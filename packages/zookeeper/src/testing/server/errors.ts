@@ -4,7 +4,7 @@ export type TestServerErrorCode =
   | 'TIMED_OUT'
   | 'NOT_RUNNING';
 
-/** Base of what the real servers for tests reject with. Branch on the class or `code`. */
+/** Base class of errors of the real servers for tests. Branch on the class or `code`. */
 export class TestServerError extends Error {
   override readonly name: string = 'TestServerError';
   readonly code: TestServerErrorCode;
@@ -15,7 +15,9 @@ export class TestServerError extends Error {
   }
 }
 
-/** Java, ZooKeeper's jars or `openssl` are not on this machine; the message says what to install. */
+/**
+ * Java, ZooKeeper's jars or `openssl` are not on this machine; the message says what to install.
+ */
 export class ServerUnavailableError extends TestServerError {
   override readonly name: string = 'ServerUnavailableError';
 

@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import { TestServerError } from './errors.ts';
 
 /**
- * Sends one of ZooKeeper's four letter commands on a connection of its own, and gives the answer.
- * Rejects when nobody listens, and with `TIMED_OUT` when the answer is not complete in time.
+ * Sends one of ZooKeeper's four-letter words over a connection of its own, and returns the answer.
+ * Rejects if no server listens, and with `TIMED_OUT` if the answer is not complete in time.
  */
 export function askFourLetterWord(
   target: { readonly host: string; readonly port: number },
@@ -32,7 +32,7 @@ export function askFourLetterWord(
   });
 }
 
-/** Whether somebody listens there. */
+/** Whether a server listens there. */
 export async function accepts(target: {
   readonly host: string;
   readonly port: number;

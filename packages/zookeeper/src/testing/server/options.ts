@@ -56,8 +56,10 @@ export interface ServerOptions extends InstallationOptions {
 export interface MemberSeat {
   /** Its address, for clients and for the other members. */
   readonly host: string;
-  /** What its process is started under, such as `['nsenter', '--net=/run/netns/one']`. It has to become
-   *  that process: signals go to its number. */
+  /**
+   * The command that starts its process, such as `['nsenter', '--net=/run/netns/one']`. It has to
+   * become that process, because signals go to its number.
+   */
   readonly command?: readonly string[];
 }
 
@@ -65,8 +67,10 @@ export interface EnsembleOptions extends ServerOptions {
   /** Of each member, in order: to put them on machines, or network namespaces, of their own. Default:
    *  all on 127.0.0.1. */
   readonly seats?: readonly MemberSeat[];
-  /** Members come and go at runtime (`reconfig`); default false. ZooKeeper keeps that right for an
-   *  administrator, so this option also turns **all** checks of access control lists off. */
+  /**
+   * Members come and go at runtime (`reconfig`); default false. ZooKeeper keeps that right for an
+   * administrator, so this option also turns **all** checks of access control lists off.
+   */
   readonly reconfiguration?: boolean;
 }
 

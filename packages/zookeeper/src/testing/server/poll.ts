@@ -4,7 +4,7 @@ import type { WaitOptions } from './options.ts';
 
 const intervalMs = 20;
 
-/** Asks until the answer is not undefined. Rejects with what `ask` throws, or at the bound. */
+/** Asks until the answer is not undefined. Rejects with an error of `ask`, or at the time limit. */
 export async function poll<Answer>(
   what: string,
   options: WaitOptions,

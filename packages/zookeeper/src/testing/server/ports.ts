@@ -2,16 +2,16 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-// Below what systems give to outgoing connections (Linux from 32768, others from 49152). A port of
-// that range may be taken by any connection while a server is down, or worse: a client that
-// retries a closed port there can connect to itself, and then keeps the server from coming back.
+// Below the ports that systems give to outgoing connections (Linux from 32768, others from 49152).
+// Any connection may take a port of that range while a server is down. Worse, a client that retries
+// a closed port there can connect to itself, and then keeps the server from coming back.
 const firstPort = 10_000;
 const lastPort = 32_000;
 const maxTries = 200;
 
 const given = new Set<number>();
 
-/** Ports on which nobody listens on `host`; never the same twice in this process. */
+/** Ports on which no server listens on `host`; never the same twice in this process. */
 export async function freePorts(count: number, host = '127.0.0.1'): Promise<number[]> {
   const ports: number[] = [];
   for (let tries = 0; ports.length < count; tries += 1) {

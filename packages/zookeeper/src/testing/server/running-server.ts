@@ -15,8 +15,8 @@ import type { RestartOptions, TestServer } from './server.ts';
 
 const logBytes = 16_384;
 const stopTimeoutMs = 10_000;
-// A connection that comes while the server sets itself up may never be answered, so the first
-// questions wait little; a busy machine needs more.
+// A connection that comes while the server sets itself up may never be answered. So the first
+// questions wait only briefly. A busy machine needs more.
 const firstAnswerMs = 50;
 const longestAnswerMs = 2000;
 
@@ -176,8 +176,10 @@ export class RunningServer implements TestServer {
     await rm(this.#plan.directory, { recursive: true, force: true, maxRetries: 2 });
   }
 
-  /** One look at a server that starts.
-   *  @throws ServerStartError when somebody else's server has the port */
+  /**
+   * One look at a server that starts.
+   * @throws ServerStartError if another server has the port
+   */
   async #answers(
     until: 'serving' | 'answering',
     timeoutMs: number,
@@ -190,7 +192,7 @@ export class RunningServer implements TestServer {
     } catch (error) {
       return error instanceof TestServerError && error.code === 'TIMED_OUT' ? 'silent' : 'not yet';
     }
-    // Another server that was quicker to take the port answers for ours, which is about to fail.
+    // Another server took the port first and answers in place of ours, which is about to fail.
     const directory = /^dataDir=(.*)$/m.exec(configuration)?.[1];
     if (directory !== undefined && !directory.startsWith(this.#plan.dataDirectory)) {
       const message = `another ZooKeeper server has port ${this.port}`;
@@ -207,7 +209,7 @@ export class RunningServer implements TestServer {
     throw new TestServerError('NOT_RUNNING', 'this server was closed: start another one');
   }
 
-  /** What is in the log from `position` (in bytes) on. */
+  /** The log from `position` (in bytes) on. */
   #read(position: number): string {
     let file: number;
     try {

@@ -20,7 +20,10 @@ export interface TestServer extends AsyncDisposable {
   readonly host: string;
   readonly port: number;
   readonly securePort: number | undefined;
-  /** What a client trusts and shows; undefined without the option `tls`. */
+  /**
+   * The authority that a client trusts, and the certificate that it shows; undefined without the
+   * option `tls`.
+   */
   readonly certificates: TestCertificates | undefined;
   /** Of the present or last process; `restart()` changes it. */
   readonly pid: number;
@@ -29,23 +32,29 @@ export interface TestServer extends AsyncDisposable {
   kill(): Promise<void>;
   /** SIGTERM (after a thaw, when frozen), and SIGKILL after ten seconds. */
   stop(): Promise<void>;
-  /** SIGSTOP: connections stay, connects succeed, nothing is answered. Resolves when the process has
-   *  stopped. Rejects with `NOT_RUNNING`. */
+  /**
+   * SIGSTOP: connections stay, connects succeed, nothing is answered. Resolves when the process has
+   * stopped. Rejects with `NOT_RUNNING`.
+   */
   freeze(): Promise<void>;
   /** SIGCONT. Without effect on a server that is not frozen. */
   thaw(): void;
   /**
-   * Stops the server if need be and starts it again with the same data on the same ports. Resolves
-   * when it serves; with `until: 'answering'` already when it answers that it does not, which is all
-   * that a member of an ensemble can do alone. Rejects with ServerStartError.
+   * Stops the server if need be, and starts it again with the same data on the same ports. Resolves
+   * when it serves. With `until: 'answering'` it resolves when the server answers, even that it
+   * does not serve: a member of an ensemble can do no more alone. Rejects with ServerStartError.
    */
   restart(options?: RestartOptions): Promise<void>;
-  /** Asks `srvr`, `mntr`, `cons` and the like on a connection of its own. Rejects when nobody
-   *  listens, and with `TIMED_OUT` when no answer came in time (default 5 000 ms). */
+  /**
+   * Asks `srvr`, `mntr`, `cons` and the like over a connection of its own. Rejects if no server
+   * listens, and with `TIMED_OUT` if no answer came in time (default 5 000 ms).
+   */
   fourLetterWord(word: string, options?: { readonly timeoutMs?: number }): Promise<string>;
   /** The last 16 KiB of what the server has printed. Works after `close()` too. */
   log(): string;
-  /** Kills the process and removes its files, except a `dataDirectory` that was given. Idempotent. */
+  /**
+   * Kills the process and removes its files, except a `dataDirectory` that was given. Idempotent.
+   */
   close(): Promise<void>;
 }
 
@@ -58,12 +67,12 @@ export interface RestartOptions {
 const maxStarts = 5;
 
 /**
- * Starts the Java server on free ports of 127.0.0.1, with a fresh temporary directory. Resolves when
- * it serves.
+ * Starts the Java server on free ports of 127.0.0.1, with a fresh temporary directory. Resolves
+ * when it serves.
  *
- * Rejects with ServerUnavailableError when Java or ZooKeeper's jars are missing, with
- * ServerStartError (and the tail of the output) when the server ends or does not serve within
- * `startTimeoutMs`, and with the reason of `signal`. Nothing is left behind then.
+ * Rejects with ServerUnavailableError if Java or ZooKeeper's jars are missing, and with the reason
+ * of `signal`. It rejects with ServerStartError (and the tail of the output) if the server ends, or
+ * does not serve within `startTimeoutMs`. Nothing is left behind then.
  */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   checkServerOptions('startServer', options);
@@ -122,7 +131,7 @@ async function certificatesFor(
   }
 }
 
-/** Without symbolic links: the server's own name of it is compared with ours. */
+/** Without symbolic links, because the server's own name of it is compared with ours. */
 export async function temporaryDirectory(): Promise<string> {
   return mkdtemp(join(await realpath(tmpdir()), 'zookeeper-test-'));
 }

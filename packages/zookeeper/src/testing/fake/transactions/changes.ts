@@ -21,7 +21,7 @@ export function remove(transaction: Transaction, { path, version }: VersionedPat
   transaction.did(tree.remove(path, zxid), eventTypes.deleted, path);
 }
 
-/** Deletes what the server deletes by itself: nobody is asked. */
+/** Deletes a node as the server does by itself: without asking for permission. */
 export function removeUnconditionally(transaction: Transaction, path: string): void {
   const { tree, zxid } = transaction;
   transaction.did(tree.remove(path, zxid), eventTypes.deleted, path);

@@ -18,8 +18,8 @@ const withTtl = new Set<number>([
 const ephemeral = new Set<number>([createFlags.ephemeral, createFlags.ephemeralSequential]);
 
 /**
- * The checks come in the server's order, which decides what a request with two faults is told.
- * @param request `ttlMs` is -1 where the request has none
+ * The checks come in the server's order. It decides the error of a request with two faults.
+ * @param request `ttlMs` is -1 if the request has none
  */
 export function create(
   transaction: Transaction,

@@ -12,8 +12,8 @@ const ttlFlags = new Set<number>([
 ]);
 
 /**
- * All operations or none. A failed multi is no error of the request: the operations before the
- * culprit are told 0, the culprit its code, those behind it -2.
+ * All operations or none. A failed multi is no error of the request. The operations before the
+ * refused one are answered with 0, that one with its code, those behind it with -2.
  */
 export function multi(
   transaction: Transaction,
@@ -36,7 +36,7 @@ export function multi(
   return results;
 }
 
-/** What the server cannot even take apart: then no item is answered. */
+/** An operation that the server cannot even decode. Then no item is answered. */
 function isUnreadable({ opcode, body }: MultiOperation): boolean {
   if (opcode === opcodes.getData || opcode === opcodes.getChildren) return true;
   return opcode !== opcodes.createTtl && 'flags' in body && ttlFlags.has(body.flags);
@@ -71,7 +71,7 @@ function apply(transaction: Transaction, operation: MultiOperation): MultiResult
   }
 }
 
-/** What has a Stat to tell is answered as a create2, whatever was asked. */
+/** A kind that has a Stat is answered as a create2, whatever was asked. */
 function created(
   transaction: Transaction,
   opcode: number,

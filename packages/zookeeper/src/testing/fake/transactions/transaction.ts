@@ -7,7 +7,7 @@ export class Transaction {
   readonly tree: DataTree;
   readonly zxid: bigint;
   readonly timeMs: number;
-  /** 0 for what the server does by itself. */
+  /** 0 for changes that the server makes by itself. */
   readonly sessionId: bigint;
   readonly identities: readonly Identity[];
   readonly events: TreeEvent[] = [];
@@ -25,7 +25,7 @@ export class Transaction {
     this.identities = caller.identities;
   }
 
-  /** Notes a change that was just made, and what is to be told of it. */
+  /** Notes a change that was just made, and its event. */
   did(undo: Undo, type?: TreeEvent['type'], path = ''): void {
     this.#undo.push(undo);
     if (type !== undefined) this.events.push({ type, path, zxid: this.zxid });
