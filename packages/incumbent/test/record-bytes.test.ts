@@ -8,7 +8,7 @@ const candidate =
   '"id":"host-7","incarnation":"9f2c","addresses":["10.0.0.7:50051"],"metadata":{"zone":"1"}';
 const request = '"request":{"kind":"transfer","nonce":"r1","to":"host-8"}';
 const held = '"held":{"ms":300000,"untilUnixMs":1795000300000}';
-/** What both records end with. */
+/** The fields that both records end with. */
 const shared = [
   '"reservation":{"for":"host-8","reserveMs":6000,"untilUnixMs":1795000006000}',
   `"unfenced":[{${candidate},"token":"41"}]`,
