@@ -15,6 +15,7 @@ const always = [
   'CHANGELOG.md',
   'CONTRIBUTING.md',
   'README.md',
+  'SECURITY.md',
   'packages/incumbent/README.md',
   'packages/redis-failover/ARCHITECTURE.md',
   'packages/zookeeper/ARCHITECTURE.md',

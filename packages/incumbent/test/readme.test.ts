@@ -43,6 +43,22 @@ test('the README shows a test with two candidates', () => {
   expect(tests.length).toBe(2);
 });
 
+/** `npm run test:packed` runs and type-checks the first example of the README, and so that of each page. */
+test.each(['README.md', 'docs/start/index.md', 'docs/start/work.md'])(
+  '%s begins with the example of the README, which is tried on the packed library',
+  (path) => {
+    const page = readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
+    const first = (markdown: string) => /^```ts\n.*?^```$/ms.exec(markdown)?.[0];
+    expect(first(page)).toBeDefined();
+    expect(first(page)).toBe(first(text));
+  },
+);
+
+test('the README stands alone in the package: it links to no file of the repository', () => {
+  const targets = [...text.matchAll(/\]\(([^)]+)\)|(?:src|href)="([^"]+)"/g)];
+  for (const [, markdown, html] of targets) expect(markdown ?? html).toMatch(/^(https:|#)/);
+});
+
 test('the store of the README passes every scenario, on a database that knows no signals', async () => {
   const rows = new Map<string, { readonly revision: number; readonly text: string }>();
   const db = {

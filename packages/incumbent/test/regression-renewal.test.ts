@@ -1,4 +1,4 @@
-/** Defects of other systems that concern renewing and belief; ids as in ARCHITECTURE.md. */
+/** Defects of other systems that concern renewing and belief; ids as in docs/coming-from/index.md. */
 import { expect, test } from 'vitest';
 import type { TermEndedError } from '../src/index.ts';
 import { createElection, NotLeadingError } from '../src/index.ts';

@@ -50,13 +50,8 @@ interface Loss {
  * the last loss, the difference is time that the monotonic clock did not count. It is *lost*: taken
  * off for good, whatever the wall clock says later.
  *
- * Proof. Be Δ the real time between two looks, ρ the bound on the clocks' rates. If the host was not
- * suspended meanwhile, the monotonic clock counts at least Δ(1−ρ). If the wall clock was not set back
- * meanwhile, the wall clock does, and what it counts is what the monotonic one does and the widening of
- * the gap. The law counts the larger of both, and never takes back what it has counted. So from the
- * instant that the deadline counts from until now it counts at least (1−ρ) of the real time: belief of
- * H is over H/(1−ρ) after its sending, at the latest. A widening of at most `roundingMs` is subtracted
- * only while it lasts, so each setting back can hide one suspension of that length.
+ * So belief of H is over H/(1−ρ) after its sending, at the latest: docs/design/time.md has the proof.
+ * A widening of at most `roundingMs` is subtracted only while it lasts.
  *
  * A new deadline may count from an instant before the last looks: a reply that was under way. What
  * those looks have found lost since that instant is lost for the new deadline as well. Another judge may

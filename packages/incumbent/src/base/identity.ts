@@ -1,6 +1,6 @@
 /**
  * What tells one process from another. Nothing here is drawn when the module is loaded, or kept: a
- * copy of the process would have it too (ARCHITECTURE.md, "An identity that is copied").
+ * copy of the process would have it too (docs/design/identity-and-names.md).
  */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';

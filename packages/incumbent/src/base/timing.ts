@@ -73,7 +73,7 @@ const longestPollMs = 30_000;
 const roundingMs = 1e-6;
 
 /**
- * Fills in what was not given and checks every inequality of ARCHITECTURE.md ("Time").
+ * Fills in what was not given and checks every inequality of docs/design/time.md.
  * @throws InvalidOptionError for a value that is no duration, InvalidTimingError with every broken
  * rule and its numbers for values that do not fit together
  */

@@ -10,8 +10,8 @@ export interface Attempt {
 
 /**
  * The nonces that one handle has sent last. By them alone it knows its own writes. An id or an
- * incarnation would not do: a copy of this process has the same ones (ARCHITECTURE.md, "An identity
- * that is copied").
+ * incarnation would not do: a copy of this process has the same ones
+ * (docs/design/identity-and-names.md).
  *
  * Bounded: a write of ours that is forgotten counts as somebody else's, and is waited out. The one that
  * stands in the record, as far as is known, is not forgotten, however many are sent after it: in an outage

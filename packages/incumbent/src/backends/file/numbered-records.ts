@@ -2,7 +2,7 @@
  * A register made of numbered files: the highest number is its present value. Number n+1 is made by
  * link(2), which only one process can do for a given name *while that name exists*. Names are
  * pruned, so three rules make "one winner for each number" true for ever (the proof and the
- * schedules behind it: ARCHITECTURE.md, "File store"):
+ * schedules behind it: docs/design/file-store.md):
  *
  * 1. Pruning goes upwards (pruning.ts): n+1 disappears only after n did, and the last ones never
  *    do. Number 1 does not disappear; it becomes a tombstone before number 2 goes.

@@ -2,7 +2,7 @@
  * The race for a lease: candidates compete by a conditional write on one record. Expiry is judged
  * by *observed time* (each candidate's own clock, since it first saw the present version, for the
  * lease written in that version), as client-go and Amazon's DynamoDB lock client do: no clocks are
- * compared. The proof is in ARCHITECTURE.md, "Why the lease race is safe".
+ * compared. The proof is in docs/design/lease-race.md.
  */
 
 import { Belief } from '../../base/belief.ts';

@@ -3,7 +3,7 @@
  * before it (ZooKeeper's recipe, etcd's concurrency package). What the recipe leaves open is closed
  * here: a term is believed in only from confirmations that the store's quorum has committed, and
  * whoever follows a leader that ended unclean waits that one's belief out. The proof is in
- * ARCHITECTURE.md, "Why the queue is safe".
+ * docs/design/queue.md.
  */
 
 import type { CandidateInfo } from '../../base/candidate.ts';

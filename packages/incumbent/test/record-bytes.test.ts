@@ -1,0 +1,52 @@
+// The bytes of records that stand in stores: docs/reference/versions.md says how long they are read.
+import { describe, expect, test } from 'vitest';
+import { RecordTooNewError } from '../src/base/errors.ts';
+import { decodeLeaseRecord, encodeLeaseRecord } from '../src/record/lease-record.ts';
+import { decodeQueueRecord, encodeQueueRecord } from '../src/record/queue-record.ts';
+
+const candidate =
+  '"id":"host-7","incarnation":"9f2c","addresses":["10.0.0.7:50051"],"metadata":{"zone":"1"}';
+const request = '"request":{"kind":"transfer","nonce":"r1","to":"host-8"}';
+const held = '"held":{"ms":300000,"untilUnixMs":1795000300000}';
+/** The fields that both records end with. */
+const shared = [
+  '"reservation":{"for":"host-8","reserveMs":6000,"untilUnixMs":1795000006000}',
+  `"unfenced":[{${candidate},"token":"41"}]`,
+  '"drains":[{"id":"host-9","untilUnixMs":1795000060000}]',
+  '"history":[{"token":"41","id":"host-6","incarnation":"1a","fromUnixMs":1794999000000,' +
+    '"toUnixMs":1794999900000,"why":"unclean"}]',
+].join();
+
+const lease = [
+  '{"format":1,"election":"billing","token":"18446744073709551616","nonce":"n1"',
+  '"leaseMs":15000,"ended":false',
+  `"holding":{"candidate":{${candidate}},"electedAtUnixMs":1795000000000,"announced":true`,
+  `"actors":[{"pid":7,"boot":"b"}],"revoked":false,${held},${request}}`,
+  `${shared}}`,
+].join();
+
+const queue = [
+  '{"incumbent":"queue","format":1,"election":"billing","token":"42","place":"n_1-0000000007"',
+  '"nonce":"n1","beliefMs":4000,"ended":false',
+  `"leadership":{"candidate":{${candidate}},"place":"n_1-0000000007"`,
+  `"electedAtUnixMs":1795000000000,"leaseMs":10000,"revoked":false,${request},${held}}`,
+  `${shared}}`,
+].join();
+
+describe.each([
+  ['lease', lease, (text: string) => encodeLeaseRecord(decodeLeaseRecord(text, 'here'))],
+  ['queue', queue, (text: string) => encodeQueueRecord(decodeQueueRecord(text, 'here'))],
+])('a record of the %s in format 1', (_mechanism, text, rewritten) => {
+  test('is read, and written with the same bytes', () => {
+    expect(rewritten(text)).toBe(text);
+  });
+
+  test('may have a field of a later release, which is passed over', () => {
+    expect(rewritten(text.replace('"ended"', '"later":1,"ended"'))).toBe(text);
+  });
+
+  test('is refused in a newer format', () => {
+    const newer = text.replace('"format":1', '"format":2');
+    expect(() => rewritten(newer)).toThrow(RecordTooNewError);
+  });
+});
