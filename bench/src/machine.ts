@@ -18,7 +18,7 @@ export interface Machine {
   readonly load: number;
 }
 
-/** Above this somebody else's work is in the figures. */
+/** Above this the figures contain the work of other programs. */
 const quietLoadPerCore = 0.5;
 
 export function describeMachine(directory: string): Machine {
@@ -36,21 +36,25 @@ export function describeMachine(directory: string): Machine {
   };
 }
 
-/** @param stored what is on its file system */
-export function machineLine(machine: Machine, stored: string): string {
+/**
+ * @param stored what is on its file system
+ * @param loadAtEnd of the last minute, where the end is known already
+ */
+export function machineLines(machine: Machine, stored: string, loadAtEnd?: number): string[] {
   const { cpu, cores, memoryGiB, kernel, node, fileSystem, commit, startedAt, load } = machine;
-  return (
-    `${cores} × ${cpu}, ${memoryGiB} GiB, ${kernel}, Node ${node}, ${stored} on ${fileSystem}, ` +
-    `commit ${commit}, ${startedAt.slice(0, 16).replace('T', ' ')} UTC, load ${load.toFixed(2)}`
-  );
+  const end = loadAtEnd === undefined ? '' : `, ${loadAtEnd.toFixed(2)} at the end`;
+  return [
+    `${cores} × ${cpu}, ${memoryGiB} GiB, ${kernel}, Node ${node}, ${stored} on ${fileSystem}`,
+    `commit ${commit}, ${startedAt.slice(0, 16).replace('T', ' ')} UTC, load ${load.toFixed(2)}${end}`,
+  ];
 }
 
 /** Undefined on a machine that was quiet when we started. */
 export function loadWarning({ load, cores }: Machine): string | undefined {
   if (load <= quietLoadPerCore * cores) return undefined;
   return (
-    `the load is ${load.toFixed(2)} on ${cores} cores, more than ${quietLoadPerCore} a core: ` +
-    'others are at work, and these figures are worth little'
+    `the load is ${load.toFixed(2)} on ${cores} cores, above ${quietLoadPerCore} a core. ` +
+    'Others are at work: these figures are worth little.'
   );
 }
 

@@ -2,7 +2,7 @@
 import type { Figure } from './figure.ts';
 import { digits, verdictOf, withUnit } from './figure.ts';
 import type { Machine } from './machine.ts';
-import { loadWarning, machineLine } from './machine.ts';
+import { loadWarning, machineLines } from './machine.ts';
 
 /** What is said before the figures. */
 export interface Run {
@@ -59,8 +59,8 @@ const json: Report = {
 const markdown: Report = {
   start: (run) =>
     lines([
-      ...heading(run).map((line) => `${line}  `),
-      `\`${run.command} -- --markdown --rounds ${run.rounds}\``,
+      ...heading(run).map((line) => `- ${line}`),
+      `- \`${run.command} -- --markdown --rounds ${run.rounds}\``,
       '',
       '| | median | p95 | min to max | n | goal | |',
       '| --- | --: | --: | --- | --: | --: | --- |',
@@ -95,7 +95,7 @@ export const reports: Readonly<Record<'text' | 'json' | 'markdown', Report>> = {
 function heading({ machine, stored, notes }: Run): string[] {
   const warning = loadWarning(machine);
   return [
-    machineLine(machine, stored),
+    ...machineLines(machine, stored),
     ...(warning === undefined ? [] : [`Warning: ${warning}`]),
     ...notes,
   ];

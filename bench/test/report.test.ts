@@ -16,9 +16,8 @@ const machine: Machine = {
   startedAt: '2026-11-21T09:25:10.000Z',
   load: 0.2,
 };
-const line =
-  '2 × Z80, 24 GiB, Linux 6.1, Node v20.20.2, file store on ext4, commit abc1234, ' +
-  '2026-11-21 09:25 UTC, load 0.20';
+const hardware = '2 × Z80, 24 GiB, Linux 6.1, Node v20.20.2, file store on ext4';
+const moment = 'commit abc1234, 2026-11-21 09:25 UTC, load 0.20';
 const run: Run = {
   machine,
   rounds: 3,
@@ -35,20 +34,20 @@ describe('the report', () => {
   it('warns when others are at work on the machine', () => {
     expect(loadWarning({ ...machine, load: 1 })).toBeUndefined();
     expect(loadWarning({ ...machine, load: 1.01 })).toBe(
-      'the load is 1.01 on 2 cores, more than 0.5 a core: others are at work, and these figures ' +
-        'are worth little',
+      'the load is 1.01 on 2 cores, above 0.5 a core. ' +
+        'Others are at work: these figures are worth little.',
     );
     const busy = { ...machine, load: 3 };
     expect(reports.text.start({ ...run, machine: busy })).toMatch(/\nWarning: the load is 3\.00/);
     expect(reports.markdown.start({ ...run, machine: busy })).toMatch(
-      /\nWarning: the load is 3\.00/,
+      /\n- Warning: the load is 3\.00/,
     );
   });
 
   it('for people has a line for each figure', () => {
-    expect(reports.text.start(run)).toBe(`${line}\nrounds: 3\n`);
+    expect(reports.text.start(run)).toBe(`${hardware}\n${moment}\nrounds: 3\n`);
     expect(reports.text.start({ ...run, notes: ['ZooKeeper 3.8.0'] })).toBe(
-      `${line}\nZooKeeper 3.8.0\nrounds: 3\n`,
+      `${hardware}\n${moment}\nZooKeeper 3.8.0\nrounds: 3\n`,
     );
     expect(reports.text.end(1.5)).toBe('load at the end: 1.50\n');
     expect(reports.text.figures(figures)).toBe(
@@ -88,8 +87,9 @@ describe('the report', () => {
       reports.markdown.end(1.5);
     expect(output).toBe(
       [
-        `${line}  `,
-        '`npm run bench -- --markdown --rounds 3`',
+        `- ${hardware}`,
+        `- ${moment}`,
+        '- `npm run bench -- --markdown --rounds 3`',
         '',
         '| | median | p95 | min to max | n | goal | |',
         '| --- | --: | --: | --- | --: | --: | --- |',

@@ -26,9 +26,9 @@ const watcherOfSupervisor: Change = {
 export const brokenCandidates: Readonly<
   Record<Broken, { readonly about: string; readonly changes?: readonly Change[] }>
 > = {
-  'no-guard': { about: 'a supervisor that starts its program and never looks back' },
+  'no-guard': { about: 'a supervisor starts its program itself, without a guard' },
   'deaf-guard': {
-    about: 'the guard does not look at the deadline, nor do its watchers',
+    about: 'guard and watchers ignore the end of belief',
     changes: [
       {
         file: 'cli/guard/guard.cjs',
@@ -48,11 +48,11 @@ export const brokenCandidates: Readonly<
     ],
   },
   'no-watchers': {
-    about: "nobody in the program's group looks after it",
+    about: "the program's group has no watchers",
     changes: [watcherOfSupervisor, { file: 'cli/dist/guard/gate.js', from: '`exec ', to: '`: ' }],
   },
   'rash-proof': {
-    about: 'a supervisor that is gone proves a term dead, whoever still acts for it',
+    about: 'a dead supervisor proves its term dead, although other processes still act for it',
     changes: [
       {
         file: 'incumbent/dist/backends/file/process-proof.js',

@@ -1,7 +1,7 @@
 /** How the results are printed: for people, for programs, for the documentation. */
 import { digits } from '../figure.ts';
 import type { Machine } from '../machine.ts';
-import { loadWarning } from '../machine.ts';
+import { loadWarning, machineLines } from '../machine.ts';
 import { goals, goalText, judge, verdictText } from './goals.ts';
 import { candidateNames } from './messages.ts';
 import type { Metric, MetricId } from './metrics.ts';
@@ -43,7 +43,7 @@ const text: Report = (run, results, troubles) =>
 
 const markdown: Report = (run, results, troubles) =>
   lines([
-    ...heading(run).map((line) => `${line}  `),
+    ...heading(run).map((line) => `- ${line}`),
     '',
     `| | | ${columns.join(' | ')} | goal |`,
     `| --- | --- |${' --: |'.repeat(columns.length)} --- |`,
@@ -84,12 +84,9 @@ export const reports: Readonly<Record<'text' | 'json' | 'markdown', Report>> = {
 };
 
 function heading(run: Run): string[] {
-  const { cpu, cores, memoryGiB, kernel, node, fileSystem, commit, startedAt, load } = run.machine;
   const warning = loadWarning(run.machine);
   return [
-    `${cores} × ${cpu}, ${memoryGiB} GiB, ${kernel}, Node ${node}, server on ${fileSystem}, ` +
-      `commit ${commit}, ${startedAt.slice(0, 16).replace('T', ' ')} UTC, ` +
-      `load ${load.toFixed(2)}, ${run.loadAtEnd.toFixed(2)} at the end`,
+    ...machineLines(run.machine, 'server', run.loadAtEnd),
     ...(warning === undefined ? [] : [`Warning: ${warning}`]),
     `${run.command} (${run.rounds} rounds, ${run.seconds} s)`,
     `ZooKeeper ${run.server}; ${[...run.versions].map(([name, version]) => `${name}: ${version}`).join(', ')}`,

@@ -8,7 +8,7 @@ export type Broken = NonNullable<CandidatePlan['broken']>;
 
 export const brokenCandidates: Readonly<Record<Broken, { readonly about: string }>> = {
   'no-wait': { about: 'the successor does not wait (predecessorWait: "off")' },
-  arithmetic: { about: 'belief is T - (R + tick) from a check on, and nobody waits' },
+  arithmetic: { about: 'belief is T - (R + tick) from a check on, and no successor waits' },
   pings: { about: 'confirmations are answered by the server alone, as pings are' },
 };
 

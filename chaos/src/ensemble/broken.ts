@@ -32,7 +32,7 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
     ],
   },
   'leaves-place': {
-    about: 'whoever lost its term leaves its place in the queue',
+    about: 'a candidate that lost its term leaves its place behind in the queue',
     changes: [
       {
         file: 'incumbent/dist/mechanisms/queue/seat.js',

@@ -4,10 +4,10 @@ import type { Election, Term, View } from 'incumbent';
 export type Broken = 'no-check' | 'trusts-signal' | 'deaf-clients' | 'keeps-open';
 
 export const brokenWays: Readonly<Record<Broken, { readonly about: string }>> = {
-  'no-check': { about: 'services that serve whether they lead or not' },
-  'trusts-signal': { about: 'services that lead until their signal has told otherwise' },
-  'deaf-clients': { about: 'clients that know the first leader alone' },
-  'keeps-open': { about: 'clients that close nothing' },
+  'no-check': { about: 'services serve whether they lead or not' },
+  'trusts-signal': { about: 'services lead until their signal has told otherwise' },
+  'deaf-clients': { about: 'clients know the first leader alone' },
+  'keeps-open': { about: 'clients close nothing' },
 };
 
 /** A term that goes by its signal: after a freeze that comes later than the calls. */

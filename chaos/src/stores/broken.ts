@@ -27,7 +27,7 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
   'no-guard': { ...brokenElsewhere['no-guard'], stores: all },
   'deaf-guard': { about: brokenElsewhere['deaf-guard'].about, stores: all },
   'no-conflicts': {
-    about: 'an adapter that writes whatever the version of the record is',
+    about: 'an adapter writes whatever the version of the record is',
     stores: ['postgres', 'redis'],
     changes: [
       {
@@ -43,7 +43,7 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
     ],
   },
   'absent-vacant': {
-    about: 'a record that is gone is taken for a vacant seat, and a restart for nothing',
+    about: 'a missing record is taken for a vacant seat, and a restart for nothing',
     stores: ['redis'],
     changes: [
       {
@@ -54,7 +54,7 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
     ],
   },
   'no-floor': {
-    about: 'who is started after the store was emptied is told of earlier tokens by nobody',
+    about: 'candidates that start after the store was emptied are not told of earlier tokens',
     stores: ['redis'],
     changes: [
       {
@@ -74,7 +74,7 @@ export const brokenCandidates: Readonly<Record<Broken, BrokenForm>> = {
     parameters: '&predecessor-wait=off',
   },
   impatient: {
-    about: 'who waits takes the seat after a quarter of a lease',
+    about: 'a candidate that waits takes the seat after a quarter of a lease',
     stores: ['postgres', 'redis'],
     changes: [
       {

@@ -1,11 +1,11 @@
-/** Pages whose tables name the test that shows each row. */
+/** Pages whose tables or lists name the tests that show each row or item. */
 import { existsSync, readFileSync } from 'node:fs';
 import { expect } from 'vitest';
 
 const root = new URL('../../../../', import.meta.url);
 
 export interface Row {
-  /** The heading above the table. */
+  /** The heading above the table or the list. */
   readonly section: string;
   readonly cells: readonly string[];
   readonly shownBy: string;
@@ -31,6 +31,28 @@ export function rowsOf(page: string): readonly Row[] {
           .map((cell) => cell.trim());
         return { section: section.split('\n')[0]!, cells, shownBy: cells.at(-1)! };
       }),
+  );
+}
+
+/**
+ * The items of the page's lists: `- **id.** text`, and below each the tests that show it, `  - test`.
+ * The cells are the id, the text and the tests.
+ *
+ * @param page below the repository
+ */
+export function itemsOf(page: string): readonly Row[] {
+  const text = readFileSync(new URL(page, root), 'utf8');
+  return text.split(/^## /m).flatMap((section) =>
+    [...section.matchAll(/^- \*\*([^*]+)\.\*\* (.*(?:\n {2}[^ -].*)*)((?:\n {2,}\S.*)*)/gm)].map(
+      ([, id, said, tests]) => {
+        const lines = tests!
+          .trim()
+          .replace(/^- /, '')
+          .split(/\n {2}- /);
+        const shownBy = lines.map((line) => line.replaceAll(/\s+/g, ' ')).join(' · ');
+        return { section: section.split('\n')[0]!, cells: [id!, said!, shownBy], shownBy };
+      },
+    ),
   );
 }
 
