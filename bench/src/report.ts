@@ -67,7 +67,9 @@ function textOf(line: Line): string[] {
     }
     case 'end':
       return [endLine(line.load)];
-    default:
+    case 'skipped':
+    case 'failed':
+    case 'wrong':
       return [`${line.benchmark.padEnd(10)}  ${line.kind}: ${line.message}`];
   }
 }
@@ -85,7 +87,9 @@ function markdownOf(line: Line): string[] {
       return [rowOf(line)];
     case 'end':
       return ['', endLine(line.load)];
-    default:
+    case 'skipped':
+    case 'failed':
+    case 'wrong':
       return [
         `| ${line.benchmark}: ${line.kind}: ${line.message.replaceAll('|', '\\|')} | | | | | | |`,
       ];

@@ -1,5 +1,7 @@
 /** Rounds in which the leader, one who waits and the servers are struck, on whatever store. */
-import { deckOf, draw, seeded } from './random.ts';
+
+import { seeded } from '@incumbent/servers';
+import { deckOf, draw } from './deck.ts';
 
 /** In how many rounds of a deck, and how long, in leases of whoever is struck (default: at once). */
 export interface Card {

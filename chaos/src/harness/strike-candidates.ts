@@ -1,11 +1,11 @@
 /** What can be done to candidates, on whatever store. */
 import type { CandidateProcess, FencedLog } from '@incumbent/cli/trial';
 import { waitUntil } from '@incumbent/cli/trial';
-import type { Crew, Seat } from './ensemble/crew.ts';
-import type { Liveness } from './ensemble/liveness.ts';
+import type { Crew, Seat } from './crew.ts';
+import type { Liveness } from './liveness.ts';
 import type { Strike } from './rounds.ts';
-import { strikeProxies } from './zookeeper/strike-network.ts';
-import { monotonicMs, pause } from './zookeeper/time.ts';
+import { strikeProxies } from './strike-network.ts';
+import { monotonicMs, pause } from './time.ts';
 
 /** Where they are struck. */
 export interface Field {

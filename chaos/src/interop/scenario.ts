@@ -3,34 +3,33 @@
  * is asked to go, killed or frozen, again and again; what they did meanwhile is judged by their log.
  * See ../../README.md.
  */
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { FencedLog } from '@incumbent/cli/trial';
-import { command } from '../command.ts';
-import { inSeconds } from '../report.ts';
-import type { Ground } from './ground.ts';
-import { startGround } from './ground.ts';
-import { planChanges } from './plan.ts';
-import type { Arrival, Played } from './play.ts';
-import { arrivals, Play } from './play.ts';
-import type { Layout } from './program.ts';
-import { compileCurator, ourCommand, peerCommand, peerMissing } from './program.ts';
-import { overlapReport, takeoverTable } from './report.ts';
+import { inSeconds } from '@incumbent/servers';
+import type { Arrival, Ground, Layout, Played } from '@incumbent/servers/interop';
+import {
+  arrivals,
+  compileCurator,
+  judge,
+  ourCommand,
+  overlapReport,
+  Play,
+  peerCommand,
+  peerMissing,
+  planChanges,
+  startGround,
+  takeoverTable,
+} from '@incumbent/servers/interop';
+import { makeLogDirectory } from '../harness/log-directory.ts';
+import type { Program } from '../harness/program.ts';
+import { program } from '../harness/program.ts';
+import { tellSums } from '../harness/sums.ts';
 import type { Settings } from './settings.ts';
 import { readSettings, usage } from './settings.ts';
-import { judge } from './verdict.ts';
 
 async function main(settings: Settings): Promise<number> {
-  const directory = realpathSync(mkdtempSync(join(tmpdir(), 'incumbent-interop-')));
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    // Members and servers end with this process.
-    process.once(name, () => {
-      console.log(`stopped by ${name}; the logs are kept in ${directory}`);
-      process.exit(1);
-    });
-  }
+  const logs = makeLogDirectory('interop', settings.seed);
   console.log(`${settings.changes} changes of the leader with each, seed ${settings.seed}`);
   const failed: string[] = [];
   let skipped = 0;
@@ -41,17 +40,14 @@ async function main(settings: Settings): Promise<number> {
       console.log(`skipped: ${layout}: ${missing}`);
       continue;
     }
-    if (!(await playLayout(layout, settings, directory))) failed.push(layout);
+    if (!(await playLayout(layout, settings, logs.path))) failed.push(layout);
   }
   const inCi = process.env['CI'] === 'true';
   const bad = failed.length + (inCi ? skipped : 0);
-  if (bad === 0) rmSync(directory, { recursive: true, force: true });
-  else console.log(`the logs are kept in ${directory}`);
+  if (bad === 0) logs.remove();
+  else logs.keep();
   const good = settings.layouts.length - failed.length - skipped;
-  console.log(
-    `${good} passed, ${bad} failed${inCi || skipped === 0 ? '' : `, ${skipped} skipped`}`,
-  );
-  return bad === 0 ? 0 : 1;
+  return tellSums({ passed: good, failed: bad, skipped: inCi ? 0 : skipped });
 }
 
 /** @returns whether all was well */
@@ -108,4 +104,4 @@ async function playArrival(
   return [...verdict.violations, ...others];
 }
 
-await command(readSettings, usage, main);
+export const run: Program = program(readSettings, usage, main);

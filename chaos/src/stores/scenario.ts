@@ -1,16 +1,10 @@
-/**
- * Chaos on PostgreSQL, Redis and etcd: candidates under `incumbent run`, while servers, networks and
- * candidates fail as a seed determines. What the programs did is judged by their log. See
- * ../../README.md.
- */
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import process from 'node:process';
 import { etcdAvailable, postgresAvailable, redisAvailable } from '@incumbent/servers';
-import { command } from '../command.ts';
-import { endWithStarter, isInside, networkUnavailable, runInside } from '../ensemble/network.ts';
-import { skip } from '../skip.ts';
+import { makeLogDirectory } from '../harness/log-directory.ts';
+import { endWithStarter, isInside, networkUnavailable, runInside } from '../harness/network.ts';
+import type { Program } from '../harness/program.ts';
+import { program } from '../harness/program.ts';
+import { skip } from '../harness/skip.ts';
+import { tellSums } from '../harness/sums.ts';
 import { brokenCandidates } from './broken.ts';
 import { runChaos } from './run.ts';
 import type { Settings } from './settings.ts';
@@ -37,13 +31,7 @@ async function main(settings: Settings): Promise<number> {
   if (store === 'etcd' && noNetwork === undefined && !isInside()) return runInside();
   if (isInside()) endWithStarter();
 
-  const directory = realpathSync(mkdtempSync(join(tmpdir(), `incumbent-chaos-${store}-`)));
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.once(name, () => {
-      console.log(`stopped by ${name}; the log is kept in ${directory}`);
-      process.exit(1);
-    });
-  }
+  const logs = makeLogDirectory(`chaos-${store}`, settings.seed);
   const { broken } = settings;
   const parameters = (broken && brokenCandidates[broken].parameters) ?? '';
   const open = (told: Told): Promise<Stage> => {
@@ -58,13 +46,11 @@ async function main(settings: Settings): Promise<number> {
         return store satisfies never;
     }
   };
-  const { passed, failed, untested } = await runChaos(open, settings, directory);
-  if (failed === 0) rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
-  else console.log(`seed ${settings.seed}; log and history are kept in ${directory}`);
+  const { passed, failed, untested } = await runChaos(open, settings, logs.path);
+  if (failed === 0) logs.remove();
+  else logs.keep();
   if (untested !== undefined) console.log(`skipped: chaos on ${store}: ${untested}`);
-  const skipped = untested === undefined ? '' : ', 1 skipped';
-  console.log(`${passed} passed, ${failed} failed${skipped}`);
-  return failed === 0 ? 0 : 1;
+  return tellSums({ passed, failed, skipped: untested === undefined ? 0 : 1 });
 }
 
-await command(readSettings, usage, main);
+export const run: Program = program(readSettings, usage, main);

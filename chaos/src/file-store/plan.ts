@@ -1,5 +1,5 @@
+import { seeded, shuffle } from '@incumbent/servers';
 import type { Timing } from 'incumbent';
-import { seeded, shuffle } from './random.ts';
 
 /** What happens to the leader, and in how many of twenty rounds. */
 const deck = {

@@ -1,3 +1,5 @@
+import { inSeconds } from '@incumbent/servers';
+
 export interface Played<Fault extends string> {
   readonly fault: Fault;
   /** undefined: the leader went on. */
@@ -26,8 +28,4 @@ export function table<Fault extends string>(
 function quantile(sorted: readonly number[], share: number): string {
   const ms = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
   return ms === undefined ? '-' : inSeconds(ms);
-}
-
-export function inSeconds(ms: number): string {
-  return `${(ms / 1000).toFixed(2)} s`;
 }

@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import type { RunReport } from '@incumbent/cli/trial';
 import { CandidateProcess, childrenOf, processesOf, send, waitUntil } from '@incumbent/cli/trial';
-import { monotonicMs } from './zookeeper/time.ts';
+import { monotonicMs } from './time.ts';
 
 export interface FleetOptions {
   readonly election: string;

@@ -1,12 +1,12 @@
 import type { CandidateProcess, FencedLog, TermActivity } from '@incumbent/cli/trial';
 import { livingOf, waitUntil } from '@incumbent/cli/trial';
+import { inSeconds } from '@incumbent/servers';
 import type { Timing } from 'incumbent';
+import type { Fleet } from '../harness/fleet.ts';
+import { StuckError } from '../harness/stuck.ts';
+import type { Stalls } from '../harness/time.ts';
 import { takeoverBoundMs } from './bound.ts';
-import type { Fleet } from './fleet.ts';
 import type { Round } from './plan.ts';
-import { inSeconds } from './report.ts';
-import { StuckError } from './stuck.ts';
-import type { Stalls } from './zookeeper/time.ts';
 
 export interface Arena {
   readonly fleet: Fleet;

@@ -1,6 +1,6 @@
 import type { TestProxy } from '@incumbent/zookeeper/testing';
-import { StuckError } from '../stuck.ts';
-import type { NetworkFault } from './plan.ts';
+import type { NetworkFault } from '../zookeeper/plan.ts';
+import { StuckError } from './stuck.ts';
 import { monotonicMs, pause } from './time.ts';
 
 /** What lies between one client and the servers fails for a while, and is healed. */

@@ -1,11 +1,6 @@
 import type { Timing } from 'incumbent';
+import { startSlackMs } from '../harness/start-slack.ts';
 import type { Fault } from './plan.ts';
-
-/**
- * For the machine, not for us: the start of a shell, a guard or a Node process on a machine that does
- * other things as well. 0.2 s where it does not.
- */
-export const startSlackMs = 5_000;
 
 /**
  * How long after the fault (or after a thaw, if nobody had taken over by then) somebody must work:

@@ -1,4 +1,4 @@
-import { inSeconds } from '../report.ts';
+import { inSeconds } from '../in-seconds.ts';
 import { strikes } from './plan.ts';
 import type { Played } from './play.ts';
 import { sideOf } from './play.ts';

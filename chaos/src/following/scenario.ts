@@ -1,12 +1,7 @@
-/**
- * Chaos of following: three processes that serve over gRPC and HTTP while they lead, and clients that
- * follow the leader. It is killed, asked to go and frozen, again and again. See ../../README.md.
- */
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import process from 'node:process';
-import { command } from '../command.ts';
+import { makeLogDirectory } from '../harness/log-directory.ts';
+import type { Program } from '../harness/program.ts';
+import { program } from '../harness/program.ts';
+import { tellSums } from '../harness/sums.ts';
 import { takeoverBoundMs } from './bound.ts';
 import { seconds } from './judge.ts';
 import { faults } from './plan.ts';
@@ -21,20 +16,14 @@ const mostShown = 5;
 
 async function main(settings: Settings): Promise<number> {
   const { changes, json, seed, transports } = settings;
-  const directory = realpathSync(mkdtempSync(join(tmpdir(), 'incumbent-following-')));
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.once(name, () => {
-      console.log(`stopped by ${name}; the logs are kept in ${directory}`);
-      process.exit(1);
-    });
-  }
   const startMs = performance.now();
   const say = (line: string): void => {
     if (!json)
       console.log(`${((performance.now() - startMs) / 1000).toFixed(1).padStart(6)} s  ${line}`);
   };
   say(`${changes} changes of the leader, ${transports.join(' and ')}, seed ${seed}`);
-  const outcome = await runChaos(settings, directory, say);
+  const logs = makeLogDirectory('following', seed, say);
+  const outcome = await runChaos(settings, logs.path, say);
   const failed = blame(outcome);
   const passed = changes + 1 - failed;
   if (json) console.log(JSON.stringify(summary(settings, outcome)));
@@ -51,10 +40,9 @@ async function main(settings: Settings): Promise<number> {
     }
     console.log(`\n${tables(outcome)}\n\n${conclusion(outcome)}`);
   }
-  if (failed === 0) rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
-  else say(`seed ${seed}; the logs are kept in ${directory}`);
-  console.log(`${passed} passed, ${failed} failed`);
-  return failed === 0 ? 0 : 1;
+  if (failed === 0) logs.remove();
+  else logs.keep();
+  return tellSums({ passed, failed });
 }
 
 /** @returns how many of the changes, and of the end of the run, something was found in */
@@ -90,4 +78,4 @@ function summary({ seed, transports }: Settings, outcome: Outcome): object {
   };
 }
 
-await command(readSettings, usage, main);
+export const run: Program = program(readSettings, usage, main);

@@ -3,8 +3,8 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
-import { etcdAvailable } from '@incumbent/servers';
 import { serverAvailable } from '@incumbent/zookeeper/testing';
+import { etcdAvailable } from '../index.ts';
 
 /** Elections on ZooKeeper that another library holds, of which a real one can be had here. */
 export const zooKeeperLayouts = ['kazoo', 'curator-latch', 'curator-selector'] as const;
@@ -17,9 +17,7 @@ export const layouts: readonly Layout[] = [...zooKeeperLayouts, 'etcdctl'];
 /** How a member is started; address, path, id, session timeout and log are added. */
 export type Command = readonly [program: string, ...args: string[]];
 
-const peers = fileURLToPath(
-  new URL('../../../packages/incumbent/test-integration/zookeeper-interop/peers/', import.meta.url),
-);
+const peers = fileURLToPath(new URL('../../interop-peers/', import.meta.url));
 const built = (file: string) =>
   fileURLToPath(new URL(`../../dist/interop/${file}`, import.meta.url));
 /** Debian's, not one that happens to come first in PATH. */

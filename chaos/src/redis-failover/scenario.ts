@@ -1,17 +1,11 @@
-/**
- * Chaos of the failover of Redis: sets of a primary and its replicas, with managers and clients as
- * processes of their own, while all of them, and what lies between them, fail as a seed determines.
- * See ../../README.md.
- */
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import process from 'node:process';
 import { redisAvailable } from '@incumbent/servers';
 import { serverAvailable } from '@incumbent/zookeeper/testing';
-import { command } from '../command.ts';
-import { table } from '../report.ts';
-import { skip } from '../skip.ts';
+import { makeLogDirectory } from '../harness/log-directory.ts';
+import type { Program } from '../harness/program.ts';
+import { program } from '../harness/program.ts';
+import { table } from '../harness/report.ts';
+import { skip } from '../harness/skip.ts';
+import { tellSums } from '../harness/sums.ts';
 import { faultNames } from './plan.ts';
 import { runChaos } from './run.ts';
 import type { Settings } from './settings.ts';
@@ -21,13 +15,6 @@ async function main(settings: Settings): Promise<number> {
   const { rounds, sets, seed, broken } = settings;
   const reason = redisAvailable() ?? serverAvailable();
   if (reason !== undefined) return skip('chaos of the failover of Redis', reason);
-  const directory = realpathSync(mkdtempSync(join(tmpdir(), 'incumbent-redis-failover-')));
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.once(name, () => {
-      console.log(`stopped by ${name}; the logs are kept in ${directory}`);
-      process.exit(1);
-    });
-  }
   const startMs = performance.now();
   const say = (line: string): void => {
     const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
@@ -35,7 +22,8 @@ async function main(settings: Settings): Promise<number> {
   };
   const broke = broken === undefined ? '' : `, broken: ${broken}`;
   say(`${rounds} rounds on ${sets} sets, seed ${seed}${broke}`);
-  const outcome = await runChaos(settings, directory, say);
+  const logs = makeLogDirectory('redis-failover', seed, say);
+  const outcome = await runChaos(settings, logs.path, say);
   const { passed, failed, played, writes, terms, refused, unknown, lost } = outcome;
   const rows = faultNames.filter((name) => played.some(({ fault }) => fault === name));
   console.log(`\n${table(rows, played)}\n`);
@@ -48,11 +36,9 @@ async function main(settings: Settings): Promise<number> {
       `outcome; ${lost} lost where Redis may lose them`,
   );
   // Why something broken was not found stands there, too.
-  if (failed === 0 && broken === undefined)
-    rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
-  else say(`seed ${seed}; the logs are kept in ${directory}`);
-  console.log(`${passed} passed, ${failed} failed`);
-  return failed === 0 ? 0 : 1;
+  if (failed === 0 && broken === undefined) logs.remove();
+  else logs.keep();
+  return tellSums({ passed, failed });
 }
 
-await command(readSettings, usage, main);
+export const run: Program = program(readSettings, usage, main);

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
+import { brokenFrom, brokenUsage, seedFrom, wholeNumber } from '../harness/read-options.ts';
 import type { Broken } from './broken.ts';
 import { brokenCandidates } from './broken.ts';
-import { brokenFrom, brokenUsage, seedFrom, wholeNumber } from './read-options.ts';
 
 export interface Settings {
   readonly rounds: number;
@@ -13,7 +13,7 @@ export interface Settings {
   readonly broken: Broken | undefined;
 }
 
-export const usage: string = `npm run chaos -- [options]
+export const usage: string = `npm run chaos -- file-store [options]
 
   --short          20 rounds with 8 candidates, about a minute
   --rounds N       default 200
@@ -24,8 +24,7 @@ export const usage: string = `npm run chaos -- [options]
   --broken NAME    candidates that are broken on purpose: the run must fail
 ${brokenUsage(brokenCandidates, 12)}
 
-npm run chaos:zookeeper has the ZooKeeper client under load for 30 minutes; and
-npm run chaos:ensemble has candidates on an ensemble of ZooKeeper servers; see their --help.`;
+\`npm run chaos -- help\` lists the other scenarios.`;
 
 /** @throws an Error for people */
 export function readSettings(argv: readonly string[]): Settings | 'help' {

@@ -5,9 +5,10 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { serverAvailable } from '@incumbent/zookeeper/testing';
-import { command } from '../command.ts';
-import { endWithStarter, isInside, networkUnavailable, runInside } from '../ensemble/network.ts';
-import { skip, skipAnywhere } from '../skip.ts';
+import { endWithStarter, isInside, networkUnavailable, runInside } from '../harness/network.ts';
+import type { Program } from '../harness/program.ts';
+import { program } from '../harness/program.ts';
+import { skip, skipAnywhere } from '../harness/skip.ts';
 import { python } from './candidate.ts';
 import { experiment } from './experiment.ts';
 import { draw } from './picture.ts';
@@ -40,4 +41,4 @@ function hasKazoo(): boolean {
   return spawnSync(python, ['-c', 'import kazoo'], { stdio: 'ignore' }).status === 0;
 }
 
-await command(readSettings, usage, main);
+export const run: Program = program(readSettings, usage, main);
