@@ -1,44 +1,42 @@
 /**
- * `npm run bench`: what the library and the command cost, beside what the machine itself costs in
- * the same run. Ends with 0 also when a goal is missed; with 1 when something could not be measured
- * or an election was wrong.
+ * `npm run bench -- SUBJECT`: what ours costs, beside a peer or what the machine itself costs in the
+ * same run. Ends with 0 also when a goal is missed; with 1 when something could not be measured or an
+ * election was wrong.
  */
-import type { MakeBenchmark } from './benchmark.ts';
-import { freezeTakeover } from './benchmarks/freeze-takeover.ts';
-import { guardMemory } from './benchmarks/guard-memory.ts';
-import { idleFollowers } from './benchmarks/idle-followers.ts';
-import { killTakeover } from './benchmarks/kill-takeover.ts';
-import { manyElections } from './benchmarks/many-elections.ts';
-import { resignTakeover } from './benchmarks/resign-takeover.ts';
-import { startUp } from './benchmarks/start-up.ts';
-import { defaultRounds } from './options.ts';
-import { makeOf, runSuite } from './suite.ts';
+import { writePage } from './page.ts';
+import { commandOf, defaultSubject, subjects } from './subject.ts';
 
-const makers: Readonly<Record<string, MakeBenchmark>> = {
-  resign: resignTakeover,
-  kill: killTakeover,
-  freeze: freezeTakeover,
-  many: manyElections,
-  idle: idleFollowers,
-  startup: startUp,
-  guard: guardMemory,
-};
+const width = Math.max(...Object.keys(subjects).map((name) => name.length));
+const usage = `npm run bench -- [SUBJECT] [OPTIONS]     default: ${defaultSubject}
 
-process.exitCode = await runSuite({
-  command: 'npm run bench',
-  names: Object.keys(makers),
-  defaultRounds,
-  stored: 'file store',
-  usage: `npm run bench -- [--only NAME,...] [--rounds N] [--json | --markdown] [--directory DIR]
+${Object.entries(subjects)
+  .map(([name, { about, takes }]) => `  ${name.padEnd(width)}  ${about} (${takes})`)
+  .join('\n')}
 
-  --only       ${Object.keys(makers).join(', ')}
-  --rounds     how often each is measured, default ${defaultRounds}; 3 takes two to three minutes
-  --json       one object a line
-  --markdown   the table of docs/evidence/benchmarks.md
-  --directory  where the file store is put, default the folder for temporary files
-`,
-  prepare: (surroundings) => ({
-    make: makeOf(makers, surroundings),
-    notes: [],
-  }),
-});
+  ${'page'.padEnd(width)}  writes docs/evidence/benchmarks.md from the results that are kept
+
+\`${commandOf('SUBJECT')} --help\` shows its options. \`--save\` keeps the results in bench/results/SUBJECT.json.
+`;
+
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(args: readonly string[]): Promise<number> {
+  const [first] = args;
+  if (first === 'help' || first === '--help' || first === '-h') {
+    process.stdout.write(usage);
+    return 0;
+  }
+  if (first === 'page') {
+    const path = await writePage();
+    process.stdout.write(`wrote ${path}\n`);
+    return 0;
+  }
+  const isNamed = first !== undefined && !first.startsWith('-');
+  const subject = subjects[isNamed ? first : defaultSubject];
+  if (subject === undefined) {
+    process.stderr.write(`there is nothing to measure by the name "${first}"\n\n${usage}`);
+    return 64;
+  }
+  const { run } = await subject.load();
+  return run(isNamed ? args.slice(1) : args);
+}

@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { commandOf } from './subject.ts';
 
 export interface Options {
   /** Names of benchmarks; undefined: all. */
@@ -10,6 +11,8 @@ export interface Options {
   /** Absolute; the file store is put on its file system. */
   readonly directory: string;
   readonly help: boolean;
+  /** Keeps the results, for the page of the benchmarks. */
+  readonly save: boolean;
   /** Only to see whether it works: one round of little. */
   readonly quick?: true;
 }
@@ -35,14 +38,19 @@ export function readOptions(
       directory: { type: 'string', default: tmpdir() },
       help: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
+      save: { type: 'boolean', default: false },
     },
   });
-  const { only, rounds, json, markdown, directory, help, quick } = values;
+  const { only, rounds, json, markdown, directory, help, quick, save } = values;
   if (quick && !hasQuick) throw new Error('--quick: these benchmarks have no short form');
   if (!/^[1-9]\d{0,3}$/.test(rounds)) {
     throw new Error(`--rounds takes a whole number from 1 to 9999, not "${rounds}"`);
   }
   if (json && markdown) throw new Error('--json and --markdown exclude each other');
+  if (save && (only !== undefined || quick)) {
+    const option = quick ? '--quick' : '--only';
+    throw new Error(`--save keeps the results of all benchmarks of a subject: leave ${option} out`);
+  }
   const names = only?.split(',').map((name) => name.trim());
   for (const name of names ?? []) {
     if (!known.includes(name)) {
@@ -55,14 +63,15 @@ export function readOptions(
     format: json ? 'json' : markdown ? 'markdown' : 'text',
     directory: resolve(directory),
     help,
+    save,
     ...(quick ? { quick } : {}),
   };
 }
 
 /** What a command that measures can be asked. */
 export interface Askable {
-  /** `npm run bench:stores`. */
-  readonly command: string;
+  /** `stores`: see `subject.ts`. */
+  readonly subject: string;
   /** For `--only`. */
   readonly names: readonly string[];
   readonly defaultRounds: number;
@@ -70,22 +79,19 @@ export interface Askable {
   readonly quick?: true;
 }
 
-/**
- * @param page of the documentation, which has the table
- * @param directory what is kept in `--directory`: `where the file store is`
- */
+/** @param directory what is kept in `--directory`: `where the file store is` */
 export function usageOf(
-  { command, names, defaultRounds: rounds, quick }: Askable,
-  page: string,
+  { subject, names, defaultRounds: rounds, quick }: Askable,
   directory: string,
 ): string {
   const short = '  --quick      one round of little, only to see whether it works\n';
-  return `${command} -- [--only NAME,...] [--rounds N] [--json | --markdown]
+  return `${commandOf(subject)} [--only NAME,...] [--rounds N] [--json | --markdown] [--save]
 
   --only       ${names.join(', ')}
   --rounds     how often each is measured, default ${rounds}
 ${quick === true ? short : ''}  --json       one object a line
-  --markdown   the table of docs/evidence/${page}.md
+  --markdown   a table
+  --save       keeps the results in bench/results/${subject}.json
   --directory  ${directory}, default the folder for temporary files
 `;
 }

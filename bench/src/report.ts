@@ -1,103 +1,126 @@
-/** How results are printed: for people, for programs, for docs/evidence/benchmarks.md. */
+/** How results are printed: for people, for programs, for the page of the benchmarks. */
 import type { Figure } from './figure.ts';
 import { digits, verdictOf, withUnit } from './figure.ts';
 import type { Machine } from './machine.ts';
 import { loadWarning, machineLines } from './machine.ts';
 
 /** What is said before the figures. */
-export interface Run {
-  readonly machine: Machine;
+export interface RunLine extends Machine {
+  readonly kind: 'machine';
   readonly rounds: number;
-  /** `npm run bench`. */
+  /** `npm run bench -- stores`. */
   readonly command: string;
   /** What is on the machine's file system. */
   readonly stored: string;
   readonly notes: readonly string[];
 }
 
-export interface Report {
-  start(run: Run): string;
-  figures(figures: readonly Figure[]): string;
-  /** What could not be measured, or went wrong. */
-  trouble(benchmark: string, kind: 'skipped' | 'failed' | 'wrong', message: string): string;
-  /** @param load of the last minute */
-  end(load: number): string;
+export interface FigureLine extends Figure {
+  readonly kind: 'figure';
+  /** Without a goal it is left out. */
+  readonly met?: boolean;
 }
 
-const text: Report = {
-  start: (run) => lines([...heading(run), `rounds: ${run.rounds}`]),
-  figures: (figures) =>
-    lines(
-      figures.map((figure) => {
-        const { benchmark, name, value, unit, goal } = figure;
-        const verdict = verdictOf(figure);
-        return [
+/** What could not be measured, or went wrong. */
+export interface TroubleLine {
+  readonly kind: 'skipped' | 'failed' | 'wrong';
+  readonly benchmark: string;
+  readonly message: string;
+}
+
+export interface EndLine {
+  readonly kind: 'end';
+  /** Of the last minute. */
+  readonly load: number;
+}
+
+export type Line = RunLine | FigureLine | TroubleLine | EndLine;
+
+export function lineOf(figure: Figure): FigureLine {
+  const { goal, value } = figure;
+  return { kind: 'figure', ...figure, ...(goal === undefined ? {} : { met: value <= goal }) };
+}
+
+/** For people, for programs, for a page. */
+export const formats: Readonly<
+  Record<'text' | 'json' | 'markdown', (result: readonly Line[]) => string>
+> = {
+  text: (result) => lines(result.flatMap(textOf)),
+  json: (result) => lines(result.map((line) => JSON.stringify(line))),
+  markdown: (result) => lines(result.flatMap(markdownOf)),
+};
+
+function textOf(line: Line): string[] {
+  switch (line.kind) {
+    case 'machine':
+      return [...heading(line), `rounds: ${line.rounds}`];
+    case 'figure': {
+      const { benchmark, name, value, unit, goal } = line;
+      const verdict = verdictOf(line);
+      return [
+        [
           benchmark.padEnd(10),
-          `${name}: ${withUnit(value, unit)}${range(figure)}`,
+          `${name}: ${withUnit(value, unit)}${range(line)}`,
           ...(goal === undefined ? [] : [`goal ≤ ${withUnit(goal, unit)}: ${verdict}`]),
-        ].join('  ');
-      }),
-    ),
-  trouble: (benchmark, kind, message) => lines([`${benchmark.padEnd(10)}  ${kind}: ${message}`]),
-  end: (load) => lines([endLine(load)]),
-};
+        ].join('  '),
+      ];
+    }
+    case 'end':
+      return [endLine(line.load)];
+    case 'skipped':
+    case 'failed':
+    case 'wrong':
+      return [`${line.benchmark.padEnd(10)}  ${line.kind}: ${line.message}`];
+  }
+}
 
-const json: Report = {
-  start: ({ machine, rounds, notes }) => object({ kind: 'machine', ...machine, rounds, notes }),
-  figures: (figures) =>
-    figures
-      .map((figure) => {
-        const { goal, value } = figure;
-        const met = goal === undefined ? {} : { met: value <= goal };
-        return object({ kind: 'figure', ...figure, ...met });
-      })
-      .join(''),
-  trouble: (benchmark, kind, message) => object({ kind, benchmark, message }),
-  end: (load) => object({ kind: 'end', load }),
-};
+function markdownOf(line: Line): string[] {
+  switch (line.kind) {
+    case 'machine':
+      return [
+        ...heading(line).map((each) => `- ${each}`),
+        `- \`${line.command} --markdown --rounds ${line.rounds}\``,
+        '',
+        ...tableHead,
+      ];
+    case 'figure':
+      return [rowOf(line)];
+    case 'end':
+      return ['', endLine(line.load)];
+    case 'skipped':
+    case 'failed':
+    case 'wrong':
+      return [
+        `| ${line.benchmark}: ${line.kind}: ${line.message.replaceAll('|', '\\|')} | | | | | | |`,
+      ];
+  }
+}
 
-const markdown: Report = {
-  start: (run) =>
-    lines([
-      ...heading(run).map((line) => `- ${line}`),
-      `- \`${run.command} -- --markdown --rounds ${run.rounds}\``,
-      '',
-      '| | median | p95 | min to max | n | goal | |',
-      '| --- | --: | --: | --- | --: | --: | --- |',
-    ]),
-  figures: (figures) =>
-    lines(
-      figures.map((figure) => {
-        const { name, value, unit, spread, goal } = figure;
-        const cells = [
-          name,
-          goal === undefined ? withUnit(value, unit) : `**${withUnit(value, unit)}**`,
-          digits(spread.p95),
-          `${digits(spread.min)} to ${digits(spread.max)}`,
-          String(spread.count),
-          goal === undefined ? '' : `≤ ${withUnit(goal, unit)}`,
-          verdictOf(figure) ?? '',
-        ];
-        return `| ${cells.join(' | ')} |`;
-      }),
-    ),
-  trouble: (benchmark, kind, message) =>
-    lines([`| ${benchmark}: ${kind}: ${message.replaceAll('|', '\\|')} | | | | | | |`]),
-  end: (load) => lines(['', endLine(load)]),
-};
+export const tableHead: readonly string[] = [
+  '| | median | p95 | min to max | n | goal | |',
+  '| --- | --: | --: | --- | --: | --: | --- |',
+];
 
-export const reports: Readonly<Record<'text' | 'json' | 'markdown', Report>> = {
-  text,
-  json,
-  markdown,
-};
+export function rowOf(figure: Figure): string {
+  const { name, value, unit, spread, goal } = figure;
+  const cells = [
+    name,
+    goal === undefined ? withUnit(value, unit) : `**${withUnit(value, unit)}**`,
+    digits(spread.p95),
+    `${digits(spread.min)} to ${digits(spread.max)}`,
+    String(spread.count),
+    goal === undefined ? '' : `≤ ${withUnit(goal, unit)}`,
+    verdictOf(figure) ?? '',
+  ];
+  return `| ${cells.join(' | ')} |`;
+}
 
-function heading({ machine, stored, notes }: Run): string[] {
-  const warning = loadWarning(machine);
+export function heading(run: RunLine): string[] {
+  const warning = loadWarning(run);
   return [
-    ...machineLines(machine, stored),
+    ...machineLines(run, run.stored),
     ...(warning === undefined ? [] : [`Warning: ${warning}`]),
-    ...notes,
+    ...run.notes,
   ];
 }
 
@@ -109,10 +132,6 @@ function endLine(load: number): string {
 function range({ spread: { count, min, p95, max } }: Figure): string {
   if (count === 1) return ' (n 1)';
   return ` (p95 ${digits(p95)}, ${digits(min)} to ${digits(max)}, n ${count})`;
-}
-
-function object(value: object): string {
-  return `${JSON.stringify(value)}\n`;
 }
 
 function lines(all: readonly string[]): string {

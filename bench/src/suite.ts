@@ -2,10 +2,13 @@
 import { loadavg } from 'node:os';
 import type { Benchmark } from './benchmark.ts';
 import { WrongElectionError } from './benchmark.ts';
+import { keepResults } from './kept-results.ts';
 import { describeMachine } from './machine.ts';
 import type { Askable, Options } from './options.ts';
 import { readOptions } from './options.ts';
-import { reports } from './report.ts';
+import type { Line } from './report.ts';
+import { formats, lineOf } from './report.ts';
+import { commandOf } from './subject.ts';
 import { Surroundings } from './surroundings.ts';
 
 /** Its benchmarks take turns in the order of `names`. */
@@ -40,19 +43,10 @@ export function makeOf<Shared>(
 }
 
 /** @returns the exit code: 0 also when a goal is missed */
-export async function runSuite(suite: Suite): Promise<number> {
-  // The reaper ends our processes as soon as we are gone.
-  for (const [name, code] of [
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-    ['SIGHUP', 129],
-  ] as const) {
-    process.on(name, () => process.exit(code));
-  }
-  const { only, rounds, directory, format, quick = false } = optionsOrUsage(suite);
-  const { command, stored } = suite;
-  const report = reports[format];
-  const print = (text: string) => process.stdout.write(text);
+export async function runSuite(suite: Suite, args: readonly string[]): Promise<number> {
+  endWithSignals();
+  const { only, rounds, directory, format, save, quick = false } = optionsOrUsage(suite, args);
+  const { subject, stored } = suite;
   const startMs = performance.now();
   const progress = (text: string) => {
     process.stderr.write(`${Math.round((performance.now() - startMs) / 1000)} s: ${text}\n`);
@@ -71,28 +65,46 @@ export async function runSuite(suite: Suite): Promise<number> {
     .filter(([name]) => only?.includes(name) ?? true)
     .map(([, make]) => make());
   const runnable = benchmarks.filter(({ cannotRun }) => cannotRun === undefined);
-  print(report.start({ machine, rounds, command, stored, notes: prepared.notes }));
+  const { notes } = prepared;
+  const result: Line[] = [
+    { kind: 'machine', ...machine, command: commandOf(subject), rounds, stored, notes },
+  ];
   const failed = await measure(runnable, rounds, progress);
   await prepared.close?.();
   await surroundings.reaper.close();
   let exitCode = 0;
   for (const benchmark of benchmarks) {
     const { name, cannotRun } = benchmark;
-    if (cannotRun !== undefined) print(report.trouble(name, 'skipped', cannotRun));
+    if (cannotRun !== undefined) {
+      result.push({ kind: 'skipped', benchmark: name, message: cannotRun });
+    }
     const error = failed.get(benchmark);
     const troubles = benchmark.troubles?.() ?? [];
     if (error !== undefined) {
       exitCode = 1;
       const kind = error instanceof WrongElectionError ? 'wrong' : 'failed';
-      print(report.trouble(name, kind, error.message));
+      result.push({ kind, benchmark: name, message: error.message });
     } else if (cannotRun === undefined) {
-      print(report.figures(benchmark.figures()));
+      result.push(...benchmark.figures().map(lineOf));
       if (troubles.length > 0) exitCode = 1;
     }
-    for (const trouble of troubles) print(report.trouble(name, 'failed', trouble));
+    for (const message of troubles) result.push({ kind: 'failed', benchmark: name, message });
   }
-  print(report.end(loadavg()[0] ?? 0));
+  result.push({ kind: 'end', load: loadavg()[0] ?? 0 });
+  process.stdout.write(formats[format](result));
+  if (save) progress(`kept in ${keepResults(subject, result)}`);
   return exitCode;
+}
+
+/** The reaper ends our processes as soon as we are gone. */
+export function endWithSignals(): void {
+  for (const [name, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const) {
+    process.on(name, () => process.exit(code));
+  }
 }
 
 /**
@@ -122,12 +134,14 @@ async function measure(
   return failed;
 }
 
-function optionsOrUsage({ names, defaultRounds, usage, quick }: Suite): Options {
+export function optionsOrUsage(
+  { names, defaultRounds, usage, quick }: Askable & { readonly usage: string },
+  args: readonly string[],
+): Options {
   let read: Options;
   try {
     // Of an option that is given twice the last one counts.
-    const args = ['--rounds', String(defaultRounds), ...process.argv.slice(2)];
-    read = readOptions(args, names, quick === true);
+    read = readOptions(['--rounds', String(defaultRounds), ...args], names, quick === true);
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n\n${usage}`);
     process.exit(64);

@@ -12,6 +12,7 @@ describe('options', () => {
       format: 'text',
       directory: tmpdir(),
       help: false,
+      save: false,
     });
   });
 
@@ -33,6 +34,10 @@ describe('options', () => {
     [['--rounds', '0'], '--rounds takes a whole number from 1 to 9999, not "0"'],
     [['--rounds', '2.5'], '--rounds takes a whole number from 1 to 9999, not "2.5"'],
     [['--json', '--markdown'], '--json and --markdown exclude each other'],
+    [
+      ['--save', '--only', 'kill'],
+      '--save keeps the results of all benchmarks of a subject: leave --only out',
+    ],
     [['--loud'], "Unknown option '--loud'"],
     [['--quick'], '--quick: these benchmarks have no short form'],
   ])('refuse %j', (args, message) => {

@@ -6,7 +6,7 @@ import { redisAvailable } from '@incumbent/servers';
 import { serverAvailable } from '@incumbent/zookeeper/testing';
 import { expect, test } from 'vitest';
 
-const program = fileURLToPath(new URL('../dist/redis-failover/main.js', import.meta.url));
+const program = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const missing =
   redisAvailable() ??
   serverAvailable() ??
@@ -17,7 +17,7 @@ if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missi
 test.skipIf(missing !== undefined)(
   'the short form moves a primary and finds what was written',
   async () => {
-    const args = [program, '--quick', '--only', 'planned,bare', '--json'];
+    const args = [program, 'redis-failover', '--quick', '--only', 'planned,bare', '--json'];
     const { stdout } = await promisify(execFile)(process.execPath, args);
     const lines = stdout
       .trimEnd()

@@ -6,7 +6,7 @@ import { etcdAvailable, postgresAvailable, redisAvailable } from '@incumbent/ser
 import { expect, test } from 'vitest';
 import { contenders } from '../src/stores/messages.ts';
 
-const program = fileURLToPath(new URL('../dist/stores/main.js', import.meta.url));
+const program = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const missing =
   postgresAvailable() ??
   redisAvailable() ??
@@ -20,7 +20,14 @@ test.skipIf(missing !== undefined)(
   async () => {
     const run = promisify(execFile);
     const only = 'hand-over,round-trips';
-    const { stdout } = await run(process.execPath, [program, '--quick', '--only', only, '--json']);
+    const { stdout } = await run(process.execPath, [
+      program,
+      'stores',
+      '--quick',
+      '--only',
+      only,
+      '--json',
+    ]);
     const lines = stdout
       .trimEnd()
       .split('\n')

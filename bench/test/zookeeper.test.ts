@@ -3,8 +3,7 @@ import type { Goal } from '../src/zookeeper/goals.ts';
 import { goals, goalText, judge, verdictText } from '../src/zookeeper/goals.ts';
 import type { MetricId } from '../src/zookeeper/metrics.ts';
 import { metrics } from '../src/zookeeper/metrics.ts';
-import type { Run } from '../src/zookeeper/report.ts';
-import { reports } from '../src/zookeeper/report.ts';
+import { formats, resultOf } from '../src/zookeeper/report.ts';
 import { Results } from '../src/zookeeper/results.ts';
 
 const besideRaw: Goal = {
@@ -34,7 +33,7 @@ describe('a goal of the ZooKeeper client', () => {
     results.add('get100Cpu', 'ours', 0, 30);
     results.add('get100Cpu', 'raw', 1, 10);
     expect(judge(besideRaw, results)).toBeUndefined();
-    expect(verdictText(undefined)).toBe('not measured');
+    expect(verdictText({ value: null, met: null })).toBe('not measured');
     results.add('get100Cpu', 'raw', 0, 20);
     expect(judge(besideRaw, results)).toMatchObject({ value: 1.5, met: false });
   });
@@ -57,30 +56,28 @@ describe('a goal of the ZooKeeper client', () => {
 
   it('is shown with its limit, its value and whether it is met', () => {
     expect(goalText(besideRaw)).toBe('≤ 1.40 × raw');
-    expect(verdictText({ goal: besideRaw, value: 1.5, met: false })).toBe('1.50 ×, MISSED');
+    expect(verdictText({ ...besideRaw, value: 1.5, met: false })).toBe('1.50 ×, MISSED');
     expect(goalText({ metric: 'outageP50', bound: 'at most', limit: 200 })).toBe('≤ 200 ms');
     expect(goalText({ metric: 'refusedAttempts', bound: 'at most', limit: 10 })).toBe('≤ 10');
   });
 });
 
 describe('the report of the ZooKeeper client', () => {
-  const run: Run = {
-    machine: {
-      cpu: 'Z80',
-      cores: 2,
-      memoryGiB: 24,
-      kernel: 'Linux 6.1',
-      node: 'v20.20.2',
-      fileSystem: 'ext4',
-      commit: 'abc1234',
-      startedAt: '2026-11-21T09:25:10.000Z',
-      load: 0.2,
-    },
-    command: 'npm run bench:zookeeper',
+  const run = {
+    cpu: 'Z80',
+    cores: 2,
+    memoryGiB: 24,
+    kernel: 'Linux 6.1',
+    node: 'v20.20.2',
+    fileSystem: 'ext4',
+    commit: 'abc1234',
+    startedAt: '2026-11-21T09:25:10.000Z',
+    load: 0.2,
+    command: 'npm run bench -- zookeeper',
     server: '3.8.0',
     rounds: 1,
-    versions: new Map([['NZC', 'node-zookeeper-client 1.1.3']]),
-    absent: new Map([['kazoo', 'there is no Python with kazoo']]),
+    versions: { NZC: 'node-zookeeper-client 1.1.3' },
+    absent: { kazoo: 'there is no Python with kazoo' },
     loadAtEnd: 0.3,
     seconds: 12,
   };
@@ -90,24 +87,24 @@ describe('the report of the ZooKeeper client', () => {
   const trouble = { benchmark: 'get', column: 'native', message: 'no answer\nmore' } as const;
 
   it('says where, when and how it was measured, and who is absent', () => {
-    const text = reports.text(run, results, [trouble]);
+    const text = formats.text(resultOf(run, results, [trouble]));
     expect(text).toContain('commit abc1234, 2026-11-21 09:25 UTC, load 0.20, 0.30 at the end\n');
-    expect(text).toContain('npm run bench:zookeeper (1 rounds, 12 s)\n');
+    expect(text).toContain('npm run bench -- zookeeper (1 rounds, 12 s)\n');
     expect(text).toContain('ZooKeeper 3.8.0; NZC: node-zookeeper-client 1.1.3\n');
     expect(text).toContain('kazoo is absent: there is no Python with kazoo\n');
     expect(text).toContain('get, native: could not be measured: no answer\n');
   });
 
   it('for the documentation is a table with a column for each candidate', () => {
-    expect(reports.markdown(run, results, [])).toContain(
+    expect(formats.markdown(resultOf(run, results, []))).toContain(
       '| get, window 100: client CPU per call | µs | 30 |  |  |  | 20 |  |  | ' +
         '≤ 1.40 × raw: 1.50 ×, MISSED |\n',
     );
   });
 
   it('for programs has an object for each figure and each goal', () => {
-    const objects = reports
-      .json(run, results, [])
+    const objects = formats
+      .json(resultOf(run, results, []))
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line));

@@ -1,125 +1,38 @@
 /**
- * Chaos: many candidates under `incumbent run` on one store. The leader is killed, frozen or asked to
- * go, again and again, at moments that a seed determines. What the workers did is judged by their
- * log. See ../README.md.
+ * `npm run chaos -- SCENARIO`: real processes and real servers that are killed, frozen and cut off.
+ * See ../README.md. Ends with 0 when nothing was found, with 1 when something was, with 64 when it was
+ * called wrongly.
  */
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { FencedLog } from '@incumbent/cli/trial';
-import { resolveTiming } from 'incumbent';
-import { takeoverBoundMs } from './bound.ts';
-import { breakCandidates } from './broken.ts';
-import { command } from './command.ts';
-import { Fleet } from './fleet.ts';
-import { Overruns } from './overruns.ts';
-import type { Fault } from './plan.ts';
-import { faults, planRounds } from './plan.ts';
-import type { Arena, Outcome } from './play-round.ts';
-import { firstLeader, playRound } from './play-round.ts';
-import type { Played } from './report.ts';
-import { inSeconds, table } from './report.ts';
-import type { Settings } from './settings.ts';
-import { readSettings, usage } from './settings.ts';
-import { StuckError } from './stuck.ts';
-import { vacate } from './vacate.ts';
-import { Verdict } from './verdict.ts';
-import { Stalls } from './zookeeper/time.ts';
+import { defaultScenario, scenarios } from './scenarios.ts';
 
-const election = 'chaos';
-const stopTimeoutMs = 1_000;
-const staggerMs = 150;
+process.exitCode = await main(process.argv.slice(2));
+// Timers and pipes of what was killed must not keep us.
+process.stdout.write('', () => process.exit());
 
-async function main(settings: Settings): Promise<number> {
-  const directory = realpathSync(mkdtempSync(join(tmpdir(), 'incumbent-chaos-')));
-  const failed = await chaos(settings, directory);
-  if (failed === 0) rmSync(directory, { recursive: true, force: true });
-  else console.log(`log and history are kept in ${directory}`);
-  console.log(`${settings.rounds - failed} passed, ${failed} failed`);
-  return failed === 0 ? 0 : 1;
+async function main(args: readonly string[]): Promise<number> {
+  const [first] = args;
+  if (first === 'help' || first === '--help' || first === '-h') {
+    console.log(usage());
+    return 0;
+  }
+  const isNamed = first !== undefined && !first.startsWith('-');
+  const scenario = scenarios[isNamed ? first : defaultScenario];
+  if (scenario === undefined) {
+    console.error(`There is no scenario "${first}".\n\n${usage()}`);
+    return 64;
+  }
+  const { run } = await scenario.load();
+  return run(isNamed ? args.slice(1) : args);
 }
 
-/** @returns how many rounds failed; what is found after the last one counts for that */
-async function chaos(settings: Settings, directory: string): Promise<number> {
-  const { rounds: count, candidates, seed, lease, broken } = settings;
-  const store = settings.store ?? `file:${join(directory, 'store')}`;
-  const timing = resolveTiming({ lease, stopTimeout: stopTimeoutMs });
-  const log = new FencedLog(join(directory, 'fenced.log'));
-  const verdict = new Verdict(log.judge, (line) => console.log(line));
-  const overruns = new Overruns();
-  const stalls = new Stalls();
-  let failed = 0;
-  const fleet = new Fleet({
-    ...{ election, store, lease, stopTimeoutMs, log: log.path },
-    history: join(directory, 'history.jsonl'),
-    ...(broken === undefined ? {} : { command: breakCandidates(broken, directory) }),
-    onProblem: (problem) => verdict.blame(problem),
-    onOverrun: (token, atMs, reason) => overruns.add(token, atMs, reason),
-  });
-  process.once('exit', () => fleet.killNow());
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.once(name, () => {
-      console.log(`stopped by ${name}`);
-      fleet.killNow();
-      if (failed === 0) rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
-      else console.log(`log and history are kept in ${directory}`);
-      process.exit(1);
-    });
-  }
-  const arena: Arena = {
-    fleet,
-    log,
-    timing,
-    vacate: () => vacate(election, store),
-    buried: new Set(),
-    stalls,
-  };
-
-  const boundMs = takeoverBoundMs('kill supervisor', timing);
-  console.log(
-    `${count} rounds, ${candidates} candidates, lease ${lease}, ${store}\n` +
-      `seed ${seed}; after a kill somebody must work within ${inSeconds(boundMs)}\n`,
+function usage(): string {
+  const width = Math.max(...Object.keys(scenarios).map((name) => name.length));
+  const lines = Object.entries(scenarios).map(
+    ([name, { about }]) => `  ${name.padEnd(width)}  ${about}`,
   );
-  const played: Played<Fault>[] = [];
-  try {
-    await fleet.startAll(candidates, staggerMs);
-    await firstLeader(arena);
-    for (const round of planRounds(count, seed, timing)) {
-      const outcome = await playRound(arena, round);
-      played.push({ fault: round.fault, takeoverMs: outcome.takeoverMs });
-      verdict.blame(...outcome.problems, ...overruns.judge(log.judge));
-      console.log(progress(round.number, count, round.fault, round.freezeMs, outcome));
-      if (verdict.tell()) failed += 1;
-    }
-  } catch (error) {
-    if (!(error instanceof StuckError)) throw error;
-    verdict.blame(error.message);
-    verdict.tell();
-    failed += count - played.length;
-  }
-  stalls.stop();
-  const left = await fleet.end();
-  log.close();
-  verdict.blame(...overruns.judge(log.judge), ...left.map((what) => `nobody left behind: ${what}`));
-  if (verdict.tell()) failed = Math.max(1, failed);
-  console.log(`\n${table(faults, played)}\n\n${verdict.summary()}`);
-  return failed;
-}
+  return `npm run chaos -- [SCENARIO] [OPTIONS]     default: ${defaultScenario}
 
-function progress(
-  number: number,
-  count: number,
-  fault: string,
-  freezeMs: number,
-  { struck, leader, takeoverMs }: Outcome,
-): string {
-  const what = fault.includes('freeze') ? `${fault} ${(freezeMs / 1000).toFixed(1)} s` : fault;
-  const from = `${struck.candidate} (term ${struck.token})`;
-  const to =
-    takeoverMs === undefined
-      ? 'goes on'
-      : `-> ${leader.candidate} (term ${leader.token}) after ${inSeconds(takeoverMs)}`;
-  return `${String(number).padStart(String(count).length)}/${count}  ${what.padEnd(24)} ${from} ${to}`;
-}
+${lines.join('\n')}
 
-await command(readSettings, usage, main);
+\`npm run chaos -- SCENARIO --help\` shows its options; \`--short\` is the form for CI.`;
+}

@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { breakCandidates, brokenCandidates } from '../src/broken.ts';
 import * as ensemble from '../src/ensemble/broken.ts';
+import { breakCandidates, brokenCandidates } from '../src/file-store/broken.ts';
 import * as stores from '../src/stores/broken.ts';
 
 /** Whole packages are copied. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Liveness } from '../src/ensemble/liveness.ts';
+import { Liveness } from '../src/harness/liveness.ts';
 
 const bounds = { leaderMs: 1_000, electionMs: 5_000 };
 const neverStalled = () => 0;

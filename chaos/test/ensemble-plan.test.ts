@@ -1,11 +1,11 @@
 import { resolveTiming } from 'incumbent';
 import { describe, expect, it } from 'vitest';
-import { startSlackMs } from '../src/bound.ts';
 import { leaderBoundMs } from '../src/ensemble/bound.ts';
 import type { Round } from '../src/ensemble/plan.ts';
 import { faultNames, planRounds } from '../src/ensemble/plan.ts';
 import { readSettings } from '../src/ensemble/settings.ts';
-import { faultsOf } from '../src/rounds.ts';
+import { faultsOf } from '../src/harness/rounds.ts';
+import { startSlackMs } from '../src/harness/start-slack.ts';
 import { describePlan } from './plan-rules.ts';
 
 function rounds(count: number, seed: number, parts = true): Round[] {

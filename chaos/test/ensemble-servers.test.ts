@@ -1,7 +1,7 @@
 import type { TestEnsemble } from '@incumbent/zookeeper/testing';
 import { expect, it } from 'vitest';
-import type { Network } from '../src/ensemble/network.ts';
 import { Servers } from '../src/ensemble/servers.ts';
+import type { Network } from '../src/harness/network.ts';
 
 type Told = 'struck' | 'down';
 

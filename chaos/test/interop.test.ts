@@ -1,8 +1,7 @@
 import { Judge } from '@incumbent/cli/trial';
+import type { Played } from '@incumbent/servers/interop';
+import { judge, planChanges } from '@incumbent/servers/interop';
 import { describe, expect, it } from 'vitest';
-import { planChanges } from '../src/interop/plan.ts';
-import type { Played } from '../src/interop/play.ts';
-import { judge } from '../src/interop/verdict.ts';
 
 /** A term that leaves an effect every ms. */
 function term(token: number, candidate: string, fromMs: number, toMs: number): string[] {

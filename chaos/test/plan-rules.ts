@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Round } from '../src/rounds.ts';
-import { faultsOf } from '../src/rounds.ts';
+import type { Round } from '../src/harness/rounds.ts';
+import { faultsOf } from '../src/harness/rounds.ts';
 
 /** What every plan of rounds keeps to. @param names of all that can happen */
 export function describePlan(

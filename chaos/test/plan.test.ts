@@ -1,9 +1,10 @@
 import { resolveTiming } from 'incumbent';
 import { describe, expect, it } from 'vitest';
-import { startSlackMs, takeoverBoundMs } from '../src/bound.ts';
-import { faults, planRounds } from '../src/plan.ts';
-import { table } from '../src/report.ts';
-import { readSettings } from '../src/settings.ts';
+import { takeoverBoundMs } from '../src/file-store/bound.ts';
+import { faults, planRounds } from '../src/file-store/plan.ts';
+import { readSettings } from '../src/file-store/settings.ts';
+import { table } from '../src/harness/report.ts';
+import { startSlackMs } from '../src/harness/start-slack.ts';
 
 const timing = resolveTiming({ lease: '3s', stopTimeout: '1s' });
 

@@ -1,6 +1,6 @@
 import { resolveTiming } from 'incumbent';
 import { describe, expect, it } from 'vitest';
-import { faultsOf } from '../src/rounds.ts';
+import { faultsOf } from '../src/harness/rounds.ts';
 import { leaseBoundMs, queueBoundMs } from '../src/stores/bound.ts';
 import type { Round, Scope } from '../src/stores/plan.ts';
 import { faultNames, planRounds } from '../src/stores/plan.ts';

@@ -131,6 +131,7 @@ export const sidebar = [
         link: '/evidence/benchmarks',
         collapsed: true,
         items: [
+          page('The library', '/evidence/benchmarks-library'),
           page('On the stores', '/evidence/benchmarks-stores'),
           page('On ZooKeeper', '/evidence/benchmarks-zookeeper-elections'),
           page('Following the leader', '/evidence/benchmarks-following'),

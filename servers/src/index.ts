@@ -4,6 +4,7 @@ export type { EtcdClusterOptions, EtcdOptions, EtcdSeat } from './etcd.ts';
 export { EtcdCluster, EtcdServer, etcdAvailable, startEtcd, startEtcdCluster } from './etcd.ts';
 export type { FakeGcsOptions, GcsObject, LoggedGcsRequest } from './gcs/index.ts';
 export { FakeGcs, GcsBucket } from './gcs/index.ts';
+export { inSeconds } from './in-seconds.ts';
 export type {
   FakeApiServerOptions,
   Fault,
@@ -25,6 +26,7 @@ export {
   startPostgres,
   startPostgresStandby,
 } from './postgres.ts';
+export { seeded, shuffle } from './random.ts';
 export type { RedisServerOptions, SentinelOptions } from './redis.ts';
 export {
   RedisServer,

@@ -1,8 +1,8 @@
 /** What the benchmarks of following share: processes of ours. */
 import { fileURLToPath } from 'node:url';
+import type { Methods } from '../calls/calls.ts';
+import { Remote } from '../calls/remote.ts';
 import type { Surroundings } from '../surroundings.ts';
-import type { Methods } from '../zookeeper/messages.ts';
-import { Remote } from '../zookeeper/remote.ts';
 import type { FollowerMethods, Ports, ServiceMethods } from './messages.ts';
 import type { Scale } from './scale.ts';
 

@@ -3,9 +3,9 @@ import { fileURLToPath } from 'node:url';
 import type { RedisServer } from '@incumbent/servers';
 import { replicasStream, startRedis, startSentinel, waitFor } from '@incumbent/servers';
 import type { TestServer } from '@incumbent/zookeeper/testing';
+import type { Methods } from '../calls/calls.ts';
+import { Remote } from '../calls/remote.ts';
 import type { Surroundings } from '../surroundings.ts';
-import type { Methods } from '../zookeeper/messages.ts';
-import { Remote } from '../zookeeper/remote.ts';
 import type { ManagerMethods, Route, WriterMethods } from './messages.ts';
 import type { Scale } from './scale.ts';
 

@@ -13,9 +13,9 @@ import {
 import { createElection } from 'incumbent';
 import { postgres } from 'incumbent/postgres';
 import pg from 'pg';
+import { Remote } from '../calls/remote.ts';
 import { monotonicMs, sleep } from '../clock.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { Remote } from '../zookeeper/remote.ts';
 import type {
   Address,
   ApiServerMethods,

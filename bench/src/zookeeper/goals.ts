@@ -84,10 +84,13 @@ export function goalText({ metric, bound, limit, beside }: Goal): string {
   return `${sign} ${digits(limit)} × ${other}`;
 }
 
-/** `0.93, met`. */
-export function verdictText(verdict: Verdict | undefined): string {
-  if (verdict === undefined) return 'not measured';
-  const { goal, value, met } = verdict;
-  const factor = goal.beside === undefined ? digits(value) : `${digits(value)} ×`;
+/** `0.93, met`. @param verdict of a goal; null where it was not measured */
+export function verdictText({
+  beside,
+  value,
+  met,
+}: Pick<Goal, 'beside'> & { readonly value: number | null; readonly met: boolean | null }): string {
+  if (value === null) return 'not measured';
+  const factor = beside === undefined ? digits(value) : `${digits(value)} ×`;
   return `${factor}, ${met ? 'met' : 'MISSED'}`;
 }

@@ -82,20 +82,6 @@ export interface ResponderMethods {
   readonly cpu: { readonly params: object; readonly result: { readonly us: number } };
 }
 
-export type Methods<M> = {
-  readonly [K in keyof M]: { readonly params: object; readonly result: unknown };
-};
-
-/** What is asked, and what comes back for it. */
-export interface Call {
-  readonly id: number;
-  readonly method: string;
-  readonly params: object;
-}
-export type Answer =
-  | { readonly id: number; readonly result: unknown }
-  | { readonly id: number; readonly error: string };
-
 /** 100 bytes: what every node holds. */
 export const nodeBytes = 100;
 

@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
+import { Remote } from '../calls/remote.ts';
 import type { Surroundings } from '../surroundings.ts';
 import type { Admin } from './admin.ts';
 import type { CandidateName, ClientMethods } from './messages.ts';
 import type { Peers } from './peers.ts';
-import { Remote } from './remote.ts';
 import type { Column, Results } from './results.ts';
 
 export type Client = Remote<ClientMethods>;

@@ -1,7 +1,7 @@
 /** The client of a candidate: one that tells its checks, and one that is broken on purpose. */
 import type { CallOptions, ClientOptions, CommitReply, Transaction } from '@incumbent/zookeeper';
 import { ZooKeeper } from '@incumbent/zookeeper';
-import { monotonicMs } from '../zookeeper/time.ts';
+import { monotonicMs } from '../harness/time.ts';
 import type { CandidatePlan, Check } from './messages.ts';
 
 type ClientClass = new (url: string, options?: ClientOptions) => ZooKeeper;

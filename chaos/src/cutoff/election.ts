@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ZooKeeper } from '@incumbent/zookeeper';
 import { NoNodeError } from '@incumbent/zookeeper';
-import { monotonicMs, until } from '../zookeeper/time.ts';
+import { monotonicMs, until } from '../harness/time.ts';
 import { CandidateProcess } from './candidate.ts';
 import type { Said } from './judge.ts';
 import { overlapMs, tokensRise } from './judge.ts';

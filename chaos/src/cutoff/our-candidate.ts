@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Term, TimingOptions } from 'incumbent';
 import { createElection } from 'incumbent';
 import { zookeeper } from 'incumbent/zookeeper';
-import { monotonicMs } from '../zookeeper/time.ts';
+import { monotonicMs } from '../harness/time.ts';
 import { clientClass } from './broken.ts';
 import type { CandidateMessage, CandidatePlan, Spell } from './messages.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '@incumbent/zookeeper';
 import type { TestEnsemble, TestMember } from '@incumbent/zookeeper/testing';
-import { monotonicMs } from '../zookeeper/time.ts';
+import { monotonicMs } from '../harness/time.ts';
 import type { Outcome } from './election.ts';
 import { ElectionUnderFault } from './election.ts';
 import type { CandidatePlan } from './messages.ts';

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { parseDuration } from 'incumbent';
-import { brokenFrom, brokenUsage, wholeNumber } from '../read-options.ts';
+import { brokenFrom, brokenUsage, wholeNumber } from '../harness/read-options.ts';
 import type { CandidatePlan } from './messages.ts';
 import { shortestTimeoutMs, usualTimeoutMs } from './plan.ts';
 
@@ -25,7 +25,7 @@ export interface Settings {
   readonly draw: string | undefined;
 }
 
-export const usage: string = `npm run chaos:cutoff -- [options]
+export const usage: string = `npm run chaos -- cutoff [options]
 
 Leaders whose ZooKeeper server is cut off from the others, while they still reach it.
 

@@ -1,6 +1,6 @@
 import { waitUntil } from '@incumbent/cli/trial';
-import { StuckError } from '../stuck.ts';
-import { monotonicMs, until } from '../zookeeper/time.ts';
+import { StuckError } from '../harness/stuck.ts';
+import { monotonicMs, until } from '../harness/time.ts';
 import type { Places, StoredPlace } from './places.ts';
 import { somebodyWorks, stuckMs } from './play.ts';
 import type { Arena } from './strike.ts';

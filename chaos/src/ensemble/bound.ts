@@ -1,5 +1,5 @@
 import type { Timing } from 'incumbent';
-import { startSlackMs } from '../bound.ts';
+import { startSlackMs } from '../harness/start-slack.ts';
 
 /**
  * How long nobody may work while a quorum of servers is up and nobody is struck:

@@ -1,6 +1,8 @@
 /** Candidates that are broken on purpose: chaos that does not find them proves nothing. */
-import type { Change } from '../broken.ts';
-import { breakCandidates, brokenCandidates as brokenElsewhere, changedCommand } from '../broken.ts';
+
+import { breakCandidates, brokenCandidates as brokenElsewhere } from '../file-store/broken.ts';
+import type { Change } from '../harness/changed-command.ts';
+import { changedCommand } from '../harness/changed-command.ts';
 
 export type Broken = 'no-guard' | 'deaf-guard' | 'no-wait' | 'reads-confirm' | 'leaves-place';
 

@@ -1,6 +1,6 @@
-import type { Round as AnyRound, Cards, Opening } from '../rounds.ts';
-import { anyLength, drawRounds, namesOf } from '../rounds.ts';
-import type { UsualFault } from '../strike-candidates.ts';
+import type { Round as AnyRound, Cards, Opening } from '../harness/rounds.ts';
+import { anyLength, drawRounds, namesOf } from '../harness/rounds.ts';
+import type { UsualFault } from '../harness/strike-candidates.ts';
 import type { ProcessFault } from '../zookeeper/plan.ts';
 
 /** What happens to one who waits. */

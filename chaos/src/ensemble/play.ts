@@ -1,15 +1,15 @@
 import type { TermActivity } from '@incumbent/cli/trial';
 import { waitUntil } from '@incumbent/cli/trial';
-import type { Overruns } from '../overruns.ts';
-import { leftBehind } from '../play-round.ts';
-import type { Played } from '../report.ts';
-import { inSeconds } from '../report.ts';
-import type { Round } from '../rounds.ts';
-import { faultsOf } from '../rounds.ts';
-import type { Field } from '../strike-candidates.ts';
-import { StuckError } from '../stuck.ts';
-import type { Verdict } from '../verdict.ts';
-import { monotonicMs } from '../zookeeper/time.ts';
+import { inSeconds } from '@incumbent/servers';
+import { leftBehind } from '../file-store/play-round.ts';
+import type { Overruns } from '../harness/overruns.ts';
+import type { Played } from '../harness/report.ts';
+import type { Round } from '../harness/rounds.ts';
+import { faultsOf } from '../harness/rounds.ts';
+import type { Field } from '../harness/strike-candidates.ts';
+import { StuckError } from '../harness/stuck.ts';
+import { monotonicMs } from '../harness/time.ts';
+import type { Verdict } from '../harness/verdict.ts';
 
 /** Beyond every bound: what never comes ends the run. */
 export const stuckMs = 60_000;

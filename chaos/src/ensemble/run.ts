@@ -2,25 +2,26 @@ import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { FencedLog } from '@incumbent/cli/trial';
+import { inSeconds } from '@incumbent/servers';
 import { createClient } from '@incumbent/zookeeper';
 import { startEnsemble, TestServerError } from '@incumbent/zookeeper/testing';
 import { resolveTiming } from 'incumbent';
-import { Fleet } from '../fleet.ts';
-import { Overruns } from '../overruns.ts';
-import { inSeconds, table } from '../report.ts';
-import { StuckError } from '../stuck.ts';
-import { vacate } from '../vacate.ts';
-import { Verdict } from '../verdict.ts';
+import { Crew, takeSeats } from '../harness/crew.ts';
+import { Fleet } from '../harness/fleet.ts';
+import { Liveness } from '../harness/liveness.ts';
+import { isInside, Network } from '../harness/network.ts';
+import { Overruns } from '../harness/overruns.ts';
+import { table } from '../harness/report.ts';
+import { StuckError } from '../harness/stuck.ts';
+import { monotonicMs, pause, Stalls, until } from '../harness/time.ts';
+import { vacate } from '../harness/vacate.ts';
+import { Verdict } from '../harness/verdict.ts';
+import { lossless } from '../harness/zookeeper-properties.ts';
 import { Auditor } from '../zookeeper/auditor.ts';
 import { allServe } from '../zookeeper/strike-servers.ts';
-import { monotonicMs, pause, Stalls, until } from '../zookeeper/time.ts';
-import { lossless } from '../zookeeper-properties.ts';
 import { judgeEmptyQueue, judgeSurvivors } from './aftermath.ts';
 import { electionBoundMs, leaderBoundMs } from './bound.ts';
 import { brokenCandidates, commandOf } from './broken.ts';
-import { Crew, takeSeats } from './crew.ts';
-import { Liveness } from './liveness.ts';
-import { isInside, Network } from './network.ts';
 import { Places } from './places.ts';
 import { faultNames, planRounds } from './plan.ts';
 import { firstLeader, playRounds, Score, stuckMs } from './play.ts';
@@ -107,12 +108,6 @@ export async function runChaos(
     return `zk://${hosts}?timeout=${leaseMs}ms${parameters}`;
   });
   process.once('exit', () => fleet.killNow());
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.once(name, () => {
-      console.log(`stopped by ${name}; the log is kept in ${directory}`);
-      process.exit(1);
-    });
-  }
   const auditor = new Auditor(
     createClient(ensemble.connectionString, { sessionTimeoutMs: 2 * Math.max(...leasesMs) }),
   );

@@ -1,8 +1,8 @@
 import type { TestEnsemble, TestMember } from '@incumbent/zookeeper/testing';
 import { TestServerError } from '@incumbent/zookeeper/testing';
-import { monotonicMs } from '../zookeeper/time.ts';
-import type { QuorumState } from './liveness.ts';
-import type { Loss, Network } from './network.ts';
+import type { QuorumState } from '../harness/liveness.ts';
+import type { Loss, Network } from '../harness/network.ts';
+import { monotonicMs } from '../harness/time.ts';
 
 const lookEveryMs = 100;
 const answerWithinMs = 500;

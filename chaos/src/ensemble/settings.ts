@@ -1,4 +1,4 @@
-import { brokenFrom, brokenUsage, readTimedRun } from '../read-options.ts';
+import { brokenFrom, brokenUsage, readTimedRun } from '../harness/read-options.ts';
 import type { Broken } from './broken.ts';
 import { brokenCandidates } from './broken.ts';
 
@@ -9,7 +9,7 @@ export interface Settings {
   readonly broken: Broken | undefined;
 }
 
-export const usage: string = `npm run chaos:ensemble -- [options]
+export const usage: string = `npm run chaos -- ensemble [options]
 
   --minutes N      how long (default 30)
   --short          two minutes: part of npm test

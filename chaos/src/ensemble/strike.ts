@@ -1,14 +1,19 @@
 import { waitUntil } from '@incumbent/cli/trial';
 import type { TestProxy } from '@incumbent/zookeeper/testing';
-import type { Strike } from '../rounds.ts';
-import type { Blow, Blows, Field } from '../strike-candidates.ts';
-import { strikeCandidate, strikeLeader, usualBlows, whoWaits } from '../strike-candidates.ts';
-import { StuckError } from '../stuck.ts';
-import { strikeProxies } from '../zookeeper/strike-network.ts';
+import type { Seat } from '../harness/crew.ts';
+import type { Loss } from '../harness/network.ts';
+import type { Strike } from '../harness/rounds.ts';
+import type { Blow, Blows, Field } from '../harness/strike-candidates.ts';
+import {
+  strikeCandidate,
+  strikeLeader,
+  usualBlows,
+  whoWaits,
+} from '../harness/strike-candidates.ts';
+import { strikeProxies } from '../harness/strike-network.ts';
+import { StuckError } from '../harness/stuck.ts';
+import { monotonicMs, pause } from '../harness/time.ts';
 import { chooseServers, strikeServers } from '../zookeeper/strike-servers.ts';
-import { monotonicMs, pause } from '../zookeeper/time.ts';
-import type { Seat } from './crew.ts';
-import type { Loss } from './network.ts';
 import type { Places } from './places.ts';
 import type { LeaderFault, PartingFault, Round, ServerFault, WaitingFault } from './plan.ts';
 import { stuckMs } from './play.ts';

@@ -5,7 +5,7 @@
 import process from 'node:process';
 import { createElection } from 'incumbent';
 import { file } from 'incumbent/file';
-import { Teller } from '../tell.ts';
+import { Teller } from '../harness/tell.ts';
 import { deafAfterFirst } from './broken.ts';
 import { callEndlessly } from './loop.ts';
 import type { ClientOrder, ClientPlan, ClientTells } from './messages.ts';

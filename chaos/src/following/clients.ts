@@ -1,5 +1,5 @@
-import { Child } from '../child.ts';
-import { monotonicMs } from '../zookeeper/time.ts';
+import { Child } from '../harness/child.ts';
+import { monotonicMs } from '../harness/time.ts';
 import type {
   ClientOrder,
   ClientPlan,

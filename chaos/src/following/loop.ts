@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { monotonicMs } from '../zookeeper/time.ts';
+import { monotonicMs } from '../harness/time.ts';
 import type { ClientTells, Served } from './messages.ts';
 import type { OpenWay } from './ways/way.ts';
 

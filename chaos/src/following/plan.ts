@@ -1,5 +1,5 @@
+import { seeded, shuffle } from '@incumbent/servers';
 import type { Timing } from 'incumbent';
-import { seeded, shuffle } from '../random.ts';
 
 /** What happens to the leader. */
 export const faults = ['kill', 'resign', 'freeze', 'vacate'] as const;

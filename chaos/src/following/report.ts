@@ -1,4 +1,4 @@
-import { table as takeoverTable } from '../report.ts';
+import { table as takeoverTable } from '../harness/report.ts';
 import { faults } from './plan.ts';
 import type { Outcome } from './run.ts';
 

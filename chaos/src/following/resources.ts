@@ -1,6 +1,6 @@
 import { readdirSync, readlinkSync, watch } from 'node:fs';
 import process from 'node:process';
-import { until } from '../zookeeper/time.ts';
+import { until } from '../harness/time.ts';
 
 /** What a process has open. */
 export interface Resources {

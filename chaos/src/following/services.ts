@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePorts } from '@incumbent/zookeeper/testing';
-import { Child } from '../child.ts';
-import { StuckError } from '../stuck.ts';
-import { monotonicMs } from '../zookeeper/time.ts';
+import { Child } from '../harness/child.ts';
+import { StuckError } from '../harness/stuck.ts';
+import { monotonicMs } from '../harness/time.ts';
 import type { Ground, ServiceOrder, ServicePlan, ServiceTells } from './messages.ts';
 import type { Change } from './plan.ts';
 import type { Resources } from './resources.ts';

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { brokenFrom, brokenUsage, seedFrom, wholeNumber } from '../read-options.ts';
+import { brokenFrom, brokenUsage, seedFrom, wholeNumber } from '../harness/read-options.ts';
 import type { Broken } from './broken.ts';
 import { brokenWays } from './broken.ts';
 import type { Transport } from './messages.ts';
@@ -15,7 +15,7 @@ export interface Settings {
   readonly broken: Broken | undefined;
 }
 
-export const usage: string = `npm run chaos:following -- [options]
+export const usage: string = `npm run chaos -- following [options]
 
 Three processes serve over gRPC and HTTP while they lead, and clients follow the leader, whoever it is.
 

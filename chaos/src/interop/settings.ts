@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import { seedFrom, wholeNumber } from '../read-options.ts';
-import type { Layout } from './program.ts';
-import { layouts } from './program.ts';
+import type { Layout } from '@incumbent/servers/interop';
+import { layouts } from '@incumbent/servers/interop';
+import { seedFrom, wholeNumber } from '../harness/read-options.ts';
 
 export interface Settings {
   /** Of the leader, with each library. */
@@ -11,7 +11,7 @@ export interface Settings {
   readonly sessionMs: number;
 }
 
-export const usage: string = `npm run chaos:interop -- [options]
+export const usage: string = `npm run chaos -- interop [options]
 
   --changes N      changes of the leader with each library (default 100)
   --layout NAME    one of ${layouts.join(', ')} (default: all of them)

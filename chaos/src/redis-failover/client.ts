@@ -3,8 +3,8 @@ import { openSync, writeSync } from 'node:fs';
 import process from 'node:process';
 import { ioredis, nodeRedis, RedisFailover } from '@incumbent/redis-failover';
 import { connect } from '@incumbent/zookeeper';
-import { Teller } from '../tell.ts';
-import { monotonicMs, pause } from '../zookeeper/time.ts';
+import { Teller } from '../harness/tell.ts';
+import { monotonicMs, pause } from '../harness/time.ts';
 import type {
   Acknowledged,
   ClientOrder,

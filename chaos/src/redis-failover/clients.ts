@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Child } from '../child.ts';
+import { Child } from '../harness/child.ts';
 import type { ClientBroken } from './broken.ts';
 import type { ClientOrder, ClientPlan, ClientTells, WriteLine } from './messages.ts';
 import { Tail } from './tail.ts';

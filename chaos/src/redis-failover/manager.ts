@@ -1,7 +1,7 @@
 /** A node manager that stops where it is told to. Its argument is a `ManagerPlan`. */
 import process from 'node:process';
 import { NodeManager } from '@incumbent/redis-failover';
-import { Teller } from '../tell.ts';
+import { Teller } from '../harness/tell.ts';
 import type { ManagerOrder, ManagerPlan, ManagerTells } from './messages.ts';
 import type { ManagerStep } from './plan.ts';
 

@@ -1,4 +1,4 @@
-import { Child } from '../child.ts';
+import { Child } from '../harness/child.ts';
 import type { ManagerOrder, ManagerPlan, ManagerTells } from './messages.ts';
 import type { ManagerStep } from './plan.ts';
 import type { Wires } from './wires.ts';

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
-import { monotonicMs } from '../zookeeper/time.ts';
+import { monotonicMs } from '../harness/time.ts';
 import type { Arena } from './arena.ts';
 import type { RedisNode } from './nodes.ts';
 

@@ -1,4 +1,5 @@
-import { deckOf, draw, seeded } from '../random.ts';
+import { seeded } from '@incumbent/servers';
+import { deckOf, draw } from '../harness/deck.ts';
 
 /** The parts of a move of the primary, in their order. */
 const moveSteps = ['revoke', 'fence', 'choose', 'promote', 'redirect', 'publish'] as const;

@@ -1,10 +1,10 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { inSeconds } from '@incumbent/servers';
 import { connect } from '@incumbent/zookeeper';
-import type { Played } from '../report.ts';
-import { inSeconds } from '../report.ts';
-import { StuckError } from '../stuck.ts';
-import { monotonicMs, Stalls } from '../zookeeper/time.ts';
+import type { Played } from '../harness/report.ts';
+import { StuckError } from '../harness/stuck.ts';
+import { monotonicMs, Stalls } from '../harness/time.ts';
 import { settleBoundMs, timing } from './bound.ts';
 import { describeRound, drawRounds, faultsOf } from './plan.ts';
 import { Servers } from './servers.ts';

@@ -1,7 +1,7 @@
 import type { TestEnsemble, TestServer } from '@incumbent/zookeeper/testing';
 import { startEnsemble, startServer } from '@incumbent/zookeeper/testing';
-import { monotonicMs, pause } from '../zookeeper/time.ts';
-import { lossless } from '../zookeeper-properties.ts';
+import { monotonicMs, pause } from '../harness/time.ts';
+import { lossless } from '../harness/zookeeper-properties.ts';
 import { timing } from './bound.ts';
 import type { FaultOf, Strike } from './plan.ts';
 

@@ -1,5 +1,5 @@
 import type { ZooKeeper } from '@incumbent/zookeeper';
-import { monotonicMs } from '../zookeeper/time.ts';
+import { monotonicMs } from '../harness/time.ts';
 import type { Arena } from './arena.ts';
 import { Auditor } from './auditor.ts';
 import { timing } from './bound.ts';

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { brokenFrom, brokenUsage, seedFrom, wholeNumber } from '../read-options.ts';
+import { brokenFrom, brokenUsage, seedFrom, wholeNumber } from '../harness/read-options.ts';
 import type { Broken } from './broken.ts';
 import { brokenForms } from './broken.ts';
 
@@ -13,7 +13,7 @@ export interface Settings {
   readonly broken: Broken | undefined;
 }
 
-export const usage: string = `npm run chaos:redis-failover -- [options]
+export const usage: string = `npm run chaos -- redis-failover [options]
 
 Redis servers, their managers and clients that write without pause, while all of them fail.
 

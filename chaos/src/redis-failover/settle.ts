@@ -1,4 +1,4 @@
-import { monotonicMs, pause } from '../zookeeper/time.ts';
+import { monotonicMs, pause } from '../harness/time.ts';
 import type { Arena } from './arena.ts';
 import { primaryOf } from './arena.ts';
 import type { RedisNode } from './nodes.ts';

@@ -1,4 +1,4 @@
-import { pause, until } from '../zookeeper/time.ts';
+import { pause, until } from '../harness/time.ts';
 import type { Arena } from './arena.ts';
 import { primaryOf } from './arena.ts';
 import type { Client } from './clients.ts';

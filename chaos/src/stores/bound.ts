@@ -1,5 +1,5 @@
 import type { Timing } from 'incumbent';
-import { startSlackMs } from '../bound.ts';
+import { startSlackMs } from '../harness/start-slack.ts';
 
 /** A client connects anew after pauses that grow; after an outage of seconds they may be as long. */
 const reconnectMs = 3_000;

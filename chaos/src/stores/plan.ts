@@ -1,6 +1,12 @@
-import type { Opening as AnyOpening, Round as AnyRound, Card, Cards, Faults } from '../rounds.ts';
-import { anyLength, drawRounds, namesOf } from '../rounds.ts';
-import type { UsualFault } from '../strike-candidates.ts';
+import type {
+  Opening as AnyOpening,
+  Round as AnyRound,
+  Card,
+  Cards,
+  Faults,
+} from '../harness/rounds.ts';
+import { anyLength, drawRounds, namesOf } from '../harness/rounds.ts';
+import type { UsualFault } from '../harness/strike-candidates.ts';
 
 /** What happens to one who waits. */
 export type WaitingFault = 'kill both' | 'freeze both' | 'withdraw' | 'silence';

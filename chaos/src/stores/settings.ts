@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { brokenFrom, brokenUsage, seedFrom, wholeNumber } from '../read-options.ts';
+import { brokenFrom, brokenUsage, seedFrom, wholeNumber } from '../harness/read-options.ts';
 import type { Broken } from './broken.ts';
 import { brokenCandidates } from './broken.ts';
 import type { StoreName } from './stage.ts';
@@ -18,7 +18,7 @@ export interface Settings {
 /** With what the run of one store takes to start and to end. */
 const shortSeconds = 45;
 
-export const usage: string = `npm run chaos:stores -- [options]
+export const usage: string = `npm run chaos -- stores [options]
 
   --store NAME     postgres, redis or etcd (default: all, side by side)
   --minutes N      how long (default 10)

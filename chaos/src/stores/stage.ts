@@ -1,7 +1,7 @@
 import type { TestProxy } from '@incumbent/zookeeper/testing';
 import type { Timing } from 'incumbent';
-import type { QuorumState } from '../ensemble/liveness.ts';
-import type { Card } from '../rounds.ts';
+import type { QuorumState } from '../harness/liveness.ts';
+import type { Card } from '../harness/rounds.ts';
 import type { Opening } from './plan.ts';
 
 /** The name of the election. */

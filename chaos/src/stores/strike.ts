@@ -1,8 +1,13 @@
-import type { Strike } from '../rounds.ts';
-import type { Blows, Field } from '../strike-candidates.ts';
-import { strikeCandidate, strikeLeader, usualBlows, whoWaits } from '../strike-candidates.ts';
-import { strikeProxies } from '../zookeeper/strike-network.ts';
-import { monotonicMs, pause } from '../zookeeper/time.ts';
+import type { Strike } from '../harness/rounds.ts';
+import type { Blows, Field } from '../harness/strike-candidates.ts';
+import {
+  strikeCandidate,
+  strikeLeader,
+  usualBlows,
+  whoWaits,
+} from '../harness/strike-candidates.ts';
+import { strikeProxies } from '../harness/strike-network.ts';
+import { monotonicMs, pause } from '../harness/time.ts';
 import type { LeaderFault, Round, WaitingFault } from './plan.ts';
 import type { Stage } from './stage.ts';
 

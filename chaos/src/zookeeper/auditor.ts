@@ -1,8 +1,8 @@
 import type { CreateOptions, ZooKeeper } from '@incumbent/zookeeper';
 import { NodeExistsError, NoNodeError } from '@incumbent/zookeeper';
-import { StuckError } from '../stuck.ts';
+import { StuckError } from '../harness/stuck.ts';
+import { monotonicMs, pause } from '../harness/time.ts';
 import { isTrouble } from './outcome.ts';
-import { monotonicMs, pause } from './time.ts';
 
 export interface Seen {
   /** 0 where there is no such node. */

@@ -1,10 +1,10 @@
 import type { ZooKeeper } from '@incumbent/zookeeper';
+import type { Stalls } from '../harness/time.ts';
+import { monotonicMs } from '../harness/time.ts';
 import type { Findings } from './findings.ts';
 import { slackMs } from './judges.ts';
 import type { Outcome } from './outcome.ts';
 import { describe, isTrouble } from './outcome.ts';
-import type { Stalls } from './time.ts';
-import { monotonicMs } from './time.ts';
 
 export interface CallPlan<T> {
   readonly what: string;

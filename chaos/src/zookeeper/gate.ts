@@ -1,4 +1,4 @@
-import { pause } from './time.ts';
+import { pause } from '../harness/time.ts';
 
 /** Lets the actors of the load work, or stand still for an inspection. */
 export class Gate {

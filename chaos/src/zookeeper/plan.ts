@@ -1,4 +1,5 @@
-import { deckOf, draw, seeded, shuffle } from '../random.ts';
+import { seeded, shuffle } from '@incumbent/servers';
+import { deckOf, draw } from '../harness/deck.ts';
 
 /** What happens between one client and the servers. Times are parts of the session timeout. */
 const networkFaults = {

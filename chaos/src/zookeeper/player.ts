@@ -1,15 +1,15 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { seeded } from '@incumbent/servers';
 import type { ClientOptions, SessionInfo, StateChange, ZooKeeper } from '@incumbent/zookeeper';
 import type { TestEnsemble, TestProxy } from '@incumbent/zookeeper/testing';
 import { startProxy } from '@incumbent/zookeeper/testing';
-import { seeded } from '../random.ts';
+import type { Stalls } from '../harness/time.ts';
+import { monotonicMs, until } from '../harness/time.ts';
 import { Calls } from './calls.ts';
 import type { Findings } from './findings.ts';
 import type { Gate } from './gate.ts';
 import { judgeExpiry } from './judges.ts';
 import type { Problem } from './models/verdict.ts';
-import type { Stalls } from './time.ts';
-import { monotonicMs, until } from './time.ts';
 
 /** What all players share. */
 export interface Arena {

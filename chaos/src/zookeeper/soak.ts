@@ -1,12 +1,13 @@
 import process from 'node:process';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { seeded } from '@incumbent/servers';
 import type { ClientOptions, ZooKeeper } from '@incumbent/zookeeper';
 import { createClient } from '@incumbent/zookeeper';
 import { startEnsemble } from '@incumbent/zookeeper/testing';
-import { seeded } from '../random.ts';
-import { StuckError } from '../stuck.ts';
-import { lossless } from '../zookeeper-properties.ts';
+import { StuckError } from '../harness/stuck.ts';
+import { monotonicMs, pause, Stalls, until } from '../harness/time.ts';
+import { lossless } from '../harness/zookeeper-properties.ts';
 import { Auditor } from './auditor.ts';
 import { clientClass } from './broken.ts';
 import type { Findings } from './findings.ts';
@@ -24,7 +25,6 @@ import type { Arena } from './player.ts';
 import { Player } from './player.ts';
 import type { Settings } from './settings.ts';
 import { strikeAll } from './strike.ts';
-import { monotonicMs, pause, Stalls, until } from './time.ts';
 
 const timeoutMs = 3_000;
 /** After the last fault: a quorum is there, so a client needs one round of attempts or two. */

@@ -1,7 +1,7 @@
 import type { TestEnsemble, TestMember } from '@incumbent/zookeeper/testing';
-import { StuckError } from '../stuck.ts';
+import { StuckError } from '../harness/stuck.ts';
+import { pause } from '../harness/time.ts';
 import type { ProcessFault } from './plan.ts';
-import { pause } from './time.ts';
 
 /** Who leads the servers, and one that follows, by `choice` (0 up to 1). */
 export async function chooseServers(

@@ -1,8 +1,8 @@
+import { strikeProxies } from '../harness/strike-network.ts';
+import { pause } from '../harness/time.ts';
 import type { NetworkFault, Round, ServerFault, Strike } from './plan.ts';
 import type { Arena, Player } from './player.ts';
-import { strikeProxies } from './strike-network.ts';
 import { allServe, strikeServers } from './strike-servers.ts';
-import { pause } from './time.ts';
 
 /** Does everything that a round plans. Resolves when all is healed and all servers serve. */
 export async function strikeAll(

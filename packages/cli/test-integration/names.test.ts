@@ -1,12 +1,6 @@
 // A misspelt election on each store: what is named instead, and what `init` and `run` make.
 import { readdirSync } from 'node:fs';
-import {
-  FakeGcs,
-  FakeS3,
-  ownerCredentials,
-  postgresAvailable,
-  startPostgres,
-} from '@incumbent/servers';
+import { FakeGcs, FakeS3, ownerCredentials, postgresAvailable, startPostgres } from '@incumbent/servers';
 import { expect, onTestFinished, test } from 'vitest';
 import { serverAvailable } from '../../zookeeper/src/testing/index.ts';
 import { incumbent, jsonLines, scratch } from './support/bin.ts';

@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FakeS3Options, S3Credentials } from '@incumbent/servers';
-import { cephDialect, FakeS3, ownerCredentials } from '@incumbent/servers';
+import { FakeS3, cephDialect, ownerCredentials } from '@incumbent/servers';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Result } from './support/bin.ts';
 import { incumbent, scratch } from './support/bin.ts';

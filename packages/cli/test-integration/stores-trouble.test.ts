@@ -2,18 +2,7 @@
 // elections can be held on. A password is in every place where one can stand, and in no output.
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  etcdAvailable,
-  FakeApiServer,
-  pgBouncerAvailable,
-  postgresAvailable,
-  redisAvailable,
-  startEtcd,
-  startPgBouncer,
-  startPostgres,
-  startPostgresStandby,
-  startRedis,
-} from '@incumbent/servers';
+import { FakeApiServer, etcdAvailable, pgBouncerAvailable, postgresAvailable, redisAvailable, startEtcd, startPgBouncer, startPostgres, startPostgresStandby, startRedis } from '@incumbent/servers';
 import type { TestContext } from 'vitest';
 import { expect, onTestFinished, test } from 'vitest';
 import { createCertificates } from '../../zookeeper/src/testing/index.ts';

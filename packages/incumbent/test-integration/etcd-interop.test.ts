@@ -2,15 +2,18 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FencedLog } from '@incumbent/cli/trial';
+import type { Arrival, Ground, Played } from '@incumbent/servers/interop';
+import {
+  arrivals,
+  judge,
+  ourCommand,
+  overlapReport,
+  Play,
+  peerCommand,
+  planChanges,
+  startGround,
+} from '@incumbent/servers/interop';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import type { Ground } from '../../../chaos/src/interop/ground.ts';
-import { startGround } from '../../../chaos/src/interop/ground.ts';
-import { planChanges } from '../../../chaos/src/interop/plan.ts';
-import type { Arrival, Played } from '../../../chaos/src/interop/play.ts';
-import { arrivals, Play } from '../../../chaos/src/interop/play.ts';
-import { ourCommand, peerCommand } from '../../../chaos/src/interop/program.ts';
-import { overlapReport } from '../../../chaos/src/interop/report.ts';
-import { judge } from '../../../chaos/src/interop/verdict.ts';
 import { missing } from './support/etcd.ts';
 
 /** `npm run chaos:interop -- --layout etcdctl` has more of them. */

@@ -1,6 +1,6 @@
 import type { Benchmark } from '../../benchmark.ts';
 import { figureOf, median, p99Of } from '../../figure.ts';
-import { makeSamples } from '../../stores/samples.ts';
+import { makeSamples } from '../../samples.ts';
 import type { CallerName, Transport } from '../messages.ts';
 import { transports } from '../messages.ts';
 import type { Stage } from '../stage.ts';

@@ -1,12 +1,12 @@
 import type { Benchmark } from '../../benchmark.ts';
 import { WrongElectionError } from '../../benchmark.ts';
+import type { Methods } from '../../calls/calls.ts';
+import type { Remote } from '../../calls/remote.ts';
 import { monotonicMs, sleep } from '../../clock.ts';
 import type { Figure } from '../../figure.ts';
 import { figureOf, median } from '../../figure.ts';
-import type { Samples } from '../../stores/samples.ts';
-import { makeSamples } from '../../stores/samples.ts';
-import type { Methods } from '../../zookeeper/messages.ts';
-import type { Remote } from '../../zookeeper/remote.ts';
+import type { Samples } from '../../samples.ts';
+import { makeSamples } from '../../samples.ts';
 import type {
   ObjectServerMethods,
   ObjectStore,

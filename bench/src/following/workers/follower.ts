@@ -7,8 +7,8 @@ import { registerLeaderResolver } from 'incumbent/grpc';
 import { toLeader } from 'incumbent/http';
 import type { Dispatcher } from 'undici';
 import { Agent, request } from 'undici';
+import { serve } from '../../calls/serve.ts';
 import { monotonicMs } from '../../clock.ts';
-import { serve } from '../../zookeeper/workers/serve.ts';
 import { calls } from '../call.ts';
 import type { CallerName, FollowerMethods, Ports, Served, Transport } from '../messages.ts';
 

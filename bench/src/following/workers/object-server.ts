@@ -1,6 +1,6 @@
 /** A stand-in for an object store, so that its work is not in ours. */
 import { FakeGcs, FakeS3 } from '@incumbent/servers';
-import { serve } from '../../zookeeper/workers/serve.ts';
+import { serve } from '../../calls/serve.ts';
 import type { ObjectServerMethods, RequestCount } from '../messages.ts';
 import { nameIn } from '../user-agent.ts';
 

@@ -6,8 +6,8 @@ import type { Backend, Election, Term } from 'incumbent';
 import { createElection } from 'incumbent';
 import { gcs } from 'incumbent/gcs';
 import { s3 } from 'incumbent/s3';
+import { serve } from '../../calls/serve.ts';
 import { monotonicMs } from '../../clock.ts';
-import { serve } from '../../zookeeper/workers/serve.ts';
 import type { ObjectStore, ObjectUserMethods } from '../messages.ts';
 import { userAgentOf } from '../user-agent.ts';
 

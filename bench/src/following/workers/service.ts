@@ -9,8 +9,8 @@ import { createElection } from 'incumbent';
 import { file } from 'incumbent/file';
 import { requireLeadership } from 'incumbent/grpc';
 import { leaderOnly } from 'incumbent/http';
+import { serve } from '../../calls/serve.ts';
 import { monotonicMs } from '../../clock.ts';
-import { serve } from '../../zookeeper/workers/serve.ts';
 import { calls } from '../call.ts';
 import type { Ports, Served, ServiceMethods } from '../messages.ts';
 

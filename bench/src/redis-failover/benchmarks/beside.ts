@@ -4,7 +4,7 @@ import type { Benchmark } from '../../benchmark.ts';
 import { jitter, monotonicMs, sleep } from '../../clock.ts';
 import type { Figure } from '../../figure.ts';
 import { figureOf } from '../../figure.ts';
-import type { Samples } from '../../stores/samples.ts';
+import type { Samples } from '../../samples.ts';
 import type { Stage } from '../stage.ts';
 import { lostOn, startSentinelScene, startSet } from '../stage.ts';
 

@@ -4,7 +4,7 @@ import { WrongElectionError } from '../../benchmark.ts';
 import { jitter, monotonicMs, sleep } from '../../clock.ts';
 import type { Figure } from '../../figure.ts';
 import { figureOf, median } from '../../figure.ts';
-import type { Samples } from '../../stores/samples.ts';
+import type { Samples } from '../../samples.ts';
 import type { Told } from '../messages.ts';
 import type { Scene, Stage } from '../stage.ts';
 import { lostOn, startScene } from '../stage.ts';

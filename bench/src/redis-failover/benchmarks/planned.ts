@@ -2,7 +2,7 @@ import type { RedisServer } from '@incumbent/servers';
 import type { Benchmark } from '../../benchmark.ts';
 import { jitter, sleep } from '../../clock.ts';
 import { figureOf } from '../../figure.ts';
-import { makeSamples } from '../../stores/samples.ts';
+import { makeSamples } from '../../samples.ts';
 import type { Stage } from '../stage.ts';
 import { lostOn, startScene } from '../stage.ts';
 

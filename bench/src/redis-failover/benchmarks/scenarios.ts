@@ -5,7 +5,7 @@ import { WrongElectionError } from '../../benchmark.ts';
 import { jitter, monotonicMs, sleep } from '../../clock.ts';
 import type { Figure } from '../../figure.ts';
 import { figureOf } from '../../figure.ts';
-import { makeSamples } from '../../stores/samples.ts';
+import { makeSamples } from '../../samples.ts';
 import type { Stage, Writer } from '../stage.ts';
 import { lostOn, startScene, startSentinelScene } from '../stage.ts';
 import { downAfterMs } from './beside.ts';

@@ -1,6 +1,6 @@
 import { NodeManager } from '@incumbent/redis-failover';
+import { serve } from '../../calls/serve.ts';
 import { monotonicMs } from '../../clock.ts';
-import { serve } from '../../zookeeper/workers/serve.ts';
 import type { ManagerMethods, Told } from '../messages.ts';
 
 let told: Told[] = [];

@@ -1,7 +1,7 @@
 import { ioredis, RedisFailover } from '@incumbent/redis-failover';
 import { Redis } from 'ioredis';
+import { serve } from '../../calls/serve.ts';
 import { monotonicMs, sleep } from '../../clock.ts';
-import { serve } from '../../zookeeper/workers/serve.ts';
 import type { Route, WriterMethods } from '../messages.ts';
 
 /** Appends a value, and says who has executed it. */

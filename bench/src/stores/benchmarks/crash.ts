@@ -1,10 +1,10 @@
 import type { Benchmark } from '../../benchmark.ts';
 import { jitter, monotonicMs, sleep } from '../../clock.ts';
 import { figureOf } from '../../figure.ts';
+import { makeSamples } from '../../samples.ts';
 import { TermLog } from '../../term-log.ts';
 import type { CandidateMethods, ContenderName } from '../messages.ts';
 import { contenders } from '../messages.ts';
-import { makeSamples } from '../samples.ts';
 import type { Candidate, Stage } from '../stage.ts';
 import { electionName, startCandidate } from '../stage.ts';
 

@@ -2,11 +2,11 @@ import type { Benchmark } from '../../benchmark.ts';
 import { sleep } from '../../clock.ts';
 import type { Figure } from '../../figure.ts';
 import { figureOf, median, p99Of } from '../../figure.ts';
+import type { Samples } from '../../samples.ts';
+import { makeSamples } from '../../samples.ts';
 import { TermLog } from '../../term-log.ts';
 import type { Address, CandidateMethods, ContenderName } from '../messages.ts';
 import { contenders } from '../messages.ts';
-import type { Samples } from '../samples.ts';
-import { makeSamples } from '../samples.ts';
 import type { Candidate, Stage } from '../stage.ts';
 import { electionName, rotated, startCandidate } from '../stage.ts';
 

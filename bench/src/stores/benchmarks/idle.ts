@@ -3,9 +3,9 @@ import type { Benchmark } from '../../benchmark.ts';
 import { WrongElectionError } from '../../benchmark.ts';
 import { sleep } from '../../clock.ts';
 import { figureOf } from '../../figure.ts';
+import { makeSamples } from '../../samples.ts';
 import type { ContenderName } from '../messages.ts';
 import { contenders } from '../messages.ts';
-import { makeSamples } from '../samples.ts';
 import type { Candidate, Stage } from '../stage.ts';
 import { electionName, startCandidate } from '../stage.ts';
 

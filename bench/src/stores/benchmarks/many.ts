@@ -4,8 +4,8 @@ import { WrongElectionError } from '../../benchmark.ts';
 import { sleep } from '../../clock.ts';
 import type { Unit } from '../../figure.ts';
 import { figureOf } from '../../figure.ts';
+import { makeSamples } from '../../samples.ts';
 import type { ContenderName } from '../messages.ts';
-import { makeSamples } from '../samples.ts';
 import type { Candidate, Stage } from '../stage.ts';
 import { electionName, startCandidate } from '../stage.ts';
 

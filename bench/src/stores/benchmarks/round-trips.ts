@@ -3,8 +3,8 @@ import { RoundTrips } from '@incumbent/servers';
 import type { Benchmark } from '../../benchmark.ts';
 import { monotonicMs } from '../../clock.ts';
 import { figureOf } from '../../figure.ts';
+import { makeSamples } from '../../samples.ts';
 import { contenders } from '../messages.ts';
-import { makeSamples } from '../samples.ts';
 import type { Stage } from '../stage.ts';
 import { handOnce, startPair } from './hand-over.ts';
 

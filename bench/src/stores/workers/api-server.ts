@@ -1,6 +1,6 @@
 /** The stand-in for the API server of Kubernetes, so that its work is not in ours. */
 import { FakeApiServer } from '@incumbent/servers';
-import { serve } from '../../zookeeper/workers/serve.ts';
+import { serve } from '../../calls/serve.ts';
 import type { ApiServerMethods } from '../messages.ts';
 
 serve<ApiServerMethods>({

@@ -1,8 +1,8 @@
 /** The process of a candidate, or of many. Its argument names the contender. Needs `--expose-gc`. */
 import { subscribe } from 'node:diagnostics_channel';
+import { serve } from '../../calls/serve.ts';
 import { monotonicMs, sleep } from '../../clock.ts';
-import { cpuShareDuring } from '../../workers/cpu.ts';
-import { serve } from '../../zookeeper/workers/serve.ts';
+import { cpuShareDuring } from '../../cpu.ts';
 import type { Contender, Led, OpenContender } from '../contenders/contender.ts';
 import type { CandidateMethods, ContenderName } from '../messages.ts';
 

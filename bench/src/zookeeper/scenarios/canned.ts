@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
+import { Remote } from '../../calls/remote.ts';
 import { monotonicMs } from '../../clock.ts';
 import type { ResponderMethods } from '../messages.ts';
 import { candidateNames } from '../messages.ts';
-import { Remote } from '../remote.ts';
 import type { Scenario, Stage } from '../scenario.ts';
 import { candidatesOf, inSlices, smallNode, withClients } from '../scenario.ts';
 import { firstWarmUpMs, laterWarmUpMs, measureMs } from './gets.ts';

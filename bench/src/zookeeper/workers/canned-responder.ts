@@ -5,10 +5,10 @@
  */
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from 'node:net';
+import { serve } from '../../calls/serve.ts';
 import type { ResponderMethods } from '../messages.ts';
 import { nodeBytes } from '../messages.ts';
 import { bool, buffer, frame, int32, int64, opcodes, xidAt, xids } from '../wire.ts';
-import { serve } from './serve.ts';
 
 const zxid = 0x1_0000_0007n;
 const createdAt = 1_790_000_000_000n;

@@ -1,11 +1,12 @@
 /** The process of a candidate that is written in JavaScript. Its argument names the candidate. */
+
+import { serve } from '../../calls/serve.ts';
 import { monotonicMs, sleep } from '../../clock.ts';
 import { median } from '../../figure.ts';
 import type { Adapter, Connection } from '../adapters/adapter.ts';
 import { promiseLoop } from '../adapters/adapter.ts';
 import type { CandidateName, ClientMethods, Rate } from '../messages.ts';
 import { numberedPath } from '../messages.ts';
-import { serve } from './serve.ts';
 
 const loaders: Readonly<Record<CandidateName | 'none', () => Promise<Adapter | undefined>>> = {
   ours: async () => (await import('../adapters/ours.ts')).adapter,

@@ -1,6 +1,6 @@
+import { monotonicMs } from '../../harness/time.ts';
 import { slackMs } from '../judges.ts';
 import type { Player } from '../player.ts';
-import { monotonicMs } from '../time.ts';
 
 /** Reads that nobody waits for, calls that are given up, and confirmations. */
 export function startReads(player: Player): void {

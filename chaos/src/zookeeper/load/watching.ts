@@ -1,9 +1,9 @@
 import type { NodeWatch, PersistentWatch } from '@incumbent/zookeeper';
 import { NoNodeError } from '@incumbent/zookeeper';
+import { pause, until } from '../../harness/time.ts';
 import type { Seen } from '../auditor.ts';
 import { isTrouble } from '../outcome.ts';
 import type { Player } from '../player.ts';
-import { pause, until } from '../time.ts';
 import type { WatchedTree } from './watched-tree.ts';
 
 /** How long the news may take when all is well. */

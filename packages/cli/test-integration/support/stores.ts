@@ -3,19 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LocalServer } from '@incumbent/servers';
-import {
-  adminToken,
-  etcdAvailable,
-  FakeApiServer,
-  makeServerDirectory,
-  postgresAvailable,
-  redisAvailable,
-  startEtcd,
-  startPostgres,
-  startRedis,
-  startRedisCluster,
-  startSentinel,
-} from '@incumbent/servers';
+import { FakeApiServer, adminToken, etcdAvailable, makeServerDirectory, postgresAvailable, redisAvailable, startEtcd, startPostgres, startRedis, startRedisCluster, startSentinel } from '@incumbent/servers';
 
 import { afterAll, beforeAll } from 'vitest';
 

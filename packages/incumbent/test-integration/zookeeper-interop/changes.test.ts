@@ -1,12 +1,14 @@
 import { join } from 'node:path';
+import type { Arrival, Layout, Played } from '@incumbent/servers/interop';
+import {
+  judge,
+  ourCommand,
+  overlapReport,
+  Play,
+  peerCommand,
+  planChanges,
+} from '@incumbent/servers/interop';
 import { it } from 'vitest';
-import { planChanges } from '../../../../chaos/src/interop/plan.ts';
-import type { Arrival, Played } from '../../../../chaos/src/interop/play.ts';
-import { Play } from '../../../../chaos/src/interop/play.ts';
-import type { Layout } from '../../../../chaos/src/interop/program.ts';
-import { ourCommand, peerCommand } from '../../../../chaos/src/interop/program.ts';
-import { overlapReport } from '../../../../chaos/src/interop/report.ts';
-import { judge } from '../../../../chaos/src/interop/verdict.ts';
 import { FencedLog } from '../../../cli/src/trial/index.ts';
 import { requirePeer, useStage } from './support/stage.ts';
 

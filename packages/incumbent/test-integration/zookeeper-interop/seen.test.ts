@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import type { ZooKeeperPeer as Layout } from '@incumbent/servers/interop';
+import { zooKeeperLayouts as layouts, Member, peerCommand } from '@incumbent/servers/interop';
 import type { TestContext } from 'vitest';
 import { describe, it, vi } from 'vitest';
-import { Member } from '../../../../chaos/src/interop/member.ts';
-import type { ZooKeeperPeer as Layout } from '../../../../chaos/src/interop/program.ts';
-import { zooKeeperLayouts as layouts, peerCommand } from '../../../../chaos/src/interop/program.ts';
 import { FencedLog } from '../../../cli/src/trial/index.ts';
 import type { View } from '../../src/index.ts';
 import { ElectionEndedError } from '../../src/index.ts';

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
+import type { Layout } from '@incumbent/servers/interop';
+import { compileCurator, peerMissing } from '@incumbent/servers/interop';
 import type { TestContext } from 'vitest';
 import { afterAll, beforeAll } from 'vitest';
-import type { Layout } from '../../../../../chaos/src/interop/program.ts';
-import { compileCurator, peerMissing } from '../../../../../chaos/src/interop/program.ts';
 import type { TestServer } from '../../../../zookeeper/src/testing/index.ts';
 import { serverAvailable, startServer } from '../../../../zookeeper/src/testing/index.ts';
 
