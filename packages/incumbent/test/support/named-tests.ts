@@ -42,13 +42,13 @@ export function testsOf({ shownBy }: Row): readonly NamedTest[] {
   );
 }
 
-/** Each test once, with a title for a test of ours. */
+/** Each test that the rows name, once, with a title for a test of ours. */
 export function namedTests(rows: readonly Row[]): readonly (readonly [string, NamedTest])[] {
-  return [
-    ...new Map(
-      rows.flatMap((row) => testsOf(row)).map((test) => [`${test.file}: ${test.name}`, test]),
-    ),
-  ];
+  return namedOnce(rows.flatMap((row) => testsOf(row)));
+}
+
+export function namedOnce(tests: readonly NamedTest[]): readonly (readonly [string, NamedTest])[] {
+  return [...new Map(tests.map((test) => [`${test.file}: ${test.name}`, test]))];
 }
 
 /** Whatever looks like a file of tests was read as one. */

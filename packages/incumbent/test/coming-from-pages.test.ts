@@ -1,0 +1,92 @@
+// Each page of docs/coming-from is for those who come from one system. Which tests show its rows is
+// said in coming-from/<system>.json. Here the pages are held to these files, and the files to the tests.
+import { describe, expect, it } from 'vitest';
+import {
+  readMatrix,
+  readPage,
+  readProgram,
+  systemsWithMatrix,
+  systemsWithPage,
+  systemsWithProgram,
+  testsIn,
+} from './support/coming-from.ts';
+import { expectToExist, namedOnce } from './support/named-tests.ts';
+
+/** What there is for each thing of theirs; and what goes wrong there, which is in a table of its own. */
+const tables = ['There and here', 'The client, there and here', 'What is better'];
+
+/** The rows of each page, in order. */
+const systems: Readonly<Record<string, readonly string[]>> = {
+  'vimeo-leaderelection': [...numbered('V', 19), ...numbered('VB', 16)],
+};
+
+function numbered(letters: string, count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `${letters}${index + 1}`);
+}
+
+describe.each(Object.entries(systems))('docs/coming-from/%s.md', (system, ids) => {
+  const page = readPage(system);
+  const rows = page.sections.filter(({ title }) => tables.includes(title)).flatMap((s) => s.rows);
+  const matrix = readMatrix(system);
+
+  it('has the sections of all pages, in their order', () => {
+    const titles = page.sections.map(({ title }) => title);
+    const optional = ['The same program', 'The client, there and here'];
+    expect(titles.filter((title) => !optional.includes(title))).toEqual([
+      'There and here',
+      'What is better',
+      'What will surprise you',
+      'What is not there',
+      'Moving step by step',
+    ]);
+    const order = ['The same program', 'There and here', 'The client, there and here'];
+    const first = titles.filter((title) => order.includes(title));
+    expect(first).toEqual(order.filter((title) => first.includes(title)));
+    expect(titles.slice(0, first.length)).toEqual(first);
+  });
+
+  it('has every row once, in order', () => {
+    expect(rows.map(([id]) => id)).toEqual(ids);
+    for (const row of rows) {
+      expect(row, row[0]).toHaveLength(3);
+      expect(row, row[0]).not.toContain('');
+    }
+  });
+
+  it('has the tests of every row, and of no other', () => {
+    expect(Object.keys(matrix)).toEqual(ids);
+    for (const [id, files] of Object.entries(matrix)) {
+      expect(Object.keys(files), id).not.toEqual([]);
+      for (const names of Object.values(files)) {
+        expect(names, id).not.toEqual([]);
+        expect(new Set(names).size, id).toBe(names.length);
+      }
+    }
+  });
+
+  it('says where its tests are named', () => {
+    expect(page.text).toContain(`](../../packages/incumbent/test/coming-from/${system}.json)`);
+  });
+
+  it('shows a program that is type-checked', () => {
+    const program = readProgram(system) ?? '';
+    const blocks = [...page.text.matchAll(/^```(\w+)\n(.*?)^```$/gms)];
+    const ours = blocks.filter(([, language]) => language === 'ts').map(([, , code]) => code);
+    for (const code of ours) expect(program).toContain(code);
+    expect(ours.length > 0).toBe(program !== '');
+    // Nobody checks those of other kinds: `js` is for no code of ours.
+    expect(blocks.map(([, language]) => language)).not.toContain('js');
+  });
+});
+
+describe('docs/coming-from', () => {
+  it('has a page and a file of tests for every system, and for no other', () => {
+    const names = Object.keys(systems).sort();
+    expect(systemsWithPage()).toEqual(names);
+    expect(systemsWithMatrix()).toEqual(names);
+    expect(names).toEqual(expect.arrayContaining([...systemsWithProgram()]));
+  });
+
+  const named = namedOnce(Object.keys(systems).flatMap((system) => testsIn(readMatrix(system))));
+  it.each(named)('%s', (_, test) => expectToExist(test));
+});

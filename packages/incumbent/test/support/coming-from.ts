@@ -1,0 +1,80 @@
+/** The pages of docs/coming-from, and the files in test/coming-from that name the tests of their rows. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import type { NamedTest } from './named-tests.ts';
+
+const pages = new URL('../../../../docs/coming-from/', import.meta.url);
+const matrices = new URL('../coming-from/', import.meta.url);
+const programs = new URL('programs/', matrices);
+
+/** The tests of each row, by its id: files, and the titles of tests in them. */
+export type Matrix = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
+
+export interface Page {
+  readonly text: string;
+  readonly sections: readonly Section[];
+}
+
+export interface Section {
+  readonly title: string;
+  /** Of its table, without the titles of the columns. */
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** @returns the names, without the overview's */
+export function systemsWithPage(): readonly string[] {
+  return namesIn(pages, '.md').filter((name) => name !== 'index');
+}
+
+export function systemsWithMatrix(): readonly string[] {
+  return namesIn(matrices, '.json');
+}
+
+export function systemsWithProgram(): readonly string[] {
+  return namesIn(programs, '.ts');
+}
+
+export function readPage(system: string): Page {
+  const text = readFileSync(new URL(`${system}.md`, pages), 'utf8');
+  const sections = text
+    .split(/^## /m)
+    .slice(1)
+    .map((section) => ({ title: section.split('\n')[0] as string, rows: rowsIn(section) }));
+  return { text, sections };
+}
+
+export function readMatrix(system: string): Matrix {
+  return JSON.parse(readFileSync(new URL(`${system}.json`, matrices), 'utf8'));
+}
+
+/** What a page may show of ours; undefined: nothing but commands. */
+export function readProgram(system: string): string | undefined {
+  const url = new URL(`${system}.ts`, programs);
+  return existsSync(url) ? readFileSync(url, 'utf8') : undefined;
+}
+
+export function testsIn(matrix: Matrix): readonly NamedTest[] {
+  return Object.values(matrix).flatMap((files) =>
+    Object.entries(files).flatMap(([file, names]) => names.map((name) => ({ file, name }))),
+  );
+}
+
+function rowsIn(section: string): readonly (readonly string[])[] {
+  return section
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !line.startsWith('| ---'))
+    .slice(1)
+    .map((line) =>
+      line
+        .slice(2, -1)
+        .split('|')
+        .map((cell) => cell.trim()),
+    );
+}
+
+function namesIn(folder: URL, extension: string): readonly string[] {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(extension))
+    .map((name) => basename(name, extension))
+    .sort();
+}
