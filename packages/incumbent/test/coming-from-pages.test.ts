@@ -19,6 +19,7 @@ const tables = ['There and here', 'The client, there and here', 'What is better'
 const systems: Readonly<Record<string, readonly string[]>> = {
   'vimeo-leaderelection': [...numbered('V', 19), ...numbered('VB', 16)],
   'go-leaderelection': [...numbered('C', 23), ...numbered('CB', 7), 'CB9', 'CB10'],
+  'zookeeper-recipe': [...numbered('Z', 7), ...numbered('ZB', 8), 'etcd3 176'],
 };
 
 function numbered(letters: string, count: number): readonly string[] {
