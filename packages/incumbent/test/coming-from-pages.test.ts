@@ -15,11 +15,19 @@ import { expectToExist, namedOnce } from './support/named-tests.ts';
 /** What there is for each thing of theirs; and what goes wrong there, which is in a table of its own. */
 const tables = ['There and here', 'The client, there and here', 'What is better'];
 
+const curatorBugs = [
+  ...[45, 49, 171, 202, 498, 696].map((number) => `CURATOR-${number}`),
+  'Curator 1',
+  'Curator 2',
+  'LB1',
+];
+
 /** The rows of each page, in order. */
 const systems: Readonly<Record<string, readonly string[]>> = {
   'vimeo-leaderelection': [...numbered('V', 19), ...numbered('VB', 16)],
   'go-leaderelection': [...numbered('C', 23), ...numbered('CB', 7), 'CB9', 'CB10'],
   'zookeeper-recipe': [...numbered('Z', 7), ...numbered('ZB', 8), 'etcd3 176'],
+  curator: [...numbered('L', 17), ...numbered('LC', 17), ...curatorBugs],
 };
 
 function numbered(letters: string, count: number): readonly string[] {
