@@ -22,12 +22,15 @@ const curatorBugs = [
   'LB1',
 ];
 
+const kazooBugs = [...numbered('kazoo ', 5), 'kazoo 606', 'KZB1', 'KZB2'];
+
 /** The rows of each page, in order. */
 const systems: Readonly<Record<string, readonly string[]>> = {
   'vimeo-leaderelection': [...numbered('V', 19), ...numbered('VB', 16)],
   'go-leaderelection': [...numbered('C', 23), ...numbered('CB', 7), 'CB9', 'CB10'],
   'zookeeper-recipe': [...numbered('Z', 7), ...numbered('ZB', 8), 'etcd3 176'],
   curator: [...numbered('L', 17), ...numbered('LC', 17), ...curatorBugs],
+  kazoo: [...numbered('KZ', 10), ...numbered('KC', 16), ...kazooBugs],
 };
 
 function numbered(letters: string, count: number): readonly string[] {
