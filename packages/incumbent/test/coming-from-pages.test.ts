@@ -31,6 +31,7 @@ const systems: Readonly<Record<string, readonly string[]>> = {
   'zookeeper-recipe': [...numbered('Z', 7), ...numbered('ZB', 8), 'etcd3 176'],
   curator: [...numbered('L', 17), ...numbered('LC', 17), ...curatorBugs],
   kazoo: [...numbered('KZ', 10), ...numbered('KC', 16), ...kazooBugs],
+  hadoop: [...numbered('H', 21), ...numbered('HB', 6)],
 };
 
 function numbered(letters: string, count: number): readonly string[] {
