@@ -32,6 +32,8 @@ const systems: Readonly<Record<string, readonly string[]>> = {
   curator: [...numbered('L', 17), ...numbered('LC', 17), ...curatorBugs],
   kazoo: [...numbered('KZ', 10), ...numbered('KC', 16), ...kazooBugs],
   hadoop: [...numbered('H', 21), ...numbered('HB', 6)],
+  mooon: [...numbered('M', 9), ...numbered('MB', 3)],
+  'zookeeper-leader-election': [...numbered('W', 6), ...numbered('WB', 7)],
 };
 
 function numbered(letters: string, count: number): readonly string[] {
