@@ -34,6 +34,8 @@ const systems: Readonly<Record<string, readonly string[]>> = {
   hadoop: [...numbered('H', 21), ...numbered('HB', 6)],
   mooon: [...numbered('M', 9), ...numbered('MB', 3)],
   'zookeeper-leader-election': [...numbered('W', 6), ...numbered('WB', 7)],
+  zkelection: ['F1', 'F2', 'F3', 'F4', 'FB1', 'FB2', 'FB5', 'FB6'],
+  'redis-failover': [...numbered('R', 14), ...numbered('RB', 9)],
 };
 
 function numbered(letters: string, count: number): readonly string[] {
