@@ -6,7 +6,7 @@ import { createElection } from 'incumbent';
 import { zookeeper } from 'incumbent/zookeeper';
 
 const client = await connect('zk://zk1:2181,zk2:2181,zk3:2181');
-const backend = zookeeper(client, { layout: 'kazoo-latch', root: '/app', tickTime: '2s' });
+const backend = zookeeper(client, { layout: 'kazoo', root: '/app', tickTime: '2s' });
 const election = createElection({ name: 'leader', backend, candidate: { id: 'node-7' } });
 await election.lead(work);
 
