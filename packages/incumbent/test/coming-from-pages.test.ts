@@ -36,6 +36,7 @@ const systems: Readonly<Record<string, readonly string[]>> = {
   'zookeeper-leader-election': [...numbered('W', 6), ...numbered('WB', 7)],
   zkelection: ['F1', 'F2', 'F3', 'F4', 'FB1', 'FB2', 'FB5', 'FB6'],
   'redis-failover': [...numbered('R', 14), ...numbered('RB', 9)],
+  'zookeeper-cpp': [...numbered('P', 46), ...numbered('zookeeper-cpp ', 3)],
 };
 
 function numbered(letters: string, count: number): readonly string[] {
