@@ -37,6 +37,8 @@ const systems: Readonly<Record<string, readonly string[]>> = {
   zkelection: ['F1', 'F2', 'F3', 'F4', 'FB1', 'FB2', 'FB5', 'FB6'],
   'redis-failover': [...numbered('R', 14), ...numbered('RB', 9)],
   'zookeeper-cpp': [...numbered('P', 46), ...numbered('zookeeper-cpp ', 3)],
+  'node-zookeeper-client': [...numbered('N', 17), ...numbered('NZC ', 15)],
+  'zookeeper-native': [...numbered('ZN', 17), ...numbered('ZKN ', 10)],
 };
 
 function numbered(letters: string, count: number): readonly string[] {
