@@ -53,6 +53,30 @@ export function readProgram(system: string): string | undefined {
   return existsSync(url) ? readFileSync(url, 'utf8') : undefined;
 }
 
+/** The links to files of the repository, as they are written, and where they lead. */
+export function linksOf(
+  system: string,
+): readonly (readonly [string, { readonly file: URL; readonly anchor: string | undefined }])[] {
+  const { text } = readPage(system);
+  const links = [...text.matchAll(/\]\(((?![a-z]+:)[^)#]*)(?:#([^)]*))?\)/g)];
+  return links.map(([, path = '', anchor]) => [
+    anchor === undefined ? path : `${path}#${anchor}`,
+    { file: new URL(path === '' ? `${system}.md` : path, pages), anchor },
+  ]);
+}
+
+export function anchorsOf(file: URL): readonly string[] {
+  return [...readFileSync(file, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
+    slugOf(heading as string),
+  );
+}
+
+/** The anchor of a heading, as docs/site/slug.mjs makes it. */
+function slugOf(heading: string): string {
+  const kept = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
+  return kept.replaceAll(/[^\p{L}\p{N}\p{M}_ -]/gu, '').replaceAll(' ', '-');
+}
+
 export function testsIn(matrix: Matrix): readonly NamedTest[] {
   return Object.values(matrix).flatMap((files) =>
     Object.entries(files).flatMap(([file, names]) => names.map((name) => ({ file, name }))),
