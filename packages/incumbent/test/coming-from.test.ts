@@ -1,5 +1,6 @@
-// Each page of docs/coming-from is for those who come from one system. Which tests show its rows is
-// said in coming-from/<system>.json. Here the pages are held to these files, and the files to the tests.
+// Each page of docs/coming-from is for readers who come from one system. The file
+// coming-from/<system>.json names the tests of its rows. Here the pages are held to these files, and
+// the files to the tests.
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import {
@@ -15,7 +16,7 @@ import {
 } from './support/coming-from.ts';
 import { expectToExist, namedOnce } from './support/named-tests.ts';
 
-/** What there is for each thing of theirs; and what goes wrong there, which is in a table of its own. */
+/** The sections whose tables have rows with an id. */
 const tables = ['There and here', 'The client, there and here', 'What is better'];
 
 const curatorBugs = [

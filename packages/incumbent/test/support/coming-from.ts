@@ -47,7 +47,7 @@ export function readMatrix(system: string): Matrix {
   return JSON.parse(readFileSync(new URL(`${system}.json`, matrices), 'utf8'));
 }
 
-/** What a page may show of ours; undefined: nothing but commands. */
+/** The code of ours that a page may show; undefined: the page shows nothing but commands. */
 export function readProgram(system: string): string | undefined {
   const url = new URL(`${system}.ts`, programs);
   return existsSync(url) ? readFileSync(url, 'utf8') : undefined;

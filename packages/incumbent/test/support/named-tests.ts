@@ -70,6 +70,6 @@ export function expectToExist({ file, name }: NamedTest): void {
   expect(source.includes(name), `${file} has no test named "${name}"`).toBe(true);
   // A title, not a comment: it stands in quotes.
   expect(before, name).toMatch(/['"`]$/);
-  // What is not a file of tests itself is used by one.
+  // A file that is no file of tests itself is used by one.
   expect(file).toMatch(/\.test\.(?:ts|mjs)$|behaviour\/|^src\/testing\/election-scenarios\.ts$/);
 }

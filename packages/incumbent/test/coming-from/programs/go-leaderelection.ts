@@ -1,4 +1,4 @@
-/** What docs/coming-from/go-leaderelection.md shows. */
+/** The program that docs/coming-from/go-leaderelection.md shows. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { connect } from '@incumbent/zookeeper';

@@ -1,4 +1,4 @@
-/** What docs/coming-from/hadoop.md shows. */
+/** The program that docs/coming-from/hadoop.md shows. */
 
 import { connect } from '@incumbent/zookeeper';
 import type { UncleanLeader } from 'incumbent';

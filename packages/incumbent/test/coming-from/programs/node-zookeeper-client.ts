@@ -1,4 +1,4 @@
-/** What docs/coming-from/node-zookeeper-client.md shows. */
+/** The program that docs/coming-from/node-zookeeper-client.md shows. */
 
 import { connect } from '@incumbent/zookeeper';
 

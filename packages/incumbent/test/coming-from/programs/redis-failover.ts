@@ -1,4 +1,4 @@
-/** What docs/coming-from/redis-failover.md shows. */
+/** The program that docs/coming-from/redis-failover.md shows. */
 
 import { nodeRedis, RedisFailover } from '@incumbent/redis-failover';
 import { createClient } from 'redis';

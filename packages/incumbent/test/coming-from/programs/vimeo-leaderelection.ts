@@ -1,4 +1,4 @@
-/** What docs/coming-from/vimeo-leaderelection.md shows. */
+/** The program that docs/coming-from/vimeo-leaderelection.md shows. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { Storage } from '@google-cloud/storage';

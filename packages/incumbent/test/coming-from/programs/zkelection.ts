@@ -1,4 +1,4 @@
-/** What docs/coming-from/zkelection.md shows. */
+/** The program that docs/coming-from/zkelection.md shows. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { connect } from '@incumbent/zookeeper';

@@ -1,4 +1,4 @@
-/** What docs/coming-from/zookeeper-cpp.md shows. */
+/** The program that docs/coming-from/zookeeper-cpp.md shows. */
 
 import { connect } from '@incumbent/zookeeper';
 

@@ -1,4 +1,4 @@
-/** What docs/coming-from/zookeeper-recipe.md shows. */
+/** The program that docs/coming-from/zookeeper-recipe.md shows. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { connect } from '@incumbent/zookeeper';
