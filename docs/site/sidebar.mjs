@@ -146,6 +146,21 @@ export const sidebar = [
   {
     text: 'Coming from',
     collapsed: true,
-    items: [page('Another election', '/coming-from/')],
+    items: [
+      page('Which system', '/coming-from/'),
+      page('vimeo/leaderelection', '/coming-from/vimeo-leaderelection'),
+      page('go-leaderelection', '/coming-from/go-leaderelection'),
+      page('ZooKeeper’s recipe', '/coming-from/zookeeper-recipe'),
+      page('Curator', '/coming-from/curator'),
+      page('kazoo', '/coming-from/kazoo'),
+      page('Hadoop’s elector and ZKFC', '/coming-from/hadoop'),
+      page('CZookeeperHelper', '/coming-from/mooon'),
+      page('zookeeper-leader-election', '/coming-from/zookeeper-leader-election'),
+      page('zkElection', '/coming-from/zkelection'),
+      page('redis_failover', '/coming-from/redis-failover'),
+      page('zookeeper-cpp', '/coming-from/zookeeper-cpp'),
+      page('node-zookeeper-client', '/coming-from/node-zookeeper-client'),
+      page('zookeeper, the native addon', '/coming-from/zookeeper-native'),
+    ],
   },
 ];

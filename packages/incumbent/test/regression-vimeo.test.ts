@@ -1,4 +1,4 @@
-/** Defects of vimeo/leaderelection; ids as in docs/coming-from/index.md, which names the others' tests. */
+/** Defects of vimeo/leaderelection; ids as in docs/coming-from. coming-from/ names the others' tests. */
 import { expect, test } from 'vitest';
 import type { CandidateStatus, Term, View } from '../src/index.ts';
 import {

@@ -64,13 +64,13 @@ export function testsOf({ shownBy }: Row): readonly NamedTest[] {
   );
 }
 
-/** Each test once, with a title for a test of ours. */
+/** Each test that the rows name, once, with a title for a test of ours. */
 export function namedTests(rows: readonly Row[]): readonly (readonly [string, NamedTest])[] {
-  return [
-    ...new Map(
-      rows.flatMap((row) => testsOf(row)).map((test) => [`${test.file}: ${test.name}`, test]),
-    ),
-  ];
+  return namedOnce(rows.flatMap((row) => testsOf(row)));
+}
+
+export function namedOnce(tests: readonly NamedTest[]): readonly (readonly [string, NamedTest])[] {
+  return [...new Map(tests.map((test) => [`${test.file}: ${test.name}`, test]))];
 }
 
 /** Whatever looks like a file of tests was read as one. */
@@ -92,6 +92,6 @@ export function expectToExist({ file, name }: NamedTest): void {
   expect(source.includes(name), `${file} has no test named "${name}"`).toBe(true);
   // A title, not a comment: it stands in quotes.
   expect(before, name).toMatch(/['"`]$/);
-  // What is not a file of tests itself is used by one.
+  // A file that is no file of tests itself is used by one.
   expect(file).toMatch(/\.test\.(?:ts|mjs)$|behaviour\/|^src\/testing\/election-scenarios\.ts$/);
 }
