@@ -23,7 +23,7 @@ export interface LeaseBackendOptions<Guard> {
   readonly guard: (scope: Scope, store: LeaseStore, token: bigint) => Guard;
 }
 
-/** A backend from a lease store: all that a lease adapter has to write is the store and the guard. */
+/** A backend from a lease store. An adapter has to write only the store and the guard. */
 export function leaseBackend<Guard>(options: LeaseBackendOptions<Guard>): Backend<Guard> {
   return {
     kind: options.kind,
@@ -69,7 +69,7 @@ class LeaseElection<Guard> implements ElectionBackend<Guard> {
     return administerLease(this.#store, this.#scope, request, signal);
   }
 
-  /** The leader first, then those who wait. */
+  /** The leader first, then the waiting candidates. */
   async candidates(signal: AbortSignal): Promise<readonly CandidateInfo[]> {
     const { view } = await this.inspect(signal);
     const waiting = (await this.#store.list?.(signal)) ?? [];
