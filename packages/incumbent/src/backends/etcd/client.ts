@@ -1,6 +1,6 @@
 /**
- * What this backend needs of a gRPC client: a `Client` of `@grpc/grpc-js` is one. It is the caller's
- * own, made with whatever credentials and channel options, and is never closed here.
+ * The part of a gRPC client that this backend needs. A `Client` of `@grpc/grpc-js` is one. It is
+ * the caller's own, with any credentials and channel options. It is never closed here.
  */
 export interface GrpcClient {
   makeUnaryRequest(

@@ -1,4 +1,4 @@
-/** What we need of the clients that people have. We import neither of them, not even their types. */
+/** The parts that we need of users' clients. We import neither library, not even its types. */
 
 interface Emitter {
   on(event: string, listener: (...args: unknown[]) => void): unknown;
@@ -50,7 +50,7 @@ export interface CommandOptions {
   readonly abortSignal?: AbortSignal;
 }
 
-/** What is common to all that `duplicate` of the package `redis` makes. */
+/** Common to all copies that `duplicate` of the package `redis` makes. */
 export interface NodeRedisSubscriber extends Emitter {
   connect(): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<void>;
@@ -81,7 +81,7 @@ export interface IoRedisSubscriber extends Emitter {
   disconnect(): void;
 }
 
-/** Any client that `redis()` takes. Who connects and closes it is its owner. */
+/** Any client that `redis()` takes. Its owner connects and closes it. */
 export type RedisClient =
   | NodeRedisClient
   | NodeRedisPool
