@@ -29,7 +29,7 @@ export interface Statements {
   readonly beginLife: string;
   /**
    * `$1` name, `$2` record, `$3` version, `$4` token, `$5` lock timeout, `$6` topic or null, `$7`
-   * life, `$8` held, `$9` version expected → a row if it was replaced.
+   * life, `$8` held. `$9` version expected → a row if it was replaced.
    */
   readonly replace: string;
   /** Writes the first record, whether a candidate has made the row before or not. Without `$9`. */
@@ -52,8 +52,9 @@ const lostTerms = 1_000;
 const spread = 1_023;
 
 /**
- * One run of the server on one file of the table. A new run or file may lack confirmed writes: the
- * server was started again, a standby was promoted, or the table was made anew or restored.
+ * One run of the server on one file of the table. Another run or file may lack confirmed
+ * writes. Either the server was started again, or a standby was promoted, or the table was made
+ * anew or restored.
  */
 const lifeOf = ({ sql }: Table) => `(
     (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint::text || '.' ||
@@ -108,8 +109,8 @@ const announce = `select '' from written
 where case when $6::text is null then true else pg_notify('${channel}', $6::text) is not null end`;
 
 /**
- * True when the process of an entry of \`waiting\` still serves its connection. Another user's
- * start cannot be seen without the role pg_read_all_stats.
+ * True when the process of an entry of `waiting` still serves its connection. Another user's start
+ * cannot be seen without the role pg_read_all_stats.
  */
 const isAlive = `exists (
     select from pg_stat_activity served

@@ -42,7 +42,7 @@ export class PostgresStore implements LeaseStore {
   protected readonly scope: Scope;
   protected readonly topic: string;
   readonly #table: Table;
-  /** What this handle has already done with the table. */
+  /** The steps that this handle has already taken with the table. */
   #hasRead = false;
   #hasWritten = false;
   /** True: this user may not write down since when a life is known. */

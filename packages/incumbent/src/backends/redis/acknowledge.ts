@@ -7,8 +7,8 @@ import { touchScript } from './scripts.ts';
  * Resolves once so many replicas have a version that was written.
  *
  * WAIT counts for the writes of its own connection only. On a connection that was opened anew it
- * counts all replicas as up to date. So a write of no meaning goes before it, and the connection
- * must be the same before and after, on a server that still has the version.
+ * counts all replicas as up to date. So a write of no meaning goes before it. The connection must
+ * be the same before and after, and the server must still have the version.
  *
  * @throws StoreUnavailableError when that cannot be said
  */

@@ -116,8 +116,8 @@ return { 'ok', type(told) == 'table' and told.err or '' }
 `);
 
 /**
- * KEYS record. ARGV the version. A write of no meaning, for WAIT to wait for.
- * Returns 1 while that version stands on the server that has kept it.
+ * KEYS record. ARGV the version. A write of no meaning, for WAIT to wait for. Returns 1 while that
+ * version stands on the server that has kept it.
  */
 export const touchScript: Script = script(`${preamble}
 local kept = redis.call('HMGET', KEYS[1], 'server', 'version')
@@ -132,7 +132,7 @@ enlist(ARGV[1], ARGV[2], ARGV[3])
 return 1
 `);
 
-/** KEYS candidates. Returns the JSON of all that are listed; removes those that are overdue. */
+/** KEYS candidates. Returns the JSON of all that are listed. Removes those that are overdue. */
 export const listScript: Script = script(`${preamble}
 local all = redis.call('HGETALL', KEYS[1])
 local listed = {}
@@ -148,9 +148,9 @@ return listed
 `);
 
 /**
- * For writes that only the newest term may make. Before any of your own lines: keeps the highest
- * token seen in KEYS[1], and ends the script with an error for a lower one in ARGV[1]. Tokens are
- * decimal texts of any length: Lua's numbers are exact up to 2^53 only.
+ * For writes that only the newest term may make. Put it before any of your own lines. It keeps the
+ * highest token seen in KEYS[1], and ends the script with an error for a lower one in ARGV[1].
+ * Tokens are decimal texts of any length, because Lua's numbers are exact only up to 2^53.
  */
 export const fenceLua: string = `
 local seen = redis.call('GET', KEYS[1]) or '0'
