@@ -10,11 +10,11 @@ export interface Attempt {
 
 /**
  * The nonces that one handle has sent last. A handle knows its own writes by these alone. An id or
- * an incarnation would not do: a copy of this process has the same ones. See ARCHITECTURE.md, "An
+ * an incarnation would not do. A copy of this process has the same ones: see ARCHITECTURE.md, "An
  * identity that is copied".
  *
  * Bounded. A write of ours that is forgotten counts as another candidate's, and is waited out. The
- * write that stands in the record, as far as we know, is never forgotten, however many are sent
+ * write that stands in the record, as far as we know, is never forgotten. Any number may be sent
  * after it: during an outage no look at the record is possible.
  */
 export class OwnWrites {

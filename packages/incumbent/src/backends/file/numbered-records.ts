@@ -147,8 +147,8 @@ export class NumberedRecords {
   }
 
   /**
-   * Compares the bytes, and not inode and times, because both come again. ext4 gives the same inode
-   * number again at once, and its times tick every few ms.
+   * Compares the bytes, and not inode and times, because both come again. On ext4 a new file may
+   * get the same inode number at once, and its times tick every few ms.
    */
   async #isUnchanged({ number, digest }: Pick<Entry, 'number' | 'digest'>): Promise<boolean> {
     const bytes = await this.#files.read(this.#path(number));

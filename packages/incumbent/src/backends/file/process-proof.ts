@@ -8,12 +8,12 @@ import { thisMachine } from './this-machine.ts';
  * Describes processes so that another process of this machine can prove them dead.
  *
  * Promised: a process that is proved gone runs no more and will not come back. Not promised: that
- * every death can be proved. Doubt counts as "no". There is doubt about another container (pid or
- * time namespace), another boot, and a zombie with living threads. There is also doubt about a
- * process id that is in use again, while its start time cannot be read.
+ * every death can be proved. Doubt counts as "no". Another container (pid or time namespace),
+ * another boot, and a zombie with living threads leave a doubt. So does a process id that is in use
+ * again, while its start time cannot be read.
  *
- * Not covered: a child that has left the process group and the session (where sessions can be
- * seen), and that is not an actor of its own.
+ * Not covered: a child that has left the process group and the session, and is no actor of its own.
+ * On a system that does not show sessions, a child that has left the group is not covered.
  */
 export class ProcessProof {
   readonly #lookAround: () => Machine;

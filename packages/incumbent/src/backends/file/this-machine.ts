@@ -146,8 +146,8 @@ export function parseStat(stat: Buffer): ProcessStat | undefined {
   );
   // Complete only if something follows it.
   if (startTime === undefined || !/^\d+$/.test(startTime) || fields.length <= 20) return undefined;
-  // The leader of a thread group may be a zombie while other threads live on. 0 threads means that
-  // they could not be counted: one of them may become the leader by execve(2) just then.
+  // The leader of a thread group may be a zombie while other threads live on. A count of 0 means
+  // that they could not be counted. One of them may become the leader by execve(2) just then.
   return {
     startTime,
     group: Number(group),

@@ -29,9 +29,9 @@ export { fenceLua } from './scripts.ts';
  * and closes it. While candidates or observers wait, a copy of the client listens for wake-ups. It
  * is closed when the last of them stops.
  *
- * Redis may lose writes that it has confirmed: when it is started again, and when a replica
- * takes over. docs/stores/redis.md says how that affects the promises of an election, and what
- * to do about it.
+ * Redis may lose writes that it has confirmed: when it is started again, and when a replica takes
+ * over. The page docs/stores/redis.md says how that affects the promises of an election. It also
+ * says what to do about it.
  *
  * @param client of the package `redis` (createClient, createClientPool, createCluster,
  * createSentinel) or `ioredis` (Redis, Cluster)

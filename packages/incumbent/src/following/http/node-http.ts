@@ -1,7 +1,10 @@
 import { MisuseError } from '../../base/errors.ts';
 import { asError } from '../../base/thrown.ts';
 
-/** What of a request and an answer of `node:http` (Express, Connect, Fastify's `raw`) is needed. */
+/**
+ * The parts of a request and an answer of `node:http` (Express, Connect, Fastify's `raw`)
+ * that are needed.
+ */
 
 export interface HttpRequest {
   readonly method?: string | undefined;
@@ -18,10 +21,10 @@ export interface HttpResponse {
 
 export type Next = (error?: unknown) => void;
 
-/** Express and Connect call it so; with plain `node:http`, `next` runs your own handler. */
+/** The middleware of Express and Connect. With plain `node:http`, `next` runs your own handler. */
 export type Middleware = (request: HttpRequest, response: HttpResponse, next: Next) => void;
 
-/** Fastify's `onRequest`. */
+/** Fastify's `onRequest` hook. */
 export type FastifyHook = (
   request: { readonly raw: HttpRequest },
   reply: { readonly raw: HttpResponse; hijack(): unknown },
@@ -46,8 +49,8 @@ export function asFastifyHook(
 }
 
 /**
- * The middleware itself. Given to Fastify as a hook it does what its `fastify` does.
- * @param name whose it is, for errors
+ * The middleware itself. Given to Fastify as a hook, it does the same as its `fastify`.
+ * @param name the name of the middleware, for errors
  */
 export function asMiddleware(
   name: string,
@@ -84,8 +87,8 @@ function isReplyOfFastify(reply: object | undefined): reply is FastifyReply {
 }
 
 /**
- * From within a promise: what the handlers behind `next` throw must end where it would have without
- * us, and not come back as our own.
+ * Calls `next` from within a promise. An error of the handlers behind it must end where it would
+ * have ended without us. It must not come back as our own.
  */
 export function callLater(next: Next, error?: unknown): void {
   queueMicrotask(() => {

@@ -1,4 +1,7 @@
-/** What of undici is used, as it is since version 7. Nothing is imported: the client is the user's. */
+/**
+ * The parts of undici that are used, as they are since version 7. Nothing is imported: the client
+ * is the user's.
+ */
 import { InvalidOptionError } from '../../base/errors.ts';
 import { electionHeader, readTokens, tokenHeader, writeTokens } from '../headers.ts';
 
@@ -52,8 +55,8 @@ export type Dispatch = (options: DispatchOptions, handler: DispatchHandler) => b
 export type Interceptor = (dispatch: Dispatch) => Dispatch;
 
 /**
- * Dispatchers of undici 7 give interceptors the handlers that it has now, whoever makes the request;
- * those of undici 8 give them as they came, and the `fetch` of many a Node has older ones.
+ * Dispatchers of undici 7 always give interceptors the present handlers. Those of undici 8 give
+ * them as they came, and the `fetch` of some versions of Node has older ones.
  * @throws InvalidOptionError for the handlers of undici before version 7
  */
 export function checkHandler(handler: DispatchHandler): void {
@@ -67,9 +70,9 @@ export function checkHandler(handler: DispatchHandler): void {
 }
 
 /**
- * The headers with a token more, as names and values in turn. A higher one of the same election
- * stays.
- * @throws InvalidOptionError when what stands there is no list of tokens
+ * The headers with one more token, as names and values in turn. A higher one of the
+ * same election stays.
+ * @throws InvalidOptionError when the present headers hold no list of tokens
  */
 export function withToken(headers: unknown, election: string, token: bigint): unknown[] {
   const kept: unknown[] = [];
@@ -95,7 +98,7 @@ export function withToken(headers: unknown, election: string, token: bigint): un
   return kept;
 }
 
-/** In whichever of undici's forms they were given. */
+/** Reads headers in any of undici's forms. */
 function* pairsOf(headers: unknown): Generator<readonly [unknown, unknown], void, void> {
   if (headers === undefined || headers === null) return;
   if (Array.isArray(headers) && !Array.isArray(headers[0])) {
