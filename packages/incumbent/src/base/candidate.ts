@@ -19,6 +19,7 @@ export interface CandidateOptions {
 
 /** A candidate or leader as others see it. */
 export interface CandidateInfo {
+  /** The candidate's name, for people. Several candidates may share it. */
   readonly id: string;
   /**
    * Random, drawn when a campaign begins. All terms of one `lead` share it. The next call of
@@ -27,7 +28,9 @@ export interface CandidateInfo {
    * of a process that campaigns has the same one.
    */
   readonly incarnation: string;
+  /** Where the candidate can be reached, as it published them. */
   readonly addresses: readonly string[];
+  /** Facts that the candidate published. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 

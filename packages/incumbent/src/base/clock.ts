@@ -19,6 +19,7 @@ export interface Clock {
   setTimer(callback: () => void, delayMs: number, background?: boolean): Timer;
 }
 
+/** A timer that was set with `Clock.setTimer`. */
 export interface Timer {
   /** The callback does not run any more. A second call does nothing. */
   cancel(): void;

@@ -3,6 +3,7 @@ import type { NotElectedReason } from './not-elected.ts';
 import { causeOf, describeNotElected } from './not-elected.ts';
 import type { EndReason } from './reasons.ts';
 
+/** The kinds of errors. Each class of error has one code of its own. */
 export type ElectionErrorCode =
   | 'INVALID_OPTION'
   | 'INVALID_TIMING'
@@ -29,6 +30,7 @@ type Details = ErrorOptions & { readonly retryable?: boolean };
  */
 export class ElectionError extends Error {
   override readonly name: string = 'ElectionError';
+  /** The kind of error. */
   readonly code: ElectionErrorCode;
   /** True when the same call can succeed later. */
   readonly retryable: boolean;
@@ -56,6 +58,7 @@ export class InvalidOptionError extends ElectionError {
 /** Durations do not fit together. `violations` has one sentence for each broken rule. */
 export class InvalidTimingError extends ElectionError {
   override readonly name: string = 'InvalidTimingError';
+  /** One sentence for each broken rule, with its numbers. */
   readonly violations: readonly string[];
   constructor(violations: readonly string[]) {
     super('INVALID_TIMING', `these timings cannot be kept:\n  ${violations.join('\n  ')}`);
@@ -82,7 +85,9 @@ export class ClosedError extends ElectionError {
 /** The reason of `term.signal`: why the term ended. */
 export class TermEndedError extends ElectionError {
   override readonly name: string = 'TermEndedError';
+  /** Why the term ended. */
   readonly reason: EndReason;
+  /** The token of the term. */
   readonly token: bigint;
   constructor(reason: EndReason, token: bigint, message: string, options: ErrorOptions = {}) {
     super('TERM_ENDED', message, options);
@@ -94,7 +99,9 @@ export class TermEndedError extends ElectionError {
 /** `assertLeading` found that less belief is left than was asked for. */
 export class NotLeadingError extends ElectionError {
   override readonly name: string = 'NotLeadingError';
+  /** The token of the term that was asked. */
   readonly token: bigint;
+  /** The belief that was asked for, in ms. */
   readonly neededMs: number;
   /** Belief that is left, in ms. Zero or less: the belief is over. */
   readonly remainingMs: number;
@@ -198,6 +205,7 @@ export class RecordDamagedError extends ElectionError {
 /** A newer version wrote the record. This version refuses it and does not guess. */
 export class RecordTooNewError extends ElectionError {
   override readonly name: string = 'RecordTooNewError';
+  /** The format of the record. */
   readonly format: number;
   constructor(location: string, format: number, supported: number) {
     super(

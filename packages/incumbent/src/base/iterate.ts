@@ -1,5 +1,6 @@
 /** An async iterator that `return` ends, even while a `next` waits. */
 export interface StoppableIterator<T> extends AsyncIterableIterator<T> {
+  /** Ends the iteration, and resolves when it has ended. */
   return(): Promise<IteratorResult<T>>;
 }
 

@@ -2,6 +2,7 @@
 
 import { textOf } from './thrown.ts';
 
+/** Why a candidate is not elected. Branch on `kind`. `describeNotElected` says it in words. */
 export type NotElectedReason =
   /**
    * This candidate leads, or has led and may still believe that it does. `token` is missing where

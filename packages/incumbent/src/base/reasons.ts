@@ -32,6 +32,7 @@ export const endReasons = [
   'takeover-failed',
 ] as const;
 
+/** Why a term ended. `describeEnd` says it in words. */
 export type EndReason = (typeof endReasons)[number];
 
 const sentences: Record<EndReason, string> = {

@@ -22,6 +22,7 @@ import type { LiftedHold } from './holds.ts';
 
 /** A process of this machine that acts for a term. */
 export interface ActorProcess {
+  /** The process id, as this machine's kernel numbers it. */
   readonly pid: number;
   /** A process group. It must be empty as well before the actor counts as dead. */
   readonly group?: number;
@@ -121,8 +122,11 @@ export interface Seat<Guard> {
   abandon(signal: AbortSignal): Promise<void>;
 }
 
+/** The leader before a term. */
 export interface Predecessor extends CandidateInfo {
+  /** The token of its last term. */
   readonly token: bigint;
+  /** False when the end of that term was never confirmed. */
   readonly clean: boolean;
 }
 
@@ -200,9 +204,13 @@ export interface Contest<Guard> {
 
 /** One look at an election, for operators. */
 export interface Snapshot {
+  /** The election as an observer sees it. */
   readonly view: View;
+  /** The past terms, the oldest first. At most 50. */
   readonly history: readonly TermSummary[];
+  /** The candidates that an operator keeps out at present. */
   readonly drains: readonly Drain[];
+  /** The operator's request that the leader has not met yet. */
   readonly request: LeaderRequest | undefined;
   /** D of the present record, in ms, where there is a lease. */
   readonly leaseMs: number | undefined;
@@ -214,6 +222,7 @@ export interface Snapshot {
   readonly settling?: NotElectedReason;
 }
 
+/** An operator's request, as it is handed to a mechanism. */
 export type AdminRequest =
   | { readonly kind: 'vacate'; readonly force: boolean }
   | { readonly kind: 'transfer'; readonly to: string }
@@ -221,10 +230,11 @@ export type AdminRequest =
   | { readonly kind: 'end' }
   | { readonly kind: 'reopen' };
 
-/** The outcome of an operator's request. `view` is the state of the record when it was written. */
+/** The outcome of an operator's request. */
 export interface AdminResult {
   /** False: there was nothing to do. For example, `vacate` found the seat vacant. */
   readonly changed: boolean;
+  /** The election as it was when the request was written. */
   readonly view: View;
   /**
    * A hold or reservation that `vacate` has lifted: it kept the seat closed although no work ran.
@@ -276,6 +286,11 @@ export interface Backend<Guard = unknown> {
   readonly kind: string;
   /** Which store this is, for people, without secrets. */
   readonly description: string;
+  /** Limits that this store sets on durations. */
   readonly limits?: TimingLimits;
+  /**
+   * Opens one election. Called once for every handle, and does no I/O.
+   * @throws InvalidOptionError for a name that the store does not take
+   */
   open(scope: Scope): ElectionBackend<Guard>;
 }

@@ -66,6 +66,7 @@ interface SignalOption {
 export interface Election<Guard = unknown> {
   readonly name: string;
   readonly backend: Backend<Guard>;
+  /** The durations of this handle, with all defaults filled in. */
   readonly timing: Timing;
   /**
    * Campaigns, runs `work` while this candidate leads, and resolves with the value that `work`

@@ -8,6 +8,7 @@ import type { Scope } from './contest.ts';
 import type { DiagnosticSource } from './diagnostics.ts';
 import { publish } from './diagnostics.ts';
 
+/** A check of this process's health, which decides whether it may lead. */
 export interface HealthOptions {
   /**
    * Healthy unless it resolves to false, throws, or takes longer than `timeout`. An unhealthy

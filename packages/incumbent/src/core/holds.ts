@@ -15,6 +15,7 @@ export interface LiftedHold {
   readonly by?: string;
   /** The candidate that alone could have taken the seat. Undefined: none could. */
   readonly for?: string;
+  /** The time until which the seat would have stayed closed, in ms since 1970. */
   readonly untilUnixMs: number;
 }
 

@@ -17,6 +17,7 @@ import type { CandidateStatus } from './status.ts';
 import type { Proclamation } from './term.ts';
 import type { Trouble } from './trouble.ts';
 
+/** The options of `createElection`. The durations of `TimingOptions` are among them. */
 export interface ElectionOptions<Guard> extends TimingOptions {
   /**
    * 1 to 200 bytes, no control characters. All candidates that use one name on one store compete.
@@ -48,6 +49,7 @@ export interface ElectionOptions<Guard> extends TimingOptions {
   readonly random?: () => number;
 }
 
+/** The options of `terms`, and of each other campaign. */
 export interface CampaignOptions {
   /** The candidate of this campaign. Replaces the `candidate` of `createElection`. */
   readonly candidate?: CandidateOptions;
@@ -88,6 +90,7 @@ export interface CampaignOptions {
   readonly onBelief?: (deadline: Deadline | undefined) => void;
 }
 
+/** The options of `campaign`: those of `terms`, and how long to wait. */
 export interface CampaignOnceOptions extends CampaignOptions {
   /**
    * How long to wait for a term. Then the call rejects with `NotElectedError`, whose `why` says
@@ -112,6 +115,7 @@ export interface CampaignOnceOptions extends CampaignOptions {
   readonly settle?: boolean;
 }
 
+/** The options of `lead`: those of `campaign`, and what happens around the work. */
 export interface LeadOptions extends CampaignOnceOptions {
   /**
    * Keeps the seat until this long after the term began, even if the work returns sooner. So a

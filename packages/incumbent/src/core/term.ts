@@ -11,7 +11,9 @@ import type { ActorProcess, Predecessor } from './contest.ts';
  */
 export type TermState = 'leading' | 'uncertain' | 'stopping' | 'ended';
 
+/** How a term has ended. */
 export interface TermOutcome {
+  /** Why the term ended. The first reason counts. */
   readonly reason: EndReason;
   /** True when the seat was given back as clean, so that a successor need not wait. */
   readonly released: boolean;
@@ -26,6 +28,7 @@ export interface TermOutcome {
   readonly error?: unknown;
 }
 
+/** The facts that a leader publishes about itself. A field that is left out stays as it was. */
 export interface Proclamation {
   readonly addresses?: readonly string[];
   readonly metadata?: Readonly<Record<string, string>>;

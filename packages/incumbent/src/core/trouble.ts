@@ -8,6 +8,7 @@ import { publish } from './diagnostics.ts';
 
 /** Trouble that no caller waits for. `what` names the attempt in words, `error` is its failure. */
 export interface Trouble {
+  /** The attempt, in words, such as "keeping a term". */
   readonly what: string;
   readonly error: unknown;
 }

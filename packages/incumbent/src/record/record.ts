@@ -7,9 +7,13 @@ import type { EndReason } from '../base/reasons.ts';
  * that wrote it. `JSON.stringify` writes the token as a decimal text.
  */
 export interface TermSummary {
+  /** The token of the term. */
   readonly token: bigint;
+  /** The id of the candidate that led. */
   readonly id: string;
+  /** The incarnation of the candidate that led. */
   readonly incarnation: string;
+  /** When the term began, in ms since 1970. */
   readonly fromUnixMs: number;
   /** For an unclean end: the time at which the successor took over. */
   readonly toUnixMs: number;
@@ -19,6 +23,7 @@ export interface TermSummary {
 
 /** A leader whose end was never confirmed, and that no later leader has fenced yet. */
 export interface UncleanLeader extends CandidateInfo {
+  /** The token of the term that ended unclean. */
   readonly token: bigint;
 }
 
@@ -34,6 +39,7 @@ export const drainLimit = 100;
 
 /** A candidate that an operator keeps out. */
 export interface Drain {
+  /** The id of the candidate. */
   readonly id: string;
   /** By the reader's wall clock. Safety does not depend on it. */
   readonly untilUnixMs: number;
@@ -53,7 +59,9 @@ export type LeaderRequest =
 export interface Reservation {
   /** The id of a candidate. Undefined: no candidate may take the seat. */
   readonly for: string | undefined;
+  /** How long the reservation lasts, in ms, by each candidate's own observation. */
   readonly reserveMs: number;
+  /** The end of the reservation by a wall clock, in ms since 1970. */
   readonly untilUnixMs: number;
 }
 
@@ -189,6 +197,7 @@ export interface View {
    * - `ended`: the election was ended for everybody.
    */
   readonly state: 'led' | 'vacant' | 'unknown' | 'ended';
+  /** The leader. Only while the state is `led`. */
   readonly leader?: CandidateInfo;
   /** The token of the term that leads, or led last. */
   readonly token?: bigint;

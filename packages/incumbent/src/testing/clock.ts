@@ -5,6 +5,7 @@ import { parseDuration } from '../base/duration.ts';
 import { InvalidOptionError } from '../base/errors.ts';
 import { sleep } from '../base/wait.ts';
 
+/** The options of a `SimulatedClock`. */
 export interface SimulatedClockOptions {
   /** Wall clock at the start, ms since 1970. Default 2001-09-09. */
   readonly wallMs?: number;

@@ -24,11 +24,13 @@ export interface Capabilities {
 export interface Scenario<Subject> {
   /** The rule, as a sentence. */
   readonly name: string;
+  /** The ability that a subject needs for this rule. */
   readonly needs?: keyof Capabilities;
   /** Resolves when the rule holds, rejects when it does not. */
   run(context: ConformanceContext<Subject>): Promise<void>;
 }
 
+/** The tools of a running scenario. */
 export interface ConformanceContext<Subject> {
   /** The name of an election that was never used before. */
   readonly election: string;
@@ -46,6 +48,7 @@ export interface ConformanceContext<Subject> {
   onCleanUp(action: () => unknown): void;
 }
 
+/** The options of `runConformance`. */
 export interface ConformanceOptions<Subject> {
   /** Another handle on the store under examination. Called often. */
   readonly open: (election: string) => Subject | Promise<Subject>;
@@ -70,12 +73,14 @@ export interface ConformanceOptions<Subject> {
   readonly prefix?: string;
 }
 
+/** The result of one scenario. */
 export interface ScenarioResult {
   readonly name: string;
   readonly outcome: 'passed' | 'failed' | 'skipped';
   /** Why it was skipped or has failed. */
   readonly reason?: string;
   readonly error?: unknown;
+  /** How long it took in real time, in ms. */
   readonly elapsedMs: number;
 }
 

@@ -20,6 +20,7 @@ import {
   withoutTrouble,
 } from './scenario-support.ts';
 
+/** The rules that every backend has to keep. Run them with `runConformance`. */
 export const electionScenarios: readonly Scenario<Backend>[] = [
   {
     name: 'one leads at a time, and every term has a larger token',

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { QueueSettings } from '../mechanisms/queue/settings.ts';
 
+/** The operations of a store with sessions, by which faults are set. */
 export type QueueOperation =
   | 'enter'
   | 'leave'
@@ -52,6 +53,7 @@ export interface HeldQueueOperation {
   fail(error?: Error): void;
 }
 
+/** The options of a `SimulatedQueueStore`. */
 export interface SimulatedQueueOptions {
   /** The clock that counts delays. */
   readonly clock: Clock;

@@ -72,10 +72,12 @@ export class SimulatedQueueStore {
     return this.#queues.state(election).places.map(({ candidate }) => candidate.id);
   }
 
+  /** The record in the store. */
   record(election: string): QueueRecord | undefined {
     return this.#queues.state(election).record;
   }
 
+  /** The version of the record, which grows with every write. */
   version(election: string): number {
     return this.#queues.state(election).version;
   }
@@ -117,6 +119,7 @@ export class SimulatedQueueSession {
   readonly backend: Backend<bigint>;
   /** Shared by all elections of this session. */
   readonly session: QueueSession;
+  /** A lasting fault of all operations. Default `none`. */
   outage: QueueOutage = 'none';
   /** How late changes are reported, in ms. Reads show them at once. */
   hintMs = 0;
@@ -217,6 +220,7 @@ export class SimulatedQueueSession {
     this.#frozen ??= this.#queues.snapshot;
   }
 
+  /** From now on reads show the newest state again. */
   catchUp(): void {
     this.#frozen = undefined;
     this.#lookAtWatches();
@@ -255,6 +259,7 @@ export class SimulatedQueueSession {
     if (options.unheard !== true) this.hearExpiry();
   }
 
+  /** This side learns that its session is over. */
   hearExpiry(): void {
     if (!this.#isUnheard) return;
     this.#isUnheard = false;

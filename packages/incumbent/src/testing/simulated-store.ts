@@ -23,6 +23,7 @@ export interface Fault {
 /** `silent`: nothing is applied or answered. `refuses`: every operation, or every write, fails. */
 export type Outage = 'none' | 'silent' | 'refuses' | 'refuses-writes';
 
+/** The operations of a lease store, by which faults are set. */
 export type OperationKind = 'read' | 'swap';
 
 /** An operation that waits until the test lets it go on. */
@@ -80,6 +81,7 @@ export class SimulatedLeaseStore {
     return this.#cell(election).record;
   }
 
+  /** The version of the record, which grows with every write. */
   version(election: string): number {
     return this.#cell(election).version;
   }
@@ -103,6 +105,7 @@ export class SimulatedLeaseStore {
 export class SimulatedConnection {
   /** For `createElection`. Its guard is the token. */
   readonly backend: Backend<bigint>;
+  /** A lasting fault of all operations. Default `none`. */
   outage: Outage = 'none';
   /** Operations that wait for the test, the oldest first. */
   readonly held: readonly HeldOperation[];

@@ -17,6 +17,7 @@ const longestHintMs = 5_000;
 /** Far more than competition needs. */
 const mostTries = 500;
 
+/** The rules that every lease store has to keep. Run them with `runConformance`. */
 export const leaseStoreScenarios: readonly Scenario<LeaseStore>[] = [
   {
     name: 'an election that nobody has used reads as no record, at one version',

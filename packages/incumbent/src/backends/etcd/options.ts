@@ -1,6 +1,7 @@
 import type { Duration } from '../../base/duration.ts';
 import type { EtcdAuth } from './calls.ts';
 
+/** The options of `etcd`. */
 export interface EtcdOptions {
   /**
    * D: the time to live of the lease on which all our places are. Whole seconds, default 15 s.
@@ -46,6 +47,7 @@ export interface EtcdOptions {
  * there. The write of a leader that was overtaken is refused, however late that leader notices.
  */
 export interface EtcdGuard {
+  /** The token of the term: the create revision of its place. */
   readonly token: bigint;
   /** The key of the place. */
   readonly key: string;

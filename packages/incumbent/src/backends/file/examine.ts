@@ -21,7 +21,9 @@ export interface ElectionFiles {
   readonly damaged: readonly DamagedFile[];
 }
 
+/** A record file that cannot be read. */
 export interface DamagedFile {
+  /** True: this file stops the election. */
   readonly isNewest: boolean;
   readonly error: RecordDamagedError | RecordTooNewError;
 }

@@ -11,6 +11,7 @@ export { type DamagedFile, type ElectionFiles, examineElection } from './examine
 
 /** A check for a resource on the same machine. */
 export interface FileGuard {
+  /** The token of the term. */
   readonly token: bigint;
   /**
    * Reads the record: true once a newer term has been elected. A term that begins between this
@@ -21,6 +22,7 @@ export interface FileGuard {
   superseded(): Promise<boolean>;
 }
 
+/** The options of `file`. */
 export interface FileOptions {
   /**
    * Uses the directory although its file system is refused (network file systems, FUSE).

@@ -4,12 +4,14 @@ import type { Duration } from '../../base/duration.ts';
 import { formatDuration, parseDuration } from '../../base/duration.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
 
+/** One rule of access control for an object. */
 export interface AclRule {
   /** As Cloud Storage names them: `user-a@example.com`, `group-…`, `allAuthenticatedUsers`, … */
   readonly entity: string;
   readonly role: 'OWNER' | 'READER';
 }
 
+/** The options of `gcs`. */
 export interface GcsOptions {
   /** The bucket's name, without `gs://`. */
   readonly bucket: string;
@@ -61,6 +63,7 @@ export interface CheckedOptions {
 
 /** Names a term. Cloud Storage does not check tokens, so compare `token` where effects arrive. */
 export interface GcsGuard {
+  /** The token of the term. */
   readonly token: bigint;
   readonly bucket: string;
   readonly objectName: string;

@@ -17,6 +17,7 @@ import { HttpsApi } from './https-api.ts';
 /** Where a Pod finds the account that it runs as. */
 const accountDirectory = '/var/run/secrets/kubernetes.io/serviceaccount';
 
+/** The address of an API server, and credentials for it. */
 export interface ApiServerOptions {
   /**
    * `https://host:port`. `http:` is only for a server without a token, as with `kubectl proxy`,
@@ -29,6 +30,7 @@ export interface ApiServerOptions {
    * The authorities that signed the server's certificate, in PEM. Default: those that Node trusts.
    */
   readonly ca?: string | Uint8Array;
+  /** A bearer token. */
   readonly token?: string;
   /** A file with the token, read at every request because it may be replaced. */
   readonly tokenFile?: string;
@@ -105,6 +107,7 @@ export function openApi(
   });
 }
 
+/** The options of `inCluster`. */
 export interface InClusterOptions {
   /**
    * The directory with `token`, `ca.crt` and `namespace`. Default

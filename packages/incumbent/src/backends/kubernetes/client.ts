@@ -29,6 +29,7 @@ export interface WatchEvent {
   readonly object: unknown;
 }
 
+/** A watch request, and its listener. */
 export interface ApiWatch {
   /** With `watch=1` in its query. */
   readonly path: string;

@@ -6,6 +6,7 @@ import type { Duration } from '../../base/duration.ts';
 import { parseDuration } from '../../base/duration.ts';
 import type { DiagnosticEvents, DiagnosticSource } from '../../core/diagnostics.ts';
 
+/** The options of `leaderHealthz`. */
 export interface HealthzOptions {
   /** How long work may go on after its belief has ended. Default 20 s, as in Go controllers. */
   readonly tolerance?: Duration;
@@ -15,6 +16,7 @@ export interface HealthzOptions {
   readonly clock?: Clock;
 }
 
+/** The health of this process's terms, for a probe. */
 export interface LeaderHealthz {
   /** Undefined: healthy. Otherwise the fault in words. */
   check(): string | undefined;

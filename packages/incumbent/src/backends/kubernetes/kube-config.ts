@@ -13,6 +13,7 @@ import type { Credentials } from './access.ts';
 import { openApi } from './access.ts';
 import type { KubernetesApi } from './client.ts';
 
+/** The options of `fromKubeConfig`. */
 export interface FromKubeConfigOptions {
   /** The context to use. Default: `current-context`. */
   readonly context?: string;

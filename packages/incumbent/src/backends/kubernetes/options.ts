@@ -2,6 +2,7 @@ import { describeValue } from '../../base/candidate.ts';
 import { checkNames } from '../../base/check-names.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
 
+/** The options of `kubernetes`. */
 export interface KubernetesOptions {
   /** The namespace of the Leases. Default: that of the service account or context, or `default`. */
   readonly namespace?: string;
@@ -14,6 +15,7 @@ export interface KubernetesOptions {
  * write with `withToken`.
  */
 export interface KubernetesGuard {
+  /** The token of the term. */
   readonly token: bigint;
   readonly namespace: string;
   readonly leaseName: string;

@@ -7,6 +7,7 @@ import type { Verb } from './errors.ts';
 import { Refusals } from './errors.ts';
 import { checkNamespace, leaseNameOf } from './options.ts';
 
+/** The options of `schema`. */
 export interface SchemaOptions {
   /** The namespace of the Leases. Default `default`. */
   readonly namespace?: string;
@@ -75,6 +76,7 @@ subjects:
 `;
 }
 
+/** The options of `missingRights`. */
 export interface MissingRightsOptions {
   /** The namespace of the Leases. Default: that of the client, or `default`. */
   readonly namespace?: string;

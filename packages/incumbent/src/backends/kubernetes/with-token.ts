@@ -4,6 +4,7 @@ import type { ApiResponse, KubeConfigLike, KubernetesApi } from './client.ts';
 import { asStatus } from './client.ts';
 import { tokenAnnotation } from './lease-format.ts';
 
+/** An object of the cluster, as far as `withToken` looks into it. */
 export interface KubernetesObject {
   readonly metadata: {
     readonly name?: string;
@@ -13,6 +14,7 @@ export interface KubernetesObject {
   };
 }
 
+/** The options of `withToken`. */
 export interface WithTokenOptions {
   /** The annotation that keeps the token on the object. Default `incumbent.dev/token`. */
   readonly annotation?: string;

@@ -6,6 +6,7 @@ import { emptyCell, MemoryStore } from './store.ts';
 
 /** A check for a resource in the same process: effects of older terms are refused. */
 export interface MemoryGuard {
+  /** The token of the term. */
   readonly token: bigint;
   /**
    * True once a newer term has been elected: refuse the effect then. It answers at once. So an

@@ -27,11 +27,13 @@ export interface PgClient {
   on(event: 'notification', listener: (message: PgNotification) => void): unknown;
 }
 
+/** A client that was checked out of a Pool. */
 export interface PgPoolClient extends PgClient {
   /** @param error with an error, or true, the connection is closed instead of kept */
   release(error?: Error | boolean): void;
 }
 
+/** A query, as `pg` takes it. */
 export interface PgQuery {
   text: string;
   values?: (string | null)[];
@@ -39,6 +41,7 @@ export interface PgQuery {
   types: { getTypeParser(): (value: string) => unknown };
 }
 
+/** A notification, as `pg` reports it. */
 export interface PgNotification {
   readonly channel: string;
   readonly payload?: string | undefined;

@@ -11,6 +11,7 @@ import { checkTable, quoteName, quoteText } from './options.ts';
  * Elsewhere: hand `token` over, and let the resource refuse lower ones than it has seen.
  */
 export interface PostgresGuard {
+  /** The token of the term. */
   readonly token: bigint;
   /**
    * A condition without values of its own. It is true until this term has given its seat back, an
@@ -35,6 +36,7 @@ export function guardFor(table: Table, election: string, token: bigint): Postgre
   };
 }
 
+/** The options of `fenceTrigger`. */
 export interface FenceTriggerOptions {
   /** The table to protect, `name` or `schema.name`, as it is spelt there. */
   readonly table: string;

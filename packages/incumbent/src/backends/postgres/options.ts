@@ -7,6 +7,7 @@ import { InvalidOptionError } from '../../base/errors.ts';
 /** The default name of the table of elections, which `schema` makes. */
 export const defaultTable = 'incumbent_election';
 
+/** The options of `postgres`. */
 export interface PostgresOptions {
   /**
    * The table of the elections, `name` or `schema.name`, as it is spelt there (letters of both

@@ -46,6 +46,7 @@ export interface NodeRedisSentinel extends Emitter {
   duplicate(): NodeRedisSubscriber;
 }
 
+/** The options of `sendCommand` of the package `redis`. */
 export interface CommandOptions {
   readonly abortSignal?: AbortSignal;
 }
@@ -75,6 +76,7 @@ export interface IoRedisCluster extends Emitter {
   duplicate(nodes?: never[], override?: object): IoRedisSubscriber;
 }
 
+/** A copy of a client of `ioredis`, for listening. */
 export interface IoRedisSubscriber extends Emitter {
   connect(): Promise<unknown>;
   subscribe(...channels: string[]): Promise<unknown>;

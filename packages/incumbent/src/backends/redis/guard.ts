@@ -14,6 +14,7 @@ import { fencedScript, fencedSetScript } from './scripts.ts';
  * the same script, however late it arrives.
  */
 export interface RedisGuard {
+  /** The token of the term. */
   readonly token: bigint;
   /** The key of the election's record, a hash. Its field `token` is that of the newest term. */
   readonly key: string;

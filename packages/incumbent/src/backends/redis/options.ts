@@ -4,6 +4,7 @@ import type { Duration } from '../../base/duration.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
 
+/** The options of `redis`. */
 export interface RedisOptions {
   /** The prefix of our keys and of our channel. Default `incumbent:`. */
   readonly prefix?: string;

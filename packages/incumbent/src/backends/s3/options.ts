@@ -6,7 +6,9 @@ import { InvalidOptionError } from '../../base/errors.ts';
 import type { S3ClientLike, S3Commands } from './client.ts';
 import type { TagForm } from './etag.ts';
 
+/** The options of `s3`. */
 export interface S3Options {
+  /** The name of the bucket, or the ARN of an access point. */
   readonly bucket: string;
   /** `{ GetObjectCommand, PutObjectCommand }` of the package that the client is from. */
   readonly commands: S3Commands;
@@ -40,6 +42,7 @@ export interface S3Options {
 
 /** Names a term. S3 does not check tokens, so compare `token` where effects arrive. */
 export interface S3Guard {
+  /** The token of the term. */
   readonly token: bigint;
   readonly bucket: string;
   /** The name of the election's object. */

@@ -79,6 +79,7 @@ export interface NodeAcl {
   readonly id: string;
 }
 
+/** The fields of ZooKeeper's `Stat` that are looked at. */
 export interface NodeStat {
   readonly czxid: bigint;
   /** The zxid of the last change of the data. */
@@ -90,11 +91,13 @@ export interface NodeStat {
   readonly numChildren: number;
 }
 
+/** The data of a node, and its `Stat`. */
 export interface NodeContent {
   readonly data: Uint8Array | null;
   readonly stat: NodeStat;
 }
 
+/** A value, and the next change after it. */
 export interface NodeWatch<Value> {
   readonly value: Value;
   /** Resolves at the next change, or when it can no longer be told. Never rejects. */

@@ -70,6 +70,7 @@ export async function parentNodeExists(
   });
 }
 
+/** The options of `ensureParentNode`. */
 export interface EnsureParentOptions extends HadoopCallOptions {
   /**
    * The access rules of the nodes of the path. When given, nodes that are there already get
@@ -107,6 +108,7 @@ export async function ensureParentNode(
   }
 }
 
+/** The options of `clearParentNode`. */
 export interface ClearParentOptions extends HadoopCallOptions {
   /**
    * True: clears also when the last active member has not said that it stopped. The next active

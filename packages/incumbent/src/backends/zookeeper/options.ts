@@ -22,6 +22,7 @@ export type ZooKeeperLayout =
   | 'recipe'
   | 'hadoop';
 
+/** The options of `zookeeper`. */
 export interface ZooKeeperOptions {
   /** Default `incumbent`. */
   readonly layout?: ZooKeeperLayout;
@@ -68,6 +69,7 @@ export interface ZooKeeperOptions {
 
 /** A check that ZooKeeper itself makes: `client.transaction().check(guard.path, guard.version)…` */
 export interface ZooKeeperGuard {
+  /** The token of the term: the czxid of its place. */
   readonly token: bigint;
   /** The node that exists as long as the term's place does. */
   readonly path: string;

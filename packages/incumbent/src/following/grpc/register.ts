@@ -18,6 +18,7 @@ import type {
 import { resolverModule } from './module.ts';
 import { authorityOf, LeaderResolver, nameIn } from './resolver.ts';
 
+/** The options of `registerLeaderResolver`. */
 export interface LeaderResolverOptions {
   /**
    * The elections whose leaders channels can follow: one, or several by the names in their targets.
@@ -42,6 +43,7 @@ export interface LeaderResolverOptions {
   readonly onTrouble?: (what: string, error: unknown) => void;
 }
 
+/** The channels' hold on the elections. */
 export interface LeaderResolverHandle {
   /**
    * Ends following: the elections are not observed for channels any more. Calls on existing

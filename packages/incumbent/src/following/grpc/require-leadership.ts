@@ -16,6 +16,7 @@ import { anyModule } from './module.ts';
  */
 export type MethodSelection = readonly string[] | ((path: string) => boolean);
 
+/** The options of `requireLeadership`. */
 export interface RequireLeadershipOptions {
   /** The election of the server's term, for messages and `incumbent-election`. */
   readonly election: { readonly name: string };

@@ -7,6 +7,7 @@ import type { Term } from '../../core/term.ts';
 import type { Dispatch, DispatchController, DispatchHandler, Interceptor } from './undici.ts';
 import { checkHandler, withToken } from './undici.ts';
 
+/** The options of `carryToken`. */
 export interface CarryTokenOptions {
   /** How much belief must be left when a request is sent (`term.assertLeading`). Default 0. */
   readonly minRemaining?: Duration;

@@ -12,7 +12,9 @@ import { LeaderGate } from './leader-gate.ts';
 import type { FastifyHook, Middleware } from './node-http.ts';
 import { asFastifyHook, asMiddleware } from './node-http.ts';
 
+/** The options of `leaderOnly`. */
 export interface LeaderOnlyOptions {
+  /** The election whose leader serves. The handle stays the caller's. */
   readonly election: Election;
   /** The term that this process holds, as your work was given it. Undefined when it holds none. */
   readonly term: () => Term | undefined;
@@ -74,8 +76,11 @@ export interface ProxyOptions {
   readonly tls?: Readonly<Record<string, unknown>>;
 }
 
+/** The options of `drained`. */
 export interface DrainOptions {
+  /** How long to wait for answers that are being sent. Default 5 s. */
   readonly timeout?: Duration;
+  /** Stops the waiting: `drained` rejects with its reason. */
   readonly signal?: AbortSignal;
 }
 

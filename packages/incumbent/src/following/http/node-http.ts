@@ -12,6 +12,7 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
+/** The part of an answer of `node:http` that is needed. */
 export interface HttpResponse {
   readonly headersSent: boolean;
   statusCode: number;
@@ -19,6 +20,7 @@ export interface HttpResponse {
   end(text: string): unknown;
 }
 
+/** Passes a request on to the next handler, or an error to the error handlers. */
 export type Next = (error?: unknown) => void;
 
 /** The middleware of Express and Connect. With plain `node:http`, `next` runs your own handler. */

@@ -14,6 +14,7 @@ import { sendProblem } from './problem.ts';
 import type { TokenMemory } from './token-memory.ts';
 import { memoryOfTokens } from './token-memory.ts';
 
+/** The options of `requireToken`. */
 export interface RequireTokenOptions {
   /** The election (its handle or its name) whose leaders write here. */
   readonly election: string | { readonly name: string };

@@ -10,6 +10,7 @@ import { LeaderRequest } from './leader-request.ts';
 import type { Dispatch } from './undici.ts';
 import { checkHandler } from './undici.ts';
 
+/** The options of `toLeader`. */
 export interface ToLeaderOptions {
   /**
    * How long one request may wait for a leader, all its attempts together. Default two leases,

@@ -10,6 +10,7 @@ export type UndiciHeaders = Record<string, string | string[] | undefined>;
 // biome-ignore lint/suspicious/noExplicitAny: undici's narrower types, not imported, fit in no other way
 type Undicis = any;
 
+/** undici's description of a request. */
 export interface DispatchOptions {
   origin?: Undicis;
   path: string;
@@ -19,6 +20,7 @@ export interface DispatchOptions {
   idempotent?: boolean;
 }
 
+/** undici's control over a request. */
 export interface DispatchController {
   readonly aborted: boolean;
   readonly paused: boolean;
@@ -30,6 +32,7 @@ export interface DispatchController {
   resume(): void;
 }
 
+/** undici's handler of an answer. */
 export interface DispatchHandler {
   onRequestStart?(controller: DispatchController, context: unknown): void;
   onRequestUpgrade?(
@@ -49,6 +52,7 @@ export interface DispatchHandler {
   onResponseError?(controller: DispatchController, error: Error): void;
 }
 
+/** undici's `dispatch`: sends a request, and gives the answer to the handler. */
 export type Dispatch = (options: DispatchOptions, handler: DispatchHandler) => boolean;
 
 /** For `new Agent().compose(…)`. */

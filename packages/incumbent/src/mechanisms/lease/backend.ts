@@ -14,12 +14,17 @@ import { inspectLease, observeLease } from './observer.ts';
 import { LeaseRace } from './race.ts';
 import type { LeaseStore } from './store.ts';
 
+/** The parts of a backend that is made from a lease store. */
 export interface LeaseBackendOptions<Guard> {
+  /** A word for the store, such as `file` or `postgres`. */
   readonly kind: string;
+  /** Which store this is, for people, without secrets. */
   readonly description: string;
+  /** Limits that the store sets on durations. */
   readonly limits?: TimingLimits;
   /** Called once for every handle on an election. May reject the name (InvalidOptionError). */
   readonly openStore: (scope: Scope) => LeaseStore;
+  /** Makes `term.guard`. Called before the term is written. */
   readonly guard: (scope: Scope, store: LeaseStore, token: bigint) => Guard;
 }
 

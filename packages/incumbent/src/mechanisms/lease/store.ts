@@ -6,9 +6,11 @@ import type { Actor } from '../../record/record.ts';
 /** Says which state of the record a reader saw. Equal (`===`) versions mean the same state. */
 export type Version = string | number | bigint;
 
+/** One state of a record, as a read found it. */
 export interface Reading {
   /** Undefined: there is no record (yet). */
   readonly record: LeaseRecord | undefined;
+  /** Identifies this state for a `swap`. */
   readonly version: Version;
   /**
    * How long ago, by the *store's* own clock, this version was written. Only from a store that
@@ -26,6 +28,7 @@ export interface Reading {
   readonly lifeAgeMs?: number;
 }
 
+/** The outcome of a `swap`. */
 export type SwapResult =
   | { readonly outcome: 'ok'; readonly version: Version }
   | { readonly outcome: 'conflict' };
