@@ -1,4 +1,4 @@
-/** An acknowledged drain outlives the clocks of those who write the record. */
+/** An acknowledged drain outlives the clocks of the candidates that write the record. */
 import { describe, expect, it } from 'vitest';
 import type { Clock, Election } from '../src/index.ts';
 import { createElection, RefusedError } from '../src/index.ts';

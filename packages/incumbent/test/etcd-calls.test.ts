@@ -17,7 +17,7 @@ import { FakeGrpc, FakeMetadata, grpcError } from './support/fake-grpc.ts';
 const never = new AbortController().signal;
 setMaxListeners(0, never);
 const statusOf = (version: string) => status.response.encode({ version });
-/** Until what was called has reached the client. */
+/** Waits until a call has reached the client. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 function three() {

@@ -59,7 +59,7 @@ function stand(members = 1, asUser = false) {
   };
 }
 
-/** What was asked for on a stream: `key@revision#id`, `-#id`. */
+/** The requests on a stream: `key@revision#id`, `-#id`. */
 function asked(stream: FakeStream): readonly string[] {
   return stream.written.map((bytes) => {
     const { create, cancel } = watch.request.decode(bytes);

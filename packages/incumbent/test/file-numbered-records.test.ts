@@ -235,7 +235,7 @@ test('writers that slept after linking do not take the chain apart', async () =>
     expect(newest.number).toBe(number);
   }
   await prune(directory, disk, 70);
-  // Those whose predecessor is gone cannot know whether they had won; the others had.
+  // Writers whose predecessor is gone cannot know whether they had won. The others had.
   const outcomes: boolean[] = [];
   for (const wake of sleepers) outcomes.push((await wake()) !== undefined);
   expect(outcomes).toEqual(range(2, 70).map((number) => number > 7));

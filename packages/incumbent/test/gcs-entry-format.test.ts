@@ -65,7 +65,7 @@ function goEntry(fields: Partial<RaceEntry> = {}): RaceEntry {
 const read = (entry: RaceEntry, writtenUnixMs: number | undefined = nowMs, version = '7.1') =>
   recordOfEntry(entry, { version, writtenUnixMs }, format);
 
-/** What was written, and what it is read as. */
+/** The entry that was written, and the record that it is read as. */
 function write(next: LeaseRecord, base?: LeaseRecord, wallMs = nowMs) {
   const sent = (ms: number) => ({ wallMs: ms, believedUntilMs: ms });
   const replaced =
@@ -131,7 +131,7 @@ describe('what a Go program sees of us', () => {
       const entry = write(ended, record({ holding: holder }));
       expect(unixMsOf(entry.termExpiry)).toBe(Date.UTC(2200, 0));
       const reopened = write({ ...ended, ended: false }, ended, nowMs + 9_000);
-      // Whoever led when it was ended may believe so still.
+      // The leader at the time of the end may still believe that it leads.
       const wait = holder === undefined ? 0 : 45_000;
       expect(unixMsOf(reopened.termExpiry)).toBe(nowMs + 9_000 + wait);
     }
@@ -175,7 +175,7 @@ describe('what a Go program sees of us', () => {
     const { candidate } = holding();
     const entry = write(record({ holding: holding({ candidate: { ...candidate, metadata } }) }));
     expect(entry.connectionParameters).toEqual(Uint8Array.of(0, 0xff, 0x80));
-    // A leader may publish what it likes, and must not lose its seat by it.
+    // A leader may publish anything, and must not lose its seat by it.
     for (const [published, told] of [
       [{ [parametersBase64Key]: 'AP+' }, ''],
       [{ [parametersBase64Key]: 'A P' }, ''],

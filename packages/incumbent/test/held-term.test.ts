@@ -1,4 +1,5 @@
-// A term by itself: when it confirms its seat, in what order it ends, and what it tells whom.
+// A term by itself: when it confirms its seat, in which order it ends, and which
+// listeners it tells.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, test } from 'vitest';
 import { Belief } from '../src/base/belief.ts';
@@ -20,7 +21,7 @@ const { beliefMs, stopMarginMs, renewEveryMs } = timing;
 
 type Told = { readonly atMs: number; readonly endMs: number | undefined };
 
-/** A term on a seat that does what the test says. */
+/** A term on a seat that does as the test says. */
 function setUp(
   options: Partial<HeldTermOptions> = {},
   seatSays: Partial<Seat<bigint>> = {},
@@ -458,7 +459,7 @@ describe('when belief ends', () => {
     await term.announce();
     term.onLost('superseded');
     await clock.advance(100);
-    // Belief is over at once; the process is not to be killed before it would have been.
+    // Belief is over at once, but the process must not be killed before its former end.
     expect(belief.at(-1)).toEqual({ atMs: 0, endMs: undefined });
     expect(watched).toEqual([{ atMs: 0, endMs: beliefMs }]);
     term.settle();

@@ -45,7 +45,7 @@ function simulate(isMixed = false) {
     const election = createElection({ name: 'e', backend, clock, candidate: { id } });
     return { session, election };
   };
-  /** Advances until the promise settles; the bound only turns a hang into a failure. */
+  /** Advances until the promise settles. The bound only turns a hang into a failure. */
   const soon = async <T>(promise: Promise<T>): Promise<T> => {
     let settled = false;
     promise.then(
@@ -63,7 +63,10 @@ function simulate(isMixed = false) {
   return { clock, store, candidate, soon };
 }
 
-/** Advances until `next` leads; never may both lead. @returns how long it took, in ms */
+/**
+ * Advances until `next` leads. Both must never lead at once.
+ * @returns how long it took, in ms
+ */
 async function handOver(clock: SimulatedClock, first: Term<unknown>, next: Promise<Term<unknown>>) {
   const startMs = clock.monotonicMs();
   const won: Term<unknown>[] = [];

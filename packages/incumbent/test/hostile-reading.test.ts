@@ -1,4 +1,4 @@
-/** What a hostile reading of the core found: one schedule each. */
+/** The findings of a hostile reading of the core: one schedule each. */
 import { expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
 import type { Backend } from '../src/core/contest.ts';

@@ -7,7 +7,7 @@ import { FakeElection } from './support/fake-election.ts';
 const fake = () => new FakeElection('billing');
 const term = { election: 'billing', token: 1n, assertLeading: () => {} } as unknown as Term;
 
-/** Whatever JavaScript may pass. */
+/** Any arguments that JavaScript may pass. */
 const toLeaderWith = (options: object, election: unknown = fake()) =>
   toLeader(election as Election, { waitTimeout: 0, ...options });
 const leaderOnlyWith = (options: object) =>

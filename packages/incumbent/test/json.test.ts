@@ -34,7 +34,7 @@ test('terms, views, histories and answers can be written as JSON, with tokens as
   });
   expect(written(await a.history())).toMatchObject([{ token: '1', id: 'a', why: 'resigned' }]);
   const trying = a.campaign({ wait: 0 }).catch((error: unknown) => error);
-  // Who has resigned lets others go first.
+  // A candidate that has resigned lets others go first.
   await clock.advance('2s');
   const refusal = await trying;
   expect(written(refusal)).toMatchObject({

@@ -12,7 +12,7 @@ function refusal(status: number, details: object = {}) {
 
 describe('a refusal of the API server', () => {
   test.each([
-    // What a server that has just started says of groups that it does not know yet.
+    // The answers of a server that has just started, about groups that it does not know yet.
     [400, {}],
     [401, {}],
     [403, {}],

@@ -267,7 +267,8 @@ describe('what a Go controller sees of us', () => {
         (lease, clockDrift, fraction) => {
           const belief = fraction * lease * ((1 - clockDrift) / (1 + clockDrift));
           const timing = { ...resolveTiming(), leaseMs: lease, beliefMs: belief, clockDrift };
-          // Sent 1 s after the one that was seen, by a clock that is slow; counted by one that is fast.
+          // Sent 1 s after the confirmation that was seen. The leader's clock is slow, the counting
+          // one is fast.
           const beliefEndsMs = (1_000 + belief) / (1 - clockDrift);
           const takenMs = (secondsFor(lease, timing) * 1_000) / (1 + clockDrift);
           expect(takenMs).toBeGreaterThanOrEqual(beliefEndsMs - 1e-6);

@@ -1,4 +1,4 @@
-/** Who is not elected hears what stood in the way: the one reason, with its facts. */
+/** A candidate that is not elected hears what stood in the way: the one reason, with its facts. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, test } from 'vitest';
 import type { CampaignOnceOptions, CandidateStatus, NotElectedReason } from '../src/index.ts';
@@ -8,7 +8,7 @@ import { SimulatedClock, SimulatedQueueStore } from '../src/testing/index.ts';
 import { candidate, leaseMs } from './support/scripted-candidate.ts';
 import { lost, ScriptedStore } from './support/scripted-store.ts';
 
-/** The error of a campaign that is refused; time passes until it is. */
+/** The error of a campaign that is refused. Time passes until then. */
 async function refusalOf(
   clock: SimulatedClock,
   campaign: Promise<unknown>,
@@ -274,7 +274,7 @@ test('a reason says what it knows of times, and no more', () => {
   expect(say({ ...settling, after: 'win' })).toBe(
     'the seat is won; the leader before may still believe for 11 s',
   );
-  // The clock was set, or whoever reads it reads it late.
+  // The clock was set, or the reason is read late.
   const past = { kind: 'settling', sinceUnixMs: at, untilUnixMs: at - 12_000 } as const;
   expect(say({ ...past, after: 'loss' })).toBe(
     'the record of an earlier leader was lost 0 s ago; that leader may still believe for 0 s',

@@ -1,4 +1,4 @@
-// What `createElection` and a campaign take; what is refused also stands in bad-input.test.ts.
+// The options of `createElection` and of a campaign. More refusals are in bad-input.test.ts.
 import { describe, expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
 import { resolveCandidate } from '../src/base/candidate.ts';

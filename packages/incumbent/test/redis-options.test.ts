@@ -14,7 +14,7 @@ import type {
 } from '../src/backends/redis/index.ts';
 import { redis } from '../src/backends/redis/index.ts';
 
-// That these lines compile is a test as well: our types take what the libraries make.
+// Compiling these lines is a test as well: our types accept the clients of the libraries.
 const node: NodeRedisClient = createClient({ url: 'rediss://user:secret@db.example:6390/2' });
 const pool: NodeRedisPool = createClientPool();
 const cluster: NodeRedisCluster = createCluster({ rootNodes: [{ url: 'redis://127.0.0.1:1' }] });

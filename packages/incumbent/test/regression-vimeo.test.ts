@@ -1,4 +1,7 @@
-/** Defects of vimeo/leaderelection; ids as in docs/coming-from/index.md, which names the others' tests. */
+/**
+ * Defects of vimeo/leaderelection. Their ids are those of docs/coming-from/index.md, which names
+ * the other tests.
+ */
 import { expect, test } from 'vitest';
 import type { CandidateStatus, Term, View } from '../src/index.ts';
 import {

@@ -52,7 +52,7 @@ test.each([
   expect(judged.message).toContain(words);
   expect(judged.message).toContain('the bucket "b"');
   expect(judged.message).toContain(error.message);
-  // What was allowed before may be again.
+  // A call that was allowed before may be allowed again.
   const refusals = new Refusals('b');
   refusals.allowed('read');
   expect(refusals.error('write', 'e/x', error)).toBeInstanceOf(StoreUnsuitableError);
@@ -101,7 +101,7 @@ test('errors of ours stay what they are, and what is thrown may be anything', ()
 test.each([
   [412, 'PreconditionFailed', true, true],
   [409, 'ConditionalRequestConflict', true, true],
-  // What is replaced may be gone; what is made cannot be.
+  // An object to replace may be gone. An object to make cannot be.
   [404, 'NoSuchKey', true, false],
   [404, 'NotFound', true, false],
   [404, 'NoSuchBucket', false, false],

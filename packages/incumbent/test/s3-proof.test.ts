@@ -1,4 +1,4 @@
-/** The proof of an endpoint, step by step: what others do meanwhile comes exactly in between. */
+/** The proof of an endpoint, step by step: actions of others come exactly in between. */
 import { describe, expect, test } from 'vitest';
 import { Refusals } from '../src/backends/s3/errors.ts';
 import type { S3Commands } from '../src/backends/s3/index.ts';
@@ -26,17 +26,17 @@ const commands: S3Commands = { GetObjectCommand: Command, PutObjectCommand: Comm
 const refused = (httpStatusCode: number, name: string) =>
   Object.assign(new Error(name), { name, $metadata: { httpStatusCode } });
 
-/** An endpoint with one object; its ETags count up. */
+/** An endpoint with one object. Its ETags count up. */
 class Endpoint {
   readonly calls: string[] = [];
   text: string | undefined;
   version = 0;
   form: 'quoted' | 'unquoted' | 'either' = 'either';
   constantTag = false;
-  /** What others do before the call of that number. */
+  /** Actions of others before the call of that number. */
   before: Readonly<Record<number, () => void>> = {};
 
-  /** What comes between the deed and its answer. */
+  /** Called between the write and its answer. */
   after: (calls: number) => void = () => {};
 
   readonly send = async (command: never): Promise<object> => {

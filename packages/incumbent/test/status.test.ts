@@ -1,4 +1,4 @@
-// What `onStatus` is told: at every change, and nothing twice.
+// The statuses that `onStatus` gets: at every change, and nothing twice.
 import { describe, expect, test } from 'vitest';
 import type { NotElectedReason } from '../src/base/not-elected.ts';
 import type { CandidateStatus } from '../src/core/status.ts';
@@ -17,7 +17,7 @@ function setUp(id = 'b') {
       throw error;
     },
   );
-  /** What was told since it was asked last. */
+  /** The statuses since the last question. */
   const news = () => told.splice(0).map((status) => ({ ...status }));
   return { teller, news };
 }
@@ -49,7 +49,7 @@ describe('a candidate in a queue', () => {
       waitingFor: led,
     };
     expect(news()).toEqual([moved]);
-    // Another reason to wait, and nobody else before it.
+    // Another reason to wait, and the same place before it.
     teller.follows({ place: 'p-3', following: 'p-1' }, held);
     expect(news()).toEqual([{ ...moved, waitingFor: held }]);
   });

@@ -1,4 +1,4 @@
-// What follows from what in the life of a term. `npm run explore` walks all of it; here are its rules, one by one.
+// The rules in the life of a term, one by one. `npm run explore` walks all of it.
 import { describe, expect, it } from 'vitest';
 import type { TermAt, TermEffect, TermEvent } from '../src/core/term-machine.ts';
 import {

@@ -3,7 +3,7 @@ import { createElection } from '../src/index.ts';
 import type { SimulatedQueueSession } from '../src/testing/index.ts';
 import { SimulatedClock, SimulatedQueueStore } from '../src/testing/index.ts';
 
-/** T is 10 s, so H is 4 s, R and X 1 s, G 0.5 s; the successor waits H·1.05/0.95. */
+/** T is 10 s, so H is 4 s, R and X are 1 s, and G is 0.5 s. The successor waits H·1.05/0.95. */
 const beliefMs = 4_000;
 const waitMs = (beliefMs * 1.05) / 0.95;
 

@@ -1,4 +1,4 @@
-// What must hold of a record after any sequence of changes, whoever makes them.
+// The rules that a record keeps after any sequence of changes, by whatever writers.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { LeaseRecord } from '../src/record/lease-record.ts';

@@ -13,7 +13,7 @@ import { lost, ScriptedStore } from './support/scripted-store.ts';
 const holdMs = 3_600_000;
 const holdAtLeast = holdMs;
 
-/** A job that is done, and holds the seat; `die` ends its process as far as the store can see. */
+/** A job that is done, and holds the seat. `die` ends its process as far as the store can see. */
 async function held(says: Partial<LeaseStore> = {}) {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();

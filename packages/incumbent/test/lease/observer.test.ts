@@ -1,4 +1,4 @@
-// What an observer of a lease is told, and what one look at it tells.
+// The views of an observer of a lease, and the result of one look at it.
 import { describe, expect, test } from 'vitest';
 import type { Timer } from '../../src/base/clock.ts';
 import { createElection } from '../../src/index.ts';
@@ -153,7 +153,7 @@ describe('an observer', () => {
     ]);
     const vacantMs = views[2]?.sinceUnixMs;
     expect(vacantMs).toBeGreaterThanOrEqual(startMs + 5_000 + leaseMs);
-    // Somebody who was elected and died before it was announced: vacant as before.
+    // A candidate that was elected and died before it was announced: vacant as before.
     store.hold('b', 2n, 1);
     await clock.advance(leaseMs);
     expect(views.at(-1)).toEqual({ state: 'vacant', token: 2n, sinceUnixMs: expect.any(Number) });

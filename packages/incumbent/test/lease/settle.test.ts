@@ -30,7 +30,10 @@ function restarted(says: Partial<LeaseStore> = {}) {
 
 type Stage = ReturnType<typeof restarted>;
 
-/** A copy of a job that does not wait: who ran it, and what the others heard. */
+/**
+ * A copy of a job that does not wait, with the candidates that ran it, and the refusals
+ * of the others.
+ */
 async function copy(
   stage: Stage,
   id: string,

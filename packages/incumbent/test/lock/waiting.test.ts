@@ -1,4 +1,4 @@
-// Whom a candidate for the lock waits for, for how long, and what it leaves behind.
+// The leader that a candidate for the lock waits for, for how long, and what it leaves behind.
 import { describe, expect, it } from 'vitest';
 import type { SimulatedQueueSession } from '../../src/testing/index.ts';
 import { waitMs } from '../queue/support.ts';
@@ -185,7 +185,7 @@ describe('the lock is free, and not for everybody', () => {
     const job = a.election.lead(() => 'done', { holdAtLeast: '1m' });
     job.catch(() => {});
     await stage.clock.advance(2_000);
-    // Its process dies: nobody gives the lock back.
+    // Its process dies, so the lock is not given back.
     cutOff(stage, a.session);
     const untilUnixMs = startMs + 60_000;
     await expect(b.election.campaign({ wait: 0 })).rejects.toMatchObject({
@@ -267,7 +267,7 @@ it('nobody waits for who ended clean, nor for its own term', async () => {
 });
 
 describe('a candidate for the lock that the store refuses', () => {
-  // R is 1 s, so the first pause is 250 ms, a quarter of it left out; none is longer than R.
+  // R is 1 s, so the first pause is 250 ms, less a quarter of it. None is longer than R.
   const pauses = [0, 187.5, 562.5, 1_312.5, 2_062.5];
 
   it('pauses twice as long after each failure, and begins anew when it was answered', async () => {

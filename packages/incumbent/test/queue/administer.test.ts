@@ -1,4 +1,4 @@
-// What an operator's request does, what the operator is told, and when it is refused.
+// The effect of an operator's request, the answer to the operator, and the refusals.
 import { describe, expect, it } from 'vitest';
 import { StoreUnsuitableError } from '../../src/base/errors.ts';
 import type { AdminRequest } from '../../src/core/contest.ts';
@@ -19,7 +19,10 @@ const reopening: AdminRequest = { kind: 'reopen' };
 const transferTo = (to: string): AdminRequest => ({ kind: 'transfer', to });
 const end = { reason: 'resigned', hasLed: true, fromUnixMs: 1, toUnixMs: 2, unfenced: [] } as const;
 
-/** An operator, and those in the queue in this order; the first leads. Nobody of them hears of a change. */
+/**
+ * An operator, and the members of the queue in this order. The first leads. None of
+ * them gets hints.
+ */
 async function stand(ids: readonly string[], options: ContestantOptions = {}, isMixed = false) {
   const stage = new Stage({ isMixed });
   const members: Contestant[] = [];
@@ -98,7 +101,7 @@ describe('vacate', () => {
     stage.store.deletePlace(stage.store.places('jobs')[0] as string);
     const lifted = { by: 'a', untilUnixMs: held.untilUnixMs };
     expect(await ask(vacate)).toMatchObject({ changed: true, lifted });
-    // Whoever comes next has still to wait for it.
+    // The next leader still has to wait for it.
     expect(record().holding).toMatchObject({ candidate: { id: 'a' }, held: undefined });
     expect(await ask(vacate)).toMatchObject({ changed: false });
   });
@@ -122,7 +125,7 @@ describe('vacate', () => {
       operator.session.next('amend', { fail: when });
       const asking = ask(vacate);
       await stage.clock.advance(0);
-      // Somebody else lifts it as well, or it was done.
+      // Another operator lifts it as well, or it was done.
       set({ reservation: undefined });
       expect(await stage.soon(asking)).toMatchObject({ changed: true, lifted: { for: 'b' } });
       expect(operator.troubles).toEqual(['asking for vacate']);
@@ -242,7 +245,7 @@ describe('drain', () => {
     const { ask, waiting, now } = await stand(['a', 'b', 'a', 'c']);
     expect(await ask(drain('a', now() + hourMs))).toMatchObject({ changed: true });
     expect(waiting()).toEqual(['a', 'b', 'c']);
-    // To lift it takes nobody's place.
+    // To lift a drain takes no place away.
     expect(await ask(drain('a', now()))).toMatchObject({ changed: true });
     expect(waiting()).toEqual(['a', 'b', 'c']);
   });
@@ -327,7 +330,7 @@ describe('end and reopen', () => {
 });
 
 describe('where a mark tells others of the end', () => {
-  /** @param isForeign the node of the election holds what is not ours */
+  /** @param isForeign the node of the election holds data that is not ours */
   async function marked(ids: readonly string[], isForeign: boolean, version?: 'none') {
     const mark = new Mark();
     const order: string[] = [];
@@ -526,7 +529,7 @@ describe('a request', () => {
     expect(await stage.soon(asking)).toMatchObject({ changed: true });
     expect(record().holding?.request).toBeUndefined();
     expect(members).toHaveLength(1);
-    // Nor one that was made while nobody led.
+    // Nor one that was made while there was no leader.
     const other = await stand([]);
     other.set({ reservation: { for: 'x', reserveMs: hourMs, untilUnixMs: other.now() + hourMs } });
     other.operator.session.next('amend', { fail: 'before' });

@@ -1,4 +1,4 @@
-// One proof for all terms of a session: what it costs, and for whom it speaks.
+// One proof for all terms of a session: its cost, and the terms that it speaks for.
 import { setMaxListeners } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -42,7 +42,7 @@ function stand(size: number, maxPlaces = 1_000) {
   const before = readClocks(clock);
   for (const place of places) confirmations.add(place, before);
   const isNewer = ({ monotonicMs }: { monotonicMs: number }) => monotonicMs > before.monotonicMs;
-  /** What every term hears that asks at this moment. */
+  /** The answer to every term that asks at this moment. */
   const confirmAll = async () => {
     await clock.advance(1);
     const results = places.map((place) =>
@@ -267,7 +267,7 @@ describe('several terms on one session', () => {
 
   it('each lose their own place, when several are deleted at once and nobody is told', async () => {
     const { stage, session, terms, place } = await led(6);
-    // No watch tells of it: only what is proved counts.
+    // No watch tells of it, so only proofs count.
     session.hintMs = 1e9;
     for (const index of [1, 2, 4]) stage.store.deletePlace(place(index));
     await stage.clock.advance(1_100);

@@ -1,4 +1,4 @@
-// What an observer of a queue is told, and what one look at it tells.
+// The views of an observer of a queue, and the result of one look at it.
 import { describe, expect, it, test } from 'vitest';
 import { viewOf } from '../../src/mechanisms/queue/observer.ts';
 import type { Member } from '../../src/mechanisms/queue/store.ts';

@@ -1,4 +1,4 @@
-// What a candidate in the queue does when the store fails it, and what it leaves behind.
+// A candidate in the queue whose store fails it: what it does, and what it leaves behind.
 import { describe, expect, it } from 'vitest';
 import type { EndMark, QueueSession, QueueStore } from '../../src/mechanisms/queue/store.ts';
 import type { SimulatedQueueSession } from '../../src/testing/index.ts';
@@ -6,7 +6,7 @@ import { Stage, waitMs } from './support.ts';
 
 type Method = 'look' | 'enter' | 'members';
 
-/** When it asks the store, from now on in ms; and what else its store says or does. */
+/** Notes when the candidate asks the store, in ms from now. `says` changes methods of its store. */
 function noting(
   stage: Stage,
   session: SimulatedQueueSession,
@@ -48,7 +48,7 @@ function campaigning(stage: Stage, session: SimulatedQueueSession, id: string) {
   return { trouble, campaign, end };
 }
 
-// R is 1 s, so the first pause is 250 ms, a quarter of it left out; none is longer than R.
+// R is 1 s, so the first pause is 250 ms, less a quarter of it. None is longer than R.
 const pauses = [0, 187.5, 562.5, 1_312.5, 2_062.5];
 
 describe('a candidate that the store refuses', () => {
@@ -448,7 +448,7 @@ describe('where a mark ends the election', () => {
       expect(stage.store.record('jobs')?.ended).toBe(true);
       expect(await stage.soon(operator.reopen())).toMatchObject({ changed: true });
       expect(stage.store.record('jobs')?.ended).toBe(false);
-      // What is as it should be is not asked for.
+      // A mark that is as it should be is not asked for.
       expect(asked).toEqual(wasSet ? [undefined, 'clear'] : ['set', undefined]);
     },
   );

@@ -1,4 +1,4 @@
-// What a seat owes its term: what it confirms, when it says that it is lost, and what it leaves behind.
+// The duties of a seat to its term: what it confirms, when it is lost, and what it leaves behind.
 import { describe, expect, it } from 'vitest';
 import { StoreUnavailableError, StoreUnsuitableError } from '../../src/base/errors.ts';
 import type { Seat, SeatEnd, SeatEvents } from '../../src/core/contest.ts';
@@ -9,7 +9,7 @@ import type { ContestantOptions } from './contestant.ts';
 import { Contestant, Mark, never } from './contestant.ts';
 import { Stage, waitMs } from './support.ts';
 
-/** Nobody is told of a change. */
+/** No hint arrives. */
 const noHints = 1e9;
 const hourMs = 3_600_000;
 
@@ -45,7 +45,7 @@ async function waitingSeat(options: ContestantOptions = {}) {
   return { stage, a, seat, record, announced: { ...seat.state, announced: true } };
 }
 
-/** Notes what the term is told. */
+/** Notes the events that the term gets. */
 function attached(seat: Seat<bigint>): string[] {
   const told: string[] = [];
   const events: SeatEvents = {
@@ -81,7 +81,7 @@ describe('a write without an answer', () => {
     expect(await seat.confirm(next, never)).toMatchObject({ outcome: 'confirmed', state: next });
     expect(commits()).toBe(before + 1);
     expect(record().holding?.candidate.metadata).toEqual({ port: '1' });
-    // What is shown is known again: from now on its place is confirmed, and nothing is read.
+    // The shown state is known again: from now on only its place is confirmed, and nothing is read.
     const reads = a.session.sent.get('read');
     expect(await seat.confirm(next, never)).toMatchObject({ outcome: 'confirmed' });
     expect(commits()).toBe(before + 1);
@@ -198,7 +198,8 @@ describe('what a confirmation costs and counts', () => {
     await stage.clock.advance(10);
     a.session.suspend();
     a.session.restore();
-    // That of 30 ms was for both; the second time it asks anew, at the very time of the return.
+    // The proof of 30 ms was for both. The second time it asks anew, at the very time
+    // of the return.
     await other.confirm(other.state, never);
     await other.confirm(other.state, never);
     await stage.clock.advance(10);
@@ -555,7 +556,7 @@ describe('the mark of the end', () => {
     expect(told[0]).toBe('election-ended');
     expect(stage.store.waiting('jobs')).toEqual([]);
     expect(a.troubles).toEqual(how === 'alone' ? [] : ['looking why the election is over']);
-    // Whoever asks it to give the place back later hears that it was not its own any more.
+    // A later release hears that the place was not its own any more.
     expect(await seat.release(clean, never)).toBe(false);
     await seat.abandon(never);
   });
@@ -685,7 +686,7 @@ describe('a seat is given back', () => {
     stage.store.put('jobs', undefined);
     expect(await seat.release(clean, never)).toBe(false);
     expect(stage.store.record('jobs')).toBeUndefined();
-    // Nobody could lead behind its place.
+    // No candidate could lead behind its place.
     await stage.clock.advance(1_000);
     expect(stage.store.places('jobs')).toEqual([]);
   });

@@ -51,7 +51,7 @@ export function namedTests(rows: readonly Row[]): readonly (readonly [string, Na
   ];
 }
 
-/** Whatever looks like a file of tests was read as one. */
+/** Every text that looks like a file of tests was read as one. */
 export function expectsTests(row: Row): void {
   expect(testsOf(row).length, row.cells[0]).toBeGreaterThan(0);
   const files = row.shownBy.match(/[\w/-]+(?:\.test)?\.(?:ts|mjs)\b/g) ?? [];
@@ -70,6 +70,6 @@ export function expectToExist({ file, name }: NamedTest): void {
   expect(source.includes(name), `${file} has no test named "${name}"`).toBe(true);
   // A title, not a comment: it stands in quotes.
   expect(before, name).toMatch(/['"`]$/);
-  // What is not a file of tests itself is used by one.
+  // A file that is no file of tests itself is used by one.
   expect(file).toMatch(/\.test\.(?:ts|mjs)$|behaviour\/|^src\/testing\/election-scenarios\.ts$/);
 }
