@@ -66,8 +66,8 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
   }
 
   /**
-   * Somebody leads and goes, then something happens, then another one comes.
-   * @returns whether it is known that nobody was between the two
+   * A candidate leads and goes, then something happens, then another one comes.
+   * @returns true when it is known that no candidate was between the two
    */
   async function knowsOfNobody(
     one: ReturnType<typeof open>,
@@ -176,7 +176,7 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
         gone: [first],
       });
       expect((await one.store.watchPlace(first.name, signal)).value).toBe(false);
-      // What is meant for the first one leaves the second alone.
+      // Calls for the first place leave the second alone.
       await one.store.remove(first.name, signal);
       expect(await one.store.commit(first, announcing(first), 0n, signal)).toEqual({
         outcome: 'gone',

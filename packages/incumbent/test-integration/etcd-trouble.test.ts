@@ -222,7 +222,7 @@ describe.skipIf(missing !== undefined)('when something is wrong', () => {
         await expect(campaign).rejects.toThrow(StoreUnsuitableError);
         await expect(campaign).rejects.toThrow('no TLS connection');
       }
-      // Whoever hangs up in the middle of a handshake may do so for other reasons.
+      // A server that hangs up in the middle of a handshake may have other reasons.
       const insecure = electionOn(onTestFinished, server.endpoint, {});
       await expect(insecure.leader()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
       const term = await electionOn(onTestFinished, secure, {}, tls(right, right)).campaign();

@@ -37,7 +37,7 @@ describe.skipIf(missing !== undefined)('on etcd', () => {
   describe.concurrent('an election', () => {
     const servers = useEtcd();
 
-    // --- what others get wrong (systems.md, section 7) ---
+    // --- defects of other libraries (systems.md, section 7) ---
 
     it('22387: who loses its lease while waiting enters again, and leads in its turn', async ({
       expect,

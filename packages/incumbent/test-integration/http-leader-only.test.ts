@@ -1,4 +1,7 @@
-/** Express 5, Fastify 5 and plain node:http as leader and as followers; who leads says the test. */
+/**
+ * Express 5, Fastify 5 and plain node:http as leader and as followers. The test says
+ * which one leads.
+ */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { request as requestHttp } from 'node:http';

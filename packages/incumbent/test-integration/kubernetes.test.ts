@@ -28,7 +28,7 @@ import {
   StoreUnsuitableError,
 } from '../src/index.ts';
 
-/** No machine is so slow that a term ends by it; for tests in which none is to run out. */
+/** No machine is so slow that a term ends by it. For tests in which none may run out. */
 const patient = {
   lease: '60s',
   renewEvery: '300ms',
@@ -36,7 +36,7 @@ const patient = {
   retryBackoff: '100ms',
 } as const;
 
-/** For tests that count: so seldom that nobody takes it for news. */
+/** For tests that count: so seldom that it is not taken for news. */
 const rare = { lease: '60s', renewEvery: '2s', pollEvery: '30s' } as const;
 
 let server: FakeApiServer;
@@ -54,7 +54,7 @@ afterAll(async () => {
 
 let accounts = 0;
 
-/** Somebody new with these rights. */
+/** A new account with these rights. */
 function account(...rules: Rule[]): { readonly user: string; readonly token: string } {
   accounts += 1;
   const [user, token] = [`user-${accounts}`, `token-${accounts}`];
@@ -378,7 +378,7 @@ describe.concurrent('outcomes that nobody told', () => {
     const until = new Promise<void>((resolve) => {
       apply = resolve;
     });
-    // Whatever the leader sends from now on arrives when it is too late.
+    // All requests of the leader from now on arrive when it is too late.
     const action = { kind: 'hold', until } as const;
     const end = server.faults.add({ name, verbs: ['update'], times: 100, action });
     await once(first.signal, 'abort');
@@ -483,7 +483,7 @@ describe.concurrent('what others do to a Lease', () => {
   test('a Lease that is deleted ends the term, and the token does not fall for who knew it', async () => {
     const name = 'deleted';
     const backend = kubernetes(connect());
-    // Who sees a record vanish waits for whoever may still believe.
+    // A candidate that sees a record vanish waits for a leader that may still believe.
     const short = { lease: '10s' };
     await leadAndEnd(open(name, backend, short));
     const election = open(name, backend, short);

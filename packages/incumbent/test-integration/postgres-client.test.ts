@@ -181,7 +181,7 @@ describe.skipIf(missing !== undefined)('a client', () => {
     await expect(election.campaign({ wait: 1_000 })).rejects.toThrow('was not won within');
     expect(stage.troubles.join('\n')).toContain('all 2 connections of the Pool are in use');
     for (const each of taken) each.release();
-    // What was still waiting for a connection has its turn before some of these.
+    // Calls that were still waiting for a connection have their turn before some of these.
     for (let asked = 0; asked < 20; asked += 1) await pool.query('select 1');
     const { rows } = await pool.query('select from incumbent_election where name = $1', [
       stage.name,

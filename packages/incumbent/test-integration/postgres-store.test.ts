@@ -53,7 +53,7 @@ function openStore(
   return store;
 }
 
-/** A swap that nobody competes with. */
+/** A swap without competition. */
 async function put(store: LeaseStore, next: LeaseRecord): Promise<void> {
   const { version } = await store.read(never);
   const { outcome } = await store.swap(version, next, never);
@@ -67,7 +67,7 @@ describe.skipIf(missing !== undefined)('a record in PostgreSQL', () => {
     'is won by one also where transactions are %s (%s)',
     async ([level, driver], context) => {
       const { expect } = context;
-      // By itself: a serializable transaction may also fail for what others do in the same table.
+      // Alone: a serializable transaction may also fail because of others in the same table.
       const database = `${level.replace(' ', '_')}_${driver}`;
       await server.sql(`create database ${database}`);
       const stage = new Stage(context, server.url.replace(/postgres$/, database));
@@ -196,7 +196,7 @@ describe.skipIf(missing !== undefined)('a record in PostgreSQL', () => {
     const url = server.url.replace(/postgres$/, 'stepping');
     const stepping = new Stage(context, url);
     const pool = stepping.pool();
-    // Whoever reads finds every record older than it is, as after a step of the clock.
+    // A reader finds every record older than it is, as after a step of the clock.
     await pool.query(`${schema()};
       create function step() returns trigger language plpgsql as $$
       begin new.written_at := new.written_at - interval '4.9 s'; return new; end $$;

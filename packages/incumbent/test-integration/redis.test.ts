@@ -1,4 +1,4 @@
-/** What can be wrong with a server, a client or a key, and what becomes of an election then. */
+/** Faults of a server, a client or a key, and the fate of an election then. */
 import { rm } from 'node:fs/promises';
 import type { RedisServer } from '@incumbent/servers';
 import { makeServerDirectory, startRedis, waitFor } from '@incumbent/servers';
@@ -22,7 +22,7 @@ import {
   troublesOf,
 } from './support/redis.ts';
 
-/** What docs/stores/redis.md lists. */
+/** The rights that docs/stores/redis.md lists. */
 const rights =
   '+eval +evalsha +info +time +exists +hget +hmget +hset +hdel +hgetall +pttl +pexpire +publish ' +
   '+subscribe +unsubscribe';
@@ -168,12 +168,12 @@ describe.skipIf(missing !== undefined).concurrent('rights', () => {
       { listen: false },
       { pollEvery: 100 },
     );
-    // Else who waits may be elected while this machine stands still.
+    // Otherwise a waiting candidate may be elected while this machine stands still.
     const leader = stage.election('a', await stage.client('redis', server), {}, patient);
     const first = await stage.lead(leader);
     await hasSeenLeader(waiting);
     const second = stage.lead(waiting);
-    // Until it is awaited, nobody hears of a refusal.
+    // Until it is awaited, a refusal must not end the process.
     second.catch(() => {});
     await waitFor('it waits', async () => (await waiting.candidates()).length === 2);
     const troubles = troublesOf(stage.name, context);

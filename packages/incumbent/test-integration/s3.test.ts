@@ -19,7 +19,7 @@ import { vacantRecord } from '../test/support/vacant-record.ts';
 import { bucketOptions, s3Client, s3Stores } from './support/s3.ts';
 import { troubleErrors } from './support/trouble-errors.ts';
 
-/** No machine is so slow that a term ends by it; for tests in which none is to run out. */
+/** No machine is so slow that a term ends by it. For tests in which none may run out. */
 const patient = {
   lease: '60s',
   renewEvery: '300ms',
@@ -37,7 +37,7 @@ afterAll(() => server?.close());
 
 let names = 0;
 
-/** Somebody new, who may do nothing else. */
+/** A new account with no other rights. */
 function account(...actions: S3Action[]): S3Credentials {
   names += 1;
   const credentials = { accessKeyId: `USER${names}`, secretAccessKey: `secret-${names}` };
@@ -64,7 +64,7 @@ async function leadAndEnd(election: Election): Promise<bigint> {
   return term.token;
 }
 
-/** Why nobody can be elected. */
+/** Why no candidate can be elected. */
 async function failure(backend: Backend, name?: string): Promise<Error> {
   const election = open(backend, {}, name);
   try {

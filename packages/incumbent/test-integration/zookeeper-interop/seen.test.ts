@@ -125,7 +125,7 @@ describe.for(layouts)('%s', (layout) => {
       expect(name).toMatch(names[layout]);
       expect(acl).toEqual(everybody);
     }
-    // What tells ours from theirs is where they have random digits.
+    // Where theirs have random digits, ours have a mark.
     expect(places.map(({ name }) => name.includes('e1ec70'))).toEqual([false, true, false]);
 
     await b.election.end();
@@ -146,7 +146,7 @@ describe.for(layouts)('%s', (layout) => {
       ours('ours-4'),
     ]);
     await a.join();
-    // Not places: they belong to whoever uses the election's node for something else.
+    // Not places: they belong to another program that uses the election's node.
     await b.client.create(`${path}/zz-notes`, 'not a candidate');
     await b.client.create(`${path}/zz-`, '', { sequential: true });
     await b.join();
@@ -155,14 +155,15 @@ describe.for(layouts)('%s', (layout) => {
     const token = await theirsLead('theirs-1');
     expect(await d.ids()).toEqual(['theirs-1', 'ours-2', 'theirs-3', 'ours-4']);
 
-    /** Those behind are each told of the end of the one before them, and nobody of any other. */
+    /** Each waiting member is told of the end of the one before it, and of no other. */
     const eachFollows = async (ids: readonly string[]) => {
       const places = (await placesOf(d.client, path)).filter(({ data }) => data !== '');
       expect(places.map(({ data }) => data)).toEqual(ids);
       const sessions = new Set(places.map(({ session }) => session));
       for (const [index, { name, session }] of places.entries()) {
         const watchers = await watchersOf(server, `${path}/${name}`);
-        // A watch cannot be taken back: whoever has left may be told once more, and takes no notice.
+        // A watch cannot be taken back. A member that has left may be told once more, and
+        // takes no notice.
         const others = watchers.filter((each) => each !== session && sessions.has(each));
         const next = places[index + 1]?.session;
         expect(others).toEqual(next === undefined ? [] : [next]);
