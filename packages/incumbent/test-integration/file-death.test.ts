@@ -103,7 +103,7 @@ test('a group with a surviving grandchild is not gone', async () => {
 });
 
 test.runIf(process.platform === 'linux')(
-  'a session of which somebody has left the group is not gone before that one is',
+  'a session is not gone before a process that has left its group',
   async () => {
     const { child, pid, line } = await shell(
       `timeout 1000 sh -c 'echo $$; exec sleep 1000' & exec sleep 1000`,
@@ -264,7 +264,7 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-test('a process that belongs to somebody else is not gone', async () => {
+test('a process of another user is not gone', async () => {
   let actor = await describe(1);
   let run: SpawnSyncOptions = {};
   if (process.getuid?.() === 0) {

@@ -103,7 +103,7 @@ test('a directory without write permission: reading goes on, writing is refused'
   }
 });
 
-test('what is made is for the owner alone', async () => {
+test('new files and directories are for the owner alone', async () => {
   const root = join(place.path, 'made', 'too');
   await swapOn(openFileLeaseStore(root, 'e'));
   for (const path of [join(place.path, 'made'), root, join(root, 'e')]) {
@@ -142,7 +142,7 @@ test('another directory in its place is refused, until the first is back', async
   await swapOn(store);
 });
 
-test('whoever watches hears of a new record, again when the directory was away', async () => {
+test('a watcher hears of a new record, again when the directory was away', async () => {
   const directory = join(place.path, 'e');
   const [writer, watcher] = [
     openFileLeaseStore(place.path, 'e'),

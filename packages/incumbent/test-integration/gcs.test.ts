@@ -511,7 +511,7 @@ describe.concurrent('a Go program that leads', () => {
   });
 
   test.each([{}, { age: 'off' as const }])(
-    'no operator can write beside it; once its term is over anybody can (%j)',
+    'no operator can write beside it; once its term is over any operator can (%j)',
     async (options) => {
       await using opened = open(server, options);
       putGo(opened.name);

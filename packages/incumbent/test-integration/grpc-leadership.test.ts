@@ -231,7 +231,7 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     expect(tokens).toEqual([]);
   });
 
-  test('withholds what it has done when the term is over meanwhile', async (context) => {
+  test('withholds its answer when the term is over meanwhile', async (context) => {
     const stage = new GrpcStage(context, grpc);
     const { handler, begun, answer } = slow();
     const { client, first, lead } = await start(stage, { Read: handler });
@@ -374,7 +374,7 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     expect(getEventListeners(first.signal, 'abort')).toHaveLength(0);
   });
 
-  test('everybody serves what is exempt', async (context) => {
+  test('every process serves exempt methods', async (context) => {
     const stage = new GrpcStage(context, grpc);
     const handlers: Handlers = { Read: (_call, reply) => reply(null, 'mine') };
     for (const exempt of [['/test.Ledger/Read'], ['test.Ledger'], () => true]) {
@@ -407,7 +407,7 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     expect(answer).toBe('serving');
   });
 
-  test('refuses when what it is given throws', async (context) => {
+  test('refuses when the given function throws', async (context) => {
     const stage = new GrpcStage(context, grpc);
     const told: unknown[] = [];
     const why: unknown[] = [];
@@ -454,7 +454,7 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     expect(why.at(-1)).toBe('not ready');
   });
 
-  test('refuses whoever knows a newer leader', async (context) => {
+  test('refuses a caller that knows a newer leader', async (context) => {
     const stage = new GrpcStage(context, grpc);
     let served = 0;
     const { client } = await start(stage, {

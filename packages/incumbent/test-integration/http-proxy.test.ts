@@ -53,7 +53,7 @@ async function typeOf(answer: { body: { json(): Promise<unknown> } }): Promise<s
 }
 
 describe.concurrent('a follower that passes requests on', () => {
-  test('keeps what is about the message, and drops what is about a connection', async (context) => {
+  test('keeps headers about the message, and drops those about a connection', async (context) => {
     const { follower } = await pair(context, (incoming, response) => {
       response.statusMessage = 'Fine indeed';
       response.setHeader('set-cookie', ['a=1', 'b=2']);
@@ -415,7 +415,7 @@ describe.concurrent('a follower that passes requests on', () => {
     expect(seen).toEqual([`POST / ${length}`, `POST / ${length}`, `GET / ${length}`, 'GET / 0']);
   });
 
-  test('refuses what it could not pass on as it is', async (context) => {
+  test('refuses requests that it could not pass on unchanged', async (context) => {
     const { follower } = await pair(context, echo);
     const twoHosts = await raw(
       follower.origin,
@@ -497,7 +497,7 @@ describe.concurrent('a follower that passes requests on', () => {
     expect(came.headers).not.toHaveProperty('expect');
   });
 
-  test('looks again when whoever it asks does not lead, or cannot be reached', async (context) => {
+  test('looks again when the server that it asks does not lead, or cannot be reached', async (context) => {
     const { stage, follower, leader } = await pair(context, (_incoming, response) => {
       response.writeHead(503, { [electionHeader]: 'billing', [refusedHeader]: 'not-leading' });
       response.end();
@@ -592,7 +592,7 @@ describe.concurrent('a follower that passes requests on', () => {
     );
   });
 
-  test('passes nothing on when it is closed, not even what is under way', async (context) => {
+  test('passes nothing on when it is closed, not even requests under way', async (context) => {
     const stage = new HttpStage(context);
     let served = 0;
     const leader = await stage.listen((incoming, response) => {

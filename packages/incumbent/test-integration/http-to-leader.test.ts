@@ -54,7 +54,7 @@ describe.concurrent('requests to the leader', () => {
     expect(await answer.json()).toMatchObject({ url: '/a%20b/c?x=1&y=%2F', body: 'text' });
   });
 
-  test('wait until somebody leads, and give up in time', async (context) => {
+  test('wait until a candidate leads, and give up in time', async (context) => {
     const stage = stageOf(context);
     const leader = await stage.listen(echo);
     await stage.show(vacant(3n));
@@ -544,7 +544,7 @@ describe.concurrent('requests to the leader', () => {
     await expect(request('http://billing/', { dispatcher: failing })).rejects.toThrow('no idea');
   });
 
-  test('end with what they follow', async (context) => {
+  test('end with the election that they follow', async (context) => {
     const stage = stageOf(context);
     const interceptor = toLeader(stage.fake.election, { waitTimeout: '20s' });
     const { Agent } = await import('undici');

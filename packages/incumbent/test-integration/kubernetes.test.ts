@@ -289,7 +289,7 @@ describe.concurrent('the way to the server', () => {
     expect(await leadAndEnd(open('insecure', kubernetes(insecure)))).toBe(1n);
   });
 
-  test('a page of somebody else is no API server', async () => {
+  test('a foreign page is no API server', async () => {
     await using proxy = await FakeApiServer.start({ plain: true });
     const election = open('page', kubernetes(apiServer(proxy.access)));
     const page = { kind: 'answer', headers: { 'content-type': 'text/html' } } as const;
@@ -448,7 +448,7 @@ describe.concurrent('outcomes that nobody told', () => {
   });
 });
 
-describe.concurrent('what others do to a Lease', () => {
+describe.concurrent('actions of others on a Lease', () => {
   test('a damaged record is left as it is and named', async () => {
     const name = 'damaged';
     await leadAndEnd(open(name, kubernetes(connect())));
@@ -480,7 +480,7 @@ describe.concurrent('what others do to a Lease', () => {
     await election.close();
   });
 
-  test('a Lease that is deleted ends the term, and the token does not fall for who knew it', async () => {
+  test('a Lease that is deleted ends the term, and the token does not fall for a candidate that knew it', async () => {
     const name = 'deleted';
     const backend = kubernetes(connect());
     // A candidate that sees a record vanish waits for a leader that may still believe.
@@ -498,7 +498,7 @@ describe.concurrent('what others do to a Lease', () => {
     await election.close();
   });
 
-  test('a Go controller that leads is not asked for what it does not read', async () => {
+  test('a Go controller that leads gets no request, because it reads none', async () => {
     const name = 'foreign';
     server.registry.create('default', {
       metadata: { name },
@@ -528,7 +528,7 @@ describe.concurrent('what others do to a Lease', () => {
 });
 
 describe.concurrent('the watch', () => {
-  test('carries what it tells: followers read once per lease, however often is confirmed', async () => {
+  test('carries the Lease: followers read once per lease, however often is confirmed', async () => {
     await using own = await FakeApiServer.start({ plain: true });
     const name = 'quiet';
     own.accounts.addToken('follower', 'follower');
@@ -552,7 +552,7 @@ describe.concurrent('the watch', () => {
     await waitFor('nothing is watched any more', async () => own.watchCount === 0);
   });
 
-  test('of many elections is one stream, which tells each what is its own', async () => {
+  test('of many elections is one stream, which tells each its own news', async () => {
     await using own = await FakeApiServer.start({ plain: true });
     const backend = kubernetes(apiServer(own.access));
     const many = Array.from({ length: 100 }, (_, index) => `job-${index}`);
@@ -623,7 +623,7 @@ describe.concurrent('the watch', () => {
     await Promise.all([leader.close(), follower.close()]);
   });
 
-  test('that a proxy ends at once, each time, does not set anybody reading for ever', async () => {
+  test('that a proxy ends at once, each time, does not make candidates read for ever', async () => {
     await using own = await FakeApiServer.start({ plain: true });
     const name = 'no-streams';
     own.faults.add({

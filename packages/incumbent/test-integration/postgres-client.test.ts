@@ -156,7 +156,7 @@ describe.skipIf(missing !== undefined)('a client', () => {
     await term[Symbol.asyncDispose]();
   });
 
-  test.concurrent('whose Pool is exhausted: the election goes on by the connection that listens', async (context) => {
+  test.concurrent('with an exhausted Pool: the election goes on by the connection that listens', async (context) => {
     const { expect } = context;
     const stage = new Stage(context, server.url);
     const pool = stage.pool({ max: 3 });
@@ -172,7 +172,7 @@ describe.skipIf(missing !== undefined)('a client', () => {
     await term[Symbol.asyncDispose]();
   });
 
-  test.concurrent('whose Pool is exhausted and cannot listen says so, and sends nothing late', async (context) => {
+  test.concurrent('with an exhausted Pool that cannot listen says so, and sends nothing late', async (context) => {
     const { expect } = context;
     const stage = new Stage(context, server.url);
     const pool = stage.pool({ max: 2 });
@@ -190,7 +190,7 @@ describe.skipIf(missing !== undefined)('a client', () => {
     await (await election.campaign())[Symbol.asyncDispose]();
   });
 
-  test.concurrent('whose Pool has one connection polls, and says so', async (context) => {
+  test.concurrent('with a Pool of one connection polls, and says so', async (context) => {
     const { expect } = context;
     const stage = new Stage(context, server.url);
     const [pool, other] = [stage.pool({ max: 1 }), stage.pool({ max: 1 })];
@@ -269,7 +269,7 @@ describe.skipIf(missing !== undefined)('a client', () => {
     stage.expectNoOverlap();
   });
 
-  test.concurrent('whose types and names are parsed otherwise works as well', async (context) => {
+  test.concurrent('with other parsers for types and names works as well', async (context) => {
     const stage = new Stage(context, server.url);
     const types = { getTypeParser: () => () => 'nonsense' } as unknown as pg.CustomTypesConfig;
     const sql = stage.sql({

@@ -105,7 +105,7 @@ describe.skipIf(missing !== undefined)('a guarded write', () => {
   });
 
   test.concurrent.for(drivers)(
-    'whose transaction is open keeps a newer term waiting, and no renewal: %s',
+    'in an open transaction keeps a newer term waiting, and no renewal: %s',
     async (driver, context) => {
       const { expect } = context;
       const stage = new Stage(context, server.url);
@@ -237,7 +237,7 @@ describe.skipIf(missing !== undefined)('a fence trigger', () => {
     },
   );
 
-  test.concurrent('settles a race: who waits for a row that a newer term writes is refused', async (context) => {
+  test.concurrent('settles a race: a writer that waits for a row that a newer term writes is refused', async (context) => {
     const { expect } = context;
     const stage = new Stage(context, server.url);
     const [newer, older] = [await stage.client(), await stage.client()];

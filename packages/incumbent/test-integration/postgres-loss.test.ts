@@ -89,7 +89,7 @@ describe.skipIf(missing !== undefined)('PostgreSQL that may have forgotten', () 
     await term[Symbol.asyncDispose]();
   });
 
-  test.concurrent('is known by the life of the server, not of the row, to those who only try', async (context) => {
+  test.concurrent('is known by the life of the server, not of the row, to candidates that only try', async (context) => {
     const stage = new Stage(context, await database('tried'));
     const pool = stage.pool();
     const first = await stage.lead(stage.election('a', pool));
@@ -163,7 +163,7 @@ describe.skipIf(missing !== undefined)('PostgreSQL that may have forgotten', () 
     expect(rows).toEqual([{ past: true }]);
   });
 
-  test.concurrent('gives no token twice, whoever writes first after it took over', async (context) => {
+  test.concurrent('gives no token twice, whichever candidate writes first after it took over', async (context) => {
     const { expect } = context;
     const stage = new Stage(context, await database('floors'));
     const pool = stage.pool();

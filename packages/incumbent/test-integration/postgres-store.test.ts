@@ -109,7 +109,7 @@ describe.skipIf(missing !== undefined)('a record in PostgreSQL', () => {
     expect(seen.record?.token).toBe(7n);
   });
 
-  test.concurrent('is announced when somebody waits for the change, and not when it is renewed', async (context) => {
+  test.concurrent('is announced when a candidate waits for the change, and not when it is renewed', async (context) => {
     const { expect } = context;
     const stage = new Stage(context, server.url);
     const heard: string[] = [];
@@ -215,7 +215,7 @@ describe.skipIf(missing !== undefined)('a record in PostgreSQL', () => {
     await term[Symbol.asyncDispose]();
   });
 
-  test.concurrent('can be looked at with its server by whoever looks after it', async (context) => {
+  test.concurrent('can be examined with its server by an operator', async (context) => {
     const { expect } = context;
     const stage = new Stage(context, server.url);
     for (const client of [stage.pool(), stage.sql(), await stage.client()]) {

@@ -130,7 +130,7 @@ describe.skipIf(missing !== undefined)('guarded writes on a cluster', () => {
     await Promise.all(servers.map((server) => server.close()));
   });
 
-  test('the fence is on the node of what it guards', async () => {
+  test('the fence is on the node of its resource', async () => {
     for (const key of ['plain', '{tagged}:a', 'x{tagged}', 'a:b:c', 'ü']) {
       for (const [index, { client }] of clients.slice(0, 2).entries()) {
         const token = BigInt(index + 1);

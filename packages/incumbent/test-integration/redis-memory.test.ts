@@ -54,7 +54,7 @@ describe.skipIf(missing !== undefined).concurrent('a Redis that forgets', () => 
     stage.expectNoOverlap();
   });
 
-  test('started again empty, it has its tokens from whoever knows the highest', async (context) => {
+  test('started again empty, it has its tokens from the candidate that knows the highest', async (context) => {
     const stage = new Stage(context);
     const server = stage.keep(await startRedis());
     const first = await stage.lead(stage.election('a', await stage.client('redis', server)));

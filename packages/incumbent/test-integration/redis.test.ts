@@ -127,7 +127,7 @@ describe.skipIf(missing !== undefined).concurrent('rights', () => {
       expect(troubles.join()).not.toMatch(/refuses|incumbent:news/);
     });
 
-    test(`without those for channels, those who wait poll (${library})`, async (context) => {
+    test(`without those for channels, waiting candidates poll (${library})`, async (context) => {
       const stage = new Stage(context);
       const login = await user(`deaf-${library}`, `${rights} ~incumbent:* resetchannels`);
       const open = async () => stage.keep(await openClient(library, server, login)).client;
@@ -159,7 +159,7 @@ describe.skipIf(missing !== undefined).concurrent('rights', () => {
     }
   });
 
-  test('who waits goes on waiting while they are taken away', async (context) => {
+  test('a waiting candidate goes on waiting while they are taken away', async (context) => {
     const stage = new Stage(context);
     const login = await user('waiting', `${rights} ~incumbent:* &incumbent:*`);
     const waiting = stage.election(
@@ -185,7 +185,7 @@ describe.skipIf(missing !== undefined).concurrent('rights', () => {
     stage.expectNoOverlap();
   });
 
-  test('who may only read sees who leads', async (context) => {
+  test('a user that may only read sees the leader', async (context) => {
     const stage = new Stage(context);
     const watcher = stage.election(
       'watcher',
@@ -255,7 +255,7 @@ describe.skipIf(missing !== undefined).concurrent('clients', () => {
       clearInterval(flushing);
     });
 
-    test(`never connected, it says what is missing (${library})`, async (context) => {
+    test(`never connected, the error says to connect it (${library})`, async (context) => {
       const stage = new Stage(context);
       const client =
         library === 'redis'

@@ -46,7 +46,7 @@ const put = (status: number, condition: string) =>
     ].sort(),
   ].join('\n  ');
 
-test('the SDK sends what the stand-in checks, and nothing else', async () => {
+test('the SDK sends the headers that the stand-in checks, and no others', async () => {
   await using server = await FakeS3.start();
   const client = s3Client(server);
   const store = s3Stores(client, 60_000)('captured');
@@ -73,7 +73,7 @@ test('the SDK sends what the stand-in checks, and nothing else', async () => {
   client.destroy();
 });
 
-test('what the stand-in does not check it refuses', async () => {
+test('the stand-in refuses headers that it does not check', async () => {
   await using server = await FakeS3.start();
   const client = s3Client(server);
   client.middlewareStack.add(

@@ -227,7 +227,7 @@ describe('a seat that is found to be won by reading back does not forget a suspe
   });
 });
 
-test('what is told of the belief is told again when a look finds that it ends sooner', async () => {
+test('the belief is reported again when a look finds that it ends sooner', async () => {
   const clock = new SimulatedClock();
   const election = createElection({ name: 'jobs', backend: memory(), clock });
   const told: (Deadline | undefined)[] = [];

@@ -68,7 +68,7 @@ describe('a place in etcd', () => {
     ['nothing', null],
     ['an error', new Error('enough')],
     ['what looks like an answer', { cause: { code: 5 } }],
-  ])('whose put was given up with %s is watched for, for it may land', async (_, reason) => {
+  ])('with a put that was given up with %s is watched for, for it may land', async (_, reason) => {
     const { clock, server, session, store } = stand(() => {});
     // Another election keeps the lease.
     const other = await session.leases.take('b/', 'other', new AbortController().signal);

@@ -49,7 +49,7 @@ function isGone(found: Actor, now: Machine): boolean {
   return proofOn(now).provesGone([found]);
 }
 
-test('an actor says what is needed to recognise its process', () => {
+test('an actor has the facts by which its process is recognised', () => {
   expect(grouped).toEqual({
     pid: 70,
     start: '5000',

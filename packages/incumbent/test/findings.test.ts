@@ -5,7 +5,7 @@ import { expectsTests, expectToExist, namedTests, rowsOf } from './support/named
 const rows = rowsOf('docs/evidence/findings.md');
 
 describe('docs/evidence/findings.md', () => {
-  it('has a finding, what went wrong and a test in every row', () => {
+  it('has a finding, its fault and a test in every row', () => {
     for (const row of rows) {
       expect(row.cells, row.cells[0]).toHaveLength(3);
       expectsTests(row);

@@ -76,7 +76,7 @@ function write(next: LeaseRecord, base?: LeaseRecord, wallMs = nowMs) {
   return decodeEntry(bytes, format.location);
 }
 
-describe('what a Go program sees of us', () => {
+describe('our entries as a Go program sees them', () => {
   test('who leads and where, by which token, and until our lease is over', () => {
     const candidate = {
       id: 'zoë',
@@ -137,7 +137,7 @@ describe('what a Go program sees of us', () => {
     }
   });
 
-  test('what operators write prolongs nobody’s term, and shortens none', () => {
+  test('an operator’s write prolongs no term, and shortens none', () => {
     const drains = [{ id: 'host-9', untilUnixMs: nowMs + 3_600_000 }];
     const later = nowMs + 9_000;
     const request = { kind: 'vacate', nonce: 'r' } as const;
@@ -205,7 +205,7 @@ describe('what a Go program sees of us', () => {
   });
 });
 
-describe('what we see of ourselves', () => {
+describe('our entries as we see them', () => {
   test('any record, as it was written', () => {
     fc.assert(
       fc.property(anyRecord, fc.integer({ min: 0, max: 4e12 }), (written, wallMs) => {
@@ -216,7 +216,7 @@ describe('what we see of ourselves', () => {
     );
   });
 
-  test('an entry of ours that somebody wrote again, keeping what he does not know, is his', () => {
+  test('an entry of ours that another program wrote again, keeping unknown fields, is that program’s', () => {
     const ours = write(record());
     for (const theirs of [{ electionNumber: 13n }, { leaderId: 'go-1' }]) {
       const entry = { ...ours, ...theirs };
@@ -236,7 +236,7 @@ describe('what we see of ourselves', () => {
   });
 });
 
-describe('what we see of a Go program', () => {
+describe('the entries of a Go program as we see them', () => {
   test('its name, addresses and number; and that it confirms with each write', () => {
     const seen = read(goEntry());
     expect(seen).toMatchObject({

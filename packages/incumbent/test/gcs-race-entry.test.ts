@@ -136,7 +136,7 @@ describe('the bytes of an object', () => {
   });
 });
 
-describe('what is no entry', () => {
+describe('bytes that are no entry', () => {
   const refuses = (bytes: Uint8Array) => {
     expect(() => decodeEntry(bytes, location)).toThrow(RecordDamagedError);
     expect(() => decodeEntry(bytes, location)).toThrow(`${location} is not an election record (`);

@@ -249,7 +249,7 @@ describe.concurrent('when the mark of the end appears', () => {
 });
 
 describe.concurrent('when names come again', () => {
-  it('who led before gives back nothing of the one that has the same name now', async ({
+  it('a former leader gives back nothing of the one that has the same name now', async ({
     expect,
   }) => {
     await using arena = await Arena.open();

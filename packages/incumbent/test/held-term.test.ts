@@ -292,7 +292,7 @@ describe('a term that cannot be confirmed', () => {
 });
 
 describe('what operators ask for', () => {
-  test('the leader goes, and hands over to whom they name', async () => {
+  test('the leader goes, and hands over to the named candidate', async () => {
     const all = setUp();
     const { clock, term, released } = all;
     await term.announce();
@@ -326,7 +326,7 @@ describe('what operators ask for', () => {
 });
 
 describe('a seat that is given back', () => {
-  test('says from when to when it was led, and who is still to be fenced', async () => {
+  test('says from when to when it was led, and which leaders are still to be fenced', async () => {
     const unclean = { id: 'x', incarnation: 'of x', token: 1n, addresses: [], metadata: {} };
     const stopped = setUp({}, { unfenced: [unclean] });
     const wonMs = stopped.clock.wallMs();
@@ -353,7 +353,7 @@ describe('a seat that is given back', () => {
     ]);
   });
 
-  test('stays closed for what is left of a hold, by either clock', async () => {
+  test('stays closed for the rest of a hold, by either clock', async () => {
     const all = setUp();
     const { clock, term, released } = all;
     await term.announce();
@@ -421,7 +421,7 @@ describe('a seat that is given back', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('or is left behind: whoever asks is told so', async () => {
+  test('or is left behind: a caller that asks is told so', async () => {
     const error = new LeftBehindError('p-1');
     const all = setUp({}, { release: () => Promise.reject(error) });
     await all.term.announce();
@@ -476,7 +476,7 @@ describe('when belief ends', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('no listener'))],
-  ])('who %s is trouble, and no end', async (_, onBelief) => {
+  ])('a listener that %s is trouble, and no end', async (_, onBelief) => {
     const all = setUp({ onBelief });
     await all.clock.advance(0);
     expect(all.trouble).toEqual(['onBelief']);
@@ -532,7 +532,7 @@ test('a term that has not been announced does not lead', async () => {
   await end(all);
 });
 
-describe('when a term that has fenced is announced, the record says who acts for it', () => {
+describe('when a term that has fenced is announced, the record names its actors', () => {
   const self = { pid: 4_711, startedAt: '7' };
   test.each([
     ['this process', 'self', self, [self]],
@@ -556,7 +556,7 @@ describe('when a term that has fenced is announced, the record says who acts for
   });
 });
 
-test('what it proclaims is shown before it is answered, unless it ends or nobody waits', async () => {
+test('a proclamation is shown before it is answered, unless the term ends or the wait for it does', async () => {
   const all = setUp();
   const { clock, term, fail } = all;
   await term.announce();
@@ -669,7 +669,7 @@ describe('the work of lead', () => {
   });
 });
 
-describe('whoever is told something may tell something', () => {
+describe('a listener may answer with another event', () => {
   test('a subscriber that ends an uncertain term: the others hear first that it is uncertain', async () => {
     const all = setUp();
     await all.term.announce();
@@ -702,7 +702,7 @@ describe('whoever is told something may tell something', () => {
     expect((await term.ended).reason).toBe('resigned');
   });
 
-  test('who resigns because belief is over has lost the term, and gives nothing back', async () => {
+  test('a leader that resigns because belief is over has lost the term, and gives nothing back', async () => {
     const onBelief = (deadline: Deadline | undefined) => {
       if (deadline === undefined) term.resign();
     };

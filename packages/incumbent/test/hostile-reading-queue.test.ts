@@ -81,7 +81,7 @@ async function handOver(clock: SimulatedClock, first: Term<unknown>, next: Promi
 }
 
 describe('a record that somebody deletes by hand', () => {
-  it('R1: who has waited behind a leader waits its belief out all the same', async () => {
+  it('R1: a candidate that has waited behind a leader waits its belief out all the same', async () => {
     const { clock, store, candidate, soon } = simulate();
     const [a, b] = [candidate('a'), candidate('b')];
     const first = await soon(a.election.campaign());
@@ -124,7 +124,7 @@ it('R5: a foreign leader after an unclean one of ours counts as a gap', async ()
   expect(clock.monotonicMs() - startMs).toBeGreaterThanOrEqual(beliefMs);
 });
 
-it('S4: beside members that do not wait, who is forced out believes no longer', async () => {
+it('S4: beside members that do not wait, a leader that is forced out believes no longer', async () => {
   const { clock, store, candidate, soon } = simulate(true);
   const [a, operator] = [candidate('a'), candidate('operator')];
   const first = await soon(a.election.campaign());

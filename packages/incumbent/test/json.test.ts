@@ -57,7 +57,7 @@ test('terms, views, histories and answers can be written as JSON, with tokens as
   await Promise.all([a.close(), b.close()]);
 });
 
-test('what hooks and subscribers are told can be written as JSON', async () => {
+test('the arguments of hooks and subscribers can be written as JSON', async () => {
   const clock = new SimulatedClock();
   const backend = memory();
   const told: unknown[] = [];

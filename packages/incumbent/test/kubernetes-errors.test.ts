@@ -29,7 +29,7 @@ describe('a refusal of the API server', () => {
     expect(errorOf('update')).toBeInstanceOf(StoreUnsuitableError);
   });
 
-  test('of what was sent is final at any time, and so is the end of a namespace', () => {
+  test('of the request itself is final at any time, and so is the end of a namespace', () => {
     const refusals = new Refusals('https://k8s', 'default');
     refusals.allowed('update');
     const ending = { causes: [{ reason: 'NamespaceTerminating' }] };

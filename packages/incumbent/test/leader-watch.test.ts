@@ -151,7 +151,7 @@ test('a look revives no term that the observation has found dead', async () => {
   expect(await afterLook(ledBy(b, 3n), unknown)).toMatchObject({ state: 'led' });
 });
 
-test('what was observed during a look counts more than what the look found', async () => {
+test('a view that was observed during a look counts more than the finding of the look', async () => {
   const { fake, watch, seen, stop } = start();
   fake.show(ledBy(a, 1n));
   await hasSeen(seen, 1);
@@ -171,7 +171,7 @@ test('what was observed during a look counts more than what the look found', asy
   stop();
 });
 
-test('what was observed before a look counts less than what the look found', async () => {
+test('a view that was observed before a look counts less than the finding of the look', async () => {
   const { fake, watch, seen, stop } = start();
   fake.show(unknown);
   await hasSeen(seen, 1);

@@ -141,7 +141,7 @@ const cases: Case[] = [
 ];
 
 for (const { name, stage, forgets = false, why, says } of cases) {
-  test.each([0, 300])(`${name}: that is what a candidate with wait %i hears`, async (wait) => {
+  test.each([0, 300])(`${name}: a candidate with wait %i hears that`, async (wait) => {
     const all = setUp();
     const options = stage(all);
     const election = candidate(all.store, all.clock, { forgets });
@@ -295,14 +295,14 @@ describe('in a queue', () => {
     return { clock, store, elect, lead };
   }
 
-  test.each([0, 300])('who leads is told, with wait %i', async (wait) => {
+  test.each([0, 300])('the leader is named, with wait %i', async (wait) => {
     const { clock, store, elect, lead } = queueSetUp();
     const { token } = await lead('one');
     const error = await refusalOf(clock, elect(store.connect(), 'b').campaign({ wait }));
     expect(error.why).toEqual({ kind: 'led', id: 'one', token });
   });
 
-  test('who is first in line and about to lead is told, where no record names it yet', async () => {
+  test('the first in line that is about to lead is named, where no record names it yet', async () => {
     const { clock, store, elect, lead } = queueSetUp();
     const a = store.connect();
     await lead('one', a);
@@ -317,7 +317,7 @@ describe('in a queue', () => {
     expect((error.why as { token?: bigint }).token).toBe((await following).token);
   });
 
-  test('whoever waits far behind is told of the present leader, not of the one it met', async () => {
+  test('a candidate that waits far behind is told of the present leader, not of the one it met', async () => {
     const { clock, store, elect, lead } = queueSetUp();
     const first = await lead('one');
     const second = elect(store.connect(), 'two').campaign();

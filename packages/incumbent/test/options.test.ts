@@ -75,7 +75,7 @@ describe('a campaign', () => {
     expect(resolved.again('resigned')).toBe(true);
   });
 
-  test('goes by what is said', () => {
+  test('goes by the given options', () => {
     const again = () => false;
     const onBelief = () => {};
     const onStatus = () => {};

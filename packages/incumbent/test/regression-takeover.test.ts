@@ -120,7 +120,7 @@ test('a win whose answer is lost is found again, and believed from when it was s
   await election.close();
 });
 
-test('a win that lands after we gave up on it is nobody’s, and taken again at once (5.5)', async () => {
+test('a win that lands after we gave up on it has no believer, and is taken again at once (5.5)', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
   let land = () => {};

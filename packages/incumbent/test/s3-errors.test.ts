@@ -82,13 +82,13 @@ test.each([
   expect(judged.cause).toBe(error);
 });
 
-test('what may not be read names both rights that it takes', () => {
+test('an object that may not be read: the error names both rights that it takes', () => {
   const judged = new Refusals('b').error('read', 'e/x', answered(403, 'AccessDenied')) as Error;
   expect(judged.message).toContain('s3:GetObject');
   expect(judged.message).toContain('s3:ListBucket');
 });
 
-test('errors of ours stay what they are, and what is thrown may be anything', () => {
+test('errors of ours stay unchanged, and any value may be thrown', () => {
   const ours = new ElectionEndedError('x');
   expect(judge(ours)).toBe(ours);
   for (const odd of ['a text', undefined, null, 7, {}]) {

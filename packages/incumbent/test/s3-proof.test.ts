@@ -97,7 +97,7 @@ function prove(
 const byOthers = (form?: string) => JSON.stringify({ incumbent: 'probe', id: uniqueId(), form });
 
 describe('an endpoint that honours conditions', () => {
-  test('is proved by what it refuses and by what it takes', async () => {
+  test('is proved by refusals and by accepted writes', async () => {
     const endpoint = new Endpoint();
     expect(await prove(endpoint)).toBe('quoted');
     expect(endpoint.calls).toEqual(['get', '*', '*', '≠', '=']);
@@ -152,7 +152,7 @@ describe('an endpoint that honours conditions', () => {
     expect(endpoint.calls).toEqual(['get', '*', '*', '≠', '=']);
   });
 
-  test('and whose object is never the same is tried again later', async () => {
+  test('but another object each time is tried again later', async () => {
     const endpoint = new Endpoint();
     endpoint.write('{}');
     endpoint.before = Object.fromEntries(
@@ -204,7 +204,7 @@ test('no ETag at all is refused', async () => {
 });
 
 describe('a proof', () => {
-  test('is made once for all, and what fails is made again', async () => {
+  test('is made once for all, and made again after a failure', async () => {
     let runs = 0;
     const proof = new Proof(async () => {
       runs += 1;
@@ -218,7 +218,7 @@ describe('a proof', () => {
     expect(runs).toBe(2);
   });
 
-  test('is not waited for by who is told to stop', async () => {
+  test('is not waited for by a candidate that is told to stop', async () => {
     const proof = new Proof(() => new Promise(() => {}));
     void proof.form(uniqueId, never());
     const stop = new AbortController();

@@ -64,7 +64,7 @@ describe('a simulated store with sessions', () => {
     expect(next.predecessor).toMatchObject({ id: 'a', clean: false });
   });
 
-  test('answers reads of who is cut off, from what it has, and nothing else', async () => {
+  test('answers reads of a session that is cut off, from its own data, and nothing else', async () => {
     const { clock, store, leadWithFollower } = setUp();
     const { a } = await leadWithFollower();
     const queue = a.open('jobs');
@@ -122,7 +122,7 @@ describe('a simulated store with sessions', () => {
     expect(term.remaining()).toBeGreaterThan(beliefMs - 100);
   });
 
-  test('refuses on its old connection what was under way when the session moved', async () => {
+  test('refuses on its old connection the operations under way when the session moved', async () => {
     const { clock, store } = setUp();
     const a = store.connect();
     const candidate = { id: 'a', incarnation: 'i', addresses: [], metadata: {} };

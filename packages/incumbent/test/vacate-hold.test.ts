@@ -174,7 +174,7 @@ describe('a lease', () => {
     expect(stage.ran).toEqual(['a', 'b']);
   });
 
-  test('a lift without an answer is told as what it was', async () => {
+  test('a lift without an answer is reported as the lift that it was', async () => {
     const stage = await held({ describe: async () => ({ pid: 1 }) });
     stage.die();
     const { store, clock } = stage;

@@ -209,7 +209,7 @@ it.concurrent('ending an election that is not there succeeds', async (context) =
   await expect(a.election.end()).resolves.toBeDefined();
 });
 
-it.concurrent('whoever is deleted by hand takes nobody else along', async (context) => {
+it.concurrent('a member that is deleted by hand takes no other along', async (context) => {
   const { expect } = context;
   const { client, theirs, ours } = await hold(context);
   const a = await theirs('theirs-1');

@@ -109,7 +109,7 @@ describe.for(layouts)('%s', (layout) => {
     expect(await a.contenders()).toEqual({ leader: 'ours-2', ids: ['ours-2', 'theirs-1'] });
   });
 
-  it.concurrent('names, data and access are theirs, and who ends the election ends it for us alone', async (context) => {
+  it.concurrent('names, data and access are theirs, and an end of the election ends it for us alone', async (context) => {
     const { expect } = context;
     const { ours, theirs, theirsLead, path, log } = hold(layout, context);
     const [a, b, c] = await Promise.all([theirs('theirs-1'), ours('ours-2'), theirs('theirs-3')]);
@@ -136,7 +136,7 @@ describe.for(layouts)('%s', (layout) => {
     expect(log.judge.terms.map((each) => each.token)).toEqual([token]);
   });
 
-  it.concurrent('each follows the one before it, and who leaves elects nobody', async (context) => {
+  it.concurrent('each follows the one before it, and a member that leaves elects no other', async (context) => {
     const { expect } = context;
     const { ours, theirs, theirsLead, path, log, server } = hold(layout, context);
     const [a, b, c, d] = await Promise.all([

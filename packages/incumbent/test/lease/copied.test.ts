@@ -154,7 +154,7 @@ test('each campaign is an incarnation of its own, and the terms of one campaign 
   await election.close();
 });
 
-test('who acts for a term is described when the seat is taken, and not when the waiting began', async () => {
+test('the actors of a term are described when the seat is taken, and not when the waiting began', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
   store.hold('old', 7n, leaseMs);

@@ -66,7 +66,7 @@ test('a hint that brings the record is not read again, and the race goes on from
   await election.close();
 });
 
-test('what a hint brings during a read is read again: it may be older', async () => {
+test('the news of a hint during a read is read again: it may be older', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
   store.hold('a', 1n, 10_000);

@@ -129,7 +129,7 @@ describe('a candidate that does not wait', () => {
 
   // At one of these times the background is about to look while the answer to the next win is awaited.
   test.each(Array.from({ length: 14 }, (_, i) => 20_000 + 250 * i))(
-    'what is taken back in the background never hits the next win of the same candidate: after %i ms',
+    'a win that is taken back in the background never hits the next win of the same candidate: after %i ms',
     async (awayMs) => {
       const stage = new Stage();
       const { connection, election } = stage.candidate('a');

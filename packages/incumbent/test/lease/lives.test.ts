@@ -140,7 +140,7 @@ test('a clock set forward does not age a life that began while a candidate waite
 });
 
 test.each(['restart', 'loss'] as const)(
-  'whoever waits is told what it waits for: a %s',
+  'a waiting candidate is told its reason: a %s',
   async (after) => {
     const all = stage({ clockStepMs });
     const { clock, store, memory, election } = all;

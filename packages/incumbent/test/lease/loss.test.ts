@@ -139,7 +139,7 @@ test('a lease longer than any of ours is forgotten with its leader', async () =>
   expect(await waitsThenWins({ clock, store, election }, campaign, leaseMs - 100)).toBe(9n);
 });
 
-test('whoever wins from a record that went back may be lost in its turn', async () => {
+test('a winner from a record that went back may be lost in its turn', async () => {
   const { clock, store, election, campaign } = await campaigning(leaseMs);
   // A candidate without knowledge of term 7 has won on the record that was left.
   store.hold('x', 4n, 40_000);
@@ -193,7 +193,7 @@ test('a longer lease is forgotten when looks have shown others for longer than i
   expect(await waitsThenWins({ clock, store, election }, campaign, leaseMs - 100)).toBe(8n);
 });
 
-test('it counts for as long as it lasts, and what the clocks may drift', async () => {
+test('it counts for as long as it lasts, and for the drift of the clocks', async () => {
   const { clock, store, election, campaign } = await campaigning(600_000);
   await seeOthers(clock, store, 850_000);
   lose(store);

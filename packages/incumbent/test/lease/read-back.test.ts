@@ -102,7 +102,7 @@ test('who gives up while its winning write has no answer takes the win back', as
   await election.close();
 });
 
-test('who gives up while it reads its winning write back takes the win back', async () => {
+test('a candidate that gives up while it reads its winning write back takes the win back', async () => {
   const { clock, store, winWithoutAnswer } = setUp();
   const { connection, election, campaign, stop } = await winWithoutAnswer();
   connection.next('read', { lose: 'reply' });

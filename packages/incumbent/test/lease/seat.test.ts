@@ -83,7 +83,7 @@ test.each([
   await Promise.all([election.close(), other.close()]);
 });
 
-test('whom a term has fenced when it is announced need not be fenced again', async () => {
+test('a leader that a term has fenced when it is announced need not be fenced again', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
   store.hold('dead', 1n, leaseMs);

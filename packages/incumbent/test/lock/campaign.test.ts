@@ -146,7 +146,7 @@ describe('the lock is free, and not for it', () => {
   });
 });
 
-describe('who has the lock is told', () => {
+describe('a waiting candidate is told the holder of the lock', () => {
   it('by the record, if it names the holder', async () => {
     const { seat, b } = await behindHolder();
     expect(b.following).toMatchObject([
@@ -155,7 +155,7 @@ describe('who has the lock is told', () => {
     expect(b.session.sent.get('members')).toBe(1);
   });
 
-  it('by the lock itself, if the record names somebody else', async () => {
+  it('by the lock itself, if the record names another candidate', async () => {
     const { stage, campaign, deleteLock } = await behindHolder();
     await deleteLock();
     const seat = (await campaign)!;
@@ -187,7 +187,7 @@ it('it looks again when half a minute is over, less a random tenth, and no soone
   expect(total()).toBeGreaterThan(before);
 });
 
-it('who polls sets no watch, and looks so often, less a random tenth', async () => {
+it('a candidate that polls sets no watch, and looks so often, less a random tenth', async () => {
   const stage = new LockStage();
   stage.settings = { pollMs: 2_000 };
   const a = new Contestant(stage, 'a');
@@ -203,7 +203,7 @@ it('who polls sets no watch, and looks so often, less a random tenth', async () 
   expect(b.session.sent.get('watch')).toBeUndefined();
 });
 
-it('who does not wait is told that another had it since it asked', async () => {
+it('a candidate that does not wait is told that another had it since it asked', async () => {
   const stage = new LockStage();
   const a = new Contestant(stage, 'a');
   // It finds the lock taken when it is about to take it, and then looks again.
@@ -241,7 +241,7 @@ it('while the store has no quorum, nothing is concluded and nothing asked', asyn
   expect(a.session.sent.size).toBe(0);
 });
 
-it('whoever is drained while it has no answer leaves the lock to others on its client', async () => {
+it('a candidate that is drained while it has no answer leaves the lock to others on its client', async () => {
   const stage = new LockStage();
   const a = new Contestant(stage, 'a');
   const b = new Contestant(stage, 'b', { session: a.session });

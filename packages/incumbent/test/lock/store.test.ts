@@ -197,7 +197,7 @@ describe('an announcement that met the lock of another one', () => {
   });
 });
 
-describe('what is read with a lock that was made', () => {
+describe('the reading with a lock that was made', () => {
   inArena(
     'is not older than the lock, also when the node above it had to be made',
     async ({ arena, expect }) => {
@@ -210,7 +210,7 @@ describe('what is read with a lock that was made', () => {
   );
 });
 
-describe('a lock that was deleted and is somebody else’s before it can be looked at', () => {
+describe('a lock that was deleted and is another member’s before it can be looked at', () => {
   inArena('is not had by whoever made it', async ({ arena, expect }) => {
     const client = await arena.client();
     const create = client.create.bind(client) as (...args: unknown[]) => Promise<unknown>;
@@ -229,7 +229,7 @@ describe('a lock that was deleted and is somebody else’s before it can be look
   });
 });
 
-describe('what an operator’s change has written down of one of theirs', () => {
+describe('a leader of theirs that an operator’s change has written down', () => {
   inArena('is still told as theirs', async ({ arena, expect }) => {
     const theirs = await arena.hadoop('theirs');
     await theirs.becomeActive();
@@ -246,7 +246,7 @@ describe('what an operator’s change has written down of one of theirs', () => 
   });
 });
 
-describe('what is written together', () => {
+describe('writes in one transaction', () => {
   inArena(
     'an announcement meets neither another record nor another breadcrumb',
     async ({ arena, expect }) => {

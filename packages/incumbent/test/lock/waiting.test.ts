@@ -218,7 +218,7 @@ describe('the lock is free, and not for everybody', () => {
     await (await stage.soon(campaign))[Symbol.asyncDispose]();
   });
 
-  it('of an election that was ended, it is nobody’s', async () => {
+  it('of an election that was ended, it has no holder', async () => {
     const stage = new LockStage();
     const [a, b] = [stage.candidate('a'), stage.candidate('b')];
     const first = await stage.soon(a.election.campaign());
@@ -244,7 +244,7 @@ describe('the lock is free, and not for everybody', () => {
   });
 });
 
-it('nobody waits for who ended clean, nor for its own term', async () => {
+it('no candidate waits for a leader that ended clean, nor for its own term', async () => {
   const stage = new LockStage();
   const [a, b] = [stage.candidate('a'), stage.candidate('b')];
   const first = await stage.soon(a.election.campaign());
@@ -315,7 +315,7 @@ describe('a candidate for the lock that the store refuses', () => {
   });
 });
 
-it('who does not wait hears that another candidate of its client is about to take the lock', async () => {
+it('a candidate that does not wait hears that another one on its client is about to take the lock', async () => {
   const stage = new LockStage();
   const { session, election } = stage.candidate('a');
   session.hold('enter');
@@ -332,7 +332,7 @@ it('who does not wait hears that another candidate of its client is about to tak
   await (await stage.soon(campaign))[Symbol.asyncDispose]();
 });
 
-describe('who has given the lock up lets others go first', () => {
+describe('a candidate that has given the lock up lets others go first', () => {
   it.each([
     ['for a second, where all watch it', undefined, 1_000],
     ['until they have looked, and were answered', 50, 1_055],

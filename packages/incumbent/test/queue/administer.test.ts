@@ -169,7 +169,7 @@ describe('vacate', () => {
 });
 
 describe('transfer', () => {
-  it('names who is to have it, and sends away whoever is before that one, once', async () => {
+  it('names the candidate that is to have it, and sends away each one before that one, once', async () => {
     const { ask, record, waiting } = await stand(['a', 'b', 'c', 'd']);
     expect(await ask(transferTo('c'))).toMatchObject({ changed: true });
     expect(record().holding?.request).toMatchObject({ kind: 'transfer', to: 'c' });
@@ -277,7 +277,7 @@ describe('drain', () => {
 });
 
 describe('end and reopen', () => {
-  it('send away whoever waits, leave the leader to go in order, and are done once', async () => {
+  it('send waiting members away, leave the leader to go in order, and are done once', async () => {
     const { ask, record, waiting, amends } = await stand(['a', 'b', 'c']);
     expect(await ask(reopening)).toMatchObject({ changed: false });
     expect(await ask(ending)).toMatchObject({ changed: true });
@@ -313,14 +313,14 @@ describe('end and reopen', () => {
     expect(await ask(ending)).toMatchObject({ changed: false });
   });
 
-  it('one that is over is ended again where somebody has entered since', async () => {
+  it('one that is over is ended again where a member has entered since', async () => {
     const { ask, set, waiting } = await stand(['a', 'b']);
     set({ ended: true });
     expect(await ask(ending)).toMatchObject({ changed: true });
     expect(waiting()).toEqual(['a']);
   });
 
-  it('who is about to lead, and sees the record, keeps its place; theirs is left alone', async () => {
+  it('one of ours that is about to lead, and sees the record, keeps its place; theirs is left alone', async () => {
     const { stage, ask, waiting } = await stand(['a', 'b', 'c']);
     stage.store.deletePlace(stage.store.places('jobs')[0] as string);
     stage.store.enterForeign('jobs', 'theirs');
@@ -393,7 +393,7 @@ describe('where a mark tells others of the end', () => {
     expect(waiting()).toEqual([]);
   });
 
-  it('only what is missing is written', async () => {
+  it('only the missing part is written', async () => {
     const { ask, mark, order, record, set } = await marked([], false);
     set({ ended: true });
     expect(await ask(ending)).toMatchObject({ changed: true });
@@ -415,14 +415,14 @@ describe('where a mark tells others of the end', () => {
     expect(order).toEqual([]);
   });
 
-  it('what is not there is over', async () => {
+  it('an election that is not there is over', async () => {
     const { ask, amends, order } = await marked([], false, 'none');
     expect(await ask(ending)).toMatchObject({ changed: false, view: { state: 'vacant' } });
     expect(amends()).toBe(0);
     expect(order).toEqual([]);
   });
 
-  it('beside what is not ours the mark says it all, and then all places go, the last one first', async () => {
+  it('beside foreign data the mark says it all, and then all places go, the last one first', async () => {
     const { stage, ask, order, waiting } = await marked(['a', 'b'], true);
     const before = stage.store.record('jobs');
     expect(await ask(ending)).toMatchObject({ changed: true });
@@ -443,7 +443,7 @@ describe('where a mark tells others of the end', () => {
     expect(amends()).toBe(0);
   });
 
-  it('what else is asked there is refused', async () => {
+  it('any other request is refused there', async () => {
     const { ask } = await marked(['a', 'b'], true);
     const drain = { kind: 'drain', id: 'x', untilUnixMs: 1e15 } as const;
     for (const request of [vacate, force, transferTo('b'), drain]) {
@@ -453,7 +453,7 @@ describe('where a mark tells others of the end', () => {
 });
 
 it.each([vacate, ending, reopening])(
-  'where no mark is known, nothing is asked beside what is not ours: %o',
+  'where no mark is known, nothing is asked beside foreign data: %o',
   async (request) => {
     const { ask } = await stand([], {
       says: () => ({ read: async () => ({ record: undefined, version: 7, isForeign: true }) }),

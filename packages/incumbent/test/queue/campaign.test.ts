@@ -123,7 +123,7 @@ describe('after a failure', () => {
     expect(a.told).toEqual([]);
   });
 
-  it('who does not wait is told that the store is away', async () => {
+  it('a candidate that does not wait is told that the store is away', async () => {
     const stage = new Stage();
     const a = new Contestant(stage, 'a');
     a.session.outage = 'refuses';
@@ -141,7 +141,7 @@ describe('after a failure', () => {
     expect(total(a.session)).toBe(0);
   });
 
-  it('to announce, it looks again after one pause, and finds what has landed', async () => {
+  it('to announce, it looks again after one pause, and finds its own write', async () => {
     const stage = new Stage();
     const a = new Contestant(stage, 'a');
     a.session.next('commit', { fail: 'after' });
@@ -215,7 +215,7 @@ describe('a candidate whose place is taken away again and again', () => {
 });
 
 describe('behind another', () => {
-  it('whom it follows and who leads is told', async () => {
+  it('the place before it and the leader are told', async () => {
     const { stage, seat, b, stop, campaign } = await behindLeader();
     const [first] = stage.store.places('jobs');
     expect(b.following).toEqual([[first, { kind: 'led', id: 'a', token: seat.token }]]);
@@ -227,7 +227,7 @@ describe('behind another', () => {
     await stopped(stage, stop, campaign);
   });
 
-  it('who is about to lead is told, while the record names one that is gone', async () => {
+  it('the next leader is told, while the record names one that is gone', async () => {
     const { stage, b, stop, campaign } = await behindLeader();
     stage.store.deletePlace(stage.store.places('jobs')[0] as string);
     await stage.clock.advance(0);
@@ -545,7 +545,7 @@ describe('the seat is free, and not for it', () => {
     expect(a.told).toHaveLength(1);
   });
 
-  it('but for somebody who stands behind it: it goes behind that one', async () => {
+  it('but for a candidate that stands behind it: it goes behind that one', async () => {
     const { stage, seat, b, campaign } = await behindLeader();
     const c = new Contestant(stage, 'c');
     const third = c.campaign();
@@ -559,7 +559,7 @@ describe('the seat is free, and not for it', () => {
     void campaign;
   });
 
-  it('somebody else behind it is no reason to go', async () => {
+  it('another candidate behind it is no reason to go', async () => {
     const { stage, seat, b } = await behindLeader();
     void new Contestant(stage, 'c').campaign();
     await stage.clock.advance(0);
@@ -655,7 +655,7 @@ describe('for how long a winner waits', () => {
     expect(next.unfenced).toMatchObject([{ token: seat.token }]);
   });
 
-  it('and less by what it has waited for its own place', async () => {
+  it('and less by the time that it has waited for its own place', async () => {
     const { stage, campaign } = await behindLeader();
     const c = new Contestant(stage, 'c');
     const third = c.campaign();
@@ -670,7 +670,7 @@ describe('for how long a winner waits', () => {
     expect((await third)?.waitBeforeAnnounceMs).toBeCloseTo(waitMs, 6);
   });
 
-  it('each winner its delay, whoever led before, from when it is the first', async () => {
+  it('each winner its delay, whatever leader was before, from when it is the first', async () => {
     const stage = new Stage({ settings: { delayAfterWinMs: 700 } });
     const a = new Contestant(stage, 'a');
     const seat = await a.win();
@@ -724,7 +724,7 @@ describe('for how long a winner waits', () => {
     expect(next.waitBeforeAnnounceMs).toBeCloseTo(expected, 6);
   });
 
-  it('the record is deleted by hand: a belief, for whoever has met a leader', async () => {
+  it('the record is deleted by hand: a belief, for a candidate that has met a leader', async () => {
     const { stage, b, stop, campaign } = await behindLeader();
     stage.store.put('jobs', undefined);
     stage.store.deletePlace(stage.store.places('jobs')[0] as string);

@@ -106,7 +106,7 @@ describe('an observer', () => {
     await election.close();
   });
 
-  it('is told that the store is away, at once, and what is so when it is back', async () => {
+  it('is told that the store is away, at once, and the present view when it is back', async () => {
     const stage = new Stage();
     const { clock } = stage;
     const { session, election, views } = watching(stage);
@@ -181,7 +181,7 @@ describe('one look tells', () => {
     expect(gone.leaseMs).toBeUndefined();
   });
 
-  it('what has been committed before, also where the server lags behind', async () => {
+  it('earlier commits, also where the server lags behind', async () => {
     const stage = new Stage();
     const { session, election } = stage.candidate('o');
     session.lag();

@@ -72,7 +72,7 @@ describe.each([false, true])('an observer (others are members: %s)', (isMixed) =
     await watching;
   });
 
-  it('is shown that the store is away, and what is when it is back', async () => {
+  it('is shown that the store is away, and the present view when it is back', async () => {
     const stage = new Stage({ isMixed });
     const { session, told, stop, watching } = watcher(stage);
     await stage.clock.advance(0);
@@ -298,7 +298,7 @@ describe('one look', () => {
     expect(reservation).toEqual(ms === 0 ? undefined : { for: 'b', untilUnixMs });
   });
 
-  it('sees what others did before it, whatever its server knows', async () => {
+  it('sees earlier writes of others, whatever its server knows', async () => {
     const stage = new Stage();
     const { election, session } = new Contestant(stage, 'watcher');
     session.lag();

@@ -132,7 +132,7 @@ it('a candidate whose place is deleted again and again pauses from the second ti
   await end();
 });
 
-it('who waits behind another is not woken by a connection that comes back', async () => {
+it('a candidate that waits behind another is not woken by a connection that comes back', async () => {
   const stage = new Stage();
   const first = await stage.soon(stage.candidate('a').election.campaign());
   const session = stage.store.connect();
@@ -153,7 +153,7 @@ it('who waits behind another is not woken by a connection that comes back', asyn
   await end().catch(() => {});
 });
 
-describe('who leaves the queue', () => {
+describe('a candidate that leaves the queue', () => {
   /** Everything that a candidate listens to, and has not given up. */
   async function listening() {
     const stage = new Stage();
@@ -254,7 +254,7 @@ describe('who leaves the queue', () => {
   });
 });
 
-it('whoever waits behind a leader that is gone is told who is about to lead', async () => {
+it('a candidate that waits behind a leader that is gone is told which one is about to lead', async () => {
   const stage = new Stage();
   const [a, b, c] = [stage.candidate('a'), stage.candidate('b'), stage.candidate('c')];
   await stage.soon(a.election.campaign());
@@ -453,7 +453,7 @@ describe('where a mark ends the election', () => {
     },
   );
 
-  it('it is all that an operator leaves where the record is somebody else’s', async () => {
+  it('it is all that an operator leaves where the record is foreign', async () => {
     const stage = new Stage();
     const session = stage.store.connect();
     const done: string[] = [];

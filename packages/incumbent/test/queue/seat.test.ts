@@ -105,7 +105,7 @@ describe('a write without an answer', () => {
     ]);
   });
 
-  it('that has landed, and that somebody has emptied since, is not written again', async () => {
+  it('that has landed, and that was emptied by hand since, is not written again', async () => {
     const stage = new Stage();
     const unfenced = [{ id: 'x', incarnation: '', addresses: [], metadata: {}, token: 1n }];
     const before = await new Contestant(stage, 'before').win();
@@ -137,7 +137,7 @@ describe('a write without an answer', () => {
   });
 });
 
-describe('what a confirmation costs and counts', () => {
+describe('the cost and the effect of a confirmation', () => {
   it('a write that others are faster than is tried three times', async () => {
     let tries = 0;
     let isBusy = false;
@@ -157,7 +157,7 @@ describe('what a confirmation costs and counts', () => {
     expect(await seat.confirm(next, never)).toMatchObject({ outcome: 'confirmed', state: next });
   });
 
-  it('what the record shows is not written again', async () => {
+  it('a state that the record shows is not written again', async () => {
     const { stage, seat, commits } = await seated();
     await stage.clock.advance(10);
     expect(await seat.confirm(seat.state, never)).toMatchObject({
@@ -251,7 +251,7 @@ describe('what a confirmation costs and counts', () => {
     await expect(seat.confirm(announced, never)).rejects.toThrow('no right');
   });
 
-  it('and what may be cured by waiting is not told as confirmed', async () => {
+  it('and a failure that waiting may cure is not told as confirmed', async () => {
     const { a, seat } = await seated();
     a.session.next('commit', { fail: 'before' });
     const next = { ...seat.state, metadata: { port: '1' } };
@@ -270,7 +270,7 @@ const confirmed = { outcome: 'confirmed' };
 const unresolved = { outcome: 'unresolved' };
 const lostTo = (reason: string) => ({ outcome: 'lost', reason, endsBelief: false });
 
-describe('somebody changes the record', () => {
+describe('the record is changed by others', () => {
   it.each<readonly [string, Change, object, readonly string[]]>([
     ['deletes it', () => undefined, lostTo('record-gone'), []],
     ['empties the seat', vacant, lostTo('record-gone'), []],
@@ -373,7 +373,7 @@ describe('somebody changes the record', () => {
     });
   });
 
-  it('what an operator asked for before the win is told at once', async () => {
+  it('an operator’s request from before the win is told at once', async () => {
     const { stage, seat, record } = await seated();
     const { holding } = record();
     stage.store.put('jobs', {
@@ -466,7 +466,7 @@ describe('the place is gone', () => {
   });
 });
 
-describe('what the term is told', () => {
+describe('events for the term', () => {
   it.each([
     [false, 'uncertain'],
     [true, 'disconnected'],
@@ -618,7 +618,7 @@ describe('the mark of the end', () => {
 });
 
 describe('a seat is given back', () => {
-  it('with who led, and who is still to be fenced', async () => {
+  it('with its leader, and the leaders that are still to be fenced', async () => {
     const { stage, seat, record } = await seated();
     const unfenced = [{ id: 'x', incarnation: '', addresses: [], metadata: {}, token: 1n }];
     const end = { ...clean, unfenced, reserveMs: 500, reservedFor: 'b' };
@@ -670,7 +670,7 @@ describe('a seat is given back', () => {
     expect(record()).toBe(before);
   });
 
-  it('whose session is over: nothing is asked', async () => {
+  it('after the end of its session: nothing is asked', async () => {
     const { a, seat, record } = await seated();
     const before = record();
     a.session.expire();
@@ -745,7 +745,7 @@ describe('a seat is given back', () => {
     expect(times).toEqual([0, 750, 1_600]);
   });
 
-  it('until whoever asked for it has had enough', async () => {
+  it('until the caller gives up', async () => {
     const { times, says, use } = inVain();
     const { stage, seat } = await seated({ says });
     use(stage);
@@ -763,7 +763,7 @@ describe('a seat is given back', () => {
 });
 
 describe('a seat is abandoned', () => {
-  it('its place goes, and the record still says who may believe', async () => {
+  it('its place goes, and the record still names the leader that may believe', async () => {
     const { stage, seat, record } = await seated();
     await seat.abandon(never);
     expect(stage.store.places('jobs')).toEqual([]);
@@ -781,7 +781,7 @@ describe('a seat is abandoned', () => {
 });
 
 describe('what the record says of a term', () => {
-  it('and what stays in it when the term proclaims anew', async () => {
+  it('and the parts that stay when the term proclaims anew', async () => {
     const { stage, a, seat, record } = await seated();
     const { electedAtUnixMs } = record().holding!;
     a.session.hintMs = noHints;
@@ -854,7 +854,7 @@ describe('what the record says of a term', () => {
     expect(stage.store.record('jobs')?.drains).toEqual(drains.slice(1));
   });
 
-  it('who led before is the last one that ended', async () => {
+  it('the leader before is the last one that ended', async () => {
     const stage = new Stage();
     for (const id of ['x', 'y']) {
       const seat = await new Contestant(stage, id).win();

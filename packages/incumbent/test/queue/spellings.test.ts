@@ -36,7 +36,7 @@ describe.each([false, true])(
       expect(second.predecessor).toMatchObject({ id: 'a', clean: true, token: first.token });
     });
 
-    it('sees who leads, also what it has proclaimed, and misses it when it is gone', async () => {
+    it('sees the leader, also what it has proclaimed, and misses it when it is gone', async () => {
       const { stage, a, b, first } = await led({ isMixed });
       expect(await stage.soon(b.election.leader())).toMatchObject({
         state: 'led',
