@@ -25,7 +25,7 @@ export interface ElectionOptions<Guard> extends TimingOptions {
   readonly name: string;
   /** Where the election is held: `file(directory)`, `memory()`, … */
   readonly backend: Backend<Guard>;
-  /** This process as observers see it. A call such as `lead` may replace it. */
+  /** This process as observers see it. A call such as `lead` may replace single fields of it. */
   readonly candidate?: CandidateOptions;
   /**
    * Called with trouble that no caller waits for: a waiting candidate cannot read the store, or a
@@ -51,7 +51,10 @@ export interface ElectionOptions<Guard> extends TimingOptions {
 
 /** The options of `terms`, and of each other campaign. */
 export interface CampaignOptions {
-  /** The candidate of this campaign. Replaces the `candidate` of `createElection`. */
+  /**
+   * The candidate of this campaign. Its fields replace those of the `candidate` of
+   * `createElection`. Fields that are left out stay.
+   */
   readonly candidate?: CandidateOptions;
   /** Withdraws when it aborts. A term that is held is stopped in order and given back first. */
   readonly signal?: AbortSignal;
